@@ -1,0 +1,1 @@
+"""hsd_viz: see, measure and learn speculative decoding."""
