@@ -1,0 +1,1 @@
+"""The loop: models with a cache that rolls back, sampling, verification, levels. Importing this package does not import torch."""

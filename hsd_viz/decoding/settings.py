@@ -1,0 +1,32 @@
+"""How tokens are drawn: the settings of one decode. No torch here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are drawn: ``temperature`` 0 is greedy; ``top_k`` 0 and ``top_p`` 1 are off; the same ``seed`` gives the same text.
+
+    Raises ``ValueError`` with one sentence for values out of range.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature <= 100:
+            raise ValueError(f"the temperature {self.temperature:g} is out of range: it is a number from 0 (greedy) to 100")
+        if isinstance(self.top_k, bool) or not isinstance(self.top_k, int) or self.top_k < 0:
+            raise ValueError(f"top-k {self.top_k} is out of range: it is a whole number, 0 switches it off")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top-p {self.top_p:g} is out of range: it is a number above 0 and up to 1 (1 switches it off)")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
+            raise ValueError(f"the seed {self.seed} is out of range: it is a whole number from 0 to 2^63-1")
+
+    @property
+    def greedy(self) -> bool:
+        return self.temperature == 0

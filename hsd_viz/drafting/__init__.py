@@ -1,0 +1,1 @@
+"""Where database drafts come from: the draft tree, the databases, the hierarchy, rivals. Pure: numpy only."""

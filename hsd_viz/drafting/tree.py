@@ -1,0 +1,77 @@
+"""The draft tree: what every database and rival hands to a verifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(slots=True)
+class DraftTree:
+    """Draft tokens as a tree, parents before children; node ``i`` follows ``parents[i]`` (-1: it follows the text).
+
+    All lists have one entry per node: ``sources`` who proposed it (``context``, ``model``, ``statistics``, ``lookup``, ...),
+    ``key_lengths`` how many tokens of the text it was looked up by, ``counts`` how often it was seen there, ``scores`` the
+    estimated probability that the verifier walks to this node, ``positions`` the place in the text it was copied from (``None``
+    where there is none). No two children of a node carry the same token. A tree without nodes means: no draft; ``why_empty``
+    then says why (one of :data:`hsd_viz.trace.records.NO_DRAFT`).
+    """
+
+    tokens: list[int] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    key_lengths: list[int | None] = field(default_factory=list)
+    counts: list[int | None] = field(default_factory=list)
+    scores: list[float | None] = field(default_factory=list)
+    positions: list[int | None] = field(default_factory=list)
+    why_empty: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def add(
+        self,
+        token: int,
+        parent: int,
+        source: str,
+        key_length: int | None = None,
+        count: int | None = None,
+        score: float | None = None,
+        position: int | None = None,
+    ) -> int:
+        """Add one node and return its number. The parent must be there already."""
+        assert -1 <= parent < len(self.tokens)
+        self.tokens.append(token)
+        self.parents.append(parent)
+        self.sources.append(source)
+        self.key_lengths.append(key_length)
+        self.counts.append(count)
+        self.scores.append(score)
+        self.positions.append(position)
+        return len(self.tokens) - 1
+
+    def depths(self) -> list[int]:
+        """The depth of each node, 1 for those that follow the text."""
+        depths: list[int] = []
+        for parent in self.parents:
+            depths.append(1 if parent < 0 else depths[parent] + 1)
+        return depths
+
+
+class Drafter(Protocol):
+    """A source of point-mass drafts. One object serves one run; what may be shared between runs (the model and statistics
+    databases) is shared read-only behind it."""
+
+    #: Its name in the stack text: ``db``, ``lookup``, ...
+    name: str
+
+    def start(self, prompt: Sequence[int]) -> None:
+        """A run begins with this prompt."""
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """These tokens were emitted: the text grew by them."""
+
+    def draft(self, text: Sequence[int], budget: int) -> DraftTree:
+        """A tree of at most ``budget`` nodes that may follow ``text`` (prompt + emitted tokens + tokens that a level in the
+        middle of the stack has kept but the target has not seen: these end ``text`` but were not given to :meth:`extend`)."""

@@ -1,0 +1,172 @@
+"""A recorded decode: rows, tables, and one versioned file."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.trace.records import CallRow, DraftRow, RoundRow, Step, TokenRow
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA_VERSION = 1
+TABLES: dict[str, type] = {"tokens": TokenRow, "drafts": DraftRow, "rounds": RoundRow, "calls": CallRow}
+_FORMAT = "hsd_viz trace"
+
+
+class TraceError(ValueError):
+    """A trace file that cannot be read; the message is one sentence for the user."""
+
+
+class Trace:
+    """One decode: ``meta`` plus four lists of rows, in the order in which they happened.
+
+    ``token_rows``, ``draft_rows``, ``round_rows`` and ``call_rows`` are lists of the dataclasses in
+    :mod:`hsd_viz.trace.records`; ``tokens``, ``drafts``, ``rounds`` and ``calls`` the same as pandas DataFrames.
+    ``pieces`` maps each token id that occurs to its text.
+    """
+
+    def __init__(self, meta: dict[str, Any]) -> None:
+        self.meta = meta
+        self.pieces: dict[int, str] = {}
+        self.token_rows: list[TokenRow] = []
+        self.draft_rows: list[DraftRow] = []
+        self.round_rows: list[RoundRow] = []
+        self.call_rows: list[CallRow] = []
+
+    def append(self, step: Step) -> None:
+        """Add the rows of one target round."""
+        self.token_rows += step.tokens
+        self.draft_rows += step.drafts
+        self.round_rows += step.rounds
+        self.call_rows += step.calls
+        self.pieces.update(step.pieces)
+
+    def rows(self, table: str) -> list:
+        """The rows of ``tokens``, ``drafts``, ``rounds`` or ``calls``."""
+        return {"tokens": self.token_rows, "drafts": self.draft_rows, "rounds": self.round_rows, "calls": self.call_rows}[table]
+
+    def frame(self, table: str) -> pd.DataFrame:
+        """One table as a DataFrame: a column for each field of its row class."""
+        import pandas as pd
+
+        columns = [f.name for f in dataclasses.fields(TABLES[table])]
+        rows = self.rows(table)
+        return pd.DataFrame({c: [getattr(r, c) for r in rows] for c in columns}, columns=columns)
+
+    @property
+    def tokens(self) -> pd.DataFrame:
+        """One row per emitted token (:class:`~hsd_viz.trace.records.TokenRow`)."""
+        return self.frame("tokens")
+
+    @property
+    def drafts(self) -> pd.DataFrame:
+        """One row per token put before a verifier (:class:`~hsd_viz.trace.records.DraftRow`)."""
+        return self.frame("drafts")
+
+    @property
+    def rounds(self) -> pd.DataFrame:
+        """One row per verification (:class:`~hsd_viz.trace.records.RoundRow`)."""
+        return self.frame("rounds")
+
+    @property
+    def calls(self) -> pd.DataFrame:
+        """One row per forward or look-up (:class:`~hsd_viz.trace.records.CallRow`)."""
+        return self.frame("calls")
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The emitted token ids."""
+        return [t.token_id for t in self.token_rows]
+
+    @property
+    def text(self) -> str:
+        """The emitted text; bytes that form no character are shown as U+FFFD."""
+        raw = b"".join(bytes.fromhex(t.raw) if t.raw is not None else t.text.encode() for t in self.token_rows)
+        return raw.decode("utf-8", errors="replace")
+
+    def metrics(self) -> dict[str, Any]:
+        """Rounds, acceptance, speed and sources of the whole run: see :func:`hsd_viz.trace.metrics.metrics`."""
+        from hsd_viz.trace.metrics import metrics
+
+        return metrics(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The trace as plain JSON data, one list per column."""
+        tables = {}
+        for name, row in TABLES.items():
+            tables[name] = {f.name: [getattr(r, f.name) for r in self.rows(name)] for f in dataclasses.fields(row)}
+        pieces = {str(k): v for k, v in self.pieces.items()}
+        return {"format": _FORMAT, "schema": SCHEMA_VERSION, "meta": self.meta, "pieces": pieces, **tables}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Trace:
+        """The inverse of :meth:`to_dict`; raises :class:`TraceError` for anything that is not a whole trace."""
+        if not isinstance(data, dict) or data.get("format") != _FORMAT:
+            raise TraceError("this is not an hsd_viz trace: its 'format' entry is missing")
+        schema = data.get("schema")
+        if not isinstance(schema, int) or schema < 1:
+            raise TraceError("this trace is broken: its schema version is missing")
+        if schema > SCHEMA_VERSION:
+            raise TraceError(
+                f"this trace has schema version {schema}, this hsd_viz reads up to {SCHEMA_VERSION}: update hsd_viz to open it"
+            )
+        try:
+            trace = cls(dict(data["meta"]))
+            trace.pieces = {int(k): str(v) for k, v in data["pieces"].items()}
+            for name, row in TABLES.items():
+                columns = [data[name][f.name] for f in dataclasses.fields(row)]
+                rows = trace.rows(name)
+                for values in zip(*columns, strict=True):
+                    rows.append(row(*(_tuples(v) for v in values)))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise TraceError(f"this trace is broken: {type(error).__name__} at {error}") from None
+        return trace
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Write the trace as JSON, gzipped when the name ends in ``.gz``; the file appears whole or not at all."""
+        path = Path(path)
+        text = json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":")).encode()
+        # mtime=0: the same trace gives the same bytes.
+        payload = gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(payload)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        return path
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Trace:
+        """Read a trace; raises :class:`TraceError` with one sentence when the file is missing, broken or too new."""
+        path = Path(path)
+        try:
+            payload = path.read_bytes()
+        except OSError as error:
+            raise TraceError(f"cannot read the trace {path}: {error.strerror or error}") from None
+        return cls.from_bytes(payload, name=path.name)
+
+    @classmethod
+    def from_bytes(cls, payload: bytes, name: str = "trace") -> Trace:
+        """Read a trace from the content of its file (gzipped or not)."""
+        try:
+            if payload[:2] == b"\x1f\x8b":
+                payload = gzip.decompress(payload)
+            data = json.loads(payload)
+        except (OSError, EOFError, ValueError, RecursionError) as error:
+            raise TraceError(f"{name} is broken or no trace: it is not whole JSON ({type(error).__name__})") from None
+        return cls.from_dict(data)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
