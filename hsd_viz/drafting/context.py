@@ -1,0 +1,98 @@
+"""The context database: what this text itself has said before. One object serves one run and forgets everything after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Match(NamedTuple):
+    """What a database found for the end of a text.
+
+    ``key_length`` tokens of the end were matched; ``total`` counts how often they were seen with anything after them;
+    ``continuations`` are (token, count, position) triples, likeliest first. ``position`` is the place in the text of the
+    latest copy of the token, ``None`` outside the context database.
+    """
+
+    key_length: int
+    total: int
+    continuations: list[tuple[int, int, int | None]]
+
+
+class ContextDatabase:
+    """Every token of a run's text under the 1 to ``longest`` tokens before it.
+
+    Growing by a token costs ``longest`` dictionary entries (some microseconds), a look-up a few dictionary probes: a suffix
+    that occurs implies that every shorter one does, so the longest is found by bisection. Of a key only its ``recent`` latest
+    places are counted: what was said last is the best guess at what is said next, and a comma's thousandth place adds nothing.
+    """
+
+    __slots__ = ("_places", "_tail", "longest", "recent", "text")
+
+    def __init__(self, longest: int = 8, recent: int = 16) -> None:
+        if longest < 1 or recent < 1:
+            raise ValueError(f"keys of {longest} tokens and {recent} places are out of range: both are at least 1")
+        self.longest = longest
+        self.recent = recent
+        self.text: list[int] = []
+        self._tail: tuple[int, ...] = ()
+        self._places: dict[tuple[int, ...], list[int]] = {}
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """The text grew by ``tokens``."""
+        places, text, tail, longest = self._places, self.text, self._tail, self.longest
+        for token in tokens:
+            position = len(text)
+            text.append(token)
+            for start in range(len(tail)):
+                key = tail[start:]
+                found = places.get(key)
+                if found is None:
+                    places[key] = [position]
+                else:
+                    found.append(position)
+            tail = (*tail, token) if len(tail) < longest else (*tail[1:], token)
+        self._tail = tail
+
+    def lookup(self, tail: tuple[int, ...], longest: int | None = None) -> Match | None:
+        """What followed the longest suffix of ``tail`` that the text holds with something after it, or ``None``.
+
+        ``tail`` may end in tokens the text does not have yet. ``longest`` caps the key, to back off to shorter ones:
+        ``lookup(tail, match.key_length - 1)`` asks for the next. Candidates come most frequent first, the latest first among equals.
+        """
+        most = self.longest if longest is None else min(longest, self.longest)
+        size = len(tail)
+        most = min(most, size)
+        places = self._places
+        found, length = None, 0
+        while length < most:
+            middle = (length + most + 1) // 2
+            here = places.get(tail[size - middle :])
+            if here is None:
+                most = middle - 1
+            else:
+                found, length = here, middle
+        if found is None:
+            return None
+        text = self.text
+        if len(found) == 1:
+            return Match(length, 1, [(text[found[0]], 1, found[0])])
+        counts: dict[int, int] = {}
+        latest: dict[int, int] = {}
+        for position in found[-self.recent :]:
+            token = text[position]
+            counts[token] = counts.get(token, 0) + 1
+            latest[token] = position
+        if len(counts) == 1:
+            return Match(length, counts[token], [(token, counts[token], position)])
+        order = sorted(counts, key=lambda t: (counts[t], latest[t]), reverse=True)
+        return Match(length, min(len(found), self.recent), [(t, counts[t], latest[t]) for t in order])
+
+    def matches(self, tail: tuple[int, ...]) -> list[Match]:
+        """Every match from the longest suffix down to the last token alone: the whole back-off."""
+        out: list[Match] = []
+        match = self.lookup(tail)
+        while match is not None:
+            out.append(match)
+            match = self.lookup(tail, match.key_length - 1)
+        return out

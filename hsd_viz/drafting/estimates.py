@@ -1,0 +1,43 @@
+"""How far a database's proposals are to be trusted: priors, corrected by what this run shows."""
+
+from __future__ import annotations
+
+#: Added to an unknown length's bucket: keys longer than this count as this long.
+LONGEST_BUCKET = 8
+#: Expected hits the prior is worth, against which a run's own trials are weighed.
+PRIOR_WEIGHT = 6.0
+
+#: Subtracted from each continuation's count before sharing (absolute discounting, Ney, Essen & Kneser 1994): what was seen
+#: once is worth less than its share says. What the text itself said once tends to be said again, so its discount is small.
+DISCOUNTS = {"context": 0.1, "model": 0.4, "statistics": 0.5}
+
+#: Hits per expected hit by key length 1, 2, ... (index 0 unused), where "expected" is the discounted share of the counts.
+PRIORS = {
+    "context": (0.0, 0.30, 0.45, 0.60, 0.70, 0.78, 0.84, 0.88, 0.92),
+    "model": (0.0, 0.70, 0.80, 0.85, 0.90, 0.92, 0.94, 0.95, 0.95),
+    "statistics": (0.0, 0.70, 0.75, 0.80, 0.85, 0.88, 0.90, 0.90, 0.90),
+}
+
+
+class Trust:
+    """One run's estimate, per database and key length, of hits per expected hit.
+
+    A database says a token comes next with share s; the estimate is rate·s with rate = (w·prior + hits) / (w + Σ expected),
+    the posterior mean of a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is read directly by the hierarchy.
+    """
+
+    __slots__ = ("_expected", "_hits", "_priors", "rates")
+
+    def __init__(self, sources: tuple[str, ...]) -> None:
+        self._priors = [PRIORS[s] for s in sources]
+        self.rates = [list(p) for p in self._priors]
+        self._hits = [[0.0] * len(p) for p in self._priors]
+        self._expected = [[0.0] * len(p) for p in self._priors]
+
+    def observe(self, database: int, key_length: int, expected: float, hit: bool) -> None:
+        """A look-up by ``key_length`` tokens gave the next token ``expected`` as its discounted share in all, and held it or not."""
+        n = min(key_length, LONGEST_BUCKET)
+        hits, total = self._hits[database], self._expected[database]
+        hits[n] += hit
+        total[n] += expected
+        self.rates[database][n] = min(1.0, (PRIOR_WEIGHT * self._priors[database][n] + hits[n]) / (PRIOR_WEIGHT + total[n]))

@@ -1,0 +1,169 @@
+"""The hierarchy of databases: asked in order of locality, merged into one scored draft tree.
+
+The order of locality (context, then model, then statistics) is that of Hierarchy Drafting (Cho et al., Findings of NAACL 2025,
+arXiv 2502.05609). What is drafted differs: keys are longest suffixes, the databases' answers are mixed with probabilities, the
+tree grows best-first, and it stops where another token would cost more than it gains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Protocol
+
+from .context import ContextDatabase, Match
+from .costs import CPU_MARGINAL, CostCurve, cost_curve
+from .estimates import DISCOUNTS, LONGEST_BUCKET, Trust
+from .tree import DraftTree
+
+#: No node is drafted that the verifier is expected to reach less often than this.
+LEAST_SCORE = 0.01
+
+
+class Database(Protocol):
+    """A database: answers the end of a text with what may come next."""
+
+    def lookup(self, tail: tuple[int, ...], longest: int | None = None) -> Match | None:
+        """What followed the longest suffix of ``tail`` it knows, or ``None``; ``longest`` caps the key."""
+
+
+class DatabaseDrafter:
+    """Drafts for one run from the databases named in ``sources``, in that order.
+
+    ``shared`` holds the databases that outlive a run by source name (``model``, ``statistics``); the context database is made
+    here. ``costs`` is what verifying costs (see :func:`hsd_viz.drafting.costs.cost_curve`); ``None`` drafts as much as the
+    budget allows. ``eos`` may be drafted, nothing after it.
+    """
+
+    name = "db"
+
+    def __init__(
+        self,
+        sources: Sequence[str],
+        shared: dict[str, Database],
+        *,
+        eos: int | None = None,
+        costs: CostCurve | Sequence[float] | float | None = CPU_MARGINAL,
+        longest: int = 8,
+    ) -> None:
+        self.sources = tuple(sources)
+        self.eos = eos
+        self.costs = cost_curve(costs)
+        self.longest = longest
+        self._shared = shared
+        self._discounts = [DISCOUNTS[s] for s in self.sources]
+        self.start(())
+
+    def start(self, prompt: Sequence[int]) -> None:
+        """A run begins with this prompt: the context database and the run's estimates start anew."""
+        self._context = ContextDatabase(self.longest)
+        self._databases = [self._context if s == "context" else self._shared[s] for s in self.sources]
+        self._trust = Trust(self.sources)
+        self._asked: list[tuple[int, dict]] = []
+        self._context.extend(prompt)
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """These tokens were emitted: learn which proposals were right, then remember the tokens."""
+        self._learn(tokens)
+        self._context.extend(tokens)
+
+    def _ask(self, tail: tuple[int, ...], reach: float, least: float) -> tuple[dict[int, list], list[tuple]]:
+        """The access order: what may follow ``tail``, a place the verifier reaches with probability ``reach``.
+
+        Each database is asked in turn for the longest suffix it knows and takes its part of what the more local ones left
+        open (as in PPM, Cleary & Witten 1984); the less local ones are left alone once nothing they could say would score
+        above ``least``. Returns {token: [score, source, key length, count, position]}, a token keeping the first source that
+        proposed it while scores add up, and for learning (database, key length, expected, tokens) per answer.
+        """
+        candidates: dict[int, list] = {}
+        answers: list[tuple] = []
+        left = reach
+        for which, database in enumerate(self._databases):
+            if left <= least:
+                break
+            match = database.lookup(tail)
+            if match is None:
+                continue
+            length, total, continuations = match
+            bucket = length if length < LONGEST_BUCKET else LONGEST_BUCKET
+            discount = self._discounts[which]
+            scale = left * self._trust.rates[which][bucket] / total
+            seen = 0.0
+            for token, count, position in continuations:
+                share = count - discount
+                seen += share
+                known = candidates.get(token)
+                if known is None:
+                    candidates[token] = [scale * share, which, length, count, position]
+                else:
+                    known[0] += scale * share
+            answers.append((which, bucket, seen / total, continuations))
+            left -= scale * seen
+        return candidates, answers
+
+    def draft(self, text: Sequence[int], budget: int) -> DraftTree:
+        """The tree of at most ``budget`` nodes after ``text`` that promises the most tokens for its cost.
+
+        Nodes are added best first, so scores never rise from one to the next; the tree kept is the prefix of them with the best
+        ratio of expected tokens (1 + Σ scores) to cost.
+        """
+        tree = DraftTree()
+        if budget < 1:
+            tree.why_empty = "no room"
+            return tree
+        costs, eos, sources, longest = self.costs, self.eos, self.sources, self.longest
+        asked: dict[int, list[tuple]] = {}
+        queue: list[tuple] = []
+        picked: list[tuple] = []
+        expected = best_ratio = 1.0
+        best = -1
+        node, reach, tail = -1, 1.0, tuple(text[-longest:])
+        matched = False
+        while True:
+            # Nothing at or below this score can ever be added: the ratio to beat only grows.
+            least = max(LEAST_SCORE, best_ratio * costs.slope(len(picked)))
+            if node < 0 or picked[node][0] != eos:
+                candidates, answers = self._ask(tail, reach, least)
+                asked[node] = answers
+                matched = matched or bool(candidates)
+                for token, entry in candidates.items():
+                    if entry[0] > least:
+                        # The token breaks ties, so that equal scores do not depend on the order of a dictionary.
+                        heappush(queue, (-entry[0], token, node, tail, entry))
+            if not queue or len(picked) >= budget or -queue[0][0] <= least:
+                break
+            negative, token, parent, tail, entry = heappop(queue)
+            reach = -negative
+            node = len(picked)
+            picked.append((token, parent, entry))
+            expected += reach
+            ratio = expected / costs.at(node + 1)
+            if ratio > best_ratio:
+                best_ratio, best = ratio, node
+            tail = (*tail, token) if len(tail) < longest else (*tail[1:], token)
+        self._asked.append((len(text), tuple(text[len(self._context.text) :]), picked, asked))
+        for token, parent, (score, which, length, count, position) in picked[: best + 1]:
+            tree.add(token, parent, sources[which], length, count, score, position)
+        if best < 0:
+            tree.why_empty = "not worth it" if matched else "no match"
+        return tree
+
+    def _learn(self, tokens: Sequence[int]) -> None:
+        """Walk the trees drafted since the last call along what was emitted and count hits and misses of every answer on the way."""
+        start = len(self._context.text)
+        for length, ahead, picked, asked in self._asked:
+            place = length - start
+            if place < 0 or tuple(tokens[:place]) != ahead:
+                # Drafted after tokens that the target then refused: what would have followed is not known.
+                continue
+            children = {(parent, token): i for i, (token, parent, _) in enumerate(picked)}
+            node: int | None = -1
+            while node is not None and place < len(tokens):
+                for which, bucket, expected, continuations in asked.get(node, ()):
+                    hit = any(token == tokens[place] for token, _, _ in continuations)
+                    self._trust.observe(which, bucket, expected, hit)
+                    if hit:
+                        break
+                node = children.get((node, tokens[place]))
+                place += 1
+        self._asked.clear()
