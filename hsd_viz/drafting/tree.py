@@ -51,6 +51,29 @@ class DraftTree:
         self.positions.append(position)
         return len(self.tokens) - 1
 
+    def copy_node(self, node: int, onto: DraftTree, parent: int) -> int:
+        """Copy one node behind node ``parent`` of ``onto``; returns its number there."""
+        return onto.add(
+            self.tokens[node],
+            parent,
+            self.sources[node],
+            self.key_lengths[node],
+            self.counts[node],
+            self.scores[node],
+            self.positions[node],
+        )
+
+    def within(self, depth: int) -> DraftTree:
+        """The tree without the nodes deeper than ``depth`` (itself when there are none)."""
+        depths = self.depths()
+        if max(depths, default=0) <= depth:
+            return self
+        out, place = DraftTree(), {-1: -1}
+        for node, d in enumerate(depths):
+            if d <= depth:
+                place[node] = self.copy_node(node, out, place[self.parents[node]])
+        return out
+
     def depths(self) -> list[int]:
         """The depth of each node, 1 for those that follow the text."""
         depths: list[int] = []

@@ -1,0 +1,301 @@
+"""The decoding loop: levels of any depth, each verifying what the one below hands up.
+
+:meth:`Loop.draft` is Hierarchical Speculative Decoding in one function (Globerson et al. 2025, arXiv 2510.19705, as described
+there: a level verifies and keeps until it holds at least its lookahead). What keeps it lossless:
+
+1. on rejection a level samples the residual, not its own row;
+2. the row handed up with a token is the level's *full* row where the token was drawn, never the residual,
+3. nor the drafter's row;
+4. a level may stop after keeping a token, and no token is dropped after it was seen (limits by position are fine: they do
+   not look at the token);
+5. q is the row after temperature, top-k and top-p: the tensor that was sampled;
+6. a draft by arg-max or from a database is a point mass, never its softmax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from hsd_viz.decoding.draws import Draws
+from hsd_viz.decoding.log import Log
+from hsd_viz.decoding.model import CachedModel
+from hsd_viz.decoding.sampling import distribution, draw
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.verify import Verdict, verify_chain, walk
+from hsd_viz.drafting.tree import Drafter, DraftTree
+from hsd_viz.trace.records import DraftRow
+
+PREFILL_CHUNK = 512
+
+
+@dataclass(slots=True)
+class Level:
+    """A model in the stack; ``lookahead`` tokens or more are handed up at a time (``None`` at the target)."""
+
+    name: str
+    model: CachedModel
+    lookahead: int | None = None
+
+
+@dataclass(slots=True)
+class Draft:
+    """What is handed to a verifier: tokens with where they come from, and the rows they were sampled from.
+
+    ``origins`` is the level of each token's source. ``rows`` ``[n, V]`` is q; ``None`` means point masses.
+    """
+
+    tree: DraftTree = field(default_factory=DraftTree)
+    origins: list[int] = field(default_factory=list)
+    rows: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.tree)
+
+
+@dataclass(slots=True)
+class Verified:
+    """One verification: what the level keeps (accepted tokens, then its own), and how it came about."""
+
+    kept: Draft
+    verdict: Verdict
+    accepted: list[int]
+    outcome: str
+    rows: list[int]
+    logits: Tensor
+    draft: Draft
+
+    @property
+    def own(self) -> bool:
+        """Whether the level added a token of its own."""
+        return self.outcome != "stopped"
+
+
+class Loop:
+    """One decode. ``levels`` are the models, bottom first, the target last; ``drafter`` stands beneath them, if any.
+
+    ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds the
+    nodes of a database's draft. ``piece`` gives a token's text for the record.
+    """
+
+    def __init__(
+        self,
+        levels: Sequence[Level],
+        drafter: Drafter | None,
+        sampling: Sampling,
+        prompt: Sequence[int],
+        *,
+        max_new_tokens: int,
+        positions: int | None = None,
+        eos: frozenset[int] = frozenset(),
+        budget: int = 16,
+        piece: Callable[[int], str] = str,
+    ) -> None:
+        assert prompt and levels and max_new_tokens > 0
+        # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
+        self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
+        self.drafter = drafter
+        self.sampling = sampling
+        self.text = list(prompt)
+        self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
+        self.eos = eos
+        self.budget = budget
+        self.piece = piece
+        self.draws = Draws(sampling.seed)
+        self.log = Log()
+
+    # --- the algorithm ---------------------------------------------------------------------------------------------
+
+    def rounds(self) -> Iterator[Verified]:
+        """Yield one verification of the target after the other until EOS or a limit; ``text`` grows by what each keeps."""
+        top = len(self.levels) - 1
+        while (room := self.limit - len(self.text)) > 0:
+            self.log.open_round(top)
+            draft = self.draft(top - 1, room - 1)
+            verified = self.verify(top, draft)
+            tokens = verified.kept.tree.tokens
+            self.text += tokens
+            if self.drafter is not None:
+                start = self.log.now()
+                self.drafter.extend(tokens)
+                self.log.call(0, self.drafter.name, "update", start, fed=len(tokens))
+            self._close_round(verified)
+            yield verified
+            if tokens[-1] in self.eos:
+                return
+
+    def draft(self, i: int, room: int) -> Draft:
+        """call(i): at most ``room`` tokens that follow ``text``, distributed as level i's own (or a database's point masses)."""
+        if i < 0 or room <= 0:
+            return Draft(DraftTree(why_empty="off" if i < 0 else "no room"))
+        level = self.levels[i]
+        if level is None:
+            return self._look_up(room)
+        if i == 0:
+            return self._sample(level, min(level.lookahead, room))
+        kept, base = Draft(), len(self.text)
+        while len(kept) < min(level.lookahead, room) and self.text[-1] not in self.eos:
+            self.log.open_round(i)
+            below = self.draft(i - 1, room - len(kept) - 1)
+            verified = self.verify(i, below)
+            self.text += verified.kept.tree.tokens
+            _append(kept, verified.kept)
+            self._close_round(verified)
+        del self.text[base:]
+        return kept
+
+    def verify(self, i: int, draft: Draft) -> Verified:
+        """One forward of level i over its uncached tokens and the draft; keep the accepted tokens and add one of its own."""
+        level, tree, base = self.levels[i], draft.tree, len(self.text)
+        pending, cached = self.text[level.model.length :], level.model.length
+        chain = all(parent == node - 1 for node, parent in enumerate(tree.parents))
+        parents = None if chain else [*range(-1, len(pending) - 1), *(len(pending) + parent for parent in tree.parents)]
+
+        start = self.log.now()
+        logits = level.model.forward(pending + tree.tokens, len(tree) + 1, parents)
+        verdict, p = self._judge(i, draft, logits)
+        accepted, stopped = _until_eos(verdict.accepted, tree.tokens, self.eos)
+        if chain:
+            level.model.truncate(base + len(accepted))
+        else:
+            level.model.keep(base, [base + node for node in accepted])
+        for below in self.levels[:i]:
+            if below is not None:
+                below.model.truncate(base + len(accepted))
+        self.log.call(i, level.name, "verify", start, fed=len(pending) + len(tree), cached=cached)
+
+        kept = Draft()
+        for node in accepted:
+            tree.copy_node(node, kept.tree, len(kept) - 1)
+            kept.origins.append(draft.origins[node])
+        rows = [0, *(node + 1 for node in accepted)]
+        if stopped:
+            rows.pop()
+            outcome = "stopped"
+        else:
+            kept.tree.add(verdict.token, len(kept) - 1, level.name)
+            kept.origins.append(i)
+            more = any(parent == verdict.row - 1 for parent in tree.parents)
+            outcome = "correction" if more else "bonus" if len(tree) else "plain"
+        if p is not None and i < len(self.levels) - 1:
+            kept.rows = p[rows]
+        return Verified(kept, verdict, accepted, outcome, rows, logits, draft)
+
+    def _judge(self, i: int, draft: Draft, logits: Tensor) -> tuple[Verdict, Tensor | None]:
+        """Apply the rule that fits the draft. Returns the verdict and the level's rows p (``None`` when greedy)."""
+        tree, base, target = draft.tree, len(self.text), i == len(self.levels) - 1
+        if self.sampling.greedy:
+            return walk(tree, logits.argmax(-1).tolist(), None), None
+        p = distribution(logits, self.sampling)
+        depths = [0, *tree.depths()]
+        ahead = range(max(depths) + 1)
+        # Only one node of a depth can lie on the walked path, so one number per depth serves every branch.
+        r = [self.draws.at(base + d) for d in ahead] if target else self.draws.fresh(len(ahead))
+        if draft.rows is not None:
+            return verify_chain(tree.tokens, draft.rows, p, self.draws.fresh(len(tree)), r), p
+        drawn = draw(p, torch.tensor([r[d] for d in depths], dtype=torch.float64, device=p.device))
+        if not len(tree):
+            return walk(tree, drawn.tolist(), []), p
+        before = torch.tensor([[parent + 1 for parent in tree.parents], tree.tokens], device=p.device)
+        values = torch.cat([drawn.double(), p[before[0], before[1]].double()]).tolist()
+        rows = len(tree) + 1
+        return walk(tree, [int(v) for v in values[:rows]], values[rows:]), p
+
+    # --- the bottom ------------------------------------------------------------------------------------------------
+
+    def _sample(self, level: Level, n: int) -> Draft:
+        """The bottom model decodes ``n`` tokens by itself, fewer at EOS."""
+        out, rows, base = Draft(), [], len(self.text)
+        while len(out) < n and self.text[-1] not in self.eos:
+            pending, cached = self.text[level.model.length :], level.model.length
+            start = self.log.now()
+            logits = level.model.forward(pending, 1)
+            if self.sampling.greedy:
+                token = int(logits.argmax(-1))
+            else:
+                rows.append(distribution(logits, self.sampling))
+                token = int(draw(rows[-1], torch.tensor(self.draws.fresh(1), dtype=torch.float64, device=logits.device)))
+            self.log.call(0, level.name, "draft", start, fed=len(pending), cached=cached)
+            out.tree.add(token, len(out) - 1, level.name)
+            out.origins.append(0)
+            self.text.append(token)
+        del self.text[base:]
+        out.rows = torch.cat(rows) if rows else None
+        return out
+
+    def _look_up(self, room: int) -> Draft:
+        """Ask the databases; what would reach past the limit is left out (by place, whatever the token)."""
+        start = self.log.now()
+        tree = self.drafter.draft(self.text, self.budget).within(room)
+        self.log.call(0, self.drafter.name, "lookup", start, fed=len(tree))
+        return Draft(tree, [0] * len(tree))
+
+    # --- start and record ------------------------------------------------------------------------------------------
+
+    def prefill(self) -> Iterator[tuple[str, int, int]]:
+        """Feed all of the prompt but its last token to every model; yields (name, tokens done, tokens in all)."""
+        prompt = self.text[:-1]
+        for i, level in enumerate(self.levels):
+            if level is None:
+                start = self.log.now()
+                self.drafter.start(self.text)
+                self.log.call(i, self.drafter.name, "prefill", start, fed=len(self.text))
+                continue
+            for begin in range(0, len(prompt), PREFILL_CHUNK):
+                chunk = prompt[begin : begin + PREFILL_CHUNK]
+                start = self.log.now()
+                logits = level.model.forward(chunk, 1)
+                if logits.is_cuda:
+                    torch.cuda.synchronize(logits.device)
+                self.log.call(i, level.name, "prefill", start, fed=len(chunk), cached=begin)
+                yield level.name, begin + len(chunk), len(prompt)
+
+    def _close_round(self, verified: Verified) -> None:
+        draft, verdict, log = verified.draft, verified.verdict, self.log
+        tree = draft.tree
+        kept, walked = set(verified.accepted), set(verdict.accepted)
+        for node, depth in enumerate(tree.depths()):
+            looked = verdict.p[node] is not None
+            fate = "accepted" if node in kept else "cut" if node in walked else "rejected" if looked else "unreached"
+            log.drafts.append(
+                DraftRow(
+                    log.round,
+                    log.level,
+                    tree.sources[node],
+                    node,
+                    tree.parents[node],
+                    depth,
+                    tree.tokens[node],
+                    self.piece(tree.tokens[node]),
+                    verdict.p[node],
+                    verdict.q[node],
+                    verdict.u[node],
+                    fate,
+                    tree.key_lengths[node],
+                    tree.counts[node],
+                    tree.scores[node],
+                    tree.positions[node],
+                )
+            )
+        examined = verdict.examined if verified.own else len(kept)
+        why = (tree.why_empty or "no match") if not len(tree) else None
+        log.close_round(len(tree), examined, len(kept), verified.outcome, why)
+
+
+def _append(kept: Draft, part: Draft) -> None:
+    """Put ``part`` (a chain) behind ``kept`` (a chain)."""
+    for node in range(len(part)):
+        part.tree.copy_node(node, kept.tree, len(kept) - 1)
+    kept.origins += part.origins
+    if part.rows is not None:
+        kept.rows = part.rows if kept.rows is None else torch.cat([kept.rows, part.rows])
+
+
+def _until_eos(accepted: list[int], tokens: list[int], eos: frozenset[int]) -> tuple[list[int], bool]:
+    for k, node in enumerate(accepted):
+        if tokens[node] in eos:
+            return accepted[: k + 1], True
+    return accepted, False

@@ -1,0 +1,45 @@
+"""From logits to the distribution that is sampled, and drawing from it.
+
+Rule 5 of losslessness: q is the row *after* temperature, top-k and top-p, the very tensor that was sampled. So there is one
+function that makes rows and one that draws from them, and both are used by every level.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from hsd_viz.decoding.settings import Sampling
+
+
+def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
+    """Rows of probabilities ``[n, V]`` for logits ``[n, V]``, after temperature, top-k and top-p, each row summing to 1.
+
+    Computed in float32, or in float64 when the logits are. Ties at the top-k or top-p border are kept in, so that the result
+    depends on the values alone. Sampling with temperature 0 has no rows: use the arg-max.
+    """
+    assert not sampling.greedy
+    scores = logits if logits.dtype == torch.float64 else logits.float()
+    scores = scores / sampling.temperature
+    if 0 < sampling.top_k < scores.shape[-1]:
+        border = scores.topk(sampling.top_k, dim=-1).values[..., -1:]
+        scores = scores.masked_fill(scores < border, -torch.inf)
+    p = torch.softmax(scores, dim=-1)
+    if sampling.top_p < 1:
+        ordered = p.sort(dim=-1, descending=True).values
+        before = ordered.cumsum(dim=-1) - ordered
+        # The nucleus: the likeliest tokens up to and with the one that reaches top_p.
+        border = ordered.masked_fill(before >= sampling.top_p, torch.inf).amin(dim=-1, keepdim=True)
+        p = p.masked_fill(p < border, 0.0)
+        p = p / p.sum(dim=-1, keepdim=True)
+    return p
+
+
+def draw(p: Tensor, r: Tensor) -> Tensor:
+    """One token per row: ``p`` ``[n, V]`` non-negative (need not sum to 1), ``r`` ``[n]`` uniform in [0, 1). Returns ``[n]`` ids.
+
+    Inverse of the cumulative sum in float64: a token of probability 0 is never drawn.
+    """
+    edges = p.double().cumsum(dim=-1)
+    marks = r.to(edges)[:, None] * edges[:, -1:]
+    return torch.searchsorted(edges, marks, right=True)[:, 0]

@@ -1,0 +1,74 @@
+"""Tokens to text and back, any bytes safely."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+
+_BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>\Z")
+
+
+@functools.cache
+def _byte_of() -> dict[str, int]:
+    """GPT-2's alphabet: the printable character that stands for each byte in a byte-level vocabulary, inverted."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [b for b in range(256) if b not in plain]
+    return {**{chr(b): b for b in plain}, **{chr(256 + k): b for k, b in enumerate(others)}}
+
+
+class TokenText:
+    """The text side of a tokenizer (a ``PreTrainedTokenizerFast`` or the like)."""
+
+    def __init__(self, tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self._special = set(tokenizer.all_special_ids)
+        kinds = str(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", ""))
+        self._byte_level = "ByteLevel" in kinds
+        self._pieces: dict[int, tuple[str, str | None]] = {}
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a prompt, with the special tokens that the tokenizer itself puts there."""
+        return self.tokenizer.encode(text)
+
+    def piece(self, token_id: int) -> tuple[str, str | None]:
+        """(text, raw) of one token: ``raw`` is None where the bytes are whole characters, else their hexadecimal form."""
+        found = self._pieces.get(token_id)
+        if found is None:
+            raw = self._bytes(token_id)
+            try:
+                found = raw.decode(), None
+            except UnicodeDecodeError:
+                found = raw.decode(errors="backslashreplace"), raw.hex()
+            self._pieces[token_id] = found
+        return found
+
+    def pieces(self, token_ids: Sequence[int]) -> dict[int, str]:
+        """The text of each of these tokens."""
+        return {t: self.piece(t)[0] for t in token_ids}
+
+    def _bytes(self, token_id: int) -> bytes:
+        token = self.tokenizer.convert_ids_to_tokens(token_id)
+        if token is None:  # embeddings padded beyond the vocabulary
+            return f"<{token_id}>".encode()
+        if token_id in self._special:
+            return token.encode()
+        if self._byte_level:
+            table = _byte_of()
+            return b"".join(bytes([table[c]]) if c in table else c.encode() for c in token)
+        if fallback := _BYTE_FALLBACK.match(token):
+            return bytes([int(fallback[1], 16)])
+        return token.replace("\u2581", " ").encode()
+
+
+def differing_tokens(one, other) -> str | None:
+    """Why two tokenizers are not the same one, by content; ``None`` when token ids mean the same in both."""
+    a, b = one.get_vocab(), other.get_vocab()
+    if a == b:
+        return None
+    if len(a) != len(b):
+        return f"their vocabularies have {len(a)} and {len(b)} tokens"
+    for token, i in sorted(a.items(), key=lambda item: item[1]):
+        if b.get(token) != i:
+            return f"token {token!r} is number {i} in one and {b.get(token, 'missing')} in the other"
+    return None
