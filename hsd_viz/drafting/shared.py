@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from .hierarchy import Database
+from .index import SUFFIX, DatabaseError, Index
+
+#: The databases that are files, in order of locality.
+STORED = ("model", "statistics")
+
+
+def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
+    """The identity of a tokenizer's vocabulary, from its token → id mapping (``tokenizer.get_vocab()``): a SHA-256 in hexadecimal.
+
+    Two tokenizers of different name with the same tokens under the same ids have the same hash.
+    """
+    digest = hashlib.sha256()
+    for token, number in sorted(vocabulary.items(), key=lambda item: (item[1], item[0])):
+        digest.update(f"{number}\t{len(token)}\t{token}\n".encode())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +31,29 @@ class SharedDatabases:
 
     found: dict[str, Database] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, folder: str | Path, vocabulary: Mapping[str, int]) -> SharedDatabases:
+        """Open ``model.hsdb`` and ``statistics.hsdb`` of ``folder`` for models with this token → id mapping.
+
+        A file that is missing, damaged or made with another tokenizer is left out; :meth:`why_absent` says why.
+        """
+        ours = vocabulary_hash(vocabulary)
+        found: dict[str, Database] = {}
+        absent: dict[str, str] = {}
+        for source in STORED:
+            path = Path(folder) / f"{source}{SUFFIX}"
+            if not path.exists():
+                absent[source] = f"no {source} database is at hand for these models: '{path}' does not exist"
+                continue
+            try:
+                index = Index(path, ours)
+                if index.header["kind"] != source:
+                    raise DatabaseError(f"'{path.name}' holds a {index.header['kind']} database, not a {source} database")
+                found[source] = index
+            except DatabaseError as error:
+                absent[source] = str(error)
+        return cls(found, absent)
 
     def why_absent(self, source: str) -> str:
         """One sentence on why ``source`` is not among the databases."""

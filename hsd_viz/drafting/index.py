@@ -1,0 +1,234 @@
+"""The file behind the model and statistics databases: a pre-counted, memory-mapped index of continuations.
+
+Keys are the last 1 to ``longest`` tokens. A key's 64-bit hash grows by one multiplication per token, from the last token
+backwards, so that one walk computes the hashes of all suffixes; its upper bits choose a bucket of about two keys, its lower 32
+bits are compared there. Two keys with the same 32 bits in one bucket (about one look-up in 2 * 10^9) cost a bad draft token and
+nothing else: a draft is only a proposal. Whoever holds a key holds all its suffixes, so a look-up climbs until it misses.
+
+Layout, little-endian: the preamble (magic, version, header length, CRC-32 of the header and of the rest), a JSON header, then
+the arrays ``starts`` (u32 per bucket, one more at the end), ``marks`` (u32 per key), ``places`` (u32 per key: first value * 8 +
+number of continuations) and ``values`` (u16, or u32 for large vocabularies; per key its total, then token, count, ...).
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import sys
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .context import Match
+
+MAGIC = b"HSDVIZDB"
+VERSION = 1
+#: Continuations kept per key: their number has three bits.
+MOST_CONTINUATIONS = 7
+SUFFIX = ".hsdb"
+
+_PREAMBLE = struct.Struct("<8sIIII")
+_MASK = 2**64 - 1
+# An odd 64-bit constant with well-mixed bits (2^64 over the golden ratio), as in Fibonacci hashing (Knuth, vol. 3, §6.4).
+_MULTIPLIER = 0x9E3779B97F4A7C15
+
+
+class DatabaseError(ValueError):
+    """A database file that cannot be used; the message is one sentence with the file's name."""
+
+
+def hash_step(h: int, token: int) -> int:
+    """The hash of a key that ``token`` makes one longer at its front; an empty key's is 0."""
+    h = ((h ^ (token + 1)) * _MULTIPLIER) & _MASK
+    return h ^ (h >> 29)
+
+
+def hash_steps(h: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    """:func:`hash_step` for uint64 arrays."""
+    h = (h ^ (tokens.astype(np.uint64) + np.uint64(1))) * np.uint64(_MULTIPLIER)
+    return h ^ (h >> np.uint64(29))
+
+
+def pack_counts(counts: np.ndarray, wide: bool) -> np.ndarray:
+    """Counts as stored: u16 holds 0-32767 exactly, above that multiples of 256 up to 8 388 352 (error below 0.8 %)."""
+    counts = counts.astype(np.int64)
+    if wide:
+        return np.minimum(counts, 2**32 - 1).astype(np.uint32)
+    return np.where(counts < 32768, counts, 32768 + np.minimum(counts >> 8, 32767)).astype(np.uint16)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Counted keys, ready to be written. One row per key, in any order.
+
+    ``hashes`` uint64 [keys], ``lengths`` int [keys], ``totals`` int [keys] (times seen with anything after them); the
+    continuations of row i are ``tokens[firsts[i]:firsts[i+1]]`` with ``counts``, likeliest first, at most seven.
+    """
+
+    hashes: np.ndarray
+    lengths: np.ndarray
+    totals: np.ndarray
+    firsts: np.ndarray
+    tokens: np.ndarray
+    counts: np.ndarray
+
+
+def write_index(path: str | Path, table: Table, *, kind: str, vocabulary_size: int, vocabulary_hash: str, meta: Mapping) -> None:
+    """Write ``table`` as a database file, atomically: under a temporary name first, then renamed over ``path``."""
+    path = Path(path)
+    wide = vocabulary_size > 2**16
+    keys = len(table.hashes)
+    bits = max(1, (max(keys, 2) // 2 - 1).bit_length())
+    order = np.argsort(table.hashes, kind="stable")
+    hashes = table.hashes[order]
+    buckets = (hashes >> np.uint64(64 - bits)).astype(np.int64)
+    starts = np.searchsorted(buckets, np.arange(2**bits + 1)).astype("<u4")
+    numbers = np.diff(table.firsts)[order]
+    sizes = 1 + 2 * numbers
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    if offsets[-1] >= 2**29:
+        raise ValueError(f"{offsets[-1]} values are too many for one database file: prune more")
+    values = np.zeros(offsets[-1], dtype="<u4" if wide else "<u2")
+    values[offsets[:-1]] = pack_counts(table.totals[order], wide)
+    # Each continuation's place: its key's first value, then pairs.
+    row = np.repeat(np.arange(keys), numbers)
+    rank = np.arange(len(row)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
+    source = np.repeat(table.firsts[:-1][order], numbers) + rank
+    values[offsets[row] + 1 + 2 * rank] = table.tokens[source]
+    values[offsets[row] + 2 + 2 * rank] = pack_counts(table.counts[source], wide)
+    arrays = {
+        "starts": starts,
+        "marks": (hashes & np.uint64(2**32 - 1)).astype("<u4"),
+        "places": (offsets[:-1] * 8 + numbers).astype("<u4"),
+        "values": values,
+    }
+    header = {
+        "kind": kind,
+        "vocabulary_size": vocabulary_size,
+        "vocabulary_hash": vocabulary_hash,
+        "bits": bits,
+        "longest": int(table.lengths.max(initial=1)),
+        "keys_by_length": {str(n): int((table.lengths == n).sum()) for n in np.unique(table.lengths)},
+        "continuations": len(table.tokens),
+        "arrays": {name: [str(a.dtype), len(a)] for name, a in arrays.items()},
+        "meta": dict(meta),
+    }
+    head = json.dumps(header).encode()
+    head += b" " * (-(_PREAMBLE.size + len(head)) % 8)
+    body = b"".join(a.tobytes() + b"\0" * (-a.nbytes % 8) for a in arrays.values())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        with open(fresh, "wb") as f:
+            f.write(_PREAMBLE.pack(MAGIC, VERSION, len(head), zlib.crc32(head), zlib.crc32(body)) + head)
+            f.write(body)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+class Index:
+    """An open database file. Read-only, memory-mapped: any number of runs and processes share its pages.
+
+    Raises :class:`DatabaseError` for a file that is missing, cut short, altered, of another version or, where
+    ``vocabulary_hash`` is given, made with another tokenizer.
+    """
+
+    __slots__ = ("_bits", "_map", "_marks", "_places", "_starts", "_values", "_wide", "header", "longest", "path", "size")
+
+    def __init__(self, path: str | Path, vocabulary_hash: str | None = None) -> None:
+        self.path = Path(path)
+        name = self.path.name
+        try:
+            with open(self.path, "rb") as f:
+                self.size = os.fstat(f.fileno()).st_size
+                if self.size < _PREAMBLE.size:
+                    raise DatabaseError(f"'{name}' is no database file of hsd_viz: it is only {self.size} bytes long")
+                self._map = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise DatabaseError(f"the database '{self.path}' cannot be read: {error.strerror or error}") from None
+        self.header, body = self._check(name)
+        theirs = self.header["vocabulary_hash"]
+        if vocabulary_hash is not None and theirs != vocabulary_hash:
+            raise DatabaseError(
+                f"the database '{name}' was made with another tokenizer (vocabulary {theirs[:12]}, the models' is {vocabulary_hash[:12]})"
+            )
+        whole, views = memoryview(self._map), {}
+        for array, (dtype, count) in self.header["arrays"].items():
+            size = np.dtype(dtype).itemsize
+            # Plain memoryviews read a scalar several times faster than numpy arrays do.
+            views[array] = whole[body : body + size * count].cast({2: "H", 4: "I"}[size])
+            body += (size * count + 7) // 8 * 8
+        self._starts, self._marks, self._places, self._values = (views[k] for k in ("starts", "marks", "places", "values"))
+        self._bits = 64 - self.header["bits"]
+        self._wide = self.header["vocabulary_size"] > 2**16
+        self.longest = self.header["longest"]
+
+    def _check(self, name: str) -> tuple[dict, int]:
+        """The header and where the arrays begin, once every byte of the file is known to be as it was written."""
+        magic, version, length, head_crc, body_crc = _PREAMBLE.unpack_from(self._map)
+        if magic != MAGIC:
+            raise DatabaseError(f"'{name}' is no database file of hsd_viz")
+        if version != VERSION:
+            raise DatabaseError(f"the database '{name}' has format version {version}, this hsd_viz reads version {VERSION}: rebuild it")
+        body = _PREAMBLE.size + length
+        head = self._map[_PREAMBLE.size : body]
+        if body > self.size or zlib.crc32(head) != head_crc:
+            raise DatabaseError(f"the database '{name}' is damaged: its header is not what was written")
+        header = json.loads(head)
+        expected = body + sum((np.dtype(d).itemsize * n + 7) // 8 * 8 for d, n in header["arrays"].values())
+        if self.size != expected:
+            raise DatabaseError(f"the database '{name}' is damaged: it has {self.size} bytes, {expected} were written")
+        if zlib.crc32(memoryview(self._map)[body:]) != body_crc:
+            raise DatabaseError(f"the database '{name}' is damaged: its checksum does not fit its contents")
+        if sys.byteorder != "little":
+            raise DatabaseError(f"the database '{name}' can only be read on little-endian machines")
+        return header, body
+
+    def lookup(self, tail: tuple[int, ...], longest: int | None = None) -> Match | None:
+        """What followed the longest suffix of ``tail`` that is a key of at most ``longest`` tokens, or ``None``; likeliest first."""
+        starts, marks, bits = self._starts, self._marks, self._bits
+        size = len(tail)
+        most = min(size, self.longest if longest is None else longest)
+        h = n = 0
+        found = -1
+        while n < most:
+            h = ((h ^ (tail[size - n - 1] + 1)) * _MULTIPLIER) & _MASK
+            h ^= h >> 29
+            bucket, mark = h >> bits, h & 0xFFFFFFFF
+            for i in range(starts[bucket], starts[bucket + 1]):
+                if marks[i] == mark:
+                    found = i
+                    break
+            else:
+                break
+            n += 1
+        if found < 0:
+            return None
+        total, continuations = self._read(found)
+        return Match(n, total, continuations)
+
+    def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]]:
+        """The total and the continuations of the key in row ``key``."""
+        place, values = self._places[key], self._values
+        at = place >> 3
+        pairs = range(at + 1, at + 1 + 2 * (place & 7), 2)
+        if self._wide:
+            return values[at], [(values[i], values[i + 1], None) for i in pairs]
+        total = values[at]
+        return (
+            total if total < 32768 else (total - 32768) << 8,
+            [(values[i], c if (c := values[i + 1]) < 32768 else (c - 32768) << 8, None) for i in pairs],
+        )
+
+    def entries(self):
+        """Yield (total, continuations) of every key, in file order. The keys themselves are stored as hashes only."""
+        for key in range(len(self._marks)):
+            yield self._read(key)
