@@ -1,0 +1,117 @@
+"""transformers' own ``generate`` loops on the same weights, device, dtype and threads, watched from outside.
+
+A hook on the target counts its forwards, a stopping criterion sees the text after each of them. The first forward is prefill
+and step in one, so its end is the end of prefill, and the tokens it brings do not count as timed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import torch
+from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
+
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.stack import HFStack
+
+from .output import Output
+
+if TYPE_CHECKING:
+    from hsd_viz.engine.local import LocalEngine
+
+#: Draft tokens a round of hf-lookup: what transformers' documentation shows. hf-assistant keeps transformers' defaults.
+LOOKUP_TOKENS = 10
+
+
+class HFDecoder:
+    """Decodes with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``; raises ``ValueError`` for a model that cannot assist."""
+
+    def __init__(self, engine: LocalEngine, stack: HFStack) -> None:
+        self._stack = stack
+        self._tokenizer = engine.tokenizer
+        self._target = engine.model("target")
+        self._assistant = None
+        if stack.assistant is not None:
+            if stack.assistant == "target":
+                raise ValueError(f"'{stack}' is not possible: the target cannot assist itself")
+            engine.models.check_tokenizers(engine.models.target, [stack.assistant])
+            self._assistant = engine.model(stack.assistant)
+
+    def __call__(self, prompt: str, max_new_tokens: int, sampling: Sampling) -> Output:
+        device = self._target.device
+        ids = torch.tensor([self._tokenizer.encode(prompt)], device=device)
+        watch = _Watch(ids.shape[1], device)
+        hooks = [
+            self._target.register_forward_pre_hook(watch.before, with_kwargs=True),
+            self._target.register_forward_hook(watch.after),
+        ]
+        # generate() keeps its random numbers in torch's global state, which is put back afterwards.
+        try:
+            with torch.random.fork_rng(), torch.inference_mode(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                torch.manual_seed(sampling.seed)
+                started = perf_counter()
+                found = self._target.generate(
+                    ids,
+                    attention_mask=torch.ones_like(ids),
+                    generation_config=self._config(max_new_tokens, sampling),
+                    stopping_criteria=StoppingCriteriaList([watch]),
+                    **({"assistant_model": self._assistant} if self._assistant is not None else {}),
+                )
+                tokens = found[0, ids.shape[1] :].tolist()
+                ended = perf_counter()
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return watch.output(tokens, started, ended)
+
+    def _config(self, max_new_tokens: int, sampling: Sampling) -> GenerationConfig:
+        own = self._target.generation_config
+        eos = own.eos_token_id if own.eos_token_id is not None else self._tokenizer.eos_token_id
+        pad = eos[0] if isinstance(eos, list) else eos
+        drawn = {} if sampling.greedy else {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
+        lookup = {"prompt_lookup_num_tokens": LOOKUP_TOKENS} if self._stack.name == "hf-lookup" else {}
+        return GenerationConfig(
+            max_new_tokens=max_new_tokens, do_sample=not sampling.greedy, eos_token_id=eos, pad_token_id=pad, **drawn, **lookup
+        )
+
+
+class _Watch(StoppingCriteria):
+    """Sees every forward of the target and the text after it; never stops anything."""
+
+    def __init__(self, prompt: int, device: torch.device) -> None:
+        self._prompt = prompt
+        self._device = device
+        self._widths: list[int] = []
+        self._lengths: list[int] = []
+        self._prefilled = 0.0
+
+    def before(self, module, args, kwargs) -> None:
+        fed = kwargs["input_ids"] if kwargs.get("input_ids") is not None else args[0]
+        self._widths.append(fed.shape[1])
+
+    def after(self, module, args, output) -> None:
+        if len(self._widths) == 1:
+            if self._device.type == "cuda":
+                torch.cuda.synchronize(self._device)
+            self._prefilled = perf_counter()
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor, **kwargs) -> torch.BoolTensor:
+        self._lengths.append(input_ids.shape[1])
+        return torch.zeros(input_ids.shape[0], dtype=torch.bool, device=input_ids.device)
+
+    def output(self, tokens: list[int], started: float, ended: float) -> Output:
+        first = self._lengths[0] - self._prompt
+        return Output(
+            token_ids=tuple(tokens),
+            seconds=ended - self._prefilled,
+            timed_tokens=len(tokens) - first,
+            prefill_seconds=self._prefilled - started,
+            target_forwards=len(self._widths),
+            # The first forward feeds the whole prompt, each later one the last token, then the draft.
+            drafted=sum(self._widths) - self._prompt - (len(self._widths) - 1),
+            accepted=len(tokens) - len(self._widths),
+            draft_seconds=None,
+        )

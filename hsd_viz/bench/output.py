@@ -1,0 +1,71 @@
+"""What one stack did with one prompt, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hsd_viz.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One decode. Times in seconds.
+
+    ``seconds`` run from the end of prefill and brought ``timed_tokens`` of the ``token_ids``: all of them in our loop, whose
+    prefill emits nothing; in transformers' loops all but those of the first forward, which is prefill and step in one.
+    ``drafted`` and ``accepted`` are draft tokens before the target. ``draft_seconds`` has one entry per target round, spent
+    finding drafts and updating databases; ``None`` where a loop does not tell.
+    """
+
+    token_ids: tuple[int, ...]
+    seconds: float
+    timed_tokens: int
+    prefill_seconds: float
+    target_forwards: int
+    drafted: int
+    accepted: int
+    draft_seconds: tuple[float, ...] | None
+
+
+def from_trace(trace: Trace) -> Output:
+    """The measures of a decode in our own loop."""
+    figures = trace.metrics()
+    return Output(
+        token_ids=tuple(trace.token_ids),
+        seconds=figures["seconds"],
+        timed_tokens=figures["tokens"],
+        prefill_seconds=figures["prefill_seconds"],
+        target_forwards=figures["target_forwards"],
+        drafted=figures["drafted"],
+        accepted=figures["accepted"],
+        draft_seconds=draft_seconds(trace),
+    )
+
+
+def draft_seconds(trace: Trace) -> tuple[float, ...]:
+    """Per target round, the seconds of its look-ups and database updates, those of the rounds below it included."""
+    parents = {r.id: r.parent for r in trace.round_rows}
+    spent = {r.id: 0 for r in trace.round_rows if r.parent is None}
+    for call in trace.call_rows:
+        if call.kind in ("lookup", "update") and call.round in parents:
+            root = call.round
+            while (above := parents[root]) is not None:
+                root = above
+            spent[root] += call.duration_ns
+    return tuple(ns / 1e9 for ns in spent.values())
+
+
+def median_of(outputs: Sequence[Output]) -> Output:
+    """Repeats of one decode as one: median times, the rounds' drafting times of all, everything else of the first."""
+    first = outputs[0]
+    pooled = None if first.draft_seconds is None else tuple(s for o in outputs for s in o.draft_seconds or ())
+    return replace(
+        first,
+        seconds=median(o.seconds for o in outputs),
+        prefill_seconds=median(o.prefill_seconds for o in outputs),
+        draft_seconds=pooled,
+    )

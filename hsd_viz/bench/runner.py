@@ -1,0 +1,151 @@
+"""Run stacks over a suite, interleaved, in one process.
+
+Timings drift with the machine's mood (other work, heat, caches). So the stacks take turns, A B C A B C ..., prompt by prompt and
+repeat by repeat: what disturbs one disturbs its neighbours alike, and ratios between them hold where absolute times do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.engine import Engine
+from hsd_viz.stack import HFStack, Stack, parse_bench
+
+from .output import Output, from_trace, median_of
+from .suites import Prompt, Suite
+
+PLAIN = "target"
+WARM_UP_TOKENS = 8
+
+#: Runs one prompt: (prompt, most new tokens, sampling) -> Output.
+Decoder = Callable[[str, int, Sampling], Output]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What every run shares. ``repeats`` runs of each prompt and stack give median times."""
+
+    max_new_tokens: int = 128
+    sampling: Sampling = field(default_factory=Sampling)
+    repeats: int = 3
+
+    def __post_init__(self) -> None:
+        if self.max_new_tokens < 1:
+            raise ValueError(f"max new tokens {self.max_new_tokens} is out of range: it is a whole number from 1")
+        if self.repeats < 1:
+            raise ValueError(f"{self.repeats} repeats is out of range: it is a whole number from 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``done`` of ``total`` decodes are over; the next one is ``stack`` on ``prompt`` (empty during warm-up)."""
+
+    done: int
+    total: int
+    stack: str
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """All outputs of one bench: ``outputs[stack]`` follows ``prompts``; ``complete`` is False when it was cut short."""
+
+    suite: Suite
+    settings: Settings
+    prompts: tuple[Prompt, ...]
+    outputs: dict[str, tuple[Output, ...]]
+    complete: bool
+
+
+def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
+    """The stacks by their written form; the plain ``target`` comes first where it is missing.
+
+    Raises ``ValueError`` for text that is no stack, for a stack given twice, and for a target of its own.
+    """
+    stacks: dict[str, Stack | HFStack] = {}
+    for text in texts:
+        stack = parse_bench(text)
+        if str(stack) in stacks:
+            raise ValueError(f"the stack '{stack}' is given twice")
+        if isinstance(stack, Stack) and stack.target.name != PLAIN:
+            raise ValueError(f"the stack '{stack}' does not end in 'target': all stacks of a bench have one target, named with --target")
+        stacks[str(stack)] = stack
+    return stacks if PLAIN in stacks else {PLAIN: parse_bench(PLAIN), **stacks}
+
+
+def run_bench(
+    engine: Engine,
+    stacks: Sequence[str],
+    suite: Suite,
+    settings: Settings | None = None,
+    *,
+    progress: Callable[[Progress], None] = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Measurement:
+    """Measure every stack on every prompt of ``suite``.
+
+    Each stack first decodes a few tokens that do not count: models load and caches warm up. ``cancelled`` is asked before each
+    decode; a cancelled or interrupted bench returns what all stacks have done by then, with ``complete`` False. Raises
+    ``ValueError`` with one sentence for bad input.
+    """
+    settings = settings or Settings()
+    decoders = {name: _decoder(engine, stack) for name, stack in read_stacks(stacks).items()}
+    total = settings.repeats * len(suite.prompts) * len(decoders)
+    done: dict[tuple[str, str], list[Output]] = {}
+    complete = False
+    try:
+        for name, decode in decoders.items():
+            progress(Progress(0, total, name, ""))
+            decode(suite.prompts[0].text, min(WARM_UP_TOKENS, settings.max_new_tokens), settings.sampling)
+        complete = _measure(decoders, suite, settings, done, lambda n, s, p: progress(Progress(n, total, s, p)), cancelled)
+    except KeyboardInterrupt:
+        pass
+    prompts = tuple(p for p in suite.prompts if all((name, p.id) in done for name in decoders))
+    outputs = {name: tuple(median_of(done[name, p.id]) for p in prompts) for name in decoders}
+    return Measurement(suite, settings, prompts, outputs, complete)
+
+
+def _measure(
+    decoders: dict[str, Decoder],
+    suite: Suite,
+    settings: Settings,
+    done: dict[tuple[str, str], list[Output]],
+    progress: Callable[[int, str, str], None],
+    cancelled: Callable[[], bool],
+) -> bool:
+    count = 0
+    for _ in range(settings.repeats):
+        for prompt in suite.prompts:
+            for name, decode in decoders.items():
+                if cancelled():
+                    return False
+                progress(count, name, prompt.id)
+                output = decode(prompt.text, settings.max_new_tokens, settings.sampling)
+                done.setdefault((name, prompt.id), []).append(output)
+                count += 1
+    return True
+
+
+def _decoder(engine: Any, stack: Stack | HFStack) -> Decoder:
+    if isinstance(stack, HFStack):
+        from .hf import HFDecoder
+
+        return HFDecoder(engine, stack)
+
+    def decode(prompt: str, max_new_tokens: int, sampling: Sampling) -> Output:
+        trace = engine.run(
+            prompt,
+            str(stack),
+            max_new_tokens=max_new_tokens,
+            temperature=sampling.temperature,
+            top_k=sampling.top_k,
+            top_p=sampling.top_p,
+            seed=sampling.seed,
+            record=False,
+        )
+        return from_trace(trace)
+
+    return decode
