@@ -1,0 +1,61 @@
+"""From training checkpoints to Hugging Face checkpoints: fp16 safetensors, config, tokenizer."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import torch
+
+from .network import NORM_EPS, ROPE_BASE, Network
+from .recipe import HEAD_DIM, Profile, Size
+from .tokenizer import EOS_ID
+
+
+def llama_config(size: Size, profile: Profile):
+    """The ``LlamaConfig`` whose arithmetic ``network.Network`` does."""
+    from transformers import LlamaConfig
+
+    return LlamaConfig(
+        vocab_size=profile.vocabulary,
+        hidden_size=size.width,
+        intermediate_size=size.inner,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        num_key_value_heads=size.heads,
+        head_dim=HEAD_DIM,
+        max_position_embeddings=profile.context,
+        rms_norm_eps=NORM_EPS,
+        rope_parameters={"rope_type": "default", "rope_theta": ROPE_BASE},
+        tie_word_embeddings=True,
+        bos_token_id=EOS_ID,
+        eos_token_id=EOS_ID,
+        pad_token_id=EOS_ID,
+    )
+
+
+def to_llama(network: Network, profile: Profile):
+    """The network as a ``LlamaForCausalLM`` in float32."""
+    from transformers import LlamaForCausalLM
+
+    model = LlamaForCausalLM(llama_config(network.size, profile))
+    missing, unexpected = model.load_state_dict(network.state_dict(), strict=False)
+    if unexpected or set(missing) - {"lm_head.weight"}:
+        raise ValueError(f"the checkpoint does not fit a Llama of this size: missing {missing}, unexpected {unexpected}")
+    model.tie_weights()
+    return model.eval()
+
+
+def export(network: Network, profile: Profile, tokenizer_dir: Path, out: Path) -> None:
+    """Write a complete Hugging Face checkpoint into ``out``: fp16, no file above 14 MB."""
+    fresh = out.with_name(out.name + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    to_llama(network, profile).to(torch.float16).save_pretrained(str(fresh), max_shard_size="14MB")
+    for f in tokenizer_dir.iterdir():
+        shutil.copy(f, fresh / f.name)
+    shutil.rmtree(out, ignore_errors=True)
+    for f in fresh.iterdir():
+        # safetensors are written for the owner alone; a shipped file is for all to read.
+        f.chmod(0o644)
+    fresh.rename(out)

@@ -1,0 +1,123 @@
+"""Use the shipped models: where they lie, what they are, and how to load them. Offline; torch is imported only to load a model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .recipe import NAMES
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+_DTYPES = ("float16", "bfloat16", "float32", "float64")
+
+
+def weights_dir() -> Path:
+    """The folder of the shipped weights."""
+    return Path(__file__).parent / "weights"
+
+
+def names() -> tuple[str, ...]:
+    """The shipped models, smallest first: ``("nano", "small", "target")``."""
+    return NAMES
+
+
+def model_path(name: str) -> Path:
+    """The Hugging Face checkpoint directory of a shipped model. Raises ValueError for another name or missing weights."""
+    if name not in NAMES:
+        raise ValueError(f"unknown model {name!r}: the ladder has {', '.join(NAMES)}")
+    path = weights_dir() / name
+    if not (path / "config.json").exists():
+        raise ValueError(f"the weights of {name} are not in {path}: train them with `hsd-viz ladder train`")
+    return path
+
+
+def weights_hash(path: str | Path) -> str:
+    """Twelve hexadecimal digits of the SHA-256 over a checkpoint's safetensors files, in name order.
+
+    Two checkpoints with the same tensors in the same files have the same hash wherever they lie. Raises ValueError when the
+    directory holds no safetensors.
+    """
+    shards = sorted(Path(path).glob("*.safetensors"))
+    if not shards:
+        raise ValueError(f"{path} holds no safetensors file")
+    digest = hashlib.sha256()
+    for shard in shards:
+        with shard.open("rb") as f:
+            while block := f.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()[:12]
+
+
+def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFast:
+    """The tokenizer of a checkpoint directory, the shipped target's by default.
+
+    It normalises nothing and adds nothing; ``decode(ids, clean_up_tokenization_spaces=False)`` gives back exactly what was
+    encoded.
+    """
+    from transformers import PreTrainedTokenizerFast
+
+    path = Path(directory) if directory is not None else model_path("target")
+    if not (path / "tokenizer.json").exists():
+        raise ValueError(f"{path} holds no tokenizer.json")
+    return PreTrainedTokenizerFast.from_pretrained(str(path))
+
+
+def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float32") -> PreTrainedModel:
+    """A shipped model by name, or any Hugging Face checkpoint directory, as a causal language model in eval mode."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    path = model_path(name) if name in NAMES else Path(name)
+    if not (path / "config.json").exists():
+        raise ValueError(f"{name!r} is neither a shipped model ({', '.join(NAMES)}) nor a checkpoint directory")
+    if isinstance(dtype, str):
+        if dtype not in _DTYPES:
+            raise ValueError(f"unknown dtype {dtype!r}: choose from {', '.join(_DTYPES)}")
+        dtype = getattr(torch, dtype)
+    model = AutoModelForCausalLM.from_pretrained(str(path), dtype=dtype, local_files_only=True)
+    return model.to(device).eval()
+
+
+def info(directory: str | Path | None = None) -> dict:
+    """What is shipped: per model its parameters, size, hash and training; the corpus totals; the evaluation. Needs no torch.
+
+    Parts that were not recorded are absent.
+    """
+    root = Path(directory) if directory is not None else weights_dir()
+    models: dict[str, dict] = {}
+    for name in NAMES:
+        path = root / name
+        if not (path / "config.json").exists():
+            continue
+        config = json.loads((path / "config.json").read_text())
+        row = {
+            "path": str(path),
+            "hash": weights_hash(path),
+            "bytes": sum(f.stat().st_size for f in path.glob("*.safetensors")),
+            "parameters": parameter_count(config),
+            "layers": config["num_hidden_layers"],
+            "width": config["hidden_size"],
+            "heads": config["num_attention_heads"],
+            "vocabulary": config["vocab_size"],
+            "context": config["max_position_embeddings"],
+        }
+        if (path / "training.json").exists():
+            row["training"] = json.loads((path / "training.json").read_text())
+        models[name] = row
+    found: dict = {"models": models}
+    for key, file in (("corpus", "manifest.json"), ("evaluation", "evaluation.json")):
+        if (root / file).exists():
+            found[key] = json.loads((root / file).read_text())
+    return found
+
+
+def parameter_count(config: dict) -> int:
+    """Parameters of a Llama with tied embeddings and as many key as query heads, from its config.json."""
+    width, inner = config["hidden_size"], config["intermediate_size"]
+    layer = 4 * width * width + 3 * width * inner + 2 * width
+    return config["vocab_size"] * width + config["num_hidden_layers"] * layer + width

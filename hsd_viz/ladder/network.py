@@ -1,0 +1,120 @@
+"""A lean Llama for training: the arithmetic of ``LlamaForCausalLM``, its parameter names, and nothing else.
+
+A state dict goes from here into transformers unchanged (``export.py``); a test compares the logits.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .recipe import HEAD_DIM, Size
+
+ROPE_BASE = 10_000.0
+NORM_EPS = 1e-5
+
+
+def rope_table(length: int, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
+    """Cosines and sines of the rotary embedding. Shapes: [length, 64] each."""
+    frequency = ROPE_BASE ** -(torch.arange(0, HEAD_DIM, 2, device=device, dtype=torch.float32) / HEAD_DIM)
+    angle = torch.arange(length, device=device, dtype=torch.float32)[:, None] * frequency
+    angle = torch.cat([angle, angle], dim=-1)
+    return angle.cos(), angle.sin()
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    left, right = x.chunk(2, dim=-1)
+    return x * cos + torch.cat([-right, left], dim=-1) * sin
+
+
+class Norm(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x.float(), (x.shape[-1],), self.weight, NORM_EPS)
+
+
+class Attention(nn.Module):
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.heads = size.heads
+        for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
+            setattr(self, name, nn.Linear(size.width, size.width, bias=False))
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        batch, length, width = x.shape
+        split = lambda t: t.view(batch, length, self.heads, HEAD_DIM).transpose(1, 2)
+        q, k, v = split(self.q_proj(x)), split(self.k_proj(x)), split(self.v_proj(x))
+        q, k = _rotate(q, cos, sin).to(v.dtype), _rotate(k, cos, sin).to(v.dtype)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.o_proj(y.transpose(1, 2).reshape(batch, length, width))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.gate_proj = nn.Linear(size.width, size.inner, bias=False)
+        self.up_proj = nn.Linear(size.width, size.inner, bias=False)
+        self.down_proj = nn.Linear(size.inner, size.width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class Layer(nn.Module):
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.self_attn = Attention(size)
+        self.mlp = FeedForward(size)
+        self.input_layernorm = Norm(size.width)
+        self.post_attention_layernorm = Norm(size.width)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), cos, sin)
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class Body(nn.Module):
+    def __init__(self, size: Size, vocabulary: int) -> None:
+        super().__init__()
+        self.embed_tokens = nn.Embedding(vocabulary, size.width)
+        self.layers = nn.ModuleList(Layer(size) for _ in range(size.layers))
+        self.norm = Norm(size.width)
+
+
+class Network(nn.Module):
+    """Token ids [batch, length] to logits [batch, length, vocabulary]."""
+
+    def __init__(self, size: Size, vocabulary: int, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.size, self.vocabulary = size, vocabulary
+        self.model = Body(size, vocabulary)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 2:
+                # Residual outputs start small, so that depth does not change the scale of the first logits.
+                shrink = (2 * size.layers) ** -0.5 if "o_proj" in name or "down_proj" in name else 1.0
+                std = 0.02 if "embed" in name else parameter.shape[1] ** -0.5 * 0.6
+                nn.init.normal_(parameter, std=std * shrink, generator=generator)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        cos, sin = rope_table(ids.shape[1], ids.device)
+        x = self.model.embed_tokens(ids)
+        for layer in self.model.layers:
+            x = layer(x, cos, sin)
+        return F.linear(self.model.norm(x), self.model.embed_tokens.weight)
+
+
+def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """Mean loss in nats. Shapes: [batch, length, vocabulary], [batch, length]."""
+    return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
+
+
+def distillation_loss(logits: Tensor, teacher: Tensor, targets: Tensor, weight: float) -> Tensor:
+    """``weight`` · KL(teacher ‖ student) + (1 − ``weight``) · cross-entropy, in nats. Logits: [batch, length, vocabulary]."""
+    log_q = F.log_softmax(logits.flatten(0, 1).float(), dim=-1)
+    log_p = F.log_softmax(teacher.flatten(0, 1).float(), dim=-1)
+    divergence = (log_p.exp() * (log_p - log_q)).sum(-1).mean()
+    return weight * divergence + (1 - weight) * F.nll_loss(log_q, targets.flatten())

@@ -1,0 +1,109 @@
+"""Using the models, measuring them, and the card."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from hsd_viz import ladder
+from hsd_viz.ladder.card import render, write_card
+from hsd_viz.ladder.load import info, load_model, model_path, names, parameter_count, weights_dir, weights_hash
+
+SHIPPED = all((weights_dir() / n / "config.json").exists() for n in names())
+needs_weights = pytest.mark.skipif(not SHIPPED, reason="the shipped weights are not here")
+
+
+def test_importing_the_room_is_light() -> None:
+    code = "import sys, hsd_viz.ladder, hsd_viz.ladder.load; print('torch' in sys.modules, 'transformers' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["False", "False"]
+
+
+def test_the_hash_follows_the_tensors(tiny, tmp_path) -> None:
+    hashes = {weights_hash(tiny / "weights" / n) for n in names()}
+    assert len(hashes) == 3 and all(len(h) == 12 for h in hashes)
+    load_model(str(tiny / "weights" / "nano"), dtype="float16").save_pretrained(str(tmp_path))
+    assert weights_hash(tmp_path) == weights_hash(tiny / "weights" / "nano")
+    with pytest.raises(ValueError, match="no safetensors"):
+        weights_hash(tiny)
+
+
+def test_bad_names() -> None:
+    with pytest.raises(ValueError, match="unknown model"):
+        model_path("big")
+    with pytest.raises(ValueError, match="neither a shipped model"):
+        load_model("/nowhere")
+    with pytest.raises(AttributeError):
+        ladder.nothing  # noqa: B018
+
+
+def test_info_and_evaluation(tiny) -> None:
+    found = info(tiny / "weights")
+    assert list(found["models"]) == list(names())
+    for name, row in found["models"].items():
+        assert row["parameters"] == sum(p.numel() for p in load_model(str(tiny / "weights" / name)).parameters())
+        assert row["training"]["tokens"] == 12 * 2 * 64
+    for row in found["evaluation"]["models"].values():
+        assert 3 < row["loss"] < 8 and list(row["loss_by_position"]) == ["0-64"]
+    for pair in found["evaluation"]["pairs"].values():
+        assert 0 < pair["overlap"] <= 1 and 0 <= pair["greedy_agreement"] <= 1 and pair["kl"] >= 0
+
+
+def test_overlap_of_a_model_with_itself_is_one(tiny, tmp_path) -> None:
+    import shutil
+
+    import numpy as np
+
+    from hsd_viz.ladder.evaluate import measure
+
+    for name in ("nano", "target"):
+        shutil.copytree(tiny / "weights" / "nano", tmp_path / name)
+    found = measure(tmp_path, np.load(tiny / "data" / "heldout.npy"), windows=2, window=64, sample_tokens=4)
+    assert found["pairs"]["nano/target"]["overlap"] == pytest.approx(1, abs=1e-5)
+    assert found["pairs"]["nano/target"]["greedy_agreement"] == 1
+
+
+def test_the_card_holds_the_recorded_figures(tiny, tmp_path) -> None:
+    found = info(tiny / "weights")
+    text = write_card(tiny / "weights", tmp_path / "CARD.md").read_text(encoding="utf-8")
+    for row in found["evaluation"]["models"].values():
+        assert f"{row['loss']:.3f}" in text and row["hash"] in text
+    for row in found["evaluation"]["pairs"].values():
+        assert f"{row['overlap']:.3f}" in text
+    assert all(package in text for package in found["corpus"]["packages"])
+    with pytest.raises(ValueError, match="no record"):
+        render({"models": {}})
+
+
+@needs_weights
+@pytest.mark.parametrize("name", names())
+def test_shipped_models_load_and_are_small(name) -> None:
+    from safetensors import safe_open
+
+    path = model_path(name)
+    shards = list(path.glob("*.safetensors"))
+    assert all(s.stat().st_size < 15_000_000 for s in shards)
+    for shard in shards:
+        with safe_open(str(shard), "pt") as f:
+            assert {f.get_tensor(k).dtype for k in f.keys()} == {torch.float16}  # noqa: SIM118
+    model = load_model(name)
+    assert sum(p.numel() for p in model.parameters()) == parameter_count(model.config.to_dict())
+    assert torch.isfinite(model(torch.tensor([[0, 5, 9]])).logits).all()
+
+
+@needs_weights
+def test_shipped_models_share_one_tokenizer() -> None:
+    texts = {(model_path(n) / "tokenizer.json").read_text() for n in names()}
+    assert len(texts) == 1
+    tokenizer = ladder.load_tokenizer()
+    assert len(tokenizer) == 4096
+    text = "".join(map(chr, range(0x300))) + "\n\tdef f():\r\n  return '🙂'  \n"
+    assert tokenizer.decode(tokenizer(text).input_ids) == text
+
+
+@needs_weights
+def test_the_whole_ladder_is_small_enough_to_ship() -> None:
+    assert sum(f.stat().st_size for n in names() for f in model_path(n).glob("*.safetensors")) < 37_000_000
