@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from hsd_viz.decoding.loop import Loop, Verified
+from hsd_viz.decoding.sampling import distribution
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, TokenRow, Trace
 from hsd_viz.trace.records import Top
@@ -41,8 +42,9 @@ def decode(loop: Loop, text: TokenText, meta: dict[str, Any], *, record: bool = 
         for verified in loop.rounds():
             tokens = _token_rows(loop, verified, text, len(trace.token_rows), len(prompt), record)
             drafts, rounds, calls = loop.log.take()
-            ids = [t for row in tokens for t in (row.token_id, *(i for top in (row.top, row.residual_top, row.q_top) for i, _ in top or ()))]
-            pieces = _new_pieces(text, [*ids, *(d.token_id for d in drafts)], named)
+            tops = [top for row in tokens for top in (row.top, row.residual_top, row.q_top) if top]
+            ids = [*(row.token_id for row in tokens), *(d.token_id for d in drafts), *(i for top in tops for i, _ in top)]
+            pieces = _new_pieces(text, ids, named)
             step = Step(tokens, drafts, rounds, prefill_calls + calls, pieces)
             prefill_calls = []
             trace.append(step)
@@ -116,8 +118,6 @@ def _describe(logits: Tensor, rows: list[int], tokens: list[int]) -> list[tuple[
 
 def _correction(loop: Loop, verified: Verified) -> dict[str, Top | None]:
     """The likeliest tokens of what a correction was drawn from, and of the draft's q there."""
-    from hsd_viz.decoding.sampling import distribution
-
     draft, row = verified.draft, verified.verdict.row
     if draft.rows is not None:
         return {"residual_top": _top(verified.verdict.residual), "q_top": _top(draft.rows[row])}

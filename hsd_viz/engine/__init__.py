@@ -1,5 +1,16 @@
 """Who decodes: :func:`load_engine` for this process, :class:`ReplayEngine` for recorded traces. Import-light: no torch."""
 
+from importlib import import_module
+from typing import Any
+
 from hsd_viz.engine.base import Engine
 
-__all__ = ["Engine"]
+_LAZY = {"load_engine": "local", "LocalEngine": "local", "ReplayEngine": "replay"}
+
+__all__ = ["Engine", *_LAZY]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)

@@ -56,9 +56,12 @@ class Trace:
         """One table as a DataFrame: a column for each field of its row class."""
         import pandas as pd
 
-        columns = [f.name for f in dataclasses.fields(TABLES[table])]
+        fields = dataclasses.fields(TABLES[table])
         rows = self.rows(table)
-        return pd.DataFrame({c: [getattr(r, c) for r in rows] for c in columns}, columns=columns)
+        frame = pd.DataFrame({f.name: [getattr(r, f.name) for r in rows] for f in fields}, columns=[f.name for f in fields])
+        # Whole numbers stay whole where some rows have none.
+        kinds = {"int | None": "Int64", "float | None": "float64"}
+        return frame.astype({f.name: kinds[f.type] for f in fields if f.type in kinds})
 
     @property
     def tokens(self) -> pd.DataFrame:

@@ -1,0 +1,234 @@
+"""The engine of this process: resolves a stack, loads what it needs, decodes."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import torch
+
+from hsd_viz.decoding.decode import decode
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.model import HFModel
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.text import TokenText
+from hsd_viz.drafting import SharedDatabases, make_drafter
+from hsd_viz.engine.models import Models
+from hsd_viz.ladder.load import weights_dir
+from hsd_viz.stack import Stack, parse
+from hsd_viz.trace import Event, Finished, Stage, Trace
+
+DEFAULT_LOOKAHEAD = 4
+MAX_NEW_TOKENS = 100_000
+
+
+def load_engine(
+    target: str = "target",
+    *,
+    device: str | None = None,
+    dtype: str | None = None,
+    threads: int | None = None,
+    allow_models: bool = True,
+) -> LocalEngine:
+    """An engine in this process.
+
+    ``target`` is what ``target`` means in a stack: a ladder name, a hub id or a path. ``device`` is ``cpu`` or ``cuda`` (default:
+    the best there is), ``dtype`` a torch dtype's name (default: float32 on the CPU, bfloat16 on a GPU), ``threads`` the CPU
+    threads of torch, for the whole process. Models load when a stack first needs them. Raises ``ValueError`` with one
+    sentence for anything that cannot be.
+    """
+    if threads is not None:
+        if threads < 1:
+            raise ValueError(f"{threads} threads is out of range: it is a whole number from 1")
+        torch.set_num_threads(threads)
+    return LocalEngine(Models(target, device, dtype, allow_models))
+
+
+class LocalEngine:
+    """Decodes in this process. Weights and databases are shared by all decodes; each decode has its own caches."""
+
+    def __init__(self, models: Models) -> None:
+        self.models = models
+        self._databases: dict[str, SharedDatabases] = {}
+
+    @property
+    def device(self) -> str:
+        return str(self.models.device)
+
+    @property
+    def dtype(self) -> str:
+        return self.models.dtype
+
+    @property
+    def tokenizer(self):
+        """The target's tokenizer."""
+        return self.models.text(self.models.target).tokenizer
+
+    def model(self, name: str = "target") -> torch.nn.Module:
+        """The Hugging Face model behind a name; ``target`` is this engine's target."""
+        return self.models.get(self._name(name)).module
+
+    def run(self, prompt: str, stack: str = "target", **options: Any) -> Trace:
+        """Decode to the end and return the trace; the options of :meth:`decode`."""
+        for event in self.decode(prompt, stack, **options):
+            if isinstance(event, Finished):
+                return event.trace
+        raise AssertionError("a decode that is not closed ends with Finished")
+
+    def decode(
+        self,
+        prompt: str,
+        stack: str = "target",
+        *,
+        max_new_tokens: int = 128,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        record: bool = True,
+    ) -> Iterator[Event]:
+        """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``; see :class:`hsd_viz.engine.base.Engine`.
+
+        What can be checked without loading anything is checked at once, before the first event is asked for.
+        """
+        sampling = Sampling(float(temperature), top_k, float(top_p), seed)
+        if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or not 1 <= max_new_tokens <= MAX_NEW_TOKENS:
+            raise ValueError(f"max new tokens {max_new_tokens} is out of range: it is a whole number from 1 to {MAX_NEW_TOKENS}")
+        parsed = parse(stack)
+        for model in parsed.models:
+            self.models.where(self._name(model.name))
+        return self._decode(prompt, stack, parsed, sampling, max_new_tokens, record)
+
+    # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _decode(
+        self, prompt: str, written: str, parsed: Stack, sampling: Sampling, max_new_tokens: int, record: bool
+    ) -> Iterator[Event]:
+        resolved = parsed.resolved(DEFAULT_LOOKAHEAD)
+        chain = [self._name(m.name) for m in resolved.models]
+        if not all(map(self.models.loaded, chain)):
+            yield Stage("loading the tokenizer")
+        text = self.models.text(chain[-1])
+        self.models.check_tokenizers(chain[-1], chain[:-1])
+        ids = self._encode(prompt, text)
+        loaded: list[HFModel] = []
+        for k, name in enumerate(chain):
+            if not self.models.loaded(name):
+                yield Stage(f"loading {name}", k, len(chain))
+            loaded.append(self.models.get(name))
+        positions = min((m.positions for m in loaded if m.positions is not None), default=None)
+        if positions is not None and len(ids) >= positions:
+            raise ValueError(f"the prompt has {len(ids)} tokens and the context holds {positions}: use a shorter prompt")
+        eos = self._eos(loaded[-1], text)
+        drafter = None
+        if resolved.bottom is not None:
+            shared = self._shared(chain[-1], text)
+            drafter = make_drafter(resolved.bottom, databases=shared, eos=min(eos, default=None))
+        levels = [
+            Level("target" if k == len(chain) - 1 else m.name, model.session(), m.lookahead)
+            for k, (m, model) in enumerate(zip(resolved.models, loaded, strict=True))
+        ]
+        loop = Loop(
+            levels,
+            drafter,
+            sampling,
+            ids,
+            max_new_tokens=max_new_tokens,
+            positions=positions,
+            eos=eos,
+            piece=lambda t: text.piece(t)[0],
+        )
+        meta = self._meta(prompt, written, resolved, loaded, sampling, max_new_tokens)
+        try:
+            yield from decode(loop, text, meta, record=record)
+        except torch.OutOfMemoryError:
+            raise ValueError(f"{self.device} ran out of memory: use smaller models, a shorter prompt or fewer tokens") from None
+
+    def _name(self, name: str) -> str:
+        return self.models.target if name == "target" else name
+
+    def _encode(self, prompt: str, text: TokenText) -> list[int]:
+        if not isinstance(prompt, str):
+            raise ValueError(f"the prompt is text, not {type(prompt).__name__}")
+        try:
+            prompt.encode()
+        except UnicodeEncodeError:
+            raise ValueError("the prompt holds half a character (a lone surrogate), which is no text") from None
+        ids = text.encode(prompt)
+        if ids:
+            return ids
+        for start in (text.tokenizer.bos_token_id, text.tokenizer.eos_token_id):
+            if start is not None:
+                return [start]
+        raise ValueError("the prompt is empty and the tokenizer has no token to start a text with: write a prompt")
+
+    def _eos(self, target: HFModel, text: TokenText) -> frozenset[int]:
+        found = getattr(target.module.generation_config, "eos_token_id", None)
+        found = found if found is not None else text.tokenizer.eos_token_id
+        return frozenset(found if isinstance(found, list) else [] if found is None else [found])
+
+    def _shared(self, target: str, text: TokenText) -> SharedDatabases:
+        """The shipped databases, where they are of this tokenizer."""
+        if target not in self._databases:
+            self._databases[target] = SharedDatabases.open(weights_dir() / "databases", text.tokenizer.get_vocab())
+        return self._databases[target]
+
+    def _meta(
+        self, prompt: str, written: str, resolved: Stack, loaded: list[HFModel], sampling: Sampling, max_new_tokens: int
+    ) -> dict[str, Any]:
+        first = len(resolved.parts) - len(resolved.models)
+        models = [
+            {
+                "level": first + k,
+                "name": "target" if k == len(loaded) - 1 else part.name,
+                "model": model.name,
+                "lookahead": part.lookahead,
+                "parameters": model.parameters,
+                "weights": self.models.hash(model.name),
+            }
+            for k, (part, model) in enumerate(zip(resolved.models, loaded, strict=True))
+        ]
+        return {
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "stack": written.strip(),
+            "stack_resolved": str(resolved),
+            "bottom": str(resolved.bottom) if resolved.bottom else None,
+            "models": models,
+            "device": self.device,
+            "device_name": _device_name(self.models.device),
+            "dtype": self.dtype,
+            "threads": torch.get_num_threads(),
+            "runtime": "eager",
+            "sampling": {
+                "temperature": sampling.temperature,
+                "top_k": sampling.top_k,
+                "top_p": sampling.top_p,
+                "seed": sampling.seed,
+            },
+            "prompt": prompt,
+            "max_new_tokens": max_new_tokens,
+            "versions": {
+                "hsd_viz": version("hsd-viz"),
+                "torch": torch.__version__,
+                "transformers": version("transformers"),
+                "python": platform.python_version(),
+            },
+        }
+
+
+def _device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    if sys.platform == "linux":
+        try:
+            with open("/proc/cpuinfo") as file:
+                for line in file:
+                    if line.startswith("model name"):
+                        return line.split(":", 1)[1].strip()
+        except OSError:
+            pass
+    return platform.processor() or platform.machine()

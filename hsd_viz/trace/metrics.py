@@ -1,0 +1,138 @@
+"""The figures of a trace, and the identities that every whole trace keeps.
+
+Definitions (design words: README, "What the numbers mean"): acceptance rate = accepted / drafted; conditional acceptance =
+accepted / examined; mean acceptance length = emitted tokens per target forward, bonus included (plain decoding: 1.00);
+drafting latency = seconds per target round spent finding drafts and updating databases, model forwards apart.
+Speed counts from the end of prefill.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hsd_viz.trace.trace import Trace
+
+NGRAM = 8
+
+
+def repetition_share(token_ids: Sequence[int]) -> float:
+    """Share of tokens that end an 8-gram which already stands earlier in the same output; 0 for an empty one."""
+    seen: set[tuple[int, ...]] = set()
+    repeated = 0
+    for end in range(NGRAM, len(token_ids) + 1):
+        gram = tuple(token_ids[end - NGRAM : end])
+        repeated += gram in seen
+        seen.add(gram)
+    return repeated / len(token_ids) if token_ids else 0.0
+
+
+def metrics(trace: Trace) -> dict[str, Any]:
+    """All figures of one trace; rates are ``None`` where they would divide by zero. Times in seconds.
+
+    ``levels`` has one entry per level that verified, bottom first, with the histogram of accepted counts (index = accepted);
+    ``calls_by_level`` one per (level, name, kind).
+    """
+    meta = trace.meta
+    target = max((r.level for r in trace.round_rows), default=0)
+    top = [r for r in trace.round_rows if r.level == target]
+    tokens = len(trace.token_rows)
+    seconds = (meta.get("wall_ns", 0) - meta.get("prefill_ns", 0)) / 1e9
+    finding = sum(c.duration_ns for c in trace.call_rows if c.kind in ("lookup", "update")) / 1e9
+    forwards = sum(c.kind == "verify" and c.level == target for c in trace.call_rows)
+    target_rounds = {r.id for r in top}
+    drafted, accepted, examined = (sum(getattr(r, name) for r in top) for name in ("drafted", "accepted", "examined"))
+    return {
+        "tokens": tokens,
+        "rounds": len(top),
+        "drafted": drafted,
+        "accepted": accepted,
+        "acceptance_rate": _ratio(accepted, drafted),
+        "conditional_acceptance": _ratio(accepted, examined),
+        "mean_acceptance_length": _ratio(tokens, forwards),
+        "tokens_per_second": _ratio(tokens, seconds),
+        "seconds": seconds,
+        "prefill_seconds": meta.get("prefill_ns", 0) / 1e9,
+        "draft_seconds_per_round": _ratio(finding, len(top)),
+        "target_forwards": forwards,
+        "repetition_share": repetition_share(trace.token_ids),
+        "drafted_by_source": dict(Counter(d.source for d in trace.draft_rows if d.round in target_rounds)),
+        "accepted_by_source": dict(Counter(t.source for t in trace.token_rows if t.kind == "accepted")),
+        "emitted_by_source": dict(Counter(t.source for t in trace.token_rows)),
+        "levels": _levels(trace),
+        "calls_by_level": _calls(trace),
+    }
+
+
+def _ratio(over: float, under: float) -> float | None:
+    return over / under if under else None
+
+
+def _levels(trace: Trace) -> list[dict[str, Any]]:
+    out = []
+    for level in sorted({r.level for r in trace.round_rows}):
+        rounds = [r for r in trace.round_rows if r.level == level]
+        drafted, accepted, examined = (sum(getattr(r, name) for r in rounds) for name in ("drafted", "accepted", "examined"))
+        counts = Counter(r.accepted for r in rounds)
+        out.append(
+            {
+                "level": level,
+                "rounds": len(rounds),
+                "drafted": drafted,
+                "examined": examined,
+                "accepted": accepted,
+                "acceptance_rate": _ratio(accepted, drafted),
+                "conditional_acceptance": _ratio(accepted, examined),
+                "accepted_histogram": [counts[k] for k in range(max(counts) + 1)],
+            }
+        )
+    return out
+
+
+def _calls(trace: Trace) -> list[dict[str, Any]]:
+    sums: dict[tuple[int, str, str], list[int]] = {}
+    for c in trace.call_rows:
+        row = sums.setdefault((c.level, c.name, c.kind), [0, 0, 0, 0])
+        for k, value in enumerate((1, c.steps, c.fed, c.duration_ns)):
+            row[k] += value
+    return [
+        {"level": level, "name": name, "kind": kind, "calls": n, "steps": steps, "fed": fed, "seconds": ns / 1e9}
+        for (level, name, kind), (n, steps, fed, ns) in sorted(sums.items())
+    ]
+
+
+def check(trace: Trace) -> None:
+    """Raise ``ValueError`` naming the first identity that the trace breaks."""
+    rounds = {r.id: r for r in trace.round_rows}
+    target = max((r.level for r in trace.round_rows), default=0)
+    top = [r for r in trace.round_rows if r.level == target]
+    emitted = sum(r.accepted + (r.outcome != "stopped") for r in top)
+    _same("tokens = sum over target rounds of accepted + own token", emitted, len(trace.token_rows))
+    _same("token indices run from 0", [t.index for t in trace.token_rows], list(range(len(trace.token_rows))))
+    fates: dict[int, Counter] = {r: Counter() for r in rounds}
+    for d in trace.draft_rows:
+        if d.round not in rounds:
+            raise ValueError(f"the trace breaks an identity: draft of unknown round {d.round}")
+        fates[d.round][d.verdict] += 1
+    for r in trace.round_rows:
+        fate = fates[r.id]
+        _same(f"round {r.id}: drafted = accepted + rejected + unreached + cut", r.drafted, fate.total())
+        _same(f"round {r.id}: accepted", r.accepted, fate["accepted"])
+        if (r.parent is None) != (r.level == target) or (r.parent is not None and rounds[r.parent].level <= r.level):
+            raise ValueError(f"the trace breaks an identity: round {r.id} has the parent {r.parent}")
+    rows = Counter((d.round, d.depth, d.token_id, d.source) for d in trace.draft_rows if d.verdict == "accepted")
+    for t in trace.token_rows:
+        if t.kind == "accepted":
+            _same(f"token {t.index}: one accepted draft row", rows[t.round, t.depth, t.token_id, t.source], 1)
+    for level in metrics(trace)["levels"]:
+        _same(f"level {level['level']}: histogram", sum(level["accepted_histogram"]), level["rounds"])
+    spent = sum(c.duration_ns for c in trace.call_rows)
+    if spent > trace.meta["wall_ns"]:
+        raise ValueError(f"the trace breaks an identity: calls took {spent} ns of {trace.meta['wall_ns']} ns")
+
+
+def _same(what: str, one: Any, other: Any) -> None:
+    if one != other:
+        raise ValueError(f"the trace breaks an identity: {what}: {one} is not {other}")
