@@ -1,0 +1,94 @@
+"""Options that several commands share, and the checks that come before anything expensive."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.decoding.settings import Sampling
+
+DTYPES = ("float32", "bfloat16", "float64")
+
+
+def add_sampling(parser: argparse.ArgumentParser) -> None:
+    """``--max-new-tokens``, ``--temperature``, ``--top-k``, ``--top-p``, ``--seed``."""
+    group = parser.add_argument_group("sampling")
+    group.add_argument("--max-new-tokens", type=int, default=128, metavar="N", help="most tokens to write (default 128)")
+    group.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 takes the likeliest token each time (default 0)")
+    group.add_argument("--top-k", type=int, default=0, metavar="K", help="draw among the K likeliest tokens; 0: among all (default 0)")
+    group.add_argument("--top-p", type=float, default=1.0, metavar="P", help="draw among the likeliest that hold P of the mass (default 1)")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same text (default 0)")
+
+
+def add_machine(parser: argparse.ArgumentParser) -> None:
+    """``--target``, ``--device``, ``--dtype``, ``--threads``."""
+    group = parser.add_argument_group("models and machine")
+    group.add_argument("--target", default="target", metavar="M", help="what 'target' means: a ladder name, a hub id or a folder")
+    group.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is one, else cpu")
+    group.add_argument("--dtype", choices=DTYPES, help="default: float32 on the CPU, bfloat16 on a GPU")
+    group.add_argument("--threads", type=int, metavar="N", help="CPU threads; 1 gives the steadiest timings")
+
+
+def sampling(args: argparse.Namespace) -> Sampling:
+    """The sampling settings, checked."""
+    return Sampling(args.temperature, args.top_k, args.top_p, args.seed)
+
+
+def engine(args: argparse.Namespace) -> Any:
+    """An engine for ``--target``, ``--device``, ``--dtype`` and ``--threads``; imports torch."""
+    from hsd_viz.engine.local import load_engine
+
+    return load_engine(args.target, device=args.device, dtype=args.dtype, threads=args.threads)
+
+
+def check_output(path: Path) -> None:
+    """Raise ``ValueError`` when a file could not be written there: better before a long run than after it."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise ValueError(f"cannot write {path}: it is a folder, give the name of a file")
+    if not folder.is_dir():
+        raise ValueError(f"cannot write {path}: there is no folder {folder}")
+    with writing(path), tempfile.TemporaryFile(dir=folder):
+        pass
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the system says against writing ``path`` into ``ValueError`` with one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON; the file appears whole or not at all."""
+    with writing(path):
+        handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(json.dumps(data, indent=1) + "\n")
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+
+def status(text: str = "") -> None:
+    """Show ``text`` on the terminal's last line, in place of the one before; nothing where stderr is no terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+
+
+def drop_stdout() -> None:
+    """Let go of a standard output that nobody reads any more; Python would complain again when it flushes it on its way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,33 @@
+"""``hsd-viz dashboard``: serve the explorer to a browser."""
+
+from __future__ import annotations
+
+import argparse
+
+_EPILOG = """\
+examples:
+  hsd-viz dashboard
+  hsd-viz dashboard --port 9000 --open-browser
+  hsd-viz dashboard --host 0.0.0.0 --token SECRET
+
+The page asks the network for nothing. Beyond this machine it is served only with a token, and only the models of the ladder
+can be run in it unless --allow-models is given.
+"""
+
+
+def add(commands: argparse._SubParsersAction) -> None:
+    """Add the command."""
+    parser = commands.add_parser("dashboard", help="serve the explorer to a browser", description=__doc__, epilog=_EPILOG)
+    parser.add_argument("--host", default="127.0.0.1", help="the address to serve on (default 127.0.0.1: this machine only)")
+    parser.add_argument("--port", type=int, default=8866, help="the port to serve on (default 8866)")
+    parser.add_argument("--token", help="what a visitor must know; needed for any host but this machine")
+    parser.add_argument("--allow-models", action="store_true", help="let visitors load models by hub id or path")
+    parser.add_argument("--open-browser", action="store_true", help="open the page in a browser")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until interrupted."""
+    from hsd_viz.serve import serve
+
+    return serve(args.host, args.port, token=args.token, allow_models=args.allow_models, open_browser=args.open_browser) or 0

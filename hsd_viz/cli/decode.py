@@ -1,0 +1,149 @@
+"""``hsd-viz decode``: continue a prompt, and say how."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.bench.suites import read_text
+from hsd_viz.cli import arguments
+from hsd_viz.stack import parse
+from hsd_viz.trace import Event, Finished, Stage, Started, Step, TokenRow, Trace
+
+_EPILOG = """\
+examples:
+  hsd-viz decode --stack target --prompt "def main("
+  hsd-viz decode --stack "db > nano:4 > small:8 > target" --prompt-file prompt.py --save run.json.gz
+  hsd-viz decode --stack "nano:4 > target" --prompt "class Node:" --temperature 0.8 --seed 3 --json
+
+The text goes to standard output as it comes, the figures to standard error. --json prints one object instead:
+text, token_ids, stop_reason, stack, stack_resolved, metrics, calls_by_level. Ctrl-C stops the decode; what was decoded so
+far is saved when --save was given, and the exit code is 130.
+"""
+
+
+def add(commands: argparse._SubParsersAction) -> None:
+    """Add the command."""
+    parser = commands.add_parser("decode", help="continue a prompt with a stack", description=__doc__, epilog=_EPILOG)
+    parser.add_argument("--stack", required=True, metavar="S", help="who drafts for whom, such as 'db > nano:4 > target'")
+    prompt = parser.add_mutually_exclusive_group(required=True)
+    prompt.add_argument("--prompt", metavar="TEXT", help="the text to continue")
+    prompt.add_argument("--prompt-file", type=Path, metavar="F", help="a UTF-8 file with the text to continue")
+    parser.add_argument("--save", type=Path, metavar="F.json.gz", help="write the trace, for the explorer and for export")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    arguments.add_sampling(parser)
+    arguments.add_machine(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Decode; returns the exit code. Raises ``ValueError`` with one sentence for bad input."""
+    parse(args.stack)
+    sampling = arguments.sampling(args)
+    if args.max_new_tokens < 1:
+        raise ValueError(f"max new tokens {args.max_new_tokens} is out of range: it is a whole number from 1")
+    prompt = read_text(args.prompt_file, "prompt") if args.prompt_file is not None else args.prompt
+    if args.save is not None:
+        arguments.check_output(args.save)
+    events = arguments.engine(args).decode(
+        prompt,
+        args.stack,
+        max_new_tokens=args.max_new_tokens,
+        temperature=sampling.temperature,
+        top_k=sampling.top_k,
+        top_p=sampling.top_p,
+        seed=sampling.seed,
+    )
+    trace, interrupted = _follow(events, show=not args.json)
+    if trace is None:
+        raise KeyboardInterrupt
+    if args.save is not None:
+        with arguments.writing(args.save):
+            trace.save(args.save)
+    if args.json:
+        print(json.dumps(summary(trace)))
+    else:
+        print(_figures(trace), file=sys.stderr)
+    return 130 if interrupted else 0
+
+
+def _follow(events: Iterator[Event], show: bool) -> tuple[Trace | None, bool]:
+    """Go along with a decode: (its trace, whether it was interrupted). The trace is None when no token was reached."""
+    trace: Trace | None = None
+    text = _Text()
+    interrupted = False
+    try:
+        with closing(events):
+            for event in events:
+                if isinstance(event, Stage):
+                    arguments.status(event.text)
+                elif isinstance(event, Started):
+                    arguments.status()
+                    trace = Trace(event.meta)
+                    trace.pieces.update(event.pieces)
+                elif isinstance(event, Step):
+                    trace.append(event)
+                    if show:
+                        sys.stdout.write(text.of(event.tokens))
+                        sys.stdout.flush()
+                elif isinstance(event, Finished):
+                    trace = event.trace
+    except KeyboardInterrupt:
+        interrupted = True
+    except BrokenPipeError:
+        arguments.drop_stdout()
+        interrupted = True
+    arguments.status()
+    if show and trace is not None and not interrupted:
+        print(text.of([], last=True))
+    return trace, interrupted
+
+
+class _Text:
+    """Tokens to text: a character may be spread over several tokens, and is shown when its last byte is there."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def of(self, tokens: list[TokenRow], last: bool = False) -> str:
+        raw = b"".join(bytes.fromhex(t.raw) if t.raw is not None else t.text.encode() for t in tokens)
+        return self._decoder.decode(raw, last)
+
+
+def summary(trace: Trace) -> dict[str, Any]:
+    """What ``--json`` prints."""
+    figures = trace.metrics()
+    calls = figures.pop("calls_by_level")
+    return {
+        "text": trace.text,
+        "token_ids": trace.token_ids,
+        "stop_reason": trace.meta["stop_reason"],
+        "stack": trace.meta["stack"],
+        "stack_resolved": trace.meta["stack_resolved"],
+        "metrics": figures,
+        "calls_by_level": calls,
+    }
+
+
+def _figures(trace: Trace) -> str:
+    m = trace.metrics()
+    sources = ", ".join(f"{name} {count}" for name, count in sorted(m["emitted_by_source"].items(), key=lambda item: -item[1]))
+    speed = _number(m["tokens_per_second"], ".1f")
+    lines = [
+        f"{trace.meta['stack_resolved']}: {m['tokens']} tokens in {m['seconds']:.2f} s ({speed} tokens/s), "
+        f"stopped by {trace.meta['stop_reason']}",
+        f"  target forwards {m['target_forwards']}, {_number(m['mean_acceptance_length'], '.2f')} tokens each; "
+        f"drafted {m['drafted']}, accepted {m['accepted']} ({_number(m['acceptance_rate'], '.0%')})",
+        f"  from {sources or 'nobody'}",
+    ]
+    return "\n".join(lines)
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)

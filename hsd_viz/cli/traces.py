@@ -1,0 +1,50 @@
+"""``hsd-viz traces``: the recorded decodes that come with the package."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+_EPILOG = """\
+examples:
+  hsd-viz traces list
+  hsd-viz traces record
+"""
+
+
+def add(commands: argparse._SubParsersAction) -> None:
+    """Add the command."""
+    parser = commands.add_parser("traces", help="list and record the bundled traces", description=__doc__, epilog=_EPILOG)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="what was recorded", description="List the recorded decodes.", epilog=_EPILOG)
+    listing.set_defaults(run=run_list)
+    record = actions.add_parser("record", help="record them anew", description="Record the bundled traces anew, with the shipped models.")
+    record.add_argument("--out", type=Path, metavar="DIR", help="the folder for the files (default: that of the package)")
+    record.set_defaults(run=run_record)
+
+
+def run_list(args: argparse.Namespace) -> int:
+    """Print name, stack and title of each recording."""
+    from hsd_viz.engine.replay import bundled
+
+    rows = bundled()
+    if not rows:
+        raise ValueError("no recorded traces come with this installation: record them with `hsd-viz traces record`")
+    width = max(len(r.name) for r in rows)
+    for r in rows:
+        print(f"{r.name:<{width}}  {r.stack}  {r.title}")
+    return 0
+
+
+def run_record(args: argparse.Namespace) -> int:
+    """Record and say where the files are."""
+    for path in record(args.out):
+        print(path)
+    return 0
+
+
+def record(out: Path | None = None) -> list[Path]:
+    """Record the bundled traces into ``out``, the package's folder when left out; returns the files."""
+    from hsd_viz.engine.record import record_traces
+
+    return record_traces(out)
