@@ -60,13 +60,15 @@ class ContextDatabase:
         ``tail`` may end in tokens the text does not have yet. ``longest`` caps the key, to back off to shorter ones:
         ``lookup(tail, match.key_length - 1)`` asks for the next. Candidates come most frequent first, the latest first among equals.
         """
-        most = self.longest if longest is None else min(longest, self.longest)
-        size = len(tail)
-        most = min(most, size)
+        most = size = len(tail)
+        if longest is None or longest > self.longest:
+            longest = self.longest
+        if most > longest:
+            most = longest
         places = self._places
         found, length = None, 0
         while length < most:
-            middle = (length + most + 1) // 2
+            middle = (length + most + 1) >> 1
             here = places.get(tail[size - middle :])
             if here is None:
                 most = middle - 1

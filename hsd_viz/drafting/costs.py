@@ -15,13 +15,14 @@ class CostCurve:
     """``relative[m]``: the cost of verifying ``m`` draft tokens, in steps without a draft, so ``relative[0]`` is 1.
 
     A tree whose nodes have scores s (expected accepted tokens: their sum S) emits 1 + S tokens for c(m). ``slopes[m]`` is the
-    least cost per token of going on from ``m`` to any larger tree, min over k > m of (c(k) - c(m)) / (k - m): when the best
-    node left has a score of at most (1 + S) / c(m) times that, no larger tree has a better ratio. Beyond its last entry a curve
-    goes on with its last step.
+    least cost per token of going on from ``m`` to any larger tree, inf over k > m of (c(k) - c(m)) / (k - m): when the best
+    node left has a score of at most (1 + S) / c(m) times that, no larger tree has a better ratio. ``least_slope`` is the least of
+    them. Beyond its last entry a curve goes on with its last step.
     """
 
     relative: tuple[float, ...]
     slopes: tuple[float, ...] = field(init=False, repr=False)
+    least_slope: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         curve = self.relative
@@ -34,6 +35,7 @@ class CostCurve:
         )
         object.__setattr__(self, "relative", scaled)
         object.__setattr__(self, "slopes", (*slopes, last))
+        object.__setattr__(self, "least_slope", min(self.slopes))
 
     def at(self, nodes: int) -> float:
         """The relative cost of verifying ``nodes`` draft tokens."""
@@ -54,5 +56,5 @@ def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:
         return costs
     if costs is None or isinstance(costs, int | float):
         step = float(costs or 0.0)
-        return CostCurve(tuple(1 + step * m for m in range(65)))
+        return CostCurve((1.0, 1.0 + step))
     return CostCurve(tuple(float(c) for c in costs))

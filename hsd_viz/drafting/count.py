@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .index import MOST_CONTINUATIONS, Table, hash_steps
+from .index import MOST_CONTINUATIONS, Table, marks
 
 #: Bytes of a key in the file besides its values: mark, place, and its half of a bucket's start (up to twice that).
 KEY_BYTES = 10
@@ -33,7 +33,7 @@ class Pruning:
 class _Level:
     """The keys of one length within one part of the corpus. ``parents``: row of each key's longest proper suffix one level down."""
 
-    hashes: np.ndarray
+    marks: np.ndarray
     totals: np.ndarray
     parents: np.ndarray
     gains: np.ndarray
@@ -82,14 +82,12 @@ def _count_part(tokens, ends, places, vocabulary_size, longest, pruning, per_doc
     document = np.searchsorted(ends, places, side="right")
     begin = np.concatenate(([0], ends))[document]
     keys = np.zeros(len(places), dtype=np.int64)
-    hashes = np.zeros(len(places), dtype=np.uint64)
     levels: list[_Level] = []
     pairs_below = counts_below = totals_below = None
     for n in range(1, longest + 1):
         inside = places - (n - 1) >= begin
-        places, document, begin, keys, hashes = (a[inside] for a in (places, document, begin, keys, hashes))
+        places, document, begin, keys = (a[inside] for a in (places, document, begin, keys))
         older = tokens[places - (n - 1)].astype(np.int64)
-        hashes = hash_steps(hashes, older)
         grown, first, number = np.unique(keys * wide + older, return_index=True, return_inverse=True)
         after = tokens[places + 1].astype(np.int64)
         pairs, which = np.unique(number * wide + after, return_inverse=True)
@@ -119,7 +117,7 @@ def _count_part(tokens, ends, places, vocabulary_size, longest, pruning, per_doc
         numbers = np.bincount(renumber[owners[stored]], minlength=int(keep.sum()))
         levels.append(
             _Level(
-                hashes[first][keep],
+                marks(tokens[places[first[keep]][:, None] + np.arange(1 - n, 1)]),
                 totals[keep],
                 parents[keep],
                 gains[keep],
@@ -132,13 +130,13 @@ def _count_part(tokens, ends, places, vocabulary_size, longest, pruning, per_doc
         pairs_below = renumber[owners[kept_pairs]] * wide + follower[kept_pairs]
         counts_below, totals_below = counts[kept_pairs], totals[keep]
         on = keep[number]
-        places, document, begin, hashes = (a[on] for a in (places, document, begin, hashes))
+        places, document, begin = (a[on] for a in (places, document, begin))
         keys = renumber[number[on]]
     # A key is worth at least what its extensions are worth, because a look-up climbs through it.
     for lower, upper in zip(levels[-2::-1], levels[:0:-1], strict=True):
         np.maximum.at(lower.gains, upper.parents, upper.gains)
     for n, level in enumerate(levels, 1):
-        level.parents = np.full(len(level.hashes), n)
+        level.parents = np.full(len(level.marks), n)
     return levels
 
 
@@ -146,7 +144,7 @@ def _choose(levels: list[_Level], longest: int, pruning: Pruning, value_bytes: i
     """The keys of most gain that fit into ``pruning.max_bytes``, with their continuations."""
     if not levels:
         empty = np.zeros(0, dtype=np.int64)
-        return Table(empty.astype(np.uint64), empty, empty, np.zeros(1, dtype=np.int64), empty, empty)
+        return Table(empty.astype(np.uint32), empty, empty, np.zeros(1, dtype=np.int64), empty, empty)
     gains = np.concatenate([level.gains for level in levels])
     lengths = np.concatenate([level.parents for level in levels])
     numbers = np.concatenate([np.diff(level.firsts) for level in levels])
@@ -156,11 +154,11 @@ def _choose(levels: list[_Level], longest: int, pruning: Pruning, value_bytes: i
     fits = order[np.cumsum(sizes[order]) <= pruning.max_bytes]
     keep = np.zeros(len(gains), dtype=bool)
     keep[fits] = gains[fits] > 0
-    hashes = np.concatenate([level.hashes for level in levels])
+    kept = np.concatenate([level.marks for level in levels])
     totals = np.concatenate([level.totals for level in levels])
     stored = np.repeat(keep, numbers)
     return Table(
-        hashes[keep],
+        kept[keep],
         lengths[keep],
         totals[keep],
         np.concatenate(([0], np.cumsum(numbers[keep]))),

@@ -9,7 +9,7 @@ PRIOR_WEIGHT = 6.0
 
 #: Subtracted from each continuation's count before sharing (absolute discounting, Ney, Essen & Kneser 1994): what was seen
 #: once is worth less than its share says. What the text itself said once tends to be said again, so its discount is small.
-DISCOUNTS = {"context": 0.1, "model": 0.4, "statistics": 0.5}
+DISCOUNTS = {"context": 0.02, "model": 0.4, "statistics": 0.5}
 
 #: Hits per expected hit by key length 1, 2, ... (index 0 unused), where "expected" is the discounted share of the counts.
 PRIORS = {

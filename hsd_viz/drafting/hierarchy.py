@@ -92,11 +92,10 @@ class DatabaseDrafter:
             for token, count, position in continuations:
                 share = count - discount
                 seen += share
-                known = candidates.get(token)
-                if known is None:
-                    candidates[token] = [scale * share, which, length, count, position]
+                if token in candidates:
+                    candidates[token][0] += scale * share
                 else:
-                    known[0] += scale * share
+                    candidates[token] = [scale * share, which, length, count, position]
             answers.append((which, bucket, seen / total, continuations))
             left -= scale * seen
         return candidates, answers
@@ -120,8 +119,10 @@ class DatabaseDrafter:
         node, reach, tail = -1, 1.0, tuple(text[-longest:])
         matched = False
         while True:
-            # Nothing at or below this score can ever be added: the ratio to beat only grows.
-            least = max(LEAST_SCORE, best_ratio * costs.slope(len(picked)))
+            # Nothing at or below this score can ever pay: the ratio to beat only grows.
+            least = best_ratio * costs.least_slope
+            if least < LEAST_SCORE:
+                least = LEAST_SCORE
             if node < 0 or picked[node][0] != eos:
                 candidates, answers = self._ask(tail, reach, least)
                 asked[node] = answers
@@ -130,7 +131,7 @@ class DatabaseDrafter:
                     if entry[0] > least:
                         # The token breaks ties, so that equal scores do not depend on the order of a dictionary.
                         heappush(queue, (-entry[0], token, node, tail, entry))
-            if not queue or len(picked) >= budget or -queue[0][0] <= least:
+            if not queue or len(picked) >= budget or -queue[0][0] <= best_ratio * costs.slope(len(picked)):
                 break
             negative, token, parent, tail, entry = heappop(queue)
             reach = -negative
@@ -151,19 +152,29 @@ class DatabaseDrafter:
     def _learn(self, tokens: Sequence[int]) -> None:
         """Walk the trees drafted since the last call along what was emitted and count hits and misses of every answer on the way."""
         start = len(self._context.text)
+        observe = self._trust.observe
         for length, ahead, picked, asked in self._asked:
             place = length - start
             if place < 0 or tuple(tokens[:place]) != ahead:
                 # Drafted after tokens that the target then refused: what would have followed is not known.
                 continue
-            children = {(parent, token): i for i, (token, parent, _) in enumerate(picked)}
-            node: int | None = -1
-            while node is not None and place < len(tokens):
+            node = -1
+            while place < len(tokens):
+                token = tokens[place]
                 for which, bucket, expected, continuations in asked.get(node, ()):
-                    hit = any(token == tokens[place] for token, _, _ in continuations)
-                    self._trust.observe(which, bucket, expected, hit)
+                    hit = False
+                    for proposed, _, _ in continuations:
+                        if proposed == token:
+                            hit = True
+                            break
+                    observe(which, bucket, expected, hit)
                     if hit:
                         break
-                node = children.get((node, tokens[place]))
+                for child in range(node + 1, len(picked)):
+                    if picked[child][1] == node and picked[child][0] == token:
+                        node = child
+                        break
+                else:
+                    break
                 place += 1
         self._asked.clear()

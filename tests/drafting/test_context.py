@@ -1,0 +1,60 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hsd_viz.drafting.context import ContextDatabase
+
+tokens = st.lists(st.integers(0, 3), max_size=60)
+
+
+def brute(text, tail, most):
+    """Longest suffix of ``tail`` (at most ``most`` tokens) inside ``text`` with a token after it, and all those places."""
+    for n in range(min(most, len(tail)), 0, -1):
+        key = list(tail[len(tail) - n :])
+        places = [i + n for i in range(len(text) - n) if text[i : i + n] == key]
+        if places:
+            return n, places
+    return None
+
+
+@given(tokens, st.lists(st.integers(0, 3), max_size=4), st.integers(1, 9))
+def test_lookup_finds_the_longest_suffix(text, ahead, cap):
+    database = ContextDatabase(longest=8, recent=5)
+    half = len(text) // 2
+    database.extend(text[:half])
+    database.extend(text[half:])
+    tail = tuple((text + ahead)[-8:])
+    expected = brute(text, tail, min(cap, 8))
+    match = database.lookup(tail, cap)
+    if expected is None:
+        assert match is None
+        return
+    n, places = expected
+    places = places[-5:]
+    followers = [text[p] for p in places]
+    assert match.key_length == n
+    assert match.total == len(places)
+    assert {(t, c, p) for t, c, p in match.continuations} == {
+        (t, followers.count(t), max(p for p in places if text[p] == t)) for t in followers
+    }
+    order = [(c, p) for _, c, p in match.continuations]
+    assert order == sorted(order, reverse=True)
+
+
+@given(tokens)
+def test_back_off_goes_down_to_one_token(text):
+    database = ContextDatabase(longest=6)
+    database.extend(text)
+    tail = tuple(text[-6:])
+    lengths = [m.key_length for m in database.matches(tail)]
+    longest = brute(text, tail, 6)
+    assert lengths == (list(range(longest[0], 0, -1)) if longest else [])
+
+
+def test_tokens_not_emitted_yet_are_matched_but_not_copied():
+    database = ContextDatabase()
+    database.extend([1, 2, 3, 4, 5])
+    match = database.lookup((5, 2, 3))
+    assert match.continuations == [(4, 1, 3)]
+    assert match.key_length == 2
+    assert database.lookup((9,)) is None
+    assert database.lookup((5,)) is None, "the last token has nothing after it"

@@ -1,0 +1,263 @@
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
+from hsd_viz.drafting.build import build_model_database, build_statistics
+from hsd_viz.drafting.context import Match
+from hsd_viz.drafting.costs import CostCurve, cost_curve
+from hsd_viz.drafting.count import Pruning
+from hsd_viz.drafting.estimates import Trust
+from hsd_viz.drafting.hierarchy import LEAST_SCORE, DatabaseDrafter
+from hsd_viz.drafting.shared import vocabulary_hash
+from hsd_viz.stack import parse
+
+EOS = 0
+VOCABULARY = {f"t{i}": i for i in range(8)}
+
+
+def bottom(text):
+    return parse(f"{text} > target").bottom
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("databases")
+    rng = np.random.default_rng(0)
+    # Texts with habits: each token is mostly followed by the next one.
+    texts = []
+    for _ in range(40):
+        text = [1]
+        while len(text) < 150:
+            text.append((text[-1] + 1) % 8 if rng.random() < 0.8 else int(rng.integers(8)))
+        texts.append(text)
+    facts = {"vocabulary_size": 8, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
+    pruning = Pruning(least=2)
+    build_statistics([np.array(t) for t in texts[:30]], folder / "statistics.hsdb", pruning=pruning, **facts)
+    build_model_database(texts[30:], folder / "model.hsdb", pruning=pruning, **facts)
+    return SharedDatabases.open(folder, VOCABULARY)
+
+
+class Says:
+    """A database with the same answer everywhere."""
+
+    def __init__(self, *answers):
+        self.match = Match(2, sum(c for _, c in answers), [(t, c, None) for t, c in answers])
+        self.asked = 0
+
+    def lookup(self, tail, longest=None):
+        self.asked += 1
+        return self.match
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    st.lists(st.integers(0, 7), min_size=1, max_size=80),
+    st.lists(st.integers(0, 7), max_size=3),
+    st.integers(0, 40),
+    st.sampled_from(["db", "db[context]", "db[statistics,context]", "db[model]", "db[statistics,model,context]"]),
+    st.sampled_from([None, 0.0, 0.02, 0.15, [5, 5, 5, 5, 9, 9, 9, 9, 14]]),
+)
+def test_every_tree_is_well_formed(shared, text, ahead, budget, stack, costs):
+    drafter = make_drafter(bottom(stack), databases=shared, eos=EOS, costs=costs)
+    drafter.start(text[: len(text) // 2])
+    for token in text[len(text) // 2 :]:
+        drafter.draft(text, budget)
+        drafter.extend([token])
+    tree = drafter.draft(text + ahead, budget)
+    assert isinstance(tree, DraftTree)
+    assert len(tree) <= budget
+    assert (tree.why_empty is None) == (len(tree) > 0)
+    seen = set()
+    for node, (token, parent) in enumerate(zip(tree.tokens, tree.parents, strict=True)):
+        assert -1 <= parent < node
+        assert (parent, token) not in seen
+        seen.add((parent, token))
+        assert tree.sources[node] in drafter.sources
+        assert 1 <= tree.key_lengths[node] <= 8 and tree.counts[node] >= 1
+        assert LEAST_SCORE < tree.scores[node] <= 1
+        if parent >= 0:
+            assert tree.scores[node] <= tree.scores[parent]
+            assert tree.tokens[parent] != EOS
+        if tree.sources[node] == "context":
+            assert text[tree.positions[node]] == token
+            # The key really stands before the place it was copied from.
+            path, up = [], parent
+            while up >= 0:
+                path, up = [tree.tokens[up], *path], tree.parents[up]
+            n = tree.key_lengths[node]
+            assert text[tree.positions[node] - n : tree.positions[node]] == (text + ahead + path)[-n:]
+        else:
+            assert tree.positions[node] is None
+    assert tree.scores == sorted(tree.scores, reverse=True)
+    siblings = {}
+    for parent, score in zip(tree.parents, tree.scores, strict=True):
+        siblings[parent] = siblings.get(parent, 0) + score
+    for parent, total in siblings.items():
+        assert total <= (1 if parent < 0 else tree.scores[parent]) + 1e-9
+
+
+def test_a_token_of_two_databases_is_kept_once_with_the_more_local_source():
+    local, far = Says((5, 3), (6, 1)), Says((5, 9), (7, 9))
+    both = DatabaseDrafter(("model", "statistics"), {"model": local, "statistics": far}, costs=None)
+    tree = both.draft([1, 2], 3)
+    roots = {t: (s, score) for t, s, score, p in zip(tree.tokens, tree.sources, tree.scores, tree.parents, strict=True) if p < 0}
+    assert roots[5][0] == "model"
+    alone = DatabaseDrafter(("model",), {"model": local}, costs=None).draft([1, 2], 1)
+    assert roots[5][1] > alone.scores[0], "what the second database says adds to the score"
+
+
+def test_less_local_databases_are_left_alone_when_nothing_is_left_to_say():
+    sure, far = Says((5, 1000)), Says((6, 1000))
+    drafter = DatabaseDrafter(("model", "statistics"), {"model": sure, "statistics": far}, costs=0.3)
+    drafter._trust.rates[0] = [1.0] * 9
+    tree = drafter.draft([1, 2], 8)
+    assert far.asked == 0
+    assert len(tree) == 8 and set(tree.sources) == {"model"}
+
+
+def test_order_of_the_databases_is_that_of_the_stack():
+    local, far = Says((5, 9)), Says((5, 9))
+    shared = SharedDatabases({"model": local, "statistics": far})
+    for text, first in (("db[model,statistics]", "model"), ("db[statistics,model]", "statistics")):
+        drafter = make_drafter(bottom(text), databases=shared, costs=None)
+        assert drafter.draft([1], 2).sources[0] == first
+
+
+def test_drafts_grow_with_the_match():
+    text = list(range(10, 40))
+    drafter = make_drafter(bottom("db"), eos=EOS)
+    drafter.start([*text, 99])
+    lengths = [len(drafter.draft([*text, 99, *text[:n]], 32)) for n in (1, 2, 4, 8)]
+    assert lengths == sorted(lengths) and lengths[-1] > lengths[0]
+    assert lengths[-1] >= 8
+    tree = drafter.draft([*text, 99, *text[:8]], 6)
+    assert tree.tokens == text[8:14], "the budget is kept"
+
+
+def test_no_match_not_worth_it_no_room():
+    drafter = make_drafter(bottom("db"), costs=0.15)
+    drafter.start([1, 2, 3])
+    assert drafter.draft([1, 2, 3], 8).why_empty == "no match"
+    assert drafter.draft([1, 2, 3], 0).why_empty == "no room"
+    drafter.extend([1])
+    assert len(drafter.draft([1, 2, 3, 1], 8)) > 0
+    dear = make_drafter(bottom("db"), costs=0.95)
+    dear.start([1, 2, 3, 1])
+    assert dear.draft([1, 2, 3, 1], 8).why_empty == "not worth it"
+
+
+def test_nothing_after_the_end_of_text():
+    drafter = make_drafter(bottom("db"), eos=EOS, costs=None)
+    drafter.start([5, 6, EOS, 7, 8, 5])
+    tree = drafter.draft([5, 6, EOS, 7, 8, 5], 8)
+    assert tree.tokens == [6, EOS]
+    free = make_drafter(bottom("db"), eos=None, costs=None)
+    free.start([5, 6, EOS, 7, 8, 5])
+    assert free.draft([5, 6, EOS, 7, 8, 5], 5).tokens == [6, EOS, 7, 8, 5]
+
+
+@given(st.lists(st.floats(0, 2), min_size=1, max_size=12))
+def test_cost_slopes_are_the_least_ahead(steps):
+    curve = [1.0]
+    for s in steps:
+        curve.append(curve[-1] + s)
+    known = cost_curve(curve)
+    for m in range(len(curve)):
+        ahead = [(known.at(k) - known.at(m)) / (k - m) for k in [*range(m + 1, len(curve) + 2), 10**9]]
+        assert known.slope(m) == pytest.approx(min(ahead), abs=1e-6)
+
+
+def test_a_free_stretch_of_the_curve_is_filled_and_no_more():
+    # Four tokens cost as much as none, the fifth doubles the step.
+    curve = CostCurve((1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.1, 2.2, 2.3))
+    weak = {"model": Says((5, 4), (6, 3), (7, 3))}
+    assert len(DatabaseDrafter(("model",), weak, costs=curve).draft([1], 16)) == 4
+    sure = {"model": Says((5, 10**6))}
+    drafter = DatabaseDrafter(("model",), sure, costs=curve)
+    drafter._trust.rates[0] = [1.0] * 9
+    assert len(drafter.draft([1], 8)) == 4, "five tokens for a step beat nine for 2.3"
+    assert len(drafter.draft([1], 16)) == 16, "seventeen for 3.1 beat both"
+
+
+def test_weak_tokens_are_taken_where_the_curve_is_flat():
+    # The first token costs as much as the first three: .4 alone does not pay, .4 + .19 + .18 does (1.77 tokens for 1.6 steps).
+    answers = [(5, 400), (6, 190), (7, 180), *((t, 23) for t in range(10, 20))]
+    drafter = DatabaseDrafter(("model",), {"model": Says(*answers)}, costs=(1.0, 1.6, 1.6, 1.6, 3.0))
+    drafter._trust.rates[0] = [1.0] * 9
+    assert drafter.draft([1], 3).tokens == [5, 6, 7]
+    assert drafter.draft([1], 1).why_empty == "not worth it"
+
+
+@pytest.mark.parametrize("bad", [[1], [0, 1], [2, 1], []])
+def test_bad_cost_curves_are_refused(bad):
+    with pytest.raises(ValueError, match="cost curve"):
+        cost_curve(bad)
+
+
+def test_trust_follows_what_the_run_shows():
+    trust = Trust(("context",))
+    before = trust.rates[0][3]
+    for _ in range(40):
+        trust.observe(0, 3, 0.9, False)
+    assert trust.rates[0][3] < before / 3
+    for _ in range(400):
+        trust.observe(0, 3, 0.9, True)
+    assert trust.rates[0][3] > before
+    assert trust.rates[0][3] <= 1
+
+
+def test_a_drafter_learns_from_what_was_emitted():
+    rng = np.random.default_rng(3)
+    drafter = DatabaseDrafter(("model",), {"model": Says((5, 10))}, costs=0.15)
+    text = [1]
+    drafter.start(text)
+    assert len(drafter.draft(text, 8)) > 0
+    for _ in range(60):
+        drafter.draft(text, 8)
+        token = int(rng.integers(6, 99))
+        drafter.extend([token])
+        text.append(token)
+    assert drafter.draft(text, 8).why_empty == "not worth it"
+    drafter.start([1])
+    assert len(drafter.draft([1], 8)) > 0, "the next run starts anew"
+
+
+def test_drafts_after_refused_tokens_teach_nothing():
+    drafter = DatabaseDrafter(("model",), {"model": Says((5, 10))})
+    drafter.start([1])
+    rates = list(drafter._trust.rates[0])
+    drafter.draft([1, 2, 3], 8)
+    drafter.extend([2, 4, 5])
+    assert drafter._trust.rates[0] == rates
+    drafter.draft([1, 2, 4, 5, 6], 8)
+    drafter.extend([6, 5])
+    assert drafter._trust.rates[0][2] > rates[2]
+
+
+def test_a_named_database_that_is_absent_is_refused():
+    with pytest.raises(ValueError, match="no statistics database"):
+        make_drafter(bottom("db[context,statistics]"))
+    assert make_drafter(bottom("db")).sources == ("context",)
+    with pytest.raises(ValueError, match="'db\\[model\\]' cannot be used: gone"):
+        make_drafter(bottom("db[model]"), databases=SharedDatabases(absent={"model": "gone"}))
+
+
+def test_a_round_is_fast(shared):
+    rng = np.random.default_rng(4)
+    text = [1]
+    drafter = make_drafter(bottom("db"), databases=shared, eos=EOS)
+    drafter.start(text)
+    spent = []
+    for _ in range(400):
+        token = (text[-1] + 1) % 8 if rng.random() < 0.8 else int(rng.integers(8))
+        begin = time.perf_counter()
+        drafter.draft(text, 16)
+        drafter.extend([token])
+        spent.append(time.perf_counter() - begin)
+        text.append(token)
+    # A bound that a busy machine keeps; the figures that count are measured by the bench.
+    assert np.median(spent) < 500e-6

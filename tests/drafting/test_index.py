@@ -1,0 +1,208 @@
+import json
+import subprocess
+import sys
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hsd_viz.drafting.build import build_model_database, build_statistics, split_documents
+from hsd_viz.drafting.count import Pruning, count
+from hsd_viz.drafting.index import DatabaseError, Index, mark, marks, pack_counts, write_index
+from hsd_viz.drafting.inspect import describe
+from hsd_viz.drafting.shared import SharedDatabases, vocabulary_hash
+
+EVERYTHING = Pruning(least=1, least_continuation=1, least_share=0.0, most=7, max_bytes=10**8)
+
+
+def brute(documents, longest, per_document=False):
+    """For every key, how often each token followed it."""
+    table = defaultdict(Counter)
+    for d in documents:
+        seen = set()
+        for i in range(1, len(d)):
+            for n in range(1, min(longest, i) + 1):
+                pair = (tuple(d[i - n : i]), d[i])
+                if not (per_document and pair in seen):
+                    table[pair[0]][pair[1]] += 1
+                seen.add(pair)
+    return table
+
+
+documents = st.lists(st.lists(st.integers(0, 5), max_size=30), min_size=1, max_size=6)
+
+
+@settings(deadline=None, max_examples=60)
+@given(documents, st.booleans(), st.sampled_from([3, 1000]), st.sampled_from([6, 70_000]))
+def test_every_count_is_exact(tmp_path_factory, texts, per_document, part_tokens, vocabulary_size):
+    path = tmp_path_factory.mktemp("index") / "x.hsdb"
+    # Keys whose first continuation is no likelier than the shorter key says have no gain and are dropped: see below.
+    table = count(
+        [np.array(t, dtype=np.uint16) for t in texts],
+        vocabulary_size=vocabulary_size,
+        longest=4,
+        pruning=EVERYTHING,
+        per_document=per_document,
+        part_tokens=part_tokens,
+    )
+    write_index(path, table, kind="statistics", vocabulary_size=vocabulary_size, vocabulary_hash="v", meta={})
+    index = Index(path)
+    truth = brute(texts, 4, per_document)
+    for key in truth:
+        match = index.lookup(key)
+        assert match is not None, "one-token keys always gain"
+        known = truth[key[len(key) - match.key_length :]]
+        assert match.total == sum(known.values())
+        assert {t: c for t, c, _ in match.continuations} == dict(known)
+        counts = [c for _, c, _ in match.continuations]
+        assert counts == sorted(counts, reverse=True)
+        # What was dropped between the key found and this one would have said nothing new.
+        if match.key_length < len(key):
+            best = truth[key].most_common(1)[0][1]
+            follower = min(t for t, c in truth[key].items() if c == best)
+            shorter = truth[key[1:]]
+            assert best / sum(truth[key].values()) <= shorter[follower] / sum(shorter.values()) + 1e-12
+    unseen = (5, 5, 5, 5)
+    if unseen[-1:] not in truth:
+        assert index.lookup(unseen) is None
+
+
+@given(st.lists(st.integers(0, 2**20), min_size=1, max_size=8))
+def test_both_hashes_agree(tokens):
+    assert marks(np.array([tokens, tokens[::-1]])).tolist() == [mark(tokens), mark(tokens[::-1])]
+
+
+def test_pruning_keeps_what_gains_most_and_every_suffix_of_it():
+    rng = np.random.default_rng(0)
+    texts = [rng.integers(0, 12, 400).astype(np.uint16) for _ in range(20)]
+    pruning = Pruning(least=3, max_bytes=4_000)
+    table = count(texts, vocabulary_size=12, longest=4, pruning=pruning)
+    size = 10 * len(table.marks) + 2 * (len(table.marks) + 2 * len(table.tokens))
+    assert 3_000 < size <= 4_000
+    kept = {int(h) for h in table.marks}
+    assert (table.totals >= 3).all()
+    held = 0
+    for key, followers in brute([t.tolist() for t in texts], 4).items():
+        if mark(key) in kept:
+            held += 1
+            assert all(mark(key[i:]) in kept for i in range(len(key))), f"{key} is held, a suffix of it is not"
+            assert sum(followers.values()) >= 3
+    assert held == len(kept)
+
+
+def test_large_counts_are_close():
+    counts = np.array([0, 1, 32767, 32768, 100_000, 8_000_000, 10**9])
+    packed = pack_counts(counts, wide=False).astype(int)
+    back = np.where(packed < 32768, packed, (packed - 32768) << 8)
+    assert back[:4].tolist() == [0, 1, 32767, 32768]
+    assert np.all(np.abs(back[:6] - counts[:6]) <= 0.008 * counts[:6])
+    assert back[6] == 8_388_352
+
+
+def test_documents_begin_and_end_with_the_end_of_text():
+    parts = split_documents(np.array([0, 5, 6, 0, 7]), 0)
+    assert [p.tolist() for p in parts] == [[0, 5, 6, 0], [0, 7]]
+    assert [p.tolist() for p in split_documents(np.array([4, 0, 7]), 0)] == [[4, 0], [0, 7]]
+
+
+VOCABULARY = {f"t{i}": i for i in range(50)}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(1)
+    texts = [rng.integers(0, 50, 300) for _ in range(30)]
+    facts = {"vocabulary_size": 50, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
+    build_statistics(texts, tmp_path / "statistics.hsdb", pruning=Pruning(least=2), **facts)
+    build_model_database([t.tolist() for t in texts], tmp_path / "model.hsdb", meta={"decoding": "greedy"}, **facts)
+    return tmp_path
+
+
+def test_shared_databases_open(folder):
+    shared = SharedDatabases.open(folder, VOCABULARY)
+    assert set(shared.found) == {"model", "statistics"} and not shared.absent
+    assert shared.found["statistics"].lookup((3,)) is not None
+    assert not list(folder.glob("*.new"))
+
+
+def test_another_tokenizer_is_refused(folder):
+    shared = SharedDatabases.open(folder, {**VOCABULARY, "t0": 1, "t1": 0})
+    assert not shared.found
+    assert "another tokenizer" in shared.why_absent("model")
+    assert vocabulary_hash(dict(reversed(VOCABULARY.items()))) == vocabulary_hash(VOCABULARY)
+
+
+def test_a_file_under_the_wrong_name_is_refused(folder):
+    (folder / "model.hsdb").rename(folder / "statistics.hsdb")
+    shared = SharedDatabases.open(folder, VOCABULARY)
+    assert not shared.found
+    assert "holds a model database" in shared.absent["statistics"]
+    assert "does not exist" in shared.absent["model"]
+
+
+def test_any_changed_byte_is_refused(folder):
+    path = folder / "model.hsdb"
+    good = path.read_bytes()
+    rng = np.random.default_rng(2)
+    places = [*range(24), *rng.integers(24, len(good), 60).tolist(), len(good) - 1]
+    for place in places:
+        bad = bytearray(good)
+        bad[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bad)
+        with pytest.raises(DatabaseError) as error:
+            Index(path)
+        assert "model.hsdb" in str(error.value) and "\n" not in str(error.value)
+    path.write_bytes(good)
+    Index(path)
+
+
+@pytest.mark.parametrize("length", [0, 5, 23, 24, 100, -1, -500])
+def test_a_truncated_file_is_refused(folder, length):
+    path = folder / "model.hsdb"
+    good = path.read_bytes()
+    path.write_bytes(good[:length])
+    with pytest.raises(DatabaseError):
+        Index(path)
+    path.write_bytes(good + b"\0")
+    with pytest.raises(DatabaseError):
+        Index(path)
+
+
+def test_other_files_are_refused(tmp_path):
+    path = tmp_path / "model.hsdb"
+    with pytest.raises(DatabaseError, match="cannot be read"):
+        Index(path)
+    path.write_text(json.dumps({"no": "database"} | {str(i): i for i in range(20)}))
+    with pytest.raises(DatabaseError, match="no database file"):
+        Index(path)
+
+
+def test_two_processes_read_one_file(folder):
+    path = folder / "statistics.hsdb"
+    program = (
+        "import sys; from hsd_viz.drafting.index import Index; i = Index(sys.argv[1]); print('open', flush=True); "
+        "sys.stdin.readline(); print([i.lookup((t,)) for t in range(50)])"
+    )
+    run = [sys.executable, "-c", program, str(path)]
+    both = [subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    for process in both:
+        assert process.stdout.readline() == "open\n"
+    # Both hold the file open now.
+    here = Index(path)
+    expected = str([here.lookup((t,)) for t in range(50)])
+    assert [p.communicate("go\n")[0].strip() for p in both] == [expected, expected]
+
+
+def test_describe(folder):
+    facts = describe(folder / "model.hsdb", most=3)
+    assert facts["kind"] == "model"
+    assert facts["bytes"] == (folder / "model.hsdb").stat().st_size
+    assert facts["keys"] == sum(facts["keys_by_length"].values()) > 0
+    assert facts["vocabulary_hash"] == vocabulary_hash(VOCABULARY)
+    assert facts["meta"] == {"outputs": 30, "tokens": 9000, "decoding": "greedy"}
+    counts = [row["count"] for row in facts["most_used"]]
+    assert len(counts) == 3 and counts == sorted(counts, reverse=True)
+    assert all(0 < row["count"] <= row["total"] for row in facts["most_used"])
+    json.dumps(facts)

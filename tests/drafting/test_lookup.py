@@ -1,0 +1,51 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hsd_viz.drafting.lookup import PromptLookup
+
+
+def reference(text, eos, budget, longest=2, most=10):
+    """The rule as its authors state it: search the text from its beginning, n-gram by n-gram."""
+    for n in range(min(longest, len(text) - 1), 0, -1):
+        for i in range(len(text) - n + 1):
+            if text[i : i + n] == text[-n:] and i + n < len(text):
+                copied = text[i + n : i + n + most]
+                if eos in copied:
+                    copied = copied[: copied.index(eos)]
+                return copied[:budget], n, i + n
+    return [], None, None
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=50), st.integers(0, 6), st.integers(0, 12), st.integers(1, 3))
+def test_the_rule(text, ahead, budget, longest):
+    ahead = min(ahead, len(text))
+    known = len(text) - ahead
+    drafter = PromptLookup(eos=0, longest=longest)
+    drafter.start(text[: known // 2])
+    for token in text[known // 2 : known]:
+        drafter.extend([token])
+    for _ in range(2):
+        # Twice: a draft after tokens that may be refused must leave no trace.
+        tree = drafter.draft(text, budget)
+        copied, n, place = reference(text, 0, budget, longest)
+        assert tree.tokens == copied
+        assert tree.parents == list(range(-1, len(copied) - 1))
+        assert tree.sources == ["lookup"] * len(copied)
+        assert tree.key_lengths == [n] * len(copied)
+        assert tree.positions == [place + i for i in range(len(copied))] if copied else tree.positions == []
+        assert (tree.why_empty is None) == bool(copied)
+
+
+def test_start_forgets_the_run_before():
+    drafter = PromptLookup()
+    drafter.start([1, 2, 3, 1, 2])
+    assert drafter.draft([1, 2, 3, 1, 2], 4).tokens == [3, 1, 2]
+    drafter.start([5, 6])
+    assert drafter.draft([5, 6], 4).why_empty == "no match"
+    assert drafter.draft([5, 6, 5], 0).why_empty == "no room"
+
+
+def test_end_of_text_is_not_copied():
+    drafter = PromptLookup(eos=0)
+    drafter.start([7, 8, 9, 0, 7, 8])
+    assert drafter.draft([7, 8, 9, 0, 7, 8], 10).tokens == [9]
