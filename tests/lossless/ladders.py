@@ -1,0 +1,58 @@
+"""Models for the identity tests: tiny random ones in memory, and the shipped ladder."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from hsd_viz.bench.suites import load_suite
+from hsd_viz.decoding.model import HFModel
+from hsd_viz.engine import load_engine
+
+NEAR_TIE = 1e-3
+
+
+@functools.cache
+def random_model(seed: int, noise: float = 0.0, device: str = "cpu", dtype: torch.dtype = torch.float64) -> HFModel:
+    """A random Llama over 64 tokens; ``noise`` (relative) makes a relative of it, whose drafts are accepted now and then."""
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=64,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=256,
+        tie_word_embeddings=True,
+        initializer_range=0.3,
+    )
+    module = LlamaForCausalLM(config).to(dtype)
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight += noise * weight.std(correction=0) * torch.randn(weight.shape, dtype=dtype)
+    return HFModel(f"random {seed}", module.to(device))
+
+
+@functools.cache
+def ladder_engine(dtype: str, device: str = "cpu"):
+    return load_engine(device=device, dtype=dtype)
+
+
+def bundled_prompts(n: int) -> list[str]:
+    """``n`` prompts of the ``heldout`` suite, spread over its categories."""
+    by_category: dict[str, list[str]] = {}
+    for prompt in load_suite("heldout").prompts:
+        by_category.setdefault(prompt.category, []).append(prompt.text)
+    rounds = [texts[k] for k in range(max(map(len, by_category.values()))) for texts in by_category.values() if k < len(texts)]
+    assert len(rounds) >= n
+    return rounds[:n]
+
+
+def top_gap(ids: list[int]) -> float:
+    """The gap between the two best logits of the float64 target after ``ids``."""
+    with torch.inference_mode():
+        row = ladder_engine("float64").model("target")(torch.tensor([ids])).logits[0, -1]
+    best = row.topk(2).values
+    return float(best[0] - best[1])

@@ -1,0 +1,129 @@
+"""Greedy decoding with any stack gives the very tokens of plain greedy decoding.
+
+In float64 on random models without exception; on the shipped ladder in float64 without exception, in float32 but for near-ties
+(the two best logits of the float64 row closer than 1e-3), which are shown.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from ladders import NEAR_TIE, bundled_prompts, ladder_engine, random_model, top_gap
+
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.drafting import make_drafter
+from hsd_viz.stack import Bottom
+
+STACKS = [
+    "nano:4 > target",
+    "nano:3 > small:6 > target",
+    "db > target",
+    "db > nano:4 > target",
+    "db[statistics,context] > small:5 > target",
+    "lookup > target",
+]
+
+
+# --- random models, in memory ------------------------------------------------------------------------------------------
+
+
+def run(models, lookaheads, bottom, prompt, tokens, eos=frozenset(), sampling=None, positions=256):
+    levels = [Level(f"m{k}", m.session(), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))]
+    drafter = make_drafter(bottom, eos=min(eos, default=None), costs=None) if bottom else None
+    loop = Loop(levels, drafter, sampling or Sampling(), prompt, max_new_tokens=tokens, positions=positions, eos=eos)
+    for _ in loop.prefill():
+        pass
+    rounds = list(loop.rounds())
+    return loop.text[len(prompt) :], rounds
+
+
+PARTS = [
+    ([4], None),
+    ([1], None),
+    ([3, 6], None),
+    ([2, 2, 5], None),
+    ([], Bottom("db", ("context",))),
+    ([], Bottom("lookup")),
+    ([4], Bottom("db", ("context",))),
+    ([2, 7], Bottom("lookup")),
+]
+
+
+@pytest.mark.parametrize(("lookaheads", "bottom"), PARTS, ids=lambda v: str(v))
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_random_models(lookaheads, bottom, temperature):
+    """Token-identical: greedy for every stack; at temperature 1 for those whose drafts are point masses."""
+    if temperature and lookaheads:
+        pytest.skip("stacks with models equal plain sampling in distribution only: see test_chi_square")
+    target = random_model(0)
+    drafts = [random_model(0, noise=0.15 * (k + 1)) for k in range(len(lookaheads))][::-1]
+    accepted = 0
+    for seed in range(6):
+        prompt = torch.randint(0, 64, (5 + seed,), generator=torch.Generator().manual_seed(seed)).tolist()
+        sampling = Sampling(temperature=temperature, seed=seed)
+        plain, _ = run([target], [], None, prompt, 60, sampling=sampling)
+        assert len(plain) == 60
+        for eos in (frozenset(), frozenset([plain[30]]), frozenset([plain[0]])):
+            for tokens in (60, 7, 1):
+                expected = plain[:tokens]
+                ends = [k for k, t in enumerate(expected) if t in eos]
+                expected = expected[: ends[0] + 1] if ends else expected
+                out, rounds = run([*drafts, target], lookaheads, bottom, prompt, tokens, eos, sampling)
+                assert out == expected
+                accepted += sum(len(r.accepted) for r in rounds)
+    assert accepted > 0, "nothing was ever accepted: the test saw no speculation"
+
+
+def test_context_ends_every_stack_at_the_same_place():
+    target, draft = random_model(0), random_model(0, noise=0.1)
+    prompt = list(range(10))
+    plain, _ = run([target], [], None, prompt, 500, positions=40)
+    assert len(plain) == 30
+    for lookaheads, bottom in [([8], None), ([], Bottom("lookup")), ([3, 8], None)]:
+        models = [draft] * len(lookaheads) + [target]
+        assert run(models, lookaheads, bottom, prompt, 500, positions=40)[0] == plain
+
+
+# --- the shipped ladder ------------------------------------------------------------------------------------------------
+
+
+def compare(dtype: str, prompts: list[str], tokens: int) -> list[str]:
+    """Every stack against ``target``; returns the near-ties, raises for any other difference."""
+    engine = ladder_engine(dtype)
+    ties = []
+    for prompt in prompts:
+        plain = engine.run(prompt, "target", max_new_tokens=tokens, record=False)
+        for stack in STACKS:
+            ids = engine.run(prompt, stack, max_new_tokens=tokens, record=False).token_ids
+            if ids == plain.token_ids:
+                continue
+            place = next(k for k, (a, b) in enumerate(zip(ids, plain.token_ids, strict=False)) if a != b)
+            gap = top_gap(plain.meta["prompt_ids"] + plain.token_ids[:place])
+            assert dtype != "float64" and gap < NEAR_TIE, f"{stack} differs at token {place} of {prompt[:40]!r}, gap {gap:.2e}"
+            ties.append(f"{stack}: token {place} of {prompt[:30]!r}, gap {gap:.1e}")
+    return ties
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_ladder(dtype):
+    print(compare(dtype, bundled_prompts(3), 48))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_ladder_in_full(dtype, capsys):
+    prompts = bundled_prompts(30)
+    ties = compare(dtype, prompts, 128)
+    with capsys.disabled():
+        print(f"\n{dtype}: {len(prompts)} prompts x {len(STACKS)} stacks x 128 tokens, {len(ties)} near-ties {ties}")
+
+
+@pytest.mark.parametrize("temperature", [0.7, 1.0])
+def test_database_stacks_equal_plain_sampling_token_for_token(temperature):
+    engine = ladder_engine("float64")
+    for seed, prompt in enumerate(bundled_prompts(3)):
+        options = {"max_new_tokens": 40, "temperature": temperature, "seed": seed, "record": False}
+        plain = engine.run(prompt, "target", **options).token_ids
+        for stack in ("db > target", "db[statistics,context] > target", "lookup > target"):
+            assert engine.run(prompt, stack, **options).token_ids == plain
