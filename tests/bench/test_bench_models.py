@@ -1,0 +1,74 @@
+"""The bench on the shipped models, few tokens: our loop and transformers' own on the same weights."""
+
+import pytest
+import torch
+
+from hsd_viz.bench import Settings, Suite, build_report, load_suite, run_bench
+from hsd_viz.bench.hf import HFDecoder
+from hsd_viz.bench.machine import describe
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.engine.local import load_engine
+from hsd_viz.stack import parse_bench
+
+STACKS = ["db > target", "nano:3 > target", "hf-generate", "hf-lookup", "hf-assistant[nano]"]
+
+
+@pytest.fixture(scope="module")
+def engine():
+    # In float64 the sums of differently shaped products differ too little to turn any arg-max. One thread: cores may be busy.
+    threads = torch.get_num_threads()
+    yield load_engine(device="cpu", dtype="float64", threads=1)
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def measured(engine):
+    whole = load_suite("heldout")
+    prompts = tuple(p for p in whole.prompts if p.id in ("tables-1", "prose-1"))
+    return run_bench(engine, STACKS, Suite(whole.name, whole.categories, prompts), Settings(max_new_tokens=16, repeats=1))
+
+
+def test_every_loop_writes_the_plain_text(engine, measured):
+    report = build_report(measured, describe(), {"device": engine.device, "dtype": engine.dtype, "threads": 1, "target": "target"})
+    assert [s["stack"] for s in report["stacks"]] == ["target", *STACKS]
+    for stack in report["stacks"]:
+        assert stack["token_identical_to_plain"] == [2, 2], stack["stack"]
+        assert stack["tokens_per_second"] > 0 and stack["speedup_over_plain"] > 0
+    assert report["machine"]["torch"] == torch.__version__ and report["machine"]["cpu"]
+
+
+@pytest.mark.parametrize("stack", ["target", "hf-generate"])
+def test_plain_decoding_takes_one_forward_a_token(measured, stack):
+    for output in measured.outputs[stack]:
+        assert output.target_forwards == len(output.token_ids) == 16
+        assert output.drafted == output.accepted == 0
+
+
+@pytest.mark.parametrize("stack", ["db > target", "nano:3 > target", "hf-lookup", "hf-assistant[nano]"])
+def test_drafts_save_forwards(measured, stack):
+    for output in measured.outputs[stack]:
+        assert output.target_forwards <= len(output.token_ids)
+        assert output.accepted <= output.drafted
+        assert len(output.token_ids) - output.accepted <= output.target_forwards
+    assert sum(o.accepted for o in measured.outputs[stack]) > 0
+
+
+def test_hf_times_leave_out_the_first_forward(measured):
+    for output in measured.outputs["hf-generate"]:
+        assert output.timed_tokens == len(output.token_ids) - 1
+        assert output.prefill_seconds > 0 and output.seconds > 0 and output.draft_seconds is None
+
+
+def test_hf_sampling_follows_the_seed_and_leaves_torch_alone(engine):
+    decode = HFDecoder(engine, parse_bench("hf-generate"))
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    one, two, other = (decode("def main(", 12, Sampling(1.0, seed=s)).token_ids for s in (1, 1, 2))
+    assert one == two != other
+    assert torch.rand(1) == expected
+
+
+def test_the_target_cannot_assist_itself(engine):
+    with pytest.raises(ValueError, match="cannot assist itself"):
+        HFDecoder(engine, parse_bench("hf-assistant[target]"))

@@ -1,0 +1,130 @@
+import json
+
+import numpy as np
+import pytest
+
+from hsd_viz.bench import Measurement, Prompt, Settings, Suite, build_report, text_table
+from hsd_viz.bench.output import Output
+from hsd_viz.bench.report import FIGURES, figures
+from hsd_viz.decoding.settings import Sampling
+
+MACHINE = {"cpu": "some processor", "gpu": None}
+ENGINE = {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
+
+
+def output(tokens, seconds, forwards, drafted=0, accepted=0, drafting=(), prefill=1.0) -> Output:
+    ids = tuple(tokens) if not isinstance(tokens, int) else tuple(range(tokens))
+    return Output(ids, seconds, len(ids), prefill, forwards, drafted, accepted, drafting)
+
+
+PLAIN = [output(10, 10.0, 10), output(30, 20.0, 30)]
+FAST = [output(10, 2.0, 5, 8, 5, (1e-6, 3e-6)), output(30, 6.0, 6, 40, 24, (2e-6,))]
+
+
+def test_figures_are_ratios_of_sums():
+    found = figures(FAST, PLAIN)
+    assert found["tokens_per_second"] == pytest.approx(40 / 8)
+    assert found["tokens_per_second_with_prefill"] == pytest.approx(40 / 10)
+    assert found["mean_acceptance_length"] == pytest.approx(40 / 11)
+    assert found["draft_seconds_per_round"] == pytest.approx(2e-6)
+    assert found["draft_seconds_p99"] == pytest.approx(3e-6)
+    assert found["speedup_over_plain"] == pytest.approx((40 / 8) / (40 / 30))
+    assert found["acceptance_rate"] == pytest.approx(29 / 48)
+    assert found["repetition_share"] == 0
+
+
+def test_every_figure_has_an_interval_around_it():
+    found = figures(FAST, PLAIN)
+    for name in FIGURES:
+        low, high = found[f"{name}_ci"]
+        assert low <= found[name] <= high, name
+    # Two prompts resampled: the extremes are each prompt alone.
+    assert found["tokens_per_second_ci"] == [5.0, 5.0]
+    assert found["mean_acceptance_length_ci"] == pytest.approx([2.0, 5.0])
+    assert found["speedup_over_plain_ci"] == pytest.approx([5 / 1.5, 5.0])
+
+
+def test_the_speed_up_is_paired_by_prompt():
+    rng = np.random.default_rng(0)
+    slow = [output(20, s, 20) for s in rng.uniform(1, 20, size=40)]
+    fast = [output(20, o.seconds / 2, 10) for o in slow]
+    found = figures(fast, slow)
+    assert found["speedup_over_plain_ci"] == pytest.approx([2.0, 2.0])
+    assert found["tokens_per_second_ci"][1] > 1.2 * found["tokens_per_second_ci"][0]
+
+
+def test_the_bootstrap_interval_is_as_wide_as_theory_says():
+    rng = np.random.default_rng(1)
+    outputs = [output(100, s, 100) for s in rng.uniform(9, 11, size=400)]
+    low, high = figures(outputs, outputs)["tokens_per_second_ci"]
+    # tokens/s = 100 / mean(seconds): the standard error of the mean of 400 uniform numbers of width 2.
+    width = 2 * 1.96 * (2 / np.sqrt(12)) / np.sqrt(400)
+    assert high - low == pytest.approx(width, rel=0.15)
+
+
+def test_the_99th_percentile_is_over_rounds_not_prompts():
+    drafting = tuple(float(k) for k in range(1, 1001))
+    found = figures([output(5, 1.0, 5, drafting=drafting)], [output(5, 1.0, 5)])
+    assert found["draft_seconds_p99"] == pytest.approx(990, abs=1)
+    assert found["draft_seconds_p99_ci"] == [found["draft_seconds_p99"]] * 2
+
+
+def test_what_does_not_exist_is_none():
+    found = figures([Output((1,), 1.0, 1, 0.1, 1, 0, 0, None)], PLAIN[:1])
+    for name in ("acceptance_rate", "draft_seconds_per_round", "draft_seconds_p99"):
+        assert found[name] is None and found[f"{name}_ci"] is None
+    nothing = figures([], [])
+    assert all(value is None for value in nothing.values())
+
+
+def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
+    prompts = (Prompt("a", "tables", "x"), Prompt("b", "prose", "y"))
+    looping = output([7] * 30, 3.0, 3, 40, 27, (1e-6,))
+    outputs = {"target": (PLAIN[0], output([7] * 30, 20.0, 30)), "db > target": (FAST[0], looping)}
+    suite = Suite("small", {"tables": "Tables.", "prose": "Prose.", "unused": "None."}, prompts)
+    return Measurement(suite, Settings(30, Sampling(0.0 if greedy else 0.5), 1), prompts, outputs, complete)
+
+
+BLOCK = {"outputs", *FIGURES, *(f"{name}_ci" for name in FIGURES), "low_repetition"}
+
+
+def test_the_report_keeps_its_contract():
+    report = json.loads(json.dumps(build_report(measurement(), MACHINE, ENGINE)))
+    assert set(report) == {"machine", "suite", "settings", "complete", "stacks"}
+    assert report["suite"] == {"name": "small", "prompts": 2, "categories": {"tables": "Tables.", "prose": "Prose."}}
+    assert {"max_new_tokens", "temperature", "top_k", "top_p", "seed", "repeats"} <= set(report["settings"])
+    assert {k: report["settings"][k] for k in ENGINE} == ENGINE
+    assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"]
+    for stack in report["stacks"]:
+        assert set(stack) == {"stack", "by_category", "token_identical_to_plain", *BLOCK}
+        assert set(stack["by_category"]) == {"tables", "prose"}
+        assert all(set(block) == BLOCK for block in stack["by_category"].values())
+        assert stack["token_identical_to_plain"] == [2, 2]
+
+
+def test_repetitive_outputs_are_left_out_of_the_second_view():
+    plain, fast = build_report(measurement(), MACHINE, ENGINE)["stacks"]
+    # 22 of the 30 tokens of the looping output end an 8-gram seen before.
+    assert plain["repetition_share"] == pytest.approx(22 / 40)
+    assert fast["low_repetition"]["outputs"] == 1
+    assert fast["low_repetition"]["speedup_over_plain"] == pytest.approx(5.0)
+    assert fast["by_category"]["prose"]["low_repetition"] is None
+
+
+def test_outputs_are_compared_only_when_greedy():
+    assert build_report(measurement(greedy=False), MACHINE, ENGINE)["stacks"][1]["token_identical_to_plain"] is None
+
+
+def test_the_table_shows_speed_length_and_categories():
+    text = text_table(build_report(measurement(), MACHINE, ENGINE))
+    row = next(line for line in text.splitlines() if line.startswith("db > target"))
+    assert "8.0 [5.0, 10.0]" in row and "5.00 [" in row and "2/2" in row
+    assert "less than 20% repetition" in text and "speed-up by category" in text and "cut short" not in text
+    assert "cut short" in text_table(build_report(measurement(complete=False), MACHINE, ENGINE))
+
+
+def test_a_bench_that_measured_nothing_still_has_a_report():
+    empty = Measurement(Suite("none", {"all": "All."}, ()), Settings(), (), {"target": ()}, False)
+    report = json.loads(json.dumps(build_report(empty, MACHINE, ENGINE)))
+    assert report["stacks"][0]["tokens_per_second"] is None
+    assert "cut short" in text_table(report)

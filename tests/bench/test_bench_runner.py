@@ -1,0 +1,139 @@
+import itertools
+
+import pytest
+
+from hsd_viz.bench import Prompt, Settings, Suite, load_suite, read_stacks, run_bench
+from hsd_viz.bench.output import Output, draft_seconds, from_trace, median_of
+from hsd_viz.stack import StackError
+from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
+
+SUITE = Suite("two", {"all": "All."}, (Prompt("1", "all", "first"), Prompt("2", "all", "second")))
+
+
+def trace_of(tokens: int, seconds: float) -> Trace:
+    """A plain decode: one token a round."""
+    trace = Trace({"wall_ns": round((1 + seconds) * 1e9), "prefill_ns": 10**9})
+    for k in range(tokens):
+        trace.token_rows.append(TokenRow(k, k, "x", None, k, "plain", "target", (0,), 0))
+        trace.round_rows.append(RoundRow(k, None, 0, 0, 0, 0, "plain", "no match", 0, 0))
+        trace.call_rows.append(CallRow(k, 0, "target", "verify", 1, 1, 0, 0, 0))
+    return trace
+
+
+class FakeEngine:
+    """Decodes nothing: remembers who was asked, in which order, and takes a second longer each time."""
+
+    def __init__(self, stop_at: int | None = None) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.options: list[dict] = []
+        self.stop_at = stop_at
+
+    def run(self, prompt: str, stack: str, **options) -> Trace:
+        self.asked.append((prompt, stack))
+        self.options.append(options)
+        if len(self.asked) == self.stop_at:
+            raise KeyboardInterrupt
+        return trace_of(options["max_new_tokens"], float(len(self.asked)))
+
+
+def test_stacks_take_turns_after_a_short_warm_up():
+    engine = FakeEngine()
+    seen = []
+    measured = run_bench(engine, ["db > target", "target"], SUITE, Settings(max_new_tokens=20, repeats=3), progress=seen.append)
+    stacks = ["db > target", "target"]
+    assert engine.asked[:2] == [("first", s) for s in stacks]
+    assert [o["max_new_tokens"] for o in engine.options] == [8] * 2 + [20] * 12
+    assert engine.asked[2:] == [(p, s) for _, p, s in itertools.product(range(3), ["first", "second"], stacks)]
+    assert not any(o["record"] for o in engine.options)
+    assert measured.complete and list(measured.outputs) == stacks
+    assert [(p.done, p.total) for p in seen] == [(0, 12)] * 2 + [(k, 12) for k in range(12)]
+    # Decodes 3, 7 and 11 were db's of the first prompt: the median is 7 seconds.
+    assert measured.outputs["db > target"][0].seconds == 7
+
+
+def test_the_sampling_reaches_the_engine():
+    from hsd_viz.decoding.settings import Sampling
+
+    engine = FakeEngine()
+    run_bench(engine, ["target"], SUITE, Settings(4, Sampling(0.7, 5, 0.9, 11), 1))
+    wanted = {"max_new_tokens": 4, "temperature": 0.7, "top_k": 5, "top_p": 0.9, "seed": 11, "record": False}
+    assert all(o == wanted for o in engine.options)
+
+
+def test_plain_decoding_is_added_where_it_is_missing():
+    assert list(read_stacks(["db>target", "hf-lookup"])) == ["target", "db > target", "hf-lookup"]
+    assert list(read_stacks(["db > target", "target"])) == ["db > target", "target"]
+
+
+@pytest.mark.parametrize(
+    ("stacks", "part"),
+    [
+        (["db > target", "db>target"], "given twice"),
+        (["nano:4 > small"], "does not end in 'target'"),
+        (["hf-quick"], "unknown stack 'hf-quick'"),
+        (["nano:0 > target"], "the lookahead 0"),
+    ],
+)
+def test_bad_stacks_give_one_sentence(stacks, part):
+    with pytest.raises(ValueError) as caught:
+        read_stacks(stacks)
+    assert part in str(caught.value) and "\n" not in str(caught.value)
+    assert isinstance(caught.value, StackError) or "stack" in str(caught.value)
+
+
+def test_settings_out_of_range():
+    with pytest.raises(ValueError, match="max new tokens 0"):
+        Settings(max_new_tokens=0)
+    with pytest.raises(ValueError, match="0 repeats"):
+        Settings(repeats=0)
+
+
+def test_an_interrupt_keeps_what_all_stacks_have_done():
+    # 2 warm-up decodes, 2 for the first prompt, then the second prompt is interrupted at its second stack.
+    measured = run_bench(FakeEngine(stop_at=6), ["db > target", "target"], SUITE, Settings(repeats=2))
+    assert not measured.complete
+    assert [p.id for p in measured.prompts] == ["1"]
+    assert all(len(outputs) == 1 for outputs in measured.outputs.values())
+
+
+def test_cancelling_ends_the_bench_before_the_next_decode():
+    engine = FakeEngine()
+    measured = run_bench(engine, ["target"], SUITE, Settings(repeats=5), cancelled=lambda: len(engine.asked) >= 3)
+    assert len(engine.asked) == 3 and not measured.complete and [p.id for p in measured.prompts] == ["1", "2"]
+
+
+def test_an_interrupt_before_the_first_decode_measures_nothing():
+    measured = run_bench(FakeEngine(stop_at=1), ["target"], SUITE, Settings())
+    assert not measured.complete and measured.prompts == () and measured.outputs == {"target": ()}
+
+
+def test_drafting_time_of_nested_rounds_counts_for_their_target_round():
+    trace = Trace({"wall_ns": 0, "prefill_ns": 0})
+    trace.round_rows += [
+        RoundRow(1, 0, 1, 2, 1, 1, "bonus", None, 0, 0),
+        RoundRow(0, None, 2, 2, 1, 1, "bonus", None, 0, 0),
+        RoundRow(2, None, 2, 0, 0, 0, "plain", "no match", 0, 0),
+    ]
+    trace.call_rows += [
+        CallRow(-1, 0, "db", "prefill", 1, 3, 0, 0, 9_000),
+        CallRow(1, 0, "db", "lookup", 1, 0, 0, 0, 5_000),
+        CallRow(1, 1, "nano", "verify", 1, 3, 0, 0, 70_000),
+        CallRow(0, 0, "db", "update", 1, 2, 0, 0, 1_000),
+        CallRow(2, 0, "db", "lookup", 1, 0, 0, 0, 3_000),
+    ]
+    assert draft_seconds(trace) == pytest.approx((6e-6, 3e-6))
+
+
+def test_a_trace_becomes_an_output():
+    output = from_trace(trace_of(5, 2.0))
+    assert output == Output((0, 1, 2, 3, 4), 2.0, 5, 1.0, 5, 0, 0, (0.0,) * 5)
+
+
+def test_repeats_give_median_times_and_pooled_rounds():
+    outputs = [Output((1, 2), s, 2, s / 10, 2, 0, 0, (s,)) for s in (5.0, 1.0, 2.0)]
+    assert median_of(outputs) == Output((1, 2), 2.0, 2, 0.2, 2, 0, 0, (5.0, 1.0, 2.0))
+
+
+def test_real_prompts_can_be_run_by_any_engine():
+    measured = run_bench(FakeEngine(), ["target"], load_suite("heldout").limited(6), Settings(max_new_tokens=2, repeats=1))
+    assert len(measured.outputs["target"]) == 6

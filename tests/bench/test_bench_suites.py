@@ -1,0 +1,127 @@
+import pytest
+
+from hsd_viz.bench import load_suite
+from hsd_viz.bench.heldout import CATEGORIES, build_heldout
+from hsd_viz.bench.locality import locality, repeated
+from hsd_viz.ladder.corpus import SourceFile, is_heldout
+
+
+def write(tmp_path, content: str | bytes) -> str:
+    path = tmp_path / "suite.txt"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def texts(suite) -> list[str]:
+    return [p.text for p in suite.prompts]
+
+
+def test_three_blank_lines_separate_prompts_and_two_do_not(tmp_path):
+    suite = load_suite(write(tmp_path, "def a():\n\n\n    pass\n\n\n\ndef b():\n"))
+    assert texts(suite) == ["def a():\n\n\n    pass", "def b():"]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("one\r\n\r\n\r\n\r\ntwo\r\n", ["one", "two"]),
+        ("one\n   \n\t\n\n\n\n\ntwo", ["one", "two"]),
+        ("\n\n\n\n\n  one\n\n\n\n\n", ["  one"]),
+        ("one\n\n\n\n    two\n    three\n", ["one", "    two\n    three"]),
+    ],
+)
+def test_line_ends_spaces_and_indentation(tmp_path, content, expected):
+    assert texts(load_suite(write(tmp_path, content))) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [("\n \n\n\n\n", "holds no prompt"), (b"abc\xff", "not UTF-8 text (byte 3 is 0xff)")],
+)
+def test_a_bad_suite_file_gives_one_sentence(tmp_path, content, part):
+    with pytest.raises(ValueError, match="suite") as caught:
+        load_suite(write(tmp_path, content))
+    assert part in str(caught.value)
+
+
+def test_an_unknown_suite_names_the_shipped_ones():
+    with pytest.raises(ValueError, match=r"unknown suite 'nix'.*heldout"):
+        load_suite("nix")
+
+
+def test_the_shipped_suite_is_held_out_and_says_where_it_is_from():
+    suite = load_suite("heldout")
+    assert list(suite.categories) == list(CATEGORIES) and len(CATEGORIES) == 6
+    for category, sentence in suite.categories.items():
+        assert sentence.endswith(".")
+        assert sum(p.category == category for p in suite.prompts) >= 10
+    assert len({p.id for p in suite.prompts}) == len(suite.prompts) == len(set(texts(suite)))
+    for p in suite.prompts:
+        assert is_heldout(p.origin["package"], p.origin["file"]), p.id
+        assert p.origin["version"] and p.origin["licence"] and p.origin["line"] > 0
+
+
+def test_the_shipped_prompts_are_of_readable_length():
+    from tokenizers import Tokenizer
+
+    from hsd_viz.ladder.load import model_path
+
+    tokenizer = Tokenizer.from_file(str(model_path("target") / "tokenizer.json"))
+    lengths = {p.id: len(tokenizer.encode(p.text)) for p in load_suite("heldout").prompts}
+    assert {k: n for k, n in lengths.items() if not 100 <= n <= 420} == {}
+
+
+def test_a_limit_takes_the_categories_in_turn():
+    suite = load_suite("heldout")
+    assert [p.category for p in suite.limited(6).prompts] == list(suite.categories)
+    seven = suite.limited(7)
+    assert [p.category for p in seven.prompts].count(next(iter(suite.categories))) == 2
+    assert suite.limited(None) is suite and suite.limited(10_000) is suite
+    with pytest.raises(ValueError, match="the limit 0"):
+        suite.limited(0)
+
+
+def test_repetition_counts_the_ends_of_known_n_grams():
+    assert repeated("abcabcd", 3) == [False, False, False, False, False, True, False]
+    assert repeated("abcabc", 3, start=5) == [True]
+
+
+def test_locality_is_what_lookup_could_have_drafted():
+    prompt = "alpha beta gamma delta epsilon\n"
+    assert locality(prompt, "entirely other words stand here") == 0
+    # All but the first three words and marks of the copy end a 4-gram of the prompt.
+    copied = locality(prompt, prompt)
+    assert copied == pytest.approx(7 / 10)
+
+
+FUNCTION = '''def shape_{k}(first, second):
+    """Do a thing that number {k} does."""
+    total = first + second * {k}
+    for item in range(total):
+        first = first + item * second - total
+        second = second - item * first + total
+        print("a line of shape {k}", first, second, total)
+    while total > first and total > second:
+        total = total - first * second - {k}
+    return first, second, total
+
+
+'''
+
+
+def synthetic() -> list[SourceFile]:
+    text = '"""Some module."""\n\n\n' + "".join(FUNCTION.format(k=k) for k in range(4))
+    files = [SourceFile(f"package{k}", "1.0", "MIT", f"package{k}/a.py", text.replace("first", f"first_{k}"), True) for k in range(3)]
+    learnt = SourceFile("package9", "1.0", "MIT", "package9/a.py", files[0].text, False)
+    return [*files, learnt]
+
+
+def test_building_is_deterministic_and_passes_by_what_was_learnt():
+    files = synthetic()
+    suite = build_heldout(files)
+    assert suite == build_heldout(files[::-1])
+    assert {p["category"] for p in suite["prompts"]} == {"rewrite", "siblings"}
+    # The text of package0 was learnt from under another name, package9 is no held-out file.
+    assert {p["origin"]["package"] for p in suite["prompts"]} == {"package1", "package2"}
+    rewrite = next(p for p in suite["prompts"] if p["category"] == "rewrite")
+    assert "The same function under another name" in rewrite["text"] and rewrite["locality"] > 0.8
