@@ -1,1 +1,63 @@
-"""hsd_viz: see, measure and learn speculative decoding."""
+"""hsd_viz: see, measure and learn speculative decoding.
+
+Importing this package imports neither torch nor transformers: names load when they are first used, so that the viewer and
+recorded traces work without them.
+
+>>> import hsd_viz as hsd
+>>> str(hsd.parse("db>nano:4>target"))
+'db > nano:4 > target'
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hsd_viz import dashboard, views
+    from hsd_viz.engine.local import load_engine
+    from hsd_viz.engine.replay import bundled, load_bundled
+    from hsd_viz.stack import StackError, parse
+    from hsd_viz.trace import Trace, TraceError
+
+__all__ = [
+    "StackError",
+    "Trace",
+    "TraceError",
+    "bundled",
+    "dashboard",
+    "load_bundled",
+    "load_engine",
+    "parse",
+    "views",
+]
+
+# Public name -> (module, attribute); no attribute: the module itself (hsd_viz.dashboard can be called).
+_HOMES: dict[str, tuple[str, str | None]] = {
+    "StackError": ("hsd_viz.stack", "StackError"),
+    "Trace": ("hsd_viz.trace", "Trace"),
+    "TraceError": ("hsd_viz.trace", "TraceError"),
+    "bundled": ("hsd_viz.engine.replay", "bundled"),
+    "dashboard": ("hsd_viz.dashboard", None),
+    "load_bundled": ("hsd_viz.engine.replay", "load_bundled"),
+    "load_engine": ("hsd_viz.engine.local", "load_engine"),
+    "parse": ("hsd_viz.stack", "parse"),
+    "views": ("hsd_viz.views", None),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hsd_viz' has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name in ("torch", "transformers", "tokenizers", "safetensors"):
+            raise ImportError(f"hsd_viz.{name} needs {error.name}: pip install 'hsd-viz[models]'") from error
+        raise
+    return found if attribute is None else getattr(found, attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,228 @@
+"""The dashboard: a recorded decode at once, live decodes in a worker thread, every token of both to look into.
+
+Opening it imports neither torch nor transformers and reads no weights: models load when Run is pressed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ipywidgets as widgets
+
+from hsd_viz.engine.base import Engine
+from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
+from hsd_viz.trace import Event, Stage, Started, Step, Trace
+from hsd_viz.views import charts
+from hsd_viz.views.chartbox import ChartBox
+from hsd_viz.views.controls import Controls, Request
+from hsd_viz.views.notice import Notice
+from hsd_viz.views.readout import Readout
+from hsd_viz.views.runner import Run
+from hsd_viz.views.shell import header
+from hsd_viz.views.stream import TokenStream
+
+LADDER = ("nano", "small", "target")
+#: Seconds between two updates of the tiles during a run: figures that change faster cannot be read.
+TILES_EVERY = 0.25
+
+
+class Dashboard(widgets.VBox):
+    """All of the page as one widget. Use :func:`dashboard` to make one.
+
+    ``engine`` decodes instead of the one loaded on the first run. ``allow_models`` lets people name hub models and paths.
+    """
+
+    def __init__(self, engine: Engine | None = None, *, allow_models: bool = False) -> None:
+        self._engine, self._engine_key, self._own_engine = engine, (None, None), engine is None
+        self._allow_models = allow_models
+        self._run: Run | None = None
+        self._trace: Trace | None = None
+        self._kind = "recording"
+        self._begun = 0.0
+        self._tiled = 0.0
+        self._cancelled = False
+        self.notice = Notice()
+        self.readout = Readout()
+        self.stream = TokenStream()
+        self.figures = {name: ChartBox() for name in ("acceptance", "by_source", "time_spent")}
+        live = engine is not None or _can_decode()
+        recordings = self.notice.guard(bundled)() or []
+        names = None if allow_models else LADDER
+        self.controls = Controls([(r.title, r.name) for r in recordings], names, live)
+        self._blurbs = {r.name: r.blurb for r in recordings}
+        self.blurb = widgets.Label("")
+        self.blurb.add_class("hsd-lede")
+        self._wire()
+        row = widgets.Box(list(self.figures.values()))
+        row.add_class("hsd-charts")
+        main = widgets.VBox([self.controls.picker, self.blurb, self.notice, self.readout, self.stream, row])
+        main.add_class("hsd-main")
+        layout = widgets.Box([self.controls, main])
+        layout.add_class("hsd-layout")
+        super().__init__([header(), layout])
+        self.add_class("hsd-app")
+        if recordings:
+            self.controls.recording.value = recordings[0].name
+        else:
+            self.readout.origin = {"kind": "none", "badge": "Nothing to show yet", "facts": ["no recorded runs are installed: press Run"]}
+
+    # --- what people do ------------------------------------------------------------------------------------------------
+
+    def _wire(self) -> None:
+        c, guard = self.controls, self.notice.guard
+        c.recording.observe(guard(self._pick), "value")
+        c.stack.observe(guard(self._check), "value")
+        c.run.on_click(guard(self._on_run))
+        c.replay.on_click(guard(self._on_replay))
+        c.cancel.on_click(guard(self._on_cancel))
+        self.stream.observe(guard(lambda _change: self._draw()), "dark")
+
+    def _pick(self, _change: Any) -> None:
+        name = self.controls.recording.value
+        if not name or self._busy():
+            return
+        self.notice.clear()
+        trace = load_bundled(name)
+        self.show(trace, "recording")
+        self.blurb.value = self._blurbs.get(name, "")
+        self.controls.fill(trace.meta)
+        self.controls.busy(False)
+
+    def _check(self, _change: Any) -> None:
+        self.controls.check_stack()
+        self.notice.clear()
+
+    def _on_run(self, _button: Any) -> None:
+        if self._busy():
+            return
+        self.notice.clear()
+        request = self.controls.request()
+        self._start(lambda: self._decode(request), "live", "starting")
+        self.blurb.value = ""
+
+    def _on_replay(self, _button: Any) -> None:
+        if self._busy() or not self.controls.recording.value:
+            return
+        self.notice.clear()
+        trace = load_bundled(self.controls.recording.value)
+        self.blurb.value = self._blurbs.get(self.controls.recording.value, "")
+        self._start(lambda: ReplayEngine().replay(trace), "replay", "replaying a recording")
+
+    def _on_cancel(self, _button: Any) -> None:
+        if self._run is not None and self._busy():
+            self._run.cancel()
+            self._cancelled = True
+            self.readout.busy(Stage("cancelling"))
+
+    # --- running: from here on the worker thread calls -------------------------------------------------------------------
+
+    def _start(self, events: Callable[[], Iterator[Event]], kind: str, words: str) -> None:
+        self._kind, self._cancelled = kind, False
+        self.controls.busy(True)
+        self.readout.busy(Stage(words))
+        self._run = Run(events, self)
+
+    def _busy(self) -> bool:
+        return self.controls.run.disabled
+
+    def _decode(self, request: Request) -> Iterator[Event]:
+        key = (request.device, request.dtype)
+        if self._own_engine and (self._engine is None or key != self._engine_key):
+            yield Stage("loading PyTorch")
+            from hsd_viz.engine.local import load_engine
+
+            self._engine = None  # the models of the one before make room
+            self._engine = load_engine(device=request.device, dtype=request.dtype, allow_models=self._allow_models)
+            self._engine_key = key
+            torch = sys.modules.get("torch")
+            if torch is not None and torch.cuda.is_available():
+                self.controls.offer_cuda()
+        yield from self._engine.decode(request.prompt, request.stack, **request.options)
+
+    def on_stage(self, stage: Stage) -> None:
+        if not self._cancelled:
+            self.readout.busy(stage)
+
+    def on_started(self, started: Started) -> None:
+        self.stream.begin(started.meta, started.pieces)
+        self._begun, self._tiled = time.monotonic(), 0.0
+
+    def on_steps(self, steps: list[Step], trace: Trace) -> None:
+        self.stream.append(steps)
+        now = time.monotonic()
+        if now - self._tiled < TILES_EVERY:
+            return
+        self._tiled = now
+        if self._kind == "live":
+            # A replay's meta already holds the whole run's time: its figures are shown when it ends.
+            self.readout.show(trace, self._kind)
+        if not self._cancelled:
+            done, total = len(trace.token_rows), trace.meta.get("max_new_tokens") or 0
+            verb = "decoding" if self._kind == "live" else "replaying"
+            self.readout.busy(Stage(f"{verb} {done}/{total}" if total else f"{verb} {done}", done, total or None))
+
+    def on_end(self, trace: Trace | None, error: BaseException | None) -> None:
+        try:
+            if trace is not None and trace.token_rows:
+                self._trace = trace
+                self.stream.end(trace)
+                if self._kind == "live":
+                    self.readout.show(trace, self._kind)
+                else:
+                    self.readout.show(trace, "recording")
+                self._draw()
+            else:
+                self.stream.end()
+        except Exception as caught:
+            error = error or caught
+        finally:
+            self.readout.idle()
+            self.controls.busy(False)
+        if error is not None:
+            self.notice.error(error)
+
+    # --- showing -------------------------------------------------------------------------------------------------------
+
+    def show(self, trace: Trace, kind: str = "recording") -> None:
+        """Show a whole trace. ``kind`` is ``recording`` or ``live``."""
+        self._trace, self._kind = trace, kind
+        self.stream.show(trace)
+        self.readout.show(trace, kind)
+        # plotly takes a second to import: the text need not wait for it.
+        threading.Thread(target=self.notice.guard(self._draw), name="hsd-viz charts", daemon=True).start()
+
+    def _draw(self) -> None:
+        trace, dark = self._trace, self.stream.dark
+        if trace is None:
+            return
+        for name, box in self.figures.items():
+            box.show(getattr(charts, name)(trace, dark))
+
+
+def dashboard(engine: Engine | None = None, *, allow_models: bool = False) -> Dashboard:
+    """The dashboard as a widget; in a notebook the last line of a cell shows it.
+
+    ``engine`` decodes instead of the one that the first run would load. ``allow_models`` lets the stack name hub models and
+    paths; else it takes the ladder's names only.
+    """
+    return Dashboard(engine, allow_models=allow_models)
+
+
+def _can_decode() -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in ("torch", "transformers"))
+
+
+class _CallableModule(types.ModuleType):
+    """``hsd_viz.dashboard`` is this module once it is imported; ``hsd_viz.dashboard()`` shall work all the same."""
+
+    def __call__(self, engine: Engine | None = None, *, allow_models: bool = False) -> Dashboard:
+        return dashboard(engine, allow_models=allow_models)
+
+
+sys.modules[__name__].__class__ = _CallableModule

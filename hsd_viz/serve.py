@@ -1,0 +1,137 @@
+"""Serve the dashboard with Voilà: one notebook, our own template, no code for visitors to run."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import socket
+import sys
+import tempfile
+import threading
+import time
+import webbrowser
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+CHECKOUT_NOTEBOOK = PACKAGE.parent / "notebooks" / "dashboard.ipynb"
+#: A kernel that nobody looks at is ended after this many seconds; longer than the longest run on the page.
+IDLE_SECONDS = 1800
+READY_SECONDS = 60
+
+
+def serve(
+    host: str = "127.0.0.1",
+    port: int = 8866,
+    token: str | None = None,
+    *,
+    allow_models: bool = False,
+    open_browser: bool = False,
+) -> int:
+    """Serve until interrupted and return Voilà's exit code.
+
+    Prints the address. Raises ``ValueError`` with one sentence where Voilà is not installed, the port is taken, or another
+    host than loopback is asked for without a token.
+    """
+    check_address(host, port, token)
+    arguments, environment, folder = command(host, port, token, allow_models=allow_models)
+    import subprocess
+
+    with folder:
+        address = f"http://{'localhost' if host in ('', '0.0.0.0', '::') else _bracketed(host)}:{port}/"
+        print(f"the dashboard opens at {address} (Ctrl-C ends it)", flush=True)
+        server = subprocess.Popen(arguments, env=environment)
+        if open_browser:
+            threading.Thread(target=_open_when_ready, args=(host, port, address), daemon=True).start()
+        try:
+            return server.wait()
+        except KeyboardInterrupt:
+            # Ctrl-C reaches Voilà too, which ends its kernels.
+            server.wait()
+            return 0
+        finally:
+            if server.poll() is None:
+                server.terminate()
+                server.wait()
+
+
+def check_address(host: str, port: int, token: str | None) -> None:
+    """Raise ``ValueError`` for an address that cannot or must not be served."""
+    import importlib.util
+
+    if importlib.util.find_spec("voila") is None:
+        raise ValueError("Voilà is not installed: pip install 'hsd-viz[app]'")
+    if not 1 <= port <= 65535:
+        raise ValueError(f"the port {port} is out of range: it is a number from 1 to 65535")
+    if not token and not _loopback(host):
+        raise ValueError(f"serving on {host or 'all addresses'} lets others in: give a token, as in --token SECRET, or use 127.0.0.1")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise ValueError(f"{host}:{port} cannot be served: {error.strerror or error}; choose another --port") from None
+
+
+def command(
+    host: str, port: int, token: str | None, *, allow_models: bool = False
+) -> tuple[list[str], dict[str, str], tempfile.TemporaryDirectory]:
+    """Voilà's command line, its environment, and the folder with the notebook it serves (removed when left).
+
+    In a checkout the notebook is ``notebooks/dashboard.ipynb``; from an installed wheel it is written here. The template lies in
+    this package, which therefore goes on Jupyter's search path.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
+    notebook = CHECKOUT_NOTEBOOK
+    if allow_models or not notebook.is_file():
+        notebook = Path(folder.name) / "dashboard.ipynb"
+        notebook.write_text(json.dumps(_notebook(allow_models)), encoding="utf-8")
+    arguments = [
+        *(sys.executable, "-m", "voila", str(notebook), "--no-browser"),
+        f"--Voila.ip={host}",
+        f"--port={port}",
+        "--template=hsd",
+        "--Voila.log_level=WARN",
+        "--MappingKernelManager.cull_interval=60",
+        f"--MappingKernelManager.cull_idle_timeout={IDLE_SECONDS}",
+        "--VoilaConfiguration.file_allowlist=['.*\\.(png|svg)']",
+    ]
+    environment = dict(os.environ)
+    path = [str(PACKAGE), *filter(None, [environment.get("JUPYTER_PATH")])]
+    environment["JUPYTER_PATH"] = os.pathsep.join(path)
+    if token:
+        # Not on the command line, where every user of the machine could read it.
+        environment["JUPYTER_TOKEN"] = token
+    return arguments, environment, folder
+
+
+def _notebook(allow_models: bool) -> dict:
+    source = f"import hsd_viz as hsd\n\nhsd.dashboard(allow_models={allow_models})"
+    cell = {"cell_type": "code", "id": "dashboard", "metadata": {}, "source": source, "execution_count": None, "outputs": []}
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}
+
+
+def _loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _open_when_ready(host: str, port: int, address: str) -> None:
+    until = time.monotonic() + READY_SECONDS
+    while time.monotonic() < until:
+        try:
+            with socket.create_connection((host or "127.0.0.1", port), timeout=1):
+                webbrowser.open(address)
+                return
+        except OSError:
+            time.sleep(0.3)

@@ -1,0 +1,148 @@
+"""Figures over one trace: plain functions that return ``plotly.graph_objects.Figure``.
+
+Every figure has a fixed number of traces, one template for each theme, and no button that would send data anywhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.trace import Trace
+from hsd_viz.views.palette import HUES, ink, label
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+#: Plotly's own settings: no logo, and no button that would send the figure to a cloud.
+CONFIG: dict[str, Any] = {
+    "displaylogo": False,
+    "responsive": True,
+    "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
+}
+HEIGHT = 300
+_FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
+_INKS = {False: ("#1f2328", "#57606a", "#e3e7ec"), True: ("#e8eaed", "#a2abb6", "#33393f")}
+
+
+def template(dark: bool = False) -> go.layout.Template:
+    """The look of all figures on a light or a dark page; also registered as ``hsd_light`` and ``hsd_dark``."""
+    import plotly.graph_objects as go
+    import plotly.io as pio
+
+    name = "hsd_dark" if dark else "hsd_light"
+    if name not in pio.templates:
+        strong, muted, line = _INKS[dark]
+        axis = {"gridcolor": line, "linecolor": line, "zerolinecolor": line, "tickcolor": line, "automargin": True}
+        axis |= {"tickfont": {"color": muted}, "title": {"font": {"size": 12, "color": muted}, "standoff": 8}}
+        pio.templates[name] = go.layout.Template(
+            layout={
+                "font": {"family": _FONT, "size": 12, "color": strong},
+                "title": {"font": {"size": 15, "color": strong}, "x": 0, "xref": "container", "y": 0.97, "yanchor": "top"},
+                "paper_bgcolor": "rgba(0,0,0,0)",
+                "plot_bgcolor": "rgba(0,0,0,0)",
+                "margin": {"l": 8, "r": 8, "t": 44, "b": 8},
+                "autosize": True,
+                "xaxis": axis,
+                "yaxis": axis,
+                "bargap": 0.28,
+                "hoverlabel": {"font": {"family": _FONT, "size": 12}},
+                "legend": {"orientation": "h", "x": 0, "y": -0.24, "yanchor": "top", "font": {"size": 12}},
+                "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": muted, "activecolor": strong},
+            }
+        )
+    return pio.templates[name]
+
+
+def by_source(trace: Trace, dark: bool = False) -> go.Figure:
+    """How many of the emitted tokens each source supplied."""
+    import plotly.graph_objects as go
+
+    counts: dict[str, int] = {}
+    for token in trace.token_rows:
+        counts[token.source] = counts.get(token.source, 0) + 1
+    rows = sorted(counts.items(), key=lambda row: row[1])
+    total = max(1, len(trace.token_rows))
+    bar = go.Bar(
+        orientation="h",
+        y=[label(source) for source, _ in rows],
+        x=[n for _, n in rows],
+        marker_color=[ink(source, dark) for source, _ in rows],
+        width=_thickness(rows),
+        text=[f"{n} ({n / total:.0%})" for _, n in rows],
+        textposition="auto",
+        hovertemplate="%{y}: %{x} tokens<extra></extra>",
+        cliponaxis=False,
+    )
+    return _figure([bar], "Tokens by source", dark, xaxis={"title": {"text": "emitted tokens"}, "rangemode": "tozero"}, showlegend=False)
+
+
+def acceptance(trace: Trace, dark: bool = False) -> go.Figure:
+    """Each target round: tokens drafted and accepted, and the mean acceptance length up to there (plain decoding: 1.00)."""
+    import plotly.graph_objects as go
+
+    rounds = target_rounds(trace)
+    emitted: dict[int, int] = {}
+    for token in trace.token_rows:
+        emitted[token.round] = emitted.get(token.round, 0) + 1
+    running, total = [], 0
+    for place, row in enumerate(rounds, start=1):
+        total += emitted.get(row.id, 0)
+        running.append(total / place)
+    x = list(range(1, len(rounds) + 1))
+    strong, muted, _ = _INKS[dark]
+    quiet = "rgba(162,171,182,0.38)" if dark else "rgba(87,96,106,0.28)"
+    bars = [
+        go.Bar(name="drafted", x=x, y=[r.drafted for r in rounds], marker_color=quiet),
+        go.Bar(name="accepted", x=x, y=[r.accepted for r in rounds], marker_color=ink("context", dark), width=0.5),
+        go.Scatter(name="mean acceptance length", x=x, y=running, mode="lines", line={"color": strong, "width": 2}),
+        go.Scatter(name="plain decoding", x=x, y=[1.0] * len(x), mode="lines", line={"color": muted, "width": 1, "dash": "dot"}),
+    ]
+    axes = {
+        "xaxis": {"title": {"text": "round"}, "rangemode": "tozero"},
+        "yaxis": {"title": {"text": "tokens"}, "rangemode": "tozero"},
+    }
+    return _figure(bars, "Drafted and accepted, round by round", dark, barmode="overlay", hovermode="x unified", **axes)
+
+
+def time_spent(trace: Trace, dark: bool = False) -> go.Figure:
+    """Where the time went: seconds of each level's forwards and look-ups, prefill apart."""
+    import plotly.graph_objects as go
+
+    sums: dict[tuple[str, str], int] = {}
+    for call in trace.call_rows:
+        if call.kind != "prefill":
+            key = (call.name, call.kind)
+            sums[key] = sums.get(key, 0) + call.duration_ns
+    rows = sorted(sums.items(), key=lambda row: row[1])
+    tokens = max(1, len(trace.token_rows))
+    lookup = HUES["rival"].dark if dark else HUES["rival"].light
+    millis = [ns / 1e6 / tokens for _, ns in rows]
+    bar = go.Bar(
+        orientation="h",
+        y=[f"{name}: {kind}" for (name, kind), _ in rows],
+        x=millis,
+        marker_color=[ink(name, dark) if kind in ("verify", "draft") else lookup for (name, kind), _ in rows],
+        width=_thickness(rows),
+        text=[f"{ms:.3f}" if ms < 0.1 else f"{ms:.2f}" for ms in millis],
+        textposition="auto",
+        hovertemplate="%{y}: %{x:.4f} ms per token<extra></extra>",
+        cliponaxis=False,
+    )
+    axis = {"title": {"text": "ms per emitted token"}, "rangemode": "tozero"}
+    return _figure([bar], "Where the time went", dark, xaxis=axis, showlegend=False)
+
+
+def target_rounds(trace: Trace) -> list:
+    """The target's own rounds, in order."""
+    return [r for r in trace.round_rows if r.parent is None]
+
+
+def _thickness(rows: list) -> float:
+    """Bars of about the same thickness, however few there are."""
+    return min(0.72, 0.18 * len(rows))
+
+
+def _figure(data: list, title: str, dark: bool, **layout: Any) -> go.Figure:
+    import plotly.graph_objects as go
+
+    return go.Figure(data=data, layout={"template": template(dark), "height": HEIGHT, "title": {"text": title}, **layout})

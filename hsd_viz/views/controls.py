@@ -1,0 +1,159 @@
+"""The form: what to decode and how. Reads and checks its fields, knows nothing of engines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ipywidgets as widgets
+
+from hsd_viz.stack import StackError, parse
+from hsd_viz.views.presets import PROMPTS, STACKS
+
+MAX_PROMPT = 20_000
+MAX_NEW_TOKENS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a person asked for; ``options`` are keyword arguments of ``Engine.decode``; device and dtype ``None``: the engine's choice."""
+
+    prompt: str
+    stack: str
+    options: dict[str, Any]
+    device: str | None
+    dtype: str | None
+
+
+class Controls(widgets.VBox):
+    """Prompt, stack, sampling, device and the buttons; ``picker`` chooses a recording and stands elsewhere on the page.
+
+    ``recordings`` are (title, name), ``names`` the model names allowed (``None``: any); ``live`` is whether anything can be decoded.
+    """
+
+    def __init__(self, recordings: Sequence[tuple[str, str]], names: Sequence[str] | None, live: bool) -> None:
+        self._names = names
+        self.recording = widgets.Dropdown(options=[("none", ""), *recordings], value="", description="Recorded runs")
+        self.replay = _button("Replay", "Show the recorded run again, at the speed at which it was recorded", "hsd-quiet")
+        prompts = [*((p.title, i) for i, p in enumerate(PROMPTS)), ("as in the recorded run", -1)]
+        self.preset = widgets.Dropdown(options=prompts, value=0, description="Prompt to start from")
+        self.blurb = widgets.Label(PROMPTS[0].blurb)
+        self.blurb.add_class("hsd-blurb")
+        self.prompt = widgets.Textarea(PROMPTS[0].prompt, description="Prompt", rows=8, continuous_update=True)
+        self.prompt.add_class("hsd-code")
+        options = [*((f"{stack}  ({words})", stack) for stack, words in STACKS), ("as written below", "")]
+        self.stacks = widgets.Dropdown(options=options, value=STACKS[1][0], description="Stack to start from")
+        self.stack = widgets.Text(STACKS[1][0], description="Stack", continuous_update=False)
+        self.stack.add_class("hsd-code")
+        self.temperature = widgets.BoundedFloatText(0.0, min=0, max=100, step=0.1, description="Temperature")
+        self.top_k = widgets.BoundedIntText(0, min=0, max=1_000_000, description="Top-k (0: off)")
+        self.top_p = widgets.BoundedFloatText(1.0, min=0.01, max=1, step=0.05, description="Top-p (1: off)")
+        self.seed = widgets.BoundedIntText(0, min=0, max=2**31 - 1, description="Seed")
+        self.length = widgets.BoundedIntText(128, min=1, max=MAX_NEW_TOKENS, description="New tokens")
+        self.device = widgets.Dropdown(options=[("best here", ""), ("cpu", "cpu")], description="Device")
+        dtypes = ("float32", "bfloat16", "float64")
+        self.dtype = widgets.Dropdown(options=[("device's own", ""), *((d, d) for d in dtypes)], description="Number type")
+        self.run = _button("Run", "Decode this prompt with this stack", "hsd-primary")
+        self.cancel = _button("Cancel", "Stop after the token in progress", "hsd-quiet")
+        fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
+        missing = widgets.Label(
+            "PyTorch is not installed here, so this page replays recorded runs. For live runs: pip install 'hsd-viz[models]'."
+        )
+        missing.add_class("hsd-blurb")
+        buttons = widgets.HBox([self.run, self.cancel])
+        buttons.add_class("hsd-buttons")
+        picker = widgets.Box([self.recording, self.replay])
+        for css in ("hsd-picker", "hsd-form"):
+            picker.add_class(css)
+        self.picker = picker
+        form = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, buttons, _grid(fields)]
+        super().__init__([_section("Run it yourself", form if live else [missing, self.cancel])])
+        for css in ("hsd-controls", "hsd-form"):
+            self.add_class(css)
+        self.preset.observe(self._use_prompt, "value")
+        self.stacks.observe(self._use_stack, "value")
+        self.stack.observe(self._written, "value")
+        self.busy(False)
+
+    def request(self) -> Request:
+        """What the fields say. Raises ``ValueError`` with one sentence for what cannot be."""
+        self.check_stack()
+        if len(self.prompt.value) > MAX_PROMPT:
+            raise ValueError(f"the prompt has {len(self.prompt.value)} characters, this page takes up to {MAX_PROMPT}: use a shorter one")
+        options = {
+            "max_new_tokens": self.length.value,
+            "temperature": self.temperature.value,
+            "top_k": self.top_k.value,
+            "top_p": self.top_p.value,
+            "seed": self.seed.value,
+        }
+        return Request(self.prompt.value, self.stack.value.strip(), options, self.device.value or None, self.dtype.value or None)
+
+    def check_stack(self) -> None:
+        """Raises :class:`~hsd_viz.stack.StackError` when the stack cannot be read or names a model that is not allowed here."""
+        parsed = parse(self.stack.value)
+        for model in parsed.models:
+            if self._names is not None and model.name not in self._names:
+                raise StackError(f"'{model.name}' is not allowed here: this page runs {', '.join(self._names)}")
+
+    def busy(self, running: bool) -> None:
+        """Only what makes sense now can be pressed."""
+        self.run.disabled = self.replay.disabled = self.recording.disabled = running
+        self.cancel.disabled = not running
+        if not self.recording.value:
+            self.replay.disabled = True
+
+    def offer_cuda(self) -> None:
+        """There is a GPU: let it be chosen."""
+        if "cuda" not in [value for _, value in self.device.options]:
+            chosen = self.device.value
+            self.device.options = [("best here", ""), ("cpu", "cpu"), ("cuda", "cuda")]
+            self.device.value = chosen
+
+    def fill(self, meta: dict[str, Any]) -> None:
+        """Take prompt, stack and sampling from a trace, so that a recorded run can be run again."""
+        sampling = meta.get("sampling") or {}
+        prompt = str(meta.get("prompt", ""))
+        self.preset.value = next((i for i, p in enumerate(PROMPTS) if p.prompt == prompt), -1)
+        self.prompt.value = prompt
+        self.stack.value = str(meta.get("stack", self.stack.value))
+        self.temperature.value = sampling.get("temperature", 0.0)
+        self.top_k.value, self.top_p.value = sampling.get("top_k", 0), sampling.get("top_p", 1.0)
+        self.seed.value = sampling.get("seed", 0)
+        self.length.value = min(MAX_NEW_TOKENS, meta.get("max_new_tokens", self.length.value))
+
+    def _use_prompt(self, _change: Any) -> None:
+        if self.preset.value < 0:
+            self.blurb.value = ""
+            return
+        preset = PROMPTS[self.preset.value]
+        self.prompt.value, self.blurb.value = preset.prompt, preset.blurb
+
+    def _use_stack(self, _change: Any) -> None:
+        if self.stacks.value:
+            self.stack.value = self.stacks.value
+
+    def _written(self, _change: Any) -> None:
+        known = [stack for stack, _ in STACKS]
+        self.stacks.value = self.stack.value if self.stack.value in known else ""
+
+
+def _button(text: str, tooltip: str, kind: str) -> widgets.Button:
+    button = widgets.Button(description=text, tooltip=tooltip)
+    button.add_class(kind)
+    return button
+
+
+def _section(title: str, children: list[widgets.Widget]) -> widgets.VBox:
+    heading = widgets.HTML(f"<h2>{title}</h2>")
+    heading.add_class("hsd-heading")
+    box = widgets.VBox([heading, *children])
+    box.add_class("hsd-section")
+    return box
+
+
+def _grid(children: list[widgets.Widget]) -> widgets.Box:
+    box = widgets.Box(children)
+    box.add_class("hsd-fields")
+    return box

@@ -1,0 +1,113 @@
+"""What is on the page: a recording or a live run, on which machine, with which figures, and how far it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from hsd_viz.stack import StackError, parse
+from hsd_viz.trace import Stage, Trace
+
+_STATIC = Path(__file__).parent / "static"
+
+
+class Readout(anywidget.AnyWidget):
+    """The run's badge and facts, a stage line with its progress, and the metric tiles."""
+
+    _esm = _STATIC / "readout.js"
+
+    origin = traitlets.Dict().tag(sync=True)
+    tiles = traitlets.List().tag(sync=True)
+    stage = traitlets.Dict().tag(sync=True)
+
+    def show(self, trace: Trace, kind: str) -> None:
+        """Show a trace's origin and figures. ``kind`` is ``recording``, ``replay`` or ``live``."""
+        self.origin = origin(trace.meta, kind)
+        self.tiles = tiles(trace)
+
+    def busy(self, stage: Stage) -> None:
+        """Say what is being done."""
+        self.stage = {"text": stage.text, "done": stage.done, "total": stage.total}
+
+    def idle(self) -> None:
+        """Nothing is being done."""
+        self.stage = {"text": "", "done": None, "total": None}
+
+
+BADGES = {"recording": "Recording", "replay": "Replaying a recording", "live": "Live run"}
+
+
+def origin(meta: dict[str, Any], kind: str) -> dict[str, Any]:
+    """Where a trace comes from, in words."""
+    facts = [str(meta.get("device_name") or meta.get("device") or "machine not recorded")]
+    device = meta.get("device")
+    if device and device != facts[0]:
+        facts.append(str(device))
+    if meta.get("dtype"):
+        facts.append(str(meta["dtype"]))
+    if device == "cpu" and meta.get("threads"):
+        facts.append("1 thread" if meta["threads"] == 1 else f"{meta['threads']} threads")
+    facts.append(sampling_words(meta.get("sampling") or {}))
+    if kind != "live" and meta.get("created"):
+        facts.append(f"recorded {str(meta['created'])[:10]}")
+    if meta.get("cancelled") and kind == "live":
+        facts.append("cancelled")
+    stack = str(meta.get("stack_resolved") or meta.get("stack") or "")
+    return {"kind": kind, "badge": BADGES[kind], "stack": stack, "facts": facts, "note": lossless_words(meta)}
+
+
+def sampling_words(sampling: dict[str, Any]) -> str:
+    """How tokens were drawn."""
+    temperature = sampling.get("temperature", 0)
+    if not temperature:
+        return "greedy"
+    words = f"temperature {temperature:g}"
+    if sampling.get("top_k"):
+        words += f", top-k {sampling['top_k']}"
+    if sampling.get("top_p", 1) < 1:
+        words += f", top-p {sampling['top_p']:g}"
+    return f"{words}, seed {sampling.get('seed', 0)}"
+
+
+def lossless_words(meta: dict[str, Any]) -> str:
+    """In which sense this run's text is the text of plain decoding."""
+    try:
+        stack = parse(str(meta.get("stack", "")))
+    except StackError:
+        return ""
+    if len(stack.parts) == 1:
+        return "Plain decoding: the target writes every token by itself."
+    if not (meta.get("sampling") or {}).get("temperature"):
+        return "Lossless: at temperature 0 this stack writes what the target alone would write."
+    if not stack.drafts:
+        return "Lossless: with databases only, sampled text equals plain sampling with the same seed, token for token."
+    return (
+        "Lossless: above temperature 0 a stack with draft models equals plain sampling in distribution; "
+        "the same seed may give another text."
+    )
+
+
+def tiles(trace: Trace) -> list[dict[str, str]]:
+    """The figures of one trace, as they were measured in it."""
+    m = trace.metrics()
+    plain = not m["drafted"]
+    length = m["mean_acceptance_length"]
+    latency = m["draft_seconds_per_round"]
+    return [
+        _tile("Speed", _number(m["tokens_per_second"], 1), "tokens/s", f"{m['tokens']} tokens, prefill apart"),
+        _tile("Mean acceptance length", _number(length, 2), "", "tokens per target forward; plain decoding 1.00"),
+        _tile("Acceptance rate", "–" if plain else f"{m['acceptance_rate']:.0%}", "", "accepted / drafted"),
+        _tile("Accepted / drafted", f"{m['accepted']} / {m['drafted']}", "", f"{m['rounds']} rounds of the target"),
+        _tile("Drafting latency", "–" if latency is None or plain else f"{latency * 1e6:.0f}", "µs", "per round, model forwards apart"),
+    ]
+
+
+def _tile(label: str, value: str, unit: str, note: str) -> dict[str, str]:
+    return {"label": label, "value": value, "unit": "" if value == "–" else unit, "note": note}
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"

@@ -1,0 +1,65 @@
+// @ts-check
+// What run is on the page, its figures as tiles, and how far a live run is. Text only, nothing is fetched.
+
+/** @param {string} tag @param {string} [cls] @param {string} [text] */
+function make(tag, cls, text) {
+  const node = document.createElement(tag);
+  if (cls) node.className = cls;
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+function render({ model, el }) {
+  const root = make("section", "hsd-readout");
+  root.setAttribute("aria-label", "Run");
+  const origin = make("div", "hsd-origin");
+  const status = make("div", "hsd-status");
+  status.setAttribute("role", "status");
+  const stage = make("span", "hsd-stage");
+  const meter = make("div", "hsd-meter");
+  const fill = make("div", "hsd-meter-fill");
+  meter.append(fill);
+  meter.setAttribute("role", "progressbar");
+  meter.setAttribute("aria-label", "Progress");
+  status.append(stage, meter);
+  const tiles = make("div", "hsd-tiles");
+  root.append(origin, status, tiles);
+  el.append(root);
+
+  function drawOrigin() {
+    const o = model.get("origin");
+    const badge = make("span", `hsd-badge hsd-badge-${o.kind || "none"}`, o.badge || "");
+    const line = make("p", "hsd-origin-line");
+    line.append(badge);
+    if (o.stack) line.append(make("code", "hsd-origin-stack", o.stack));
+    const facts = make("p", "hsd-origin-facts", (o.facts || []).join("  ·  "));
+    origin.replaceChildren(line, facts);
+    if (o.note) origin.append(make("p", "hsd-origin-note", o.note));
+  }
+  function drawTiles() {
+    tiles.replaceChildren(...model.get("tiles").map((t) => {
+      const tile = make("div", "hsd-tile");
+      const value = make("div", "hsd-tile-value", t.value);
+      if (t.unit) value.append(make("span", "hsd-tile-unit", ` ${t.unit}`));
+      tile.append(make("div", "hsd-tile-label", t.label), value);
+      if (t.note) tile.append(make("div", "hsd-tile-note", t.note));
+      return tile;
+    }));
+  }
+  function drawStage() {
+    const s = model.get("stage");
+    const busy = Boolean(s.text);
+    root.classList.toggle("hsd-busy", busy);
+    stage.textContent = s.text || "";
+    const known = s.total > 0 && s.done !== null && s.done !== undefined;
+    meter.classList.toggle("hsd-meter-unknown", busy && !known);
+    fill.style.width = known ? `${Math.min(100, (100 * s.done) / s.total)}%` : "";
+    if (known) { meter.setAttribute("aria-valuemax", String(s.total)); meter.setAttribute("aria-valuenow", String(s.done)); }
+    else { meter.removeAttribute("aria-valuenow"); }
+  }
+  const wires = [["change:origin", drawOrigin], ["change:tiles", drawTiles], ["change:stage", drawStage]];
+  for (const [event, f] of wires) { model.on(event, f); f(); }
+  return () => { for (const [event, f] of wires) model.off(event, f); root.remove(); };
+}
+
+export default { render };

@@ -1,0 +1,38 @@
+"""Every notebook runs from top to bottom, and none is committed with outputs or widget state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("**/*.ipynb"))
+NOTEBOOKS = [path for path in NOTEBOOKS if ".ipynb_checkpoints" not in path.parts]
+names = [path.stem for path in NOTEBOOKS]
+
+
+def test_there_are_notebooks():
+    assert {"dashboard", "first_steps"} <= set(names)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=names)
+def test_is_committed_without_outputs_or_state(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert "widgets" not in notebook.metadata
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert cell.outputs == []
+            assert cell.execution_count is None
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=names)
+def test_runs(path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
+    shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in shown)

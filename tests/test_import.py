@@ -1,0 +1,81 @@
+"""``import hsd_viz`` and everything a viewer needs work without torch and transformers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+def run(code: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120)
+
+
+def test_importing_loads_no_heavy_module():
+    done = run("""
+        import sys
+        import hsd_viz
+        heavy = {"torch", "transformers", "tokenizers", "plotly", "pandas", "ipywidgets", "anywidget"}
+        print(sorted(heavy & set(sys.modules)))
+    """)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_the_dashboard_opens_without_torch_or_transformers():
+    done = run("""
+        import sys
+        import time
+        import hsd_viz as hsd
+        page = hsd.dashboard()
+        time.sleep(3)  # the charts come from a thread
+        print(sorted({"torch", "transformers", "tokenizers"} & set(sys.modules)), repr(page.notice.message))
+    """)
+    assert done.stdout.strip() == "[] ''", done.stdout + done.stderr
+
+
+BLOCK = """
+    import sys
+    import hsd_viz as hsd
+
+    class Missing:
+        def find_spec(self, name, path=None, target=None):
+            if name.split(".")[0] in ("torch", "transformers", "tokenizers", "safetensors"):
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    sys.meta_path.insert(0, Missing())
+"""
+
+
+def test_where_torch_is_missing_the_message_says_what_to_install():
+    done = run(
+        BLOCK
+        + """
+    try:
+        hsd.load_engine
+    except ImportError as error:
+        print(error)
+    """
+    )
+    assert "pip install 'hsd-viz[models]'" in done.stdout, done.stdout + done.stderr
+
+
+def test_public_names_are_there_and_the_dashboard_can_be_called_however_it_was_imported():
+    done = run("""
+        import hsd_viz as hsd
+        import hsd_viz.dashboard
+        assert callable(hsd.dashboard)
+        assert set(hsd.__all__) <= set(dir(hsd))
+        for name in hsd.__all__:
+            getattr(hsd, name)
+        print(type(hsd.dashboard()).__name__)
+    """)
+    assert done.stdout.strip() == "Dashboard", done.stdout + done.stderr
+
+
+def test_unknown_names_are_attribute_errors():
+    import hsd_viz
+
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        hsd_viz.nonsense  # noqa: B018
