@@ -47,9 +47,7 @@ class Log:
         this = self._open.pop()
         parent = self._open[-1].id if self._open else None
         spent = self.now() - this.start
-        self.rounds.append(
-            RoundRow(this.id, parent, this.level, drafted, examined, accepted, outcome, why_no_draft, this.start, spent)
-        )
+        self.rounds.append(RoundRow(this.id, parent, this.level, drafted, examined, accepted, outcome, why_no_draft, this.start, spent))
 
     def call(self, level: int, name: str, kind: str, start: int, fed: int, cached: int = 0, steps: int = 1) -> None:
         """One call that began at ``start`` (from :meth:`now`) and ends now."""

@@ -105,9 +105,7 @@ class LocalEngine:
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
-    def _decode(
-        self, prompt: str, written: str, parsed: Stack, sampling: Sampling, max_new_tokens: int, record: bool
-    ) -> Iterator[Event]:
+    def _decode(self, prompt: str, written: str, parsed: Stack, sampling: Sampling, max_new_tokens: int, record: bool) -> Iterator[Event]:
         resolved = parsed.resolved(DEFAULT_LOOKAHEAD)
         chain = [self._name(m.name) for m in resolved.models]
         if not all(map(self.models.loaded, chain)):

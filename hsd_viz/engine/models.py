@@ -118,5 +118,3 @@ def _device(device: str | None) -> torch.device:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-

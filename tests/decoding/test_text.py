@@ -1,0 +1,52 @@
+"""Any bytes, safely: pieces of characters are kept as bytes, and the pieces of a text give it back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from hsd_viz.decoding.text import TokenText, differing_tokens
+
+
+def bytes_tokenizer(*extra: str) -> PreTrainedTokenizerFast:
+    """One token per byte, then ``extra``, then an end token."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {c: i for i, c in enumerate([*alphabet, *extra])}
+    tokenizer = Tokenizer(models.BPE(vocabulary, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>")
+
+
+TEXT = TokenText(bytes_tokenizer())
+
+
+@given(st.text(max_size=20))
+def test_pieces_give_the_text_back(text):
+    ids = TEXT.encode(text)
+    raw = b"".join(bytes.fromhex(r) if r is not None else t.encode() for t, r in map(TEXT.piece, ids))
+    assert raw == text.encode()
+
+
+def test_half_a_character_is_escaped_and_kept():
+    first = TEXT.encode("\u2713")[0]
+    assert TEXT.piece(first) == ("\\xe2", "e2")
+
+
+def test_special_and_unknown_tokens_have_a_text():
+    assert TEXT.piece(TEXT.tokenizer.eos_token_id) == ("<|end|>", None)
+    assert TEXT.piece(100_000) == ("<100000>", None)
+
+
+@pytest.mark.parametrize(("other", "says"), [(bytes_tokenizer("ab"), "257 and 258"), (bytes_tokenizer(), None)])
+def test_tokenizers_are_compared_by_content(other, says):
+    found = differing_tokens(TEXT.tokenizer, other)
+    assert found is None if says is None else says in found
+
+
+def test_same_size_different_tokens():
+    found = differing_tokens(bytes_tokenizer("ab"), bytes_tokenizer("cd"))
+    assert "'ab'" in found

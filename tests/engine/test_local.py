@@ -1,0 +1,228 @@
+"""The engine on a small model made for the test: events, traces, limits, cancelling, and one sentence for bad input."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from hsd_viz.engine import load_engine
+from hsd_viz.trace import Finished, Stage, Started, Step, Trace
+from hsd_viz.trace.metrics import check
+
+
+def save_model(path, extra=(), seed=0, positions=128):
+    alphabet = [*sorted(pre_tokenizers.ByteLevel.alphabet()), *extra]
+    tokenizer = Tokenizer(models.BPE({c: i for i, c in enumerate(alphabet)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>").save_pretrained(path)
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=len(alphabet) + 1,
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=positions,
+        initializer_range=0.3,
+        eos_token_id=len(alphabet),
+    )
+    LlamaForCausalLM(config).save_pretrained(path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    root = tmp_path_factory.mktemp("models")
+    return {
+        "target": save_model(root / "target"),
+        "draft": save_model(root / "draft", seed=1),
+        "other": save_model(root / "other", extra=("xy",)),
+        "long": save_model(root / "long", positions=4096),
+    }
+
+
+@pytest.fixture(scope="module")
+def engine(paths):
+    return load_engine(paths["target"], device="cpu", dtype="float32")
+
+
+def stacks(paths):
+    return ["target", f"{paths['draft']}:3 > target", "db[context] > target", f"lookup > {paths['draft']}:4 > target"]
+
+
+def test_events_come_in_order_and_agree_with_the_trace(engine, paths):
+    for stack in stacks(paths):
+        for temperature in (0.0, 0.9):
+            events = list(engine.decode("ab ab ab", stack, max_new_tokens=30, temperature=temperature, seed=3))
+            kinds = [type(e) for e in events]
+            start = kinds.index(Started)
+            assert set(kinds[:start]) <= {Stage} and set(kinds[start + 1 : -1]) == {Step} and kinds[-1] is Finished
+            trace = events[-1].trace
+            rebuilt = Trace(events[start].meta)
+            rebuilt.pieces.update(events[start].pieces)
+            for step in events[start + 1 : -1]:
+                rebuilt.append(step)
+            assert rebuilt.to_dict() == trace.to_dict()
+            check(trace)
+            ended = trace.token_ids[-1] == engine.tokenizer.eos_token_id
+            assert trace.meta["stop_reason"] == ("eos" if ended else "length") and (ended or len(trace.token_rows) == 30)
+            named = {t.token_id for t in trace.token_rows} | {d.token_id for d in trace.draft_rows}
+            named |= {i for t in trace.token_rows for i, _ in t.top} | set(trace.meta["prompt_ids"])
+            assert named <= set(trace.pieces)
+            times = [(c.start_ns, c.start_ns + c.duration_ns) for c in trace.call_rows]
+            assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(times)), "calls overlap"
+
+
+def test_the_trace_says_what_was_run(engine, paths):
+    meta = engine.run("ab", f"db[context] > {paths['draft']} > target", max_new_tokens=5).meta
+    assert meta["stack_resolved"].endswith(":4 > target") and meta["bottom"] == "db[context]"
+    assert [m["level"] for m in meta["models"]] == [1, 2]
+    assert all(len(m["weights"]) == 12 and m["parameters"] > 1000 for m in meta["models"])
+    assert meta["device"] == "cpu" and meta["dtype"] == "float32" and meta["runtime"] == "eager" and meta["threads"] >= 1
+
+
+def test_details_are_the_targets_at_temperature_one(engine):
+    trace = engine.run("hello", "target", max_new_tokens=6, temperature=0.5, top_k=3, seed=1)
+    ids = trace.meta["prompt_ids"] + trace.token_ids
+    with torch.inference_mode():
+        p = engine.model("target")(torch.tensor([ids])).logits[0].softmax(-1)
+    for k, token in enumerate(trace.token_rows):
+        row = p[len(trace.meta["prompt_ids"]) + k - 1]
+        assert token.p == pytest.approx(float(row[token.token_id]), rel=1e-3)
+        assert token.entropy == pytest.approx(float(-(row * row.log()).sum()), rel=1e-3)
+        assert [i for i, _ in token.top] == row.topk(5).indices.tolist()
+
+
+def test_without_recording_the_tokens_are_the_same(engine, paths):
+    for stack in stacks(paths):
+        full, lean = (engine.run("ab ab", stack, max_new_tokens=20, temperature=1.0, record=r) for r in (True, False))
+        assert full.token_ids == lean.token_ids
+        assert lean.token_rows[0].top is None and full.token_rows[0].top
+
+
+def test_the_same_seed_gives_the_same_text_and_another_does_not(engine, paths):
+    for stack in stacks(paths):
+        texts = [engine.run("ab", stack, max_new_tokens=20, temperature=1.0, seed=s).token_ids for s in (5, 5, 6)]
+        assert texts[0] == texts[1] != texts[2]
+
+
+def test_eos_stops_without_a_bonus(engine, paths):
+    """Make a token that greedy decoding emits the end token; the text must end with it in every stack."""
+    plain = engine.run("ab", "target", max_new_tokens=40).token_ids
+    eos = next(t for k, t in enumerate(plain) if k >= 3 and t not in plain[:k])
+    config = engine.model("target").generation_config
+    before, config.eos_token_id = config.eos_token_id, [eos, 99_999]
+    try:
+        for stack in stacks(paths):
+            trace = engine.run("ab", stack, max_new_tokens=40)
+            check(trace)
+            assert trace.token_ids == plain[: plain.index(eos) + 1]
+            assert trace.meta["stop_reason"] == "eos" and not trace.meta["cancelled"]
+    finally:
+        config.eos_token_id = before
+
+
+def test_the_context_stops_a_decode(engine, paths):
+    for stack in stacks(paths):
+        trace = engine.run("x" * 120, stack, max_new_tokens=50)
+        assert trace.meta["stop_reason"] == "context" and len(trace.token_rows) == 8
+        check(trace)
+
+
+def test_an_empty_prompt_starts_from_the_end_token(engine):
+    trace = engine.run("", "target", max_new_tokens=3)
+    assert trace.meta["prompt_ids"] == [engine.tokenizer.eos_token_id]
+
+
+def test_closing_cancels_and_keeps_what_was_decoded(engine, paths):
+    decode = engine.decode("ab", stacks(paths)[1], max_new_tokens=100)
+    trace = None
+    for event in decode:
+        if isinstance(event, Started):
+            trace = Trace(event.meta)
+        if isinstance(event, Step):
+            trace.append(event)
+            if len(trace.token_rows) > 10:
+                decode.close()
+    assert trace.meta["stop_reason"] == "cancelled" and trace.meta["cancelled"]
+    check(trace)
+    assert engine.run("ab", "target", max_new_tokens=3).meta["stop_reason"] == "length"
+
+
+def test_two_decodes_at_once_do_not_disturb_each_other(engine, paths):
+    expected = [engine.run(p, s, max_new_tokens=40).token_ids for p in ("ab", "xyz") for s in stacks(paths)]
+    found: dict[int, list[int]] = {}
+
+    def work(k, prompt, stack):
+        found[k] = engine.run(prompt, stack, max_new_tokens=40).token_ids
+
+    jobs = [(p, s) for p in ("ab", "xyz") for s in stacks(paths)]
+    threads = [threading.Thread(target=work, args=(k, *job)) for k, job in enumerate(jobs)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert [found[k] for k in range(len(jobs))] == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"temperature": -1}, "temperature"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"top_p": 1.5}, "top-p"),
+        ({"top_p": 0}, "top-p"),
+        ({"top_k": -1}, "top-k"),
+        ({"seed": -1}, "seed"),
+        ({"max_new_tokens": 0}, "max new tokens"),
+        ({"stack": "nano:-1 > target"}, "lookahead"),
+        ({"stack": "wat > target"}, "unknown model 'wat'"),
+        ({"stack": "./nowhere > target"}, "is no model"),
+        ({"stack": "db[model] > target"}, "model database"),
+        ({"prompt": "x" * 500}, "500 tokens"),
+        ({"prompt": "\ud800"}, "surrogate"),
+        ({"prompt": 3}, "text"),
+    ],
+)
+def test_bad_input_is_one_sentence(engine, options, says):
+    with pytest.raises(ValueError) as error:
+        engine.run(**{"prompt": "ab", "stack": "target", "max_new_tokens": 4, **options})
+    assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def test_models_with_other_tokenizers_are_refused(engine, paths):
+    with pytest.raises(ValueError, match="different tokenizers"):
+        engine.run("ab", f"{paths['other']}:2 > target")
+
+
+def test_a_longer_context_of_the_target_does_not_outgrow_the_draft(paths):
+    engine = load_engine(paths["long"], device="cpu")
+    trace = engine.run("x" * 120, f"{paths['draft']}:4 > target", max_new_tokens=50)
+    assert trace.meta["stop_reason"] == "context" and len(trace.token_rows) == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({"device": "tpu"}, "cpu or cuda"), ({"dtype": "int3"}, "dtype"), ({"threads": 0}, "threads"), ({"target": "nobody"}, "nobody")],
+)
+def test_engines_that_cannot_be(options, says):
+    with pytest.raises(ValueError, match=says):
+        load_engine(**options)
+
+
+def test_only_ladder_names_where_models_are_not_allowed(paths):
+    with pytest.raises(ValueError, match="not allowed"):
+        load_engine(paths["target"], allow_models=False)
+
+
+def test_a_folder_that_is_no_model(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ValueError) as error:
+        load_engine(str(tmp_path)).run("ab")
+    assert "\n" not in str(error.value)

@@ -1,0 +1,100 @@
+"""The stack language: what it reads, what it writes back, and what it says to text that it cannot read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hsd_viz.stack import BOTTOMS, DATABASES, Bottom, HFStack, Model, Stack, StackError, parse, parse_bench
+
+READ = {
+    "target": Stack(None, (Model("target"),)),
+    " nano:4>target ": Stack(None, (Model("nano", 4), Model("target"))),
+    "db > nano:6 > small:8 > target": Stack(Bottom("db"), (Model("nano", 6), Model("small", 8), Model("target"))),
+    "db[ context , statistics ] > target": Stack(Bottom("db", ("context", "statistics")), (Model("target"),)),
+    "lookup > owner/name:3 > ./a/b": Stack(Bottom("lookup"), (Model("owner/name", 3), Model("./a/b"))),
+    '"./a b > c":2 > "~/x:4"': Stack(None, (Model("./a b > c", 2), Model("~/x:4"))),
+    "/abs/v1.5 > target": Stack(None, (Model("/abs/v1.5"), Model("target"))),
+}
+
+
+@pytest.mark.parametrize("text", READ)
+def test_reads(text):
+    assert parse(text) == READ[text]
+    assert parse(str(parse(text))) == READ[text]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("", "empty"),
+        ("nano:-1 > target", "'-1'"),
+        ("nano:x > target", "'x'"),
+        ("nano:0 > target", "0"),
+        ("nano:65 > target", "65"),
+        ("nano:4", "takes no lookahead"),
+        ("nano > db > target", "first"),
+        ("db", "drafts for nobody"),
+        ("db[context]", "drafts for nobody"),
+        ("db:4 > target", "takes no lookahead"),
+        ("db[] > target", "''"),
+        ("db[contxt] > target", "'contxt'"),
+        ("db[context,context] > target", "twice"),
+        ("lookup[3] > target", "no brackets"),
+        ("wat[3] > target", "'wat'"),
+        ("nano > nano > target", "twice"),
+        ("nano >> target", "part 2"),
+        ("> target", "part 1"),
+        ("a b > target", "'a b'"),
+        ("a/b/c > target", "'a/b/c'"),
+        ('"nano > target', "quote"),
+        ("nano:4 > <script>", "part"),
+    ],
+)
+def test_refuses_in_one_sentence(text, named):
+    with pytest.raises(StackError) as error:
+        parse(text)
+    assert named in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+words = st.from_regex(r"[a-z][a-z0-9_.-]{0,6}", fullmatch=True).filter(lambda w: w not in BOTTOMS)
+paths = st.text(st.characters(codec="utf-8", exclude_characters='"', exclude_categories=("Cc",)), max_size=8).map(lambda t: "./" + t)
+names = words | st.tuples(words, words).map("/".join) | paths.filter(lambda p: p == p.strip())
+lookaheads = st.none() | st.integers(1, 64)
+bottoms = (
+    st.none()
+    | st.just(Bottom("lookup"))
+    | st.permutations(DATABASES).flatmap(lambda order: st.integers(0, 3).map(lambda n: Bottom("db", tuple(order[:n]))))
+)
+
+
+@given(bottoms, st.lists(st.tuples(names, lookaheads), max_size=3, unique_by=lambda m: m[0]), names)
+def test_writing_is_the_exact_inverse(bottom, drafts, target):
+    if target in [name for name, _ in drafts]:
+        return
+    stack = Stack(bottom, (*(Model(*d) for d in drafts), Model(target)))
+    assert parse(str(stack)) == stack
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_read_or_refused(text):
+    try:
+        stack = parse(text)
+    except StackError:
+        return
+    assert parse(str(stack)) == stack
+
+
+def test_bench_reads_transformers_loops():
+    assert parse_bench("hf-generate") == HFStack("hf-generate")
+    assert parse_bench("hf-assistant[nano]") == HFStack("hf-assistant", "nano")
+    assert parse_bench("db > target") == parse("db > target")
+    for text in ("hf-assistant", "hf-generate[nano]", "hf-what"):
+        with pytest.raises(StackError):
+            parse_bench(text)
+
+
+def test_left_out_lookaheads_are_filled_in():
+    assert str(parse("nano > small:9 > target").resolved(4)) == "nano:4 > small:9 > target"

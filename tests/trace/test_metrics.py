@@ -1,0 +1,91 @@
+"""Metrics worked out by hand, and identities that notice when a trace is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from samples import sample_trace
+
+from hsd_viz.trace import Trace
+from hsd_viz.trace.metrics import check, metrics, repetition_share
+
+
+def test_metrics_by_hand():
+    m = sample_trace().metrics()
+    assert (m["tokens"], m["rounds"], m["drafted"], m["accepted"]) == (4, 2, 4, 2)
+    assert m["acceptance_rate"] == 2 / 4
+    assert m["conditional_acceptance"] == 2 / 3
+    assert m["mean_acceptance_length"] == 4 / 2
+    assert m["seconds"] == pytest.approx(4e-6)
+    assert m["tokens_per_second"] == pytest.approx(4 / 4e-6)
+    assert m["draft_seconds_per_round"] == pytest.approx(100e-9)
+    assert m["accepted_by_source"] == {"context": 1, "statistics": 1}
+    assert m["emitted_by_source"] == {"context": 1, "target": 2, "statistics": 1}
+    assert m["drafted_by_source"] == {"context": 2, "statistics": 2}
+    assert m["levels"] == [
+        {
+            "level": 1,
+            "rounds": 2,
+            "drafted": 4,
+            "examined": 3,
+            "accepted": 2,
+            "acceptance_rate": 0.5,
+            "conditional_acceptance": 2 / 3,
+            "accepted_histogram": [0, 2],
+        }
+    ]
+    assert sum(m["emitted_by_source"].values()) == m["tokens"]
+
+
+def test_an_empty_trace_has_no_rates():
+    m = metrics(Trace({"prefill_ns": 0, "wall_ns": 0}))
+    assert m["tokens"] == 0 and m["acceptance_rate"] is None and m["tokens_per_second"] is None
+    check(Trace({"prefill_ns": 0, "wall_ns": 0}))
+
+
+def test_repetition_share_counts_tokens_that_end_a_seen_8_gram():
+    assert repetition_share([]) == 0
+    assert repetition_share(list(range(50))) == 0
+    # A period of 10: from the 18th token on every 8-gram was there before.
+    assert repetition_share([k % 10 for k in range(40)]) == (40 - 17) / 40
+
+
+def test_identities_hold():
+    check(sample_trace())
+
+
+def _round(trace, k, **change):
+    trace.round_rows[k] = replace(trace.round_rows[k], **change)
+
+
+def _token(trace, k, **change):
+    trace.token_rows[k] = replace(trace.token_rows[k], **change)
+
+
+def _draft(trace, k, **change):
+    trace.draft_rows[k] = replace(trace.draft_rows[k], **change)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda t: t.token_rows.pop(),
+        lambda t: _token(t, 2, index=7),
+        lambda t: _token(t, 0, source="model"),
+        lambda t: _token(t, 0, token_id=8),
+        lambda t: _round(t, 0, drafted=4),
+        lambda t: _round(t, 0, accepted=2),
+        lambda t: _round(t, 1, outcome="stopped"),
+        lambda t: _round(t, 1, parent=0),
+        lambda t: _draft(t, 0, verdict="rejected"),
+        lambda t: _draft(t, 0, round=9),
+        lambda t: t.draft_rows.append(t.draft_rows[0]),
+        lambda t: t.meta.update(wall_ns=1_000),
+    ],
+)
+def test_identities_notice(spoil):
+    trace = sample_trace()
+    spoil(trace)
+    with pytest.raises(ValueError, match="breaks an identity"):
+        check(trace)

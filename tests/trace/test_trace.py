@@ -1,0 +1,107 @@
+"""The trace file: what goes in comes out, and a broken or newer file is refused with one sentence."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from samples import sample_trace
+
+from hsd_viz.trace import SCHEMA_VERSION, Trace, TraceError
+
+
+@pytest.mark.parametrize("name", ["run.json", "run.json.gz"])
+def test_round_trip(tmp_path, name):
+    trace = sample_trace()
+    path = trace.save(tmp_path / name)
+    again = Trace.load(path)
+    assert again.to_dict() == trace.to_dict()
+    for table in ("tokens", "drafts", "rounds", "calls"):
+        assert again.rows(table) == trace.rows(table)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_the_same_trace_gives_the_same_bytes(tmp_path):
+    a, b = sample_trace().save(tmp_path / "a.json.gz"), sample_trace().save(tmp_path / "b.json.gz")
+    assert a.read_bytes() == b.read_bytes()
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path):
+    path = sample_trace().save(tmp_path / "run.json")
+    before = path.read_bytes()
+    broken = sample_trace()
+    broken.meta["prompt"] = object()
+    with pytest.raises(TypeError):
+        broken.save(path)
+    assert path.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_any_bytes_are_kept(tmp_path):
+    trace = sample_trace()
+    assert [t.raw for t in trace.token_rows] == [None, "e29c", "93", None]
+    assert trace.text == "def\u2713 <b>"
+    assert Trace.load(trace.save(tmp_path / "x.json")).text == trace.text
+
+
+def test_tables_are_data_frames():
+    trace = sample_trace()
+    assert list(trace.tokens["kind"]) == ["accepted", "correction", "accepted", "bonus"]
+    assert trace.drafts["count"].dtype == "Int64" and trace.rounds["parent"].dtype == "Int64"
+    assert trace.rounds["duration_ns"].sum() == 2_000
+
+
+def broken(change) -> dict:
+    data = json.loads(json.dumps(sample_trace().to_dict()))
+    change(data)
+    return data
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.pop("tokens"),
+        lambda d: d.pop("meta"),
+        lambda d: d["drafts"].pop("verdict"),
+        lambda d: d["tokens"]["index"].pop(),
+        lambda d: d.update(meta=3),
+        lambda d: d.update(pieces=[1]),
+        lambda d: d.update(tokens=7),
+        lambda d: d.pop("format"),
+        lambda d: d.update(schema="one"),
+    ],
+)
+def test_half_a_trace_is_refused(change):
+    with pytest.raises(TraceError) as error:
+        Trace.from_dict(broken(change))
+    assert "\n" not in str(error.value)
+
+
+def test_a_newer_schema_is_refused_by_number(tmp_path):
+    path = tmp_path / "new.json"
+    path.write_text(json.dumps(broken(lambda d: d.update(schema=SCHEMA_VERSION + 1))))
+    with pytest.raises(TraceError, match=f"schema version {SCHEMA_VERSION + 1}.*update hsd_viz"):
+        Trace.load(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\x1f\x8bjunk", gzip.compress(b"{}"), gzip.compress(b"[" * 9000)])
+def test_a_broken_file_is_refused(tmp_path, content):
+    path = tmp_path / "broken.json.gz"
+    path.write_bytes(content)
+    with pytest.raises(TraceError):
+        Trace.load(path)
+
+
+def test_a_truncated_file_is_refused(tmp_path):
+    path = sample_trace().save(tmp_path / "run.json.gz")
+    whole = path.read_bytes()
+    for size in range(0, len(whole), 37):
+        path.write_bytes(whole[:size])
+        with pytest.raises(TraceError):
+            Trace.load(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(TraceError, match=r"nowhere\.json"):
+        Trace.load(tmp_path / "nowhere.json")
