@@ -42,6 +42,10 @@ class CostCurve:
         known = len(self.relative) - 1
         return self.relative[nodes] if nodes <= known else self.relative[known] + (nodes - known) * self.slopes[known]
 
+    def tables(self, nodes: int) -> tuple[list[float], list[float]]:
+        """:meth:`at` and :meth:`slope` of 0 to ``nodes`` as lists, for loops in a hurry."""
+        return [self.at(m) for m in range(nodes + 1)], [self.slope(m) for m in range(nodes + 1)]
+
     def slope(self, nodes: int) -> float:
         """The least relative cost per token of any tree larger than ``nodes``."""
         return self.slopes[min(nodes, len(self.slopes) - 1)]

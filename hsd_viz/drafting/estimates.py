@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Added to an unknown length's bucket: keys longer than this count as this long.
+#: Keys longer than this are trusted like those of this length.
 LONGEST_BUCKET = 8
 #: Expected hits the prior is worth, against which a run's own trials are weighed.
 PRIOR_WEIGHT = 6.0
@@ -36,8 +36,9 @@ class Trust:
 
     def observe(self, database: int, key_length: int, expected: float, hit: bool) -> None:
         """A look-up by ``key_length`` tokens gave the next token ``expected`` as its discounted share in all, and held it or not."""
-        n = min(key_length, LONGEST_BUCKET)
-        hits, total = self._hits[database], self._expected[database]
-        hits[n] += hit
-        total[n] += expected
-        self.rates[database][n] = min(1.0, (PRIOR_WEIGHT * self._priors[database][n] + hits[n]) / (PRIOR_WEIGHT + total[n]))
+        n = key_length if key_length < LONGEST_BUCKET else LONGEST_BUCKET
+        hits, totals = self._hits[database], self._expected[database]
+        hits[n] = seen = hits[n] + hit
+        totals[n] = total = totals[n] + expected
+        rate = (PRIOR_WEIGHT * self._priors[database][n] + seen) / (PRIOR_WEIGHT + total)
+        self.rates[database][n] = rate if rate < 1.0 else 1.0

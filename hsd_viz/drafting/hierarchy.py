@@ -7,14 +7,14 @@ tree grows best-first, and it stops where another token would cost more than it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
 from typing import Protocol
 
 from .context import ContextDatabase, Match
 from .costs import CPU_MARGINAL, CostCurve, cost_curve
 from .estimates import DISCOUNTS, LONGEST_BUCKET, Trust
-from .tree import DraftTree
+from .tree import DraftTree, ends
 
 #: No node is drafted that the verifier is expected to reach less often than this.
 LEAST_SCORE = 0.01
@@ -32,7 +32,8 @@ class DatabaseDrafter:
 
     ``shared`` holds the databases that outlive a run by source name (``model``, ``statistics``); the context database is made
     here. ``costs`` is what verifying costs (see :func:`hsd_viz.drafting.costs.cost_curve`); ``None`` drafts as much as the
-    budget allows. ``eos`` may be drafted, nothing after it.
+    budget allows. An
+    end-of-text token (``eos``: one id or several) may be drafted, nothing after it.
     """
 
     name = "db"
@@ -42,24 +43,28 @@ class DatabaseDrafter:
         sources: Sequence[str],
         shared: dict[str, Database],
         *,
-        eos: int | None = None,
+        eos: int | Collection[int] | None = None,
         costs: CostCurve | Sequence[float] | float | None = CPU_MARGINAL,
         longest: int = 8,
     ) -> None:
         self.sources = tuple(sources)
-        self.eos = eos
+        self.ends = ends(eos)
         self.costs = cost_curve(costs)
         self.longest = longest
         self._shared = shared
-        self._discounts = [DISCOUNTS[s] for s in self.sources]
+        self._tables: dict[int, tuple[list[float], list[float]]] = {}
         self.start(())
 
     def start(self, prompt: Sequence[int]) -> None:
         """A run begins with this prompt: the context database and the run's estimates start anew."""
         self._context = ContextDatabase(self.longest)
-        self._databases = [self._context if s == "context" else self._shared[s] for s in self.sources]
         self._trust = Trust(self.sources)
-        self._asked: list[tuple[int, dict]] = []
+        #: For each database, in the order in which they are asked: its look-up, its rates by key length, its discount.
+        self._databases = [
+            (self._context.lookup if s == "context" else self._shared[s].lookup, self._trust.rates[i], DISCOUNTS[s])
+            for i, s in enumerate(self.sources)
+        ]
+        self._asked: list[tuple] = []
         self._context.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
@@ -78,16 +83,15 @@ class DatabaseDrafter:
         candidates: dict[int, list] = {}
         answers: list[tuple] = []
         left = reach
-        for which, database in enumerate(self._databases):
+        for which, (lookup, rates, discount) in enumerate(self._databases):
             if left <= least:
                 break
-            match = database.lookup(tail)
+            match = lookup(tail)
             if match is None:
                 continue
             length, total, continuations = match
             bucket = length if length < LONGEST_BUCKET else LONGEST_BUCKET
-            discount = self._discounts[which]
-            scale = left * self._trust.rates[which][bucket] / total
+            scale = left * rates[bucket] / total
             seen = 0.0
             for token, count, position in continuations:
                 share = count - discount
@@ -110,7 +114,11 @@ class DatabaseDrafter:
         if budget < 1:
             tree.why_empty = "no room"
             return tree
-        costs, eos, sources, longest = self.costs, self.eos, self.sources, self.longest
+        ends, sources, longest = self.ends, self.sources, self.longest
+        if budget not in self._tables:
+            self._tables[budget] = self.costs.tables(budget)
+        at, slopes = self._tables[budget]
+        least_slope = self.costs.least_slope
         asked: dict[int, list[tuple]] = {}
         queue: list[tuple] = []
         picked: list[tuple] = []
@@ -120,25 +128,26 @@ class DatabaseDrafter:
         matched = False
         while True:
             # Nothing at or below this score can ever pay: the ratio to beat only grows.
-            least = best_ratio * costs.least_slope
+            least = best_ratio * least_slope
             if least < LEAST_SCORE:
                 least = LEAST_SCORE
-            if node < 0 or picked[node][0] != eos:
-                candidates, answers = self._ask(tail, reach, least)
-                asked[node] = answers
-                matched = matched or bool(candidates)
+            # After an end of text, or where no token could score enough, nobody is asked.
+            if reach > least and (node < 0 or picked[node][0] not in ends):
+                candidates, asked[node] = self._ask(tail, reach, least)
+                if candidates:
+                    matched = True
                 for token, entry in candidates.items():
                     if entry[0] > least:
                         # The token breaks ties, so that equal scores do not depend on the order of a dictionary.
                         heappush(queue, (-entry[0], token, node, tail, entry))
-            if not queue or len(picked) >= budget or -queue[0][0] <= best_ratio * costs.slope(len(picked)):
+            if not queue or len(picked) >= budget or -queue[0][0] <= best_ratio * slopes[len(picked)]:
                 break
             negative, token, parent, tail, entry = heappop(queue)
             reach = -negative
             node = len(picked)
             picked.append((token, parent, entry))
             expected += reach
-            ratio = expected / costs.at(node + 1)
+            ratio = expected / at[node + 1]
             if ratio > best_ratio:
                 best_ratio, best = ratio, node
             tail = (*tail, token) if len(tail) < longest else (*tail[1:], token)

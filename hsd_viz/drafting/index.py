@@ -33,6 +33,7 @@ MOST_CONTINUATIONS = 7
 SUFFIX = ".hsdb"
 
 _PREAMBLE = struct.Struct("<8sIIII")
+_NOWHERE = (None,) * MOST_CONTINUATIONS
 _PACK = [struct.Struct(f"<{n}I").pack for n in range(33)]
 
 
@@ -218,7 +219,7 @@ class Index:
         if found < 0:
             return None
         total, continuations = self._read(found)
-        return Match(n, total, continuations)
+        return n, total, continuations
 
     def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]]:
         """The total and the continuations of the key in row ``key``."""
@@ -229,7 +230,7 @@ class Index:
             for i in range(0, len(row), 2):
                 if row[i] >= 32768:
                     row[i] = (row[i] - 32768) << 8
-        return row[0], [(row[i], row[i + 1], None) for i in range(1, len(row), 2)]
+        return row[0], list(zip(row[1::2], row[2::2], _NOWHERE, strict=False))
 
     def entries(self) -> Iterator[tuple[int, list[tuple[int, int, None]]]]:
         """Yield (total, continuations) of every key, in file order. The keys themselves are stored as marks only."""

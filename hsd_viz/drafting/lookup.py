@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from .tree import DraftTree
+from .tree import DraftTree, ends
 
 
 class PromptLookup:
@@ -21,10 +21,10 @@ class PromptLookup:
 
     name = "lookup"
 
-    def __init__(self, *, eos: int | None = None, longest: int = 2, most: int = 10) -> None:
+    def __init__(self, *, eos: int | Collection[int] | None = None, longest: int = 2, most: int = 10) -> None:
         if longest < 1 or most < 1:
             raise ValueError(f"n-grams of {longest} tokens and copies of {most} are out of range: both are at least 1")
-        self.eos = eos
+        self.ends = ends(eos)
         self.longest = longest
         self.most = most
         self._text: list[int] = []
@@ -62,9 +62,9 @@ class PromptLookup:
             if end is None or end >= length:
                 continue
             copied = whole[end : end + min(self.most, budget)]
-            if self.eos is not None and self.eos in copied:
-                copied = copied[: copied.index(self.eos)]
             for place, token in enumerate(copied):
+                if token in self.ends:
+                    break
                 tree.add(token, place - 1, self.name, key_length=n, position=end + place)
             break
         if not tree.tokens:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from hsd_viz.stack import DATABASES, Bottom
 
@@ -17,7 +17,7 @@ def make_drafter(
     bottom: Bottom,
     *,
     databases: SharedDatabases | None = None,
-    eos: int | None = None,
+    eos: int | Collection[int] | None = None,
     costs: CostCurve | Sequence[float] | float | None = CPU_MARGINAL,
 ) -> Drafter:
     """The drafter a stack's bottom names; make a new one for each run.

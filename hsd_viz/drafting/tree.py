@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -80,6 +80,11 @@ class DraftTree:
         for parent in self.parents:
             depths.append(1 if parent < 0 else depths[parent] + 1)
         return depths
+
+
+def ends(eos: int | Collection[int] | None) -> frozenset[int]:
+    """End-of-text token ids, however they are given: none, one or several."""
+    return frozenset() if eos is None else frozenset((eos,) if isinstance(eos, int) else eos)
 
 
 class Drafter(Protocol):

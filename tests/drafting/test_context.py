@@ -16,9 +16,9 @@ def brute(text, tail, most):
     return None
 
 
-@given(tokens, st.lists(st.integers(0, 3), max_size=4), st.integers(1, 9))
-def test_lookup_finds_the_longest_suffix(text, ahead, cap):
-    database = ContextDatabase(longest=8, recent=5)
+@given(tokens, st.lists(st.integers(0, 3), max_size=4), st.integers(1, 9), st.integers(1, 4))
+def test_lookup_finds_the_longest_suffix(text, ahead, cap, most):
+    database = ContextDatabase(longest=8, recent=5, most=most)
     half = len(text) // 2
     database.extend(text[:half])
     database.extend(text[half:])
@@ -31,13 +31,11 @@ def test_lookup_finds_the_longest_suffix(text, ahead, cap):
     n, places = expected
     places = places[-5:]
     followers = [text[p] for p in places]
-    assert match.key_length == n
-    assert match.total == len(places)
-    assert {(t, c, p) for t, c, p in match.continuations} == {
-        (t, followers.count(t), max(p for p in places if text[p] == t)) for t in followers
-    }
-    order = [(c, p) for _, c, p in match.continuations]
-    assert order == sorted(order, reverse=True)
+    key_length, total, continuations = match
+    assert key_length == n
+    assert total == len(places)
+    ranked = sorted(((followers.count(t), max(p for p in places if text[p] == t), t) for t in set(followers)), reverse=True)
+    assert continuations == [(t, c, p) for c, p, t in ranked[:most]]
 
 
 @given(tokens)
@@ -45,7 +43,7 @@ def test_back_off_goes_down_to_one_token(text):
     database = ContextDatabase(longest=6)
     database.extend(text)
     tail = tuple(text[-6:])
-    lengths = [m.key_length for m in database.matches(tail)]
+    lengths = [m[0] for m in database.matches(tail)]
     longest = brute(text, tail, 6)
     assert lengths == (list(range(longest[0], 0, -1)) if longest else [])
 
@@ -54,7 +52,6 @@ def test_tokens_not_emitted_yet_are_matched_but_not_copied():
     database = ContextDatabase()
     database.extend([1, 2, 3, 4, 5])
     match = database.lookup((5, 2, 3))
-    assert match.continuations == [(4, 1, 3)]
-    assert match.key_length == 2
+    assert match == (2, 1, [(4, 1, 3)])
     assert database.lookup((9,)) is None
     assert database.lookup((5,)) is None, "the last token has nothing after it"

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
 from hsd_viz.drafting.build import build_model_database, build_statistics
-from hsd_viz.drafting.context import Match
 from hsd_viz.drafting.costs import CostCurve, cost_curve
 from hsd_viz.drafting.count import Pruning
 from hsd_viz.drafting.estimates import Trust
@@ -45,7 +44,7 @@ class Says:
     """A database with the same answer everywhere."""
 
     def __init__(self, *answers):
-        self.match = Match(2, sum(c for _, c in answers), [(t, c, None) for t, c in answers])
+        self.match = (2, sum(c for _, c in answers), [(t, c, None) for t, c in answers])
         self.asked = 0
 
     def lookup(self, tail, longest=None):
@@ -113,7 +112,7 @@ def test_a_token_of_two_databases_is_kept_once_with_the_more_local_source():
 def test_less_local_databases_are_left_alone_when_nothing_is_left_to_say():
     sure, far = Says((5, 1000)), Says((6, 1000))
     drafter = DatabaseDrafter(("model", "statistics"), {"model": sure, "statistics": far}, costs=0.3)
-    drafter._trust.rates[0] = [1.0] * 9
+    drafter._trust.rates[0][:] = [1.0] * 9
     tree = drafter.draft([1, 2], 8)
     assert far.asked == 0
     assert len(tree) == 8 and set(tree.sources) == {"model"}
@@ -178,7 +177,7 @@ def test_a_free_stretch_of_the_curve_is_filled_and_no_more():
     assert len(DatabaseDrafter(("model",), weak, costs=curve).draft([1], 16)) == 4
     sure = {"model": Says((5, 10**6))}
     drafter = DatabaseDrafter(("model",), sure, costs=curve)
-    drafter._trust.rates[0] = [1.0] * 9
+    drafter._trust.rates[0][:] = [1.0] * 9
     assert len(drafter.draft([1], 8)) == 4, "five tokens for a step beat nine for 2.3"
     assert len(drafter.draft([1], 16)) == 16, "seventeen for 3.1 beat both"
 
@@ -187,7 +186,7 @@ def test_weak_tokens_are_taken_where_the_curve_is_flat():
     # The first token costs as much as the first three: .4 alone does not pay, .4 + .19 + .18 does (1.77 tokens for 1.6 steps).
     answers = [(5, 400), (6, 190), (7, 180), *((t, 23) for t in range(10, 20))]
     drafter = DatabaseDrafter(("model",), {"model": Says(*answers)}, costs=(1.0, 1.6, 1.6, 1.6, 3.0))
-    drafter._trust.rates[0] = [1.0] * 9
+    drafter._trust.rates[0][:] = [1.0] * 9
     assert drafter.draft([1], 3).tokens == [5, 6, 7]
     assert drafter.draft([1], 1).why_empty == "not worth it"
 

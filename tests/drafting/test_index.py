@@ -53,13 +53,14 @@ def test_every_count_is_exact(tmp_path_factory, texts, per_document, part_tokens
     for key in truth:
         match = index.lookup(key)
         assert match is not None, "one-token keys always gain"
-        known = truth[key[len(key) - match.key_length :]]
-        assert match.total == sum(known.values())
-        assert {t: c for t, c, _ in match.continuations} == dict(known)
-        counts = [c for _, c, _ in match.continuations]
+        key_length, total, continuations = match
+        known = truth[key[len(key) - key_length :]]
+        assert total == sum(known.values())
+        assert {t: c for t, c, _ in continuations} == dict(known)
+        counts = [c for _, c, _ in continuations]
         assert counts == sorted(counts, reverse=True)
         # What was dropped between the key found and this one would have said nothing new.
-        if match.key_length < len(key):
+        if key_length < len(key):
             best = truth[key].most_common(1)[0][1]
             follower = min(t for t, c in truth[key].items() if c == best)
             shorter = truth[key[1:]]
