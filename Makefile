@@ -10,7 +10,7 @@ CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(
 .DELETE_ON_ERROR:
 
 dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
-	@$(VENV)/bin/hsd-viz dashboard --host '$(HOST)' --port '$(PORT)'
+	@$(VENV)/bin/hsd-viz dashboard --host '$(HOST)' --port '$(PORT)' $(if $(TOKEN),--token '$(TOKEN)')
 
 test: $(VENV)/.test-ready chromium  ## the everyday tests, the browser's among them
 	$(PYTEST) -m 'not slow$(if $(CHROMIUM),, and not browser)'

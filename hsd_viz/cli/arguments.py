@@ -27,13 +27,14 @@ def add_sampling(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same text (default 0)")
 
 
-def add_machine(parser: argparse.ArgumentParser) -> None:
-    """``--target``, ``--device``, ``--dtype``, ``--threads``."""
+def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> None:
+    """``--target``, ``--device``, ``--dtype``, ``--threads``; ``threads`` is the default, None leaves them to torch."""
     group = parser.add_argument_group("models and machine")
     group.add_argument("--target", default="target", metavar="M", help="what 'target' means: a ladder name, a hub id or a folder")
     group.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is one, else cpu")
     group.add_argument("--dtype", choices=DTYPES, help="default: float32 on the CPU, bfloat16 on a GPU")
-    group.add_argument("--threads", type=int, metavar="N", help="CPU threads; 1 gives the steadiest timings")
+    default = "torch's own choice" if threads is None else f"{threads}: the steadiest timings"
+    group.add_argument("--threads", type=int, default=threads, metavar="N", help=f"CPU threads (default {default})")
 
 
 def sampling(args: argparse.Namespace) -> Sampling:

@@ -10,7 +10,7 @@ from hsd_viz.cli import arguments
 
 _EPILOG = """\
 examples:
-  hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12 --threads 1
+  hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12
   hsd-viz bench --stack "lookup > target" --stack hf-lookup --stack "hf-assistant[nano]" --json report.json
   hsd-viz bench --stack "db > target" --suite my-prompts.txt --max-new-tokens 64
 
@@ -24,14 +24,16 @@ prompts whose plain output repeats itself in less than 20 % of its tokens.
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    parser = commands.add_parser("bench", help="measure stacks side by side", description=__doc__, epilog=_EPILOG)
+    parser = commands.add_parser(
+        "bench", help="measure stacks side by side", description="Measure stacks side by side on a suite of prompts.", epilog=_EPILOG
+    )
     parser.add_argument("--stack", action="append", required=True, metavar="S", help="a stack to measure; give it several times")
     parser.add_argument("--suite", default="heldout", metavar="NAME|PATH", help="prompts: a shipped suite or a text file (default heldout)")
     parser.add_argument("--limit", type=int, metavar="N", help="use N prompts, from all categories in turn")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each prompt and stack; times are medians (default 3)")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the whole report")
     arguments.add_sampling(parser)
-    arguments.add_machine(parser)
+    arguments.add_machine(parser, threads=1)
     parser.set_defaults(run=run)
 
 

@@ -17,7 +17,9 @@ can be run in it unless --allow-models is given.
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    parser = commands.add_parser("dashboard", help="serve the explorer to a browser", description=__doc__, epilog=_EPILOG)
+    parser = commands.add_parser(
+        "dashboard", help="serve the explorer to a browser", description="Serve the explorer to a browser until Ctrl-C.", epilog=_EPILOG
+    )
     parser.add_argument("--host", default="127.0.0.1", help="the address to serve on (default 127.0.0.1: this machine only)")
     parser.add_argument("--port", type=int, default=8866, help="the port to serve on (default 8866)")
     parser.add_argument("--token", help="what a visitor must know; needed for any host but this machine")

@@ -19,7 +19,12 @@ examples:
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    parser = commands.add_parser("databases", help="inspect and build the draft databases", description=__doc__, epilog=_EPILOG)
+    parser = commands.add_parser(
+        "databases",
+        help="inspect and build the draft databases",
+        description="What the draft databases hold, and building them.",
+        epilog=_EPILOG,
+    )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     inspect = actions.add_parser("inspect", help="what a database holds", description="Show what a database file holds.", epilog=_EPILOG)
     inspect.add_argument("path", nargs="?", type=Path, metavar="PATH", help="a database file (default: all that come with the models)")

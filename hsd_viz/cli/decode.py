@@ -30,7 +30,12 @@ far is saved when --save was given, and the exit code is 130.
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    parser = commands.add_parser("decode", help="continue a prompt with a stack", description=__doc__, epilog=_EPILOG)
+    parser = commands.add_parser(
+        "decode",
+        help="continue a prompt with a stack",
+        description="Continue a prompt with a stack, and say how each token came about.",
+        epilog=_EPILOG,
+    )
     parser.add_argument("--stack", required=True, metavar="S", help="who drafts for whom, such as 'db > nano:4 > target'")
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("--prompt", metavar="TEXT", help="the text to continue")

@@ -18,7 +18,9 @@ nanoseconds from the start of the decode; lists (path, top, ...) are written as 
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    parser = commands.add_parser("export", help="write a saved trace as tables", description=__doc__, epilog=_EPILOG)
+    parser = commands.add_parser(
+        "export", help="write a saved trace as tables", description="Write a saved trace as tables.", epilog=_EPILOG
+    )
     parser.add_argument("trace", type=Path, metavar="TRACE", help="a trace written by decode --save")
     parser.add_argument("--csv", type=Path, required=True, metavar="DIR", help="the folder for the tables; it is made where it is missing")
     parser.set_defaults(run=run)

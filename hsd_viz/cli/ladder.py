@@ -23,7 +23,12 @@ Training reads permissively licensed Python source found on this machine; a run 
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    parser = commands.add_parser("ladder", help="the shipped models: info, train, rebuild", description=__doc__, epilog=_EPILOG)
+    parser = commands.add_parser(
+        "ladder",
+        help="the shipped models: info, train, rebuild",
+        description="The shipped family of small models, training it anew, and rebuilding what depends on it.",
+        epilog=_EPILOG,
+    )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     info = actions.add_parser("info", help="sizes, training and quality", description="What the shipped models are.", epilog=_EPILOG)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from hsd_viz.cli import arguments
+
 _EPILOG = """\
 examples:
   hsd-viz traces list
@@ -14,7 +16,9 @@ examples:
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    parser = commands.add_parser("traces", help="list and record the bundled traces", description=__doc__, epilog=_EPILOG)
+    parser = commands.add_parser(
+        "traces", help="list and record the bundled traces", description="The recorded decodes that come with the package.", epilog=_EPILOG
+    )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="what was recorded", description="List the recorded decodes.", epilog=_EPILOG)
     listing.set_defaults(run=run_list)
@@ -47,4 +51,6 @@ def record(out: Path | None = None) -> list[Path]:
     """Record the bundled traces into ``out``, the package's folder when left out; returns the files."""
     from hsd_viz.engine.record import record_traces
 
-    return record_traces(out)
+    found = record_traces(out, progress=arguments.status)
+    arguments.status()
+    return found

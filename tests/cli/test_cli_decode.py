@@ -1,0 +1,173 @@
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+
+import pytest
+import torch
+
+from hsd_viz.cli import main
+from hsd_viz.cli.decode import summary
+from hsd_viz.engine.local import LocalEngine
+from hsd_viz.trace import Started, Step, Trace
+
+PROMPT = "def area(width, height):\n"
+FEW = ["--max-new-tokens", "12", "--threads", "1"]
+
+
+@pytest.fixture(autouse=True)
+def torch_threads():
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """One decode with --json and --save: (exit code, object, stderr, trace)."""
+    path = tmp_path_factory.mktemp("decode") / "run.json.gz"
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(["decode", "--stack", "db > nano:3 > target", "--prompt", PROMPT, "--json", "--save", str(path), *FEW])
+    return code, out.getvalue(), err.getvalue(), path
+
+
+def test_json_is_one_object_with_the_promised_fields(run):
+    code, out, err, _ = run
+    assert code == 0 and err == ""
+    found = json.loads(out)
+    assert {"text", "token_ids", "stop_reason", "stack", "metrics", "calls_by_level"} <= set(found)
+    assert {
+        "rounds",
+        "drafted",
+        "accepted",
+        "acceptance_rate",
+        "mean_acceptance_length",
+        "tokens_per_second",
+        "seconds",
+        "draft_seconds_per_round",
+        "target_forwards",
+        "accepted_by_source",
+        "emitted_by_source",
+    } <= set(found["metrics"])
+    assert found["stop_reason"] == "length" and len(found["token_ids"]) == 12
+    assert sum(found["metrics"]["emitted_by_source"].values()) == 12
+    assert {c["name"] for c in found["calls_by_level"]} >= {"nano", "target"}
+
+
+def test_the_saved_trace_says_the_same(run):
+    found, trace = json.loads(run[1]), Trace.load(run[3])
+    assert found == json.loads(json.dumps(summary(trace)))
+
+
+def test_text_streams_and_figures_go_to_stderr(run, capsys):
+    code = main(["decode", "--stack", "db > nano:3 > target", "--prompt", PROMPT, *FEW])
+    out, err = capsys.readouterr()
+    assert code == 0
+    assert out == json.loads(run[1])["text"] + "\n"
+    assert err.startswith("db > nano:3 > target: 12 tokens in ") and "target forwards" in err
+
+
+def test_a_prompt_file_is_read_as_it_is(run, tmp_path, capsys):
+    path = tmp_path / "prompt.py"
+    path.write_text(PROMPT)
+    assert main(["decode", "--stack", "db > nano:3 > target", "--prompt-file", str(path), "--json", *FEW]) == 0
+    assert json.loads(capsys.readouterr().out)["token_ids"] == json.loads(run[1])["token_ids"]
+
+
+def test_tables_have_a_row_for_each_row_of_the_trace(run, tmp_path, capsys):
+    folder = tmp_path / "new" / "tables"
+    assert main(["export", str(run[3]), "--csv", str(folder)]) == 0
+    names = ("tokens", "drafts", "rounds", "calls")
+    assert capsys.readouterr().out.splitlines() == [str(folder / f"{name}.csv") for name in names]
+    assert sorted(p.name for p in folder.iterdir()) == sorted(f"{name}.csv" for name in names)
+    trace = Trace.load(run[3])
+    tables = {name: list(csv.DictReader(io.StringIO((folder / f"{name}.csv").read_text()))) for name in ("tokens", "rounds", "calls")}
+    assert all(len(rows) == len(trace.rows(name)) for name, rows in tables.items())
+    assert [int(row["token_id"]) for row in tables["tokens"]] == trace.token_ids
+    assert [json.loads(row["path"]) for row in tables["tokens"]] == [list(t.path) for t in trace.token_rows]
+
+
+@pytest.mark.parametrize(
+    ("stack", "part"),
+    [("gpt2x > target", "unknown model 'gpt2x'"), ("./folder > target", "./folder is no model"), ("hf-generate", "hf-generate")],
+)
+def test_models_that_are_none_give_one_line(stack, part, capsys):
+    assert main(["decode", "--stack", stack, "--prompt", "x", *FEW]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and part in err
+
+
+def test_a_model_with_another_tokenizer_gives_one_line(tmp_path, capsys):
+    from hsd_viz.ladder.load import model_path
+
+    nano = tmp_path / "nano"
+    nano.mkdir()
+    for file in model_path("nano").iterdir():
+        (nano / file.name).write_bytes(file.read_bytes())
+    tokenizer = json.loads((nano / "tokenizer.json").read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    (one, i), (two, j) = list(vocabulary.items())[300:302]
+    vocabulary |= {one: j, two: i}
+    (nano / "tokenizer.json").write_text(json.dumps(tokenizer))
+    assert main(["decode", "--stack", f'"{nano}":3 > target', "--prompt", "x", *FEW]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and "different tokenizers" in err
+
+
+def test_an_interrupt_saves_what_there_is(tmp_path, monkeypatch, capsys):
+    whole = LocalEngine.decode
+
+    def interrupted(self, *args, **kwargs):
+        steps = 0
+        for event in whole(self, *args, **kwargs):
+            yield event
+            steps += isinstance(event, Step)
+            if steps == 3:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(LocalEngine, "decode", interrupted)
+    path = tmp_path / "run.json.gz"
+    assert main(["decode", "--stack", "target", "--prompt", PROMPT, "--json", "--save", str(path), *FEW]) == 130
+    trace = Trace.load(path)
+    assert len(trace.token_rows) == 3 and trace.meta["stop_reason"] == "cancelled" and trace.meta["cancelled"]
+    assert json.loads(capsys.readouterr().out)["stop_reason"] == "cancelled"
+
+
+def test_an_interrupt_before_the_first_token_saves_nothing(tmp_path, monkeypatch, capsys):
+    def interrupted(self, *args, **kwargs):
+        raise KeyboardInterrupt
+        yield Started({}, {})
+
+    monkeypatch.setattr(LocalEngine, "decode", interrupted)
+    path = tmp_path / "run.json.gz"
+    assert main(["decode", "--stack", "target", "--prompt", PROMPT, "--save", str(path)]) == 130
+    assert not path.exists() and capsys.readouterr().err == "hsd-viz: interrupted\n"
+
+
+def start(*argv: str) -> subprocess.Popen:
+    command = [sys.executable, "-m", "hsd_viz.cli", "decode", "--stack", "target", "--prompt", PROMPT, "--threads", "1", *argv]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+
+
+def test_ctrl_c_ends_a_running_decode(tmp_path):
+    path = tmp_path / "run.json.gz"
+    process = start("--max-new-tokens", "100000", "--save", str(path))
+    assert process.stdout.read(1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and b"Traceback" not in err
+    trace = Trace.load(path)
+    assert trace.meta["stop_reason"] == "cancelled" and trace.token_rows
+
+
+def test_a_reader_that_leaves_ends_the_decode():
+    process = start("--max-new-tokens", "100000")
+    assert process.stdout.read(1)
+    process.stdout.close()
+    err = process.stderr.read()
+    assert process.wait(timeout=60) == 130 and b"Traceback" not in err and b"Exception" not in err

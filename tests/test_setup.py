@@ -1,0 +1,168 @@
+"""The set-up: what make, conda and Binder install agrees with pyproject.toml, and complaints are one line."""
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parent.parent
+#: What conda-forge calls a package that PyPI calls otherwise.
+CONDA_NAMES = {"torch": "pytorch"}
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def lower_bounds(requirements: list[str]) -> dict[str, str]:
+    """Name -> its lower bound, by conda's names."""
+    found = {}
+    for text in requirements:
+        requirement = Requirement(text)
+        bounds = [s.version for s in requirement.specifier if s.operator == ">="]
+        assert len(bounds) == 1, text
+        found[CONDA_NAMES.get(requirement.name, requirement.name)] = bounds[0]
+    return found
+
+
+def of_project(*extras: str) -> dict[str, str]:
+    data = project()
+    return lower_bounds([*data["dependencies"], *(r for e in extras for r in data["optional-dependencies"][e])])
+
+
+def of_conda(path: str) -> tuple[dict[str, str], list[str]]:
+    """(name -> lower bound without Python and pip, what pip installs)."""
+    data = yaml.safe_load((ROOT / path).read_text())
+    assert data["channels"] == ["conda-forge", "nodefaults"]
+    plain = [d for d in data["dependencies"] if isinstance(d, str) and d != "pip"]
+    pip = [line for d in data["dependencies"] if isinstance(d, dict) for line in d["pip"]]
+    bounds = lower_bounds(plain)
+    assert f">={bounds.pop('python')}" == project()["requires-python"]
+    return bounds, pip
+
+
+def test_conda_brings_what_the_project_asks_for():
+    bounds, pip = of_conda("environment.yml")
+    assert bounds == of_project("models", "app")
+    assert pip == ["-e ."]
+
+
+def test_binder_brings_the_viewer_without_torch():
+    bounds, pip = of_conda("binder/environment.yml")
+    assert bounds == of_project("app")
+    assert pip == [] and not {"pytorch", "torch", "transformers"} & set(bounds)
+
+
+def test_conda_keeps_the_upper_bound_that_make_installs_with():
+    constraint = next(Requirement(line) for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch"))
+    conda = next(d for d in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"] if str(d).startswith("pytorch"))
+    assert str(constraint.specifier) in conda
+
+
+@pytest.mark.parametrize(
+    ("path", "lines"), [("binder/postBuild", ["set -e", "--no-deps -e ."]), (".ci/run", ["set -euo pipefail", "make test"])]
+)
+def test_scripts_run_and_stop_at_errors(path, lines):
+    file = ROOT / path
+    assert os.access(file, os.X_OK) and file.read_text().startswith("#!/usr/bin/env bash\n")
+    assert [line for line in lines if line not in file.read_text()] == []
+    assert subprocess.run(["bash", "-n", str(file)], check=False).returncode == 0
+
+
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Run make in a folder that holds the set-up files alone."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+
+    def run(*words: str, **environment: str) -> subprocess.CompletedProcess:
+        return subprocess.run(["make", *words], cwd=tmp_path, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60)
+
+    return run
+
+
+def ready(folder: Path) -> None:
+    """As if everything were installed, with commands that only say what they were asked."""
+    commands = folder / ".venv" / "bin"
+    commands.mkdir(parents=True)
+    for name in ("python", "hsd-viz"):
+        (commands / name).write_text(f'#!/bin/sh\necho {name} "$@"\n')
+        (commands / name).chmod(0o755)
+    for stamp in (".dashboard-ready", ".test-ready"):
+        (folder / ".venv" / stamp).touch()
+
+
+@needs_make
+@pytest.mark.parametrize("target", ["dashboard", "test"])
+@pytest.mark.parametrize(
+    ("python", "said"),
+    [
+        ("no-such-python", "no-such-python is missing"),
+        ("old-python", "old-python is too old"),
+        ("bare-python", "apt-get install python3-venv"),
+    ],
+)
+def test_what_is_missing_is_one_line(make, tmp_path, target, python, said):
+    # `old-python` fails every check, `bare-python` the second one: it has no venv module.
+    for name, body in (("old-python", "exit 1"), ("bare-python", 'case "$2" in *venv*) exit 1;; esac')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    done = make(target, f"PYTHON={python if python.startswith('no') else tmp_path / python}")
+    assert done.returncode != 0
+    complaint = [line for line in done.stderr.splitlines() if not line.startswith("make")]
+    assert len(complaint) == 1 and said in complaint[0]
+    assert not (tmp_path / ".venv").exists()
+
+
+@needs_make
+def test_a_second_run_installs_nothing(make, tmp_path):
+    ready(tmp_path)
+    done = make("dashboard")
+    assert done.returncode == 0 and done.stdout == "hsd-viz dashboard --host 127.0.0.1 --port 8866\n"
+
+
+@needs_make
+def test_host_and_port_are_respected(make, tmp_path):
+    ready(tmp_path)
+    assert make("dashboard", "PORT=9001", "HOST=0.0.0.0").stdout == "hsd-viz dashboard --host 0.0.0.0 --port 9001\n"
+    assert make("dashboard", "HOST=0.0.0.0", "TOKEN=abc").stdout == "hsd-viz dashboard --host 0.0.0.0 --port 8866 --token abc\n"
+    assert make("dashboard", PORT="9002").stdout == "hsd-viz dashboard --host 127.0.0.1 --port 9002\n"
+
+
+@needs_make
+def test_everyday_tests_leave_out_the_slow_ones(make, tmp_path):
+    ready(tmp_path)
+    everyday, full = make("test").stdout, make("test-full").stdout
+    assert "python -m pytest -q -m not slow" in everyday.replace("'", "").replace("  ", " ")
+    assert "not slow" not in full and "python -m pytest -q" in full
+    assert "HF_HUB_OFFLINE=1" in everyday and "HF_HUB_OFFLINE=1" in full
+
+
+@needs_make
+def test_a_missing_chromium_is_told_with_the_cure(make, tmp_path):
+    ready(tmp_path)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("make", "sh", "bash", "env"):
+        (tools / name).symlink_to(shutil.which(name))
+    done = make("test", PATH=str(tools))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("\n") == 1 and "apt-get install chromium" in done.stderr
+    assert "not slow and not browser" in done.stdout
+
+
+def test_the_readme_shows_only_commands_that_exist():
+    from hsd_viz.cli.parser import build_parser
+
+    commands = re.findall(r"^hsd-viz (\w+)", (ROOT / "README.md").read_text(), re.M)
+    known = next(a for a in build_parser()._actions if a.dest == "command").choices
+    assert commands and set(commands) <= set(known)
