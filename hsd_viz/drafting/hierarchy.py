@@ -91,15 +91,17 @@ class DatabaseDrafter:
                 continue
             length, total, continuations = match
             bucket = length if length < LONGEST_BUCKET else LONGEST_BUCKET
-            scale = left * rates[bucket] / total
             seen = 0.0
+            for _, count, _ in continuations:
+                seen += count - discount
+            rate = rates[bucket]
+            # No answer takes more than what is left.
+            scale = left * rate / total if rate * seen < total else left / seen
             for token, count, position in continuations:
-                share = count - discount
-                seen += share
                 if token in candidates:
-                    candidates[token][0] += scale * share
+                    candidates[token][0] += scale * (count - discount)
                 else:
-                    candidates[token] = [scale * share, which, length, count, position]
+                    candidates[token] = [scale * (count - discount), which, length, count, position]
             answers.append((which, bucket, seen / total, continuations))
             left -= scale * seen
         return candidates, answers

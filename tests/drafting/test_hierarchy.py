@@ -9,7 +9,7 @@ from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
 from hsd_viz.drafting.build import build_model_database, build_statistics
 from hsd_viz.drafting.costs import CostCurve, cost_curve
 from hsd_viz.drafting.count import Pruning
-from hsd_viz.drafting.estimates import Trust
+from hsd_viz.drafting.estimates import MOST_RATE, Trust
 from hsd_viz.drafting.hierarchy import LEAST_SCORE, DatabaseDrafter
 from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.stack import parse
@@ -206,7 +206,7 @@ def test_trust_follows_what_the_run_shows():
     for _ in range(400):
         trust.observe(0, 3, 0.9, True)
     assert trust.rates[0][3] > before
-    assert trust.rates[0][3] <= 1
+    assert trust.rates[0][3] <= MOST_RATE
 
 
 def test_a_drafter_learns_from_what_was_emitted():
