@@ -1,0 +1,146 @@
+"""Commands that pass their work on to other rooms: databases, ladder, traces, dashboard."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hsd_viz.ladder
+import hsd_viz.ladder.databases
+import hsd_viz.ladder.evaluate
+import hsd_viz.ladder.load
+from hsd_viz.cli import main
+
+
+@pytest.fixture
+def database(tmp_path):
+    from hsd_viz.drafting.build import build_statistics
+
+    path = tmp_path / "statistics.hsdb"
+    documents = [np.array([1, 2, 3, 4] * 8, dtype=np.uint16) for _ in range(4)]
+    build_statistics(documents, path, vocabulary_size=16, vocabulary_hash="0" * 64)
+    return path
+
+
+def test_inspecting_a_database_shows_what_it_holds(database, capsys):
+    assert main(["databases", "inspect", str(database)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{database}: statistics database, ") and "16 token ids" in out
+    assert main(["databases", "inspect", str(database), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["kind"] == "statistics" and facts["vocabulary_size"] == 16 and facts["keys"] > 0
+
+
+def test_a_damaged_database_is_one_line(database, capsys):
+    database.write_bytes(database.read_bytes()[:50])
+    assert main(["databases", "inspect", str(database)]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+
+
+@pytest.fixture
+def weights(tmp_path, monkeypatch):
+    """An empty folder in place of the shipped weights."""
+    folder = tmp_path / "shipped"
+    folder.mkdir()
+    monkeypatch.setattr(hsd_viz.ladder.load, "weights_dir", lambda: folder)
+    return folder
+
+
+def test_without_databases_inspect_says_how_to_build_them(weights, capsys):
+    assert main(["databases", "inspect"]) == 2
+    assert "hsd-viz databases build" in capsys.readouterr().err
+
+
+def test_left_out_the_path_means_all_that_ship(weights, database, capsys):
+    (weights / "databases").mkdir()
+    for name in ("model", "statistics"):
+        (weights / "databases" / f"{name}.hsdb").write_bytes(database.read_bytes())
+    assert main(["databases", "inspect", "--json"]) == 0
+    assert [Path(facts["path"]).stem for facts in json.loads(capsys.readouterr().out)] == ["model", "statistics"]
+
+
+def test_ladder_info_tells_the_shipped_models(capsys):
+    assert main(["ladder", "info"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["nano", "small", "target"]
+    assert main(["ladder", "info", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["models"]) == {"nano", "small", "target"}
+
+
+def test_ladder_info_without_models_says_how_to_train(monkeypatch, capsys):
+    monkeypatch.setattr(hsd_viz.ladder, "info", lambda: {"models": {}}, raising=False)
+    assert main(["ladder", "info"]) == 2
+    assert "hsd-viz ladder train" in capsys.readouterr().err
+
+
+def test_ladder_train_passes_its_options_on(monkeypatch, tmp_path, capsys):
+    asked = {}
+
+    def train_ladder(profile, out, **options):
+        asked.update(options, profile=profile, out=out)
+        return out / "weights"
+
+    monkeypatch.setattr(hsd_viz.ladder, "train_ladder", train_ladder, raising=False)
+    argv = ["ladder", "train", "--profile", "tiny", "--out", str(tmp_path), "--models", "target,nano", "--seed", "3", "--threads", "1"]
+    assert main([*argv, "--minutes", "2", "--fresh"]) == 0
+    assert asked == {
+        "profile": "tiny",
+        "out": tmp_path,
+        "models": ["target", "nano"],
+        "seed": 3,
+        "device": "cpu",
+        "threads": 1,
+        "resume": False,
+        "minutes": 2.0,
+    }
+    assert capsys.readouterr().out == f"{tmp_path / 'weights'}\n"
+
+
+def test_rebuild_takes_weights_over_and_rebuilds_in_order(weights, tmp_path, monkeypatch, capsys):
+    trained = tmp_path / "trained"
+    for name in ("target", "nano"):
+        (trained / "weights" / name).mkdir(parents=True)
+        (trained / "weights" / name / "config.json").write_text("{}")
+    (weights / "target").mkdir()
+    (weights / "target" / "stale.safetensors").touch()
+    (weights / "small").mkdir()
+    done = []
+
+    def note(name, *result):
+        def step(*args, **kwargs):
+            done.append((name, args, {k: v for k, v in kwargs.items() if k != "progress"}))
+            return result[0] if result else None
+
+        return step
+
+    import hsd_viz.engine.record
+
+    monkeypatch.setattr(hsd_viz.ladder, "evaluate_ladder", note("evaluate"), raising=False)
+    monkeypatch.setattr(hsd_viz.ladder, "write_card", note("card", Path("card.md")), raising=False)
+    monkeypatch.setattr(hsd_viz.ladder.databases, "rebuild_databases", note("databases", [Path("model.hsdb")]))
+    monkeypatch.setattr(hsd_viz.engine.record, "record_traces", note("traces", [Path("one.json.gz")]))
+    assert main(["ladder", "rebuild", "--trained", str(trained)]) == 0
+    assert [name for name, *_ in done] == ["evaluate", "databases", "traces", "card"]
+    assert done[0][1] == (trained, weights) and done[1][2] == {"data": trained / "data"}
+    assert sorted(p.name for p in weights.iterdir()) == ["nano", "small", "target"]
+    assert [p.name for p in (weights / "target").iterdir()] == ["config.json"]
+    assert capsys.readouterr().out.splitlines() == ["model.hsdb", "one.json.gz", "card.md"]
+
+
+def test_the_dashboard_passes_its_options_on(monkeypatch):
+    import hsd_viz.serve
+
+    asked = {}
+    monkeypatch.setattr(hsd_viz.serve, "serve", lambda *args, **options: asked.update(options, args=args) or 7)
+    assert main(["dashboard", "--port", "9000", "--token", "abc", "--allow-models"]) == 7
+    assert asked == {"args": ("127.0.0.1", 9000), "token": "abc", "allow_models": True, "open_browser": False}
+
+
+def test_traces_are_listed_by_name(capsys):
+    from hsd_viz.engine.replay import bundled
+
+    assert main(["traces", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) >= 2 and [line.split()[0] for line in lines] == [r.name for r in bundled()]
