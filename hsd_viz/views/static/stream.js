@@ -154,7 +154,7 @@ function createView(model, store, el) {
   const text = make("div", "hsd-text");
   const prompt = make("span", "hsd-prompt");
   prompt.setAttribute("role", "note");
-  prompt.setAttribute("aria-label", "Prompt");
+  prompt.setAttribute("aria-label", "Tokens of the prompt");
   const out = make("span", "hsd-out");
   out.tabIndex = 0;
   out.setAttribute("role", "listbox");

@@ -1,0 +1,68 @@
+"""The same dashboard in a JupyterLab cell, where a page reload meets a kernel that went on."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from .test_voila import FITTED, TOKENS, busy, fill, idle
+
+pytestmark = pytest.mark.browser
+
+
+def run_all(page) -> None:
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+
+
+def test_runs_in_a_cell_and_survives_a_reload(open_page, lab):
+    shown = open_page()
+    page = shown.page
+    page.goto(f"{lab}dashboard.ipynb?reset", wait_until="domcontentloaded")
+    page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+    run_all(page)
+    page.wait_for_selector(TOKENS)
+    expect(page.locator(".hsd-badge")).to_have_text("Recording")
+    page.wait_for_function(FITTED)
+    fill(page, "Stack", "db > target")
+    fill(page, "New tokens", "24")
+    page.get_by_role("button", name="Run", exact=True).click()
+    busy(page)
+    idle(page)
+    expect(page.locator(TOKENS)).to_have_count(24)
+    # Keys that the stream uses are not JupyterLab's while it has the focus: "d d" would delete the cell.
+    page.locator(".hsd-out").focus()
+    for key in ("End", "d", "d", "Escape"):
+        page.keyboard.press(key)
+    expect(page.locator(TOKENS)).to_have_count(24)
+    page.locator(f"{TOKENS}").last.click()
+    expect(page.locator(".hsd-pinned")).to_have_count(1)
+    expect(page.locator(".hsd-card .hsd-facts")).to_be_visible()
+    page.get_by_role("menuitem", name="File", exact=True).click()
+    page.get_by_role("menuitem", name="Save Notebook", exact=True).click()
+    page.reload(wait_until="domcontentloaded")
+    page.wait_for_selector(TOKENS)
+    expect(page.locator(TOKENS)).to_have_count(24)
+    expect(page.locator(".hsd-badge")).to_have_text("Live run")
+    # The kernel went on: the page can run again.
+    fill(page, "New tokens", "12")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(TOKENS)).to_have_count(12)
+    idle(page)
+    shown.check()
+
+
+def test_first_steps_shows_the_stream_and_its_charts(open_page, lab):
+    shown = open_page()
+    page = shown.page
+    page.goto(f"{lab}first_steps.ipynb?reset", wait_until="domcontentloaded")
+    page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+    run_all(page)
+    page.wait_for_selector(TOKENS)
+    stream = page.locator(".hsd-stream")
+    stream.scroll_into_view_if_needed()
+    page.locator(f'{TOKENS}[data-kind="accepted"]').first.hover()
+    expect(page.locator(".hsd-card .hsd-facts")).to_be_visible()
+    page.locator(".jp-RenderedPlotly").first.scroll_into_view_if_needed()
+    expect(page.locator(".jp-RenderedPlotly .main-svg").first).to_be_visible()
+    shown.check()
