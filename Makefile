@@ -4,7 +4,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8866
 VENV ?= .venv
 PYTEST = HF_HUB_OFFLINE=1 $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
-CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
+CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name) 2>/dev/null)))
 
 .PHONY: dashboard test test-full chromium
 .DELETE_ON_ERROR:
