@@ -105,9 +105,8 @@ def _token_rows(loop: Loop, verified: Verified, text: TokenText, first: int, pro
 
 def _describe(logits: Tensor, rows: list[int], tokens: list[int]) -> list[tuple[float, float, Top]]:
     """(p of the token, entropy in nats, top-5) at temperature 1 for each row, in one transfer."""
-    logp = torch.log_softmax(logits[rows].float(), dim=-1)
-    p = logp.exp()
-    # A probability of 0 adds nothing to the entropy, though its logarithm is -inf.
+    p = torch.softmax(logits[rows].float(), dim=-1)
+    # entr is -p log p with the right limit at 0.
     entropy = torch.special.entr(p).sum(-1, keepdim=True)
     top = p.topk(min(TOP, p.shape[-1]), dim=-1)
     mine = p[torch.arange(len(rows), device=p.device), torch.tensor(tokens, device=p.device)][:, None]
