@@ -22,7 +22,8 @@ from .load import load_model, load_tokenizer, weights_hash
 from .recipe import NAMES
 
 BUCKETS = ((0, 128), (128, 256), (256, 512), (512, 1024))
-PROMPTS = ("def read_lines(path):\n", "class Stack:\n", "import os\nimport sys\n", "    for i in range(")
+# None ends in white space: the tokenizer joins a line break with the indentation after it, so a prompt cut there reads oddly.
+PROMPTS = ("def read_lines(path):", "class Stack:", "import os\nimport sys", "    for i in range(")
 
 
 @torch.no_grad()
