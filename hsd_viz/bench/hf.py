@@ -6,12 +6,12 @@ and step in one, so its end is the end of prefill, and the tokens it brings do n
 
 from __future__ import annotations
 
-import warnings
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import torch
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
+from transformers.utils import logging
 
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.stack import HFStack
@@ -47,10 +47,12 @@ class HFDecoder:
             self._target.register_forward_pre_hook(watch.before, with_kwargs=True),
             self._target.register_forward_hook(watch.after),
         ]
-        # generate() keeps its random numbers in torch's global state, which is put back afterwards.
+        # generate() keeps its random numbers in torch's global state, which is put back afterwards. It also warns of its own
+        # inner calls, which nobody here can mend.
+        verbosity = logging.get_verbosity()
+        logging.set_verbosity_error()
         try:
-            with torch.random.fork_rng(), torch.inference_mode(), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with torch.random.fork_rng(), torch.inference_mode():
                 torch.manual_seed(sampling.seed)
                 started = perf_counter()
                 found = self._target.generate(
@@ -63,6 +65,7 @@ class HFDecoder:
                 tokens = found[0, ids.shape[1] :].tolist()
                 ended = perf_counter()
         finally:
+            logging.set_verbosity(verbosity)
             for hook in hooks:
                 hook.remove()
         return watch.output(tokens, started, ended)
