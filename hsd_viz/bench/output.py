@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
+from hsd_viz.trace.metrics import target_round_of
+
 if TYPE_CHECKING:
     from hsd_viz.trace import Trace
 
@@ -48,14 +50,11 @@ def from_trace(trace: Trace) -> Output:
 
 def draft_seconds(trace: Trace) -> tuple[float, ...]:
     """Per target round, the seconds of its look-ups and database updates, those of the rounds below it included."""
-    parents = {r.id: r.parent for r in trace.round_rows}
+    owner = target_round_of(trace.round_rows)
     spent = {r.id: 0 for r in trace.round_rows if r.parent is None}
     for call in trace.call_rows:
-        if call.kind in ("lookup", "update") and call.round in parents:
-            root = call.round
-            while (above := parents[root]) is not None:
-                root = above
-            spent[root] += call.duration_ns
+        if call.kind in ("lookup", "update") and call.round in owner:
+            spent[owner[call.round]] += call.duration_ns
     return tuple(ns / 1e9 for ns in spent.values())
 
 

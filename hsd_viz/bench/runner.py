@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.engine import Engine
 from hsd_viz.stack import HFStack, Stack, parse_bench
 
 from .output import Output, from_trace, median_of
 from .suites import Prompt, Suite
+
+if TYPE_CHECKING:
+    from hsd_viz.engine import Engine
 
 PLAIN = "target"
 WARM_UP_TOKENS = 8

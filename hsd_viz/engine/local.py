@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,6 +10,7 @@ from typing import Any
 
 import torch
 
+from hsd_viz.bench.machine import cpu_model
 from hsd_viz.decoding.decode import decode
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import HFModel
@@ -221,12 +221,4 @@ class LocalEngine:
 def _device_name(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    if sys.platform == "linux":
-        try:
-            with open("/proc/cpuinfo") as file:
-                for line in file:
-                    if line.startswith("model name"):
-                        return line.split(":", 1)[1].strip()
-        except OSError:
-            pass
-    return platform.processor() or platform.machine()
+    return cpu_model()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.trace import CallRow, DraftRow, Event, Finished, RoundRow, Stage, Started, Step, TokenRow, Trace, TraceError
+from hsd_viz.trace.metrics import target_round_of
 
 TRACES = Path(__file__).resolve().parent.parent / "traces"
 
@@ -57,7 +58,7 @@ def load_bundled(name: str, folder: Path = TRACES) -> Trace:
 
 def steps(trace: Trace) -> list[Step]:
     """The steps of a trace, as they came when it was recorded: one for each target round, those of lower levels inside it."""
-    owner = _owners(trace.round_rows)
+    owner = target_round_of(trace.round_rows)
     order = [r.id for r in trace.round_rows if r.parent is None]
     tokens: dict[int, list[TokenRow]] = {r: [] for r in order}
     drafts: dict[int, list[DraftRow]] = {r: [] for r in order}
@@ -80,18 +81,6 @@ def steps(trace: Trace) -> list[Step]:
         out.append(Step(tokens[r], drafts[r], rounds[r], calls[r], known))
         known = {}
     return out
-
-
-def _owners(rounds: list[RoundRow]) -> dict[int, int]:
-    """The target round in which each round took place."""
-    parents = {r.id: r.parent for r in rounds}
-    owners = {}
-    for id in parents:
-        top = id
-        while parents[top] is not None:
-            top = parents[top]
-        owners[id] = top
-    return owners
 
 
 class ReplayEngine:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hsd_viz.trace.records import RoundRow
     from hsd_viz.trace.trace import Trace
 
 NGRAM = 8
@@ -101,6 +102,18 @@ def _calls(trace: Trace) -> list[dict[str, Any]]:
         {"level": level, "name": name, "kind": kind, "calls": n, "steps": steps, "fed": fed, "seconds": ns / 1e9}
         for (level, name, kind), (n, steps, fed, ns) in sorted(sums.items())
     ]
+
+
+def target_round_of(rounds: Sequence[RoundRow]) -> dict[int, int]:
+    """For each round, by id, the target's round inside which it took place (a target round: itself)."""
+    parents = {r.id: r.parent for r in rounds}
+    owners = {}
+    for this in parents:
+        top = this
+        while (above := parents[top]) is not None:
+            top = above
+        owners[this] = top
+    return owners
 
 
 def check(trace: Trace) -> None:

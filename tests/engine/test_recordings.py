@@ -16,7 +16,7 @@ NAMES = [r.name for r in bundled()]
 
 
 def test_all_recipes_were_recorded():
-    assert NAMES == [r.name for r in record.RECIPES]
+    assert [r.name for r in record.RECIPES] == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
