@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 #: What a database found for the end of a text: (key length, total, continuations). As many tokens of the end were matched; ``total``
 #: counts how often they were seen with anything after them; the continuations are (token, count, position) triples, likeliest
@@ -11,80 +11,86 @@ from collections.abc import Sequence
 Match = tuple[int, int, list[tuple[int, int, int | None]]]
 
 
-class ContextDatabase:
-    """Every token of a run's text under the 1 to ``longest`` tokens before it.
+def spell(tokens: Iterable[int]) -> str:
+    """Tokens as a string, each the character of its number: what the databases search and compare.
 
-    Growing by a token costs ``longest`` dictionary entries (some microseconds), a look-up a few dictionary probes: a suffix
-    that occurs implies that every shorter one does, so the longest is found by bisection. Of a key only its ``recent`` latest
-    places are counted: what was said last is the best guess at what is said next, and a comma's thousandth place adds nothing.
-    At most ``most`` candidates are given.
+    Python's own string search then finds a run of tokens in a text of a thousand in a few tenths of a microsecond, with no
+    index to keep, and a string is the smallest and fastest key plain Python has. Token ids reach to 1 114 111.
+    """
+    return "".join(map(chr, tokens))
+
+
+class ContextDatabase:
+    """Every token of a run's text under the up to ``longest`` tokens before it.
+
+    The text is kept as one string and searched backwards: growing costs next to nothing, a look-up a few searches, because a
+    suffix that occurs implies that every shorter one does and the longest is found by bisection. Of a key only its ``recent``
+    latest places are counted: what was said last is the best guess at what is said next, and four places were found to say as
+    much as thirty-two. At most ``most`` candidates are given.
     """
 
-    __slots__ = ("_places", "_tail", "longest", "most", "recent", "text")
+    __slots__ = ("longest", "most", "recent", "text")
 
-    def __init__(self, longest: int = 8, recent: int = 16, most: int = 4) -> None:
+    def __init__(self, longest: int = 8, recent: int = 4, most: int = 4) -> None:
         if longest < 1 or recent < 1 or most < 1:
             raise ValueError(f"keys of {longest} tokens, {recent} places and {most} candidates are out of range: all are at least 1")
         self.longest = longest
         self.recent = recent
         self.most = most
-        self.text: list[int] = []
-        self._tail: tuple[int, ...] = ()
-        self._places: dict[tuple[int, ...], list[int]] = {}
+        self.text = ""
 
-    def extend(self, tokens: Sequence[int]) -> None:
+    def extend(self, tokens: Iterable[int]) -> None:
         """The text grew by ``tokens``."""
-        places, text, tail, longest = self._places, self.text, self._tail, self.longest
-        for token in tokens:
-            position = len(text)
-            text.append(token)
-            for start in range(len(tail)):
-                key = tail[start:]
-                found = places.get(key)
-                if found is None:
-                    places[key] = [position]
-                else:
-                    found.append(position)
-            tail = (*tail, token) if len(tail) < longest else (*tail[1:], token)
-        self._tail = tail
+        self.text += spell(tokens)
 
-    def lookup(self, tail: tuple[int, ...], longest: int | None = None) -> Match | None:
+    def lookup(self, tail: str, longest: int | None = None) -> Match | None:
         """What followed the longest suffix of ``tail`` that the text holds with something after it, or ``None``.
 
-        ``tail`` may end in tokens the text does not have yet. ``longest`` caps the key, to back off to shorter ones:
-        ``lookup(tail, key_length - 1)`` asks for the next. Candidates come most frequent first, the latest first among equals.
+        ``tail`` (see :func:`spell`) may end in tokens the text does not have yet. ``longest`` caps the key, to back off to
+        shorter ones: ``lookup(tail, key_length - 1)`` asks for the next. Candidates come most frequent first, the latest first
+        among equals.
         """
-        most = size = len(tail)
-        if longest is None or longest > self.longest:
-            longest = self.longest
-        if most > longest:
-            most = longest
-        places = self._places
-        found, length = None, 0
+        size = len(tail)
+        most = self.longest if longest is None or longest > self.longest else longest
+        if most > size:
+            most = size
+        text = self.text
+        # A match that ends the text has nothing after it.
+        end = len(text) - 1
+        find = text.rfind
+        length, place = 0, -1
         while length < most:
             middle = (length + most + 1) >> 1
-            here = places.get(tail[size - middle :])
-            if here is None:
+            at = find(tail[size - middle :], 0, end)
+            if at < 0:
                 most = middle - 1
             else:
-                found, length = here, middle
-        if found is None:
+                length, place = middle, at
+        if place < 0:
             return None
-        text = self.text
-        if len(found) == 1:
-            return length, 1, [(text[found[0]], 1, found[0])]
-        counts: dict[int, int] = {}
-        latest: dict[int, int] = {}
-        for position in found[-self.recent :]:
-            token = text[position]
-            counts[token] = counts.get(token, 0) + 1
-            latest[token] = position
+        key = tail[size - length :]
+        position = place + length
+        latest = {text[position]: position}
+        counts = {text[position]: 1}
+        total = 1
+        while total < self.recent:
+            place = find(key, 0, place + length - 1)
+            if place < 0:
+                break
+            total += 1
+            follower = text[place + length]
+            if follower in counts:
+                counts[follower] += 1
+            else:
+                counts[follower] = 1
+                latest[follower] = place + length
         if len(counts) == 1:
-            return length, counts[token], [(token, counts[token], position)]
-        order = sorted(counts, key=lambda t: (counts[t], latest[t]), reverse=True)
-        return length, min(len(found), self.recent), [(t, counts[t], latest[t]) for t in order[: self.most]]
+            return length, total, [(ord(text[position]), total, position)]
+        # Both dictionaries run from the latest place to the earliest, and sorting keeps the order of equals.
+        order = sorted(counts, key=counts.__getitem__, reverse=True)
+        return length, total, [(ord(f), counts[f], latest[f]) for f in order[: self.most]]
 
-    def matches(self, tail: tuple[int, ...]) -> list[Match]:
+    def matches(self, tail: str) -> list[Match]:
         """Every match from the longest suffix down to the last token alone: the whole back-off."""
         out: list[Match] = []
         match = self.lookup(tail)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
 from typing import Protocol
 
-from .context import ContextDatabase, Match
+from .context import ContextDatabase, Match, spell
 from .costs import CPU_MARGINAL, CostCurve, cost_curve
 from .estimates import DISCOUNTS, LONGEST_BUCKET, Trust
 from .tree import DraftTree, ends
@@ -23,7 +23,7 @@ LEAST_SCORE = 0.01
 class Database(Protocol):
     """A database: answers the end of a text with what may come next."""
 
-    def lookup(self, tail: tuple[int, ...], longest: int | None = None) -> Match | None:
+    def lookup(self, tail: str, longest: int | None = None) -> Match | None:
         """What followed the longest suffix of ``tail`` it knows, or ``None``; ``longest`` caps the key."""
 
 
@@ -72,7 +72,7 @@ class DatabaseDrafter:
         self._learn(tokens)
         self._context.extend(tokens)
 
-    def _ask(self, tail: tuple[int, ...], reach: float, least: float) -> tuple[dict[int, list], list[tuple]]:
+    def _ask(self, tail: str, reach: float, least: float) -> tuple[dict[int, list], list[tuple]]:
         """The access order: what may follow ``tail``, a place the verifier reaches with probability ``reach``.
 
         Each database is asked in turn for the longest suffix it knows and takes its part of what the more local ones left
@@ -126,7 +126,7 @@ class DatabaseDrafter:
         picked: list[tuple] = []
         expected = best_ratio = 1.0
         best = -1
-        node, reach, tail = -1, 1.0, tuple(text[-longest:])
+        node, reach, tail = -1, 1.0, spell(text[-longest:])
         matched = False
         while True:
             # Nothing at or below this score can ever pay: the ratio to beat only grows.
@@ -152,7 +152,7 @@ class DatabaseDrafter:
             ratio = expected / at[node + 1]
             if ratio > best_ratio:
                 best_ratio, best = ratio, node
-            tail = (*tail, token) if len(tail) < longest else (*tail[1:], token)
+            tail = (tail + chr(token))[-longest:]
         self._asked.append((len(text), tuple(text[len(self._context.text) :]), picked, asked))
         for token, parent, (score, which, length, count, position) in picked[: best + 1]:
             tree.add(token, parent, sources[which], length, count, score, position)

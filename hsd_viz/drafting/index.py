@@ -34,7 +34,6 @@ SUFFIX = ".hsdb"
 
 _PREAMBLE = struct.Struct("<8sIIII")
 _NOWHERE = (None,) * MOST_CONTINUATIONS
-_PACK = [struct.Struct(f"<{n}I").pack for n in range(33)]
 
 
 class DatabaseError(ValueError):
@@ -196,14 +195,18 @@ class Index:
             raise DatabaseError(f"the database '{name}' can only be read on little-endian machines")
         return header, body
 
-    def lookup(self, tail: tuple[int, ...], longest: int | None = None) -> Match | None:
-        """What followed the longest suffix of ``tail`` that is a key of at most ``longest`` tokens, or ``None``; likeliest first."""
+    def lookup(self, tail: str, longest: int | None = None) -> Match | None:
+        """What followed the longest suffix of ``tail`` that is a key of at most ``longest`` tokens, or ``None``; likeliest first.
+
+        ``tail`` is spelled as :func:`hsd_viz.drafting.context.spell` does.
+        """
         starts, marks, bits, crc32 = self._starts, self._marks, self._bits, zlib.crc32
         size = len(tail)
         most = self.longest if longest is None or longest > self.longest else longest
         if size > most:
             tail, size = tail[size - most :], most
-        packed = _PACK[size](*tail)
+        # Characters in UTF-32 are the tokens as u32; some ids are no characters of any text, hence surrogatepass.
+        packed = tail.encode("utf-32-le", "surrogatepass")
         n, found, at = 0, -1, 4 * size
         while at:
             at -= 4

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hsd_viz.drafting.context import ContextDatabase
+from hsd_viz.drafting.context import ContextDatabase, spell
 
 tokens = st.lists(st.integers(0, 3), max_size=60)
 
@@ -24,7 +24,7 @@ def test_lookup_finds_the_longest_suffix(text, ahead, cap, most):
     database.extend(text[half:])
     tail = tuple((text + ahead)[-8:])
     expected = brute(text, tail, min(cap, 8))
-    match = database.lookup(tail, cap)
+    match = database.lookup(spell(tail), cap)
     if expected is None:
         assert match is None
         return
@@ -43,7 +43,7 @@ def test_back_off_goes_down_to_one_token(text):
     database = ContextDatabase(longest=6)
     database.extend(text)
     tail = tuple(text[-6:])
-    lengths = [m[0] for m in database.matches(tail)]
+    lengths = [m[0] for m in database.matches(spell(tail))]
     longest = brute(text, tail, 6)
     assert lengths == (list(range(longest[0], 0, -1)) if longest else [])
 
@@ -51,7 +51,7 @@ def test_back_off_goes_down_to_one_token(text):
 def test_tokens_not_emitted_yet_are_matched_but_not_copied():
     database = ContextDatabase()
     database.extend([1, 2, 3, 4, 5])
-    match = database.lookup((5, 2, 3))
+    match = database.lookup(spell((5, 2, 3)))
     assert match == (2, 1, [(4, 1, 3)])
-    assert database.lookup((9,)) is None
-    assert database.lookup((5,)) is None, "the last token has nothing after it"
+    assert database.lookup(chr(9)) is None
+    assert database.lookup(chr(5)) is None, "the last token has nothing after it"

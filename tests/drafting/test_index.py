@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting.build import build_model_database, build_statistics, split_documents
+from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.count import Pruning, count
 from hsd_viz.drafting.index import DatabaseError, Index, mark, marks, pack_counts, write_index
 from hsd_viz.drafting.inspect import describe
@@ -51,7 +52,7 @@ def test_every_count_is_exact(tmp_path_factory, texts, per_document, part_tokens
     index = Index(path)
     truth = brute(texts, 4, per_document)
     for key in truth:
-        match = index.lookup(key)
+        match = index.lookup(spell(key))
         assert match is not None, "one-token keys always gain"
         key_length, total, continuations = match
         known = truth[key[len(key) - key_length :]]
@@ -67,7 +68,7 @@ def test_every_count_is_exact(tmp_path_factory, texts, per_document, part_tokens
             assert best / sum(truth[key].values()) <= shorter[follower] / sum(shorter.values()) + 1e-12
     unseen = (5, 5, 5, 5)
     if unseen[-1:] not in truth:
-        assert index.lookup(unseen) is None
+        assert index.lookup(spell(unseen)) is None
 
 
 @given(st.lists(st.integers(0, 2**20), min_size=1, max_size=8))
@@ -124,7 +125,7 @@ def folder(tmp_path):
 def test_shared_databases_open(folder):
     shared = SharedDatabases.open(folder, VOCABULARY)
     assert set(shared.found) == {"model", "statistics"} and not shared.absent
-    assert shared.found["statistics"].lookup((3,)) is not None
+    assert shared.found["statistics"].lookup(chr(3)) is not None
     assert not list(folder.glob("*.new"))
 
 
@@ -184,7 +185,7 @@ def test_two_processes_read_one_file(folder):
     path = folder / "statistics.hsdb"
     program = (
         "import sys; from hsd_viz.drafting.index import Index; i = Index(sys.argv[1]); print('open', flush=True); "
-        "sys.stdin.readline(); print([i.lookup((t,)) for t in range(50)])"
+        "sys.stdin.readline(); print([i.lookup(chr(t)) for t in range(50)])"
     )
     run = [sys.executable, "-c", program, str(path)]
     both = [subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -192,7 +193,7 @@ def test_two_processes_read_one_file(folder):
         assert process.stdout.readline() == "open\n"
     # Both hold the file open now.
     here = Index(path)
-    expected = str([here.lookup((t,)) for t in range(50)])
+    expected = str([here.lookup(chr(t)) for t in range(50)])
     assert [p.communicate("go\n")[0].strip() for p in both] == [expected, expected]
 
 
