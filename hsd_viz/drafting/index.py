@@ -207,22 +207,28 @@ class Index:
             tail, size = tail[size - most :], most
         # Characters in UTF-32 are the tokens as u32; some ids are no characters of any text, hence surrogatepass.
         packed = tail.encode("utf-32-le", "surrogatepass")
-        n, found, at = 0, -1, 4 * size
-        while at:
-            at -= 4
-            wanted = crc32(packed[at:])
+        found, length = -1, 0
+        # Most pairs that occur are keys, so the climb begins at two tokens; a single one is the fall-back.
+        n = 2 if size > 1 else size
+        while 0 < n <= size:
+            wanted = crc32(packed[4 * (size - n) :])
             bucket = wanted >> bits
             i, end = starts[bucket], starts[bucket + 1]
             while i < end and marks[i] != wanted:
                 i += 1
-            if i == end:
+            if i < end:
+                found, length = i, n
+                if n == 1:
+                    break
+                n += 1
+            elif n == 2:
+                n = 1
+            else:
                 break
-            found = i
-            n += 1
         if found < 0:
             return None
         total, continuations = self._read(found)
-        return n, total, continuations
+        return length, total, continuations
 
     def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]]:
         """The total and the continuations of the key in row ``key``."""

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting.build import build_model_database, build_statistics, split_documents
-from hsd_viz.drafting.context import spell
+from hsd_viz.drafting.context import ContextDatabase, spell
 from hsd_viz.drafting.count import Pruning, count
 from hsd_viz.drafting.index import DatabaseError, Index, mark, marks, pack_counts, write_index
 from hsd_viz.drafting.inspect import describe
@@ -69,6 +69,21 @@ def test_every_count_is_exact(tmp_path_factory, texts, per_document, part_tokens
     unseen = (5, 5, 5, 5)
     if unseen[-1:] not in truth:
         assert index.lookup(spell(unseen)) is None
+
+
+def test_ids_that_are_no_characters(tmp_path):
+    # 0xD800 to 0xDFFF are surrogates: numbers of no character, but tokens like any other.
+    texts = [np.array([0xD800, 0xDC00, 5, 0xDFFF, 0xD800, 0xDC00, 5, 65_535, 0x10FFFF] * 3)]
+    table = count(texts, vocabulary_size=0x110000, longest=3, pruning=EVERYTHING)
+    write_index(tmp_path / "x.hsdb", table, kind="statistics", vocabulary_size=0x110000, vocabulary_hash="v", meta={})
+    index = Index(tmp_path / "x.hsdb")
+    context = ContextDatabase()
+    context.extend(texts[0])
+    for database in (index, context):
+        _, total, continuations = database.lookup(spell([0xD800, 0xDC00]))
+        assert total >= 3 and [t for t, _, _ in continuations] == [5]
+        _, _, continuations = database.lookup(spell([5, 65_535]))
+        assert [t for t, _, _ in continuations] == [0x10FFFF]
 
 
 @given(st.lists(st.integers(0, 2**20), min_size=1, max_size=8))

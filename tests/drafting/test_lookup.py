@@ -49,3 +49,21 @@ def test_end_of_text_is_not_copied():
     drafter = PromptLookup(eos=0)
     drafter.start([7, 8, 9, 0, 7, 8])
     assert drafter.draft([7, 8, 9, 0, 7, 8], 10).tokens == [9]
+
+
+def test_transformers_drafts_the_same():
+    import torch
+    from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
+
+    theirs = PromptLookupCandidateGenerator(eos_token_id=torch.tensor([0]), max_length=10**6)
+    generator = torch.Generator().manual_seed(0)
+    drafted = 0
+    for length in range(2, 120):
+        text = torch.randint(0, 12, (length,), generator=generator).tolist()
+        candidates, _ = theirs.get_candidates(torch.tensor([text]))
+        ours = PromptLookup(eos=0)
+        ours.start(text)
+        tree = ours.draft(text, 10)
+        assert tree.tokens == candidates[0, length:].tolist()
+        drafted += len(tree)
+    assert drafted > 500
