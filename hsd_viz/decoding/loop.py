@@ -137,7 +137,7 @@ class Loop:
         if i == 0:
             return self._sample(level, min(level.lookahead, room))
         kept, base = Draft(), len(self.text)
-        while len(kept) < min(level.lookahead, room) and self.text[-1] not in self.eos:
+        while len(kept) < min(level.lookahead, room) and not self._ended(kept):
             self.log.open_round(i)
             below = self.draft(i - 1, room - len(kept) - 1)
             verified = self.verify(i, below)
@@ -209,7 +209,7 @@ class Loop:
     def _sample(self, level: Level, n: int) -> Draft:
         """The bottom model decodes ``n`` tokens by itself, fewer at EOS."""
         out, rows, base = Draft(), [], len(self.text)
-        while len(out) < n and self.text[-1] not in self.eos:
+        while len(out) < n and not self._ended(out):
             pending, cached = self.text[level.model.length :], level.model.length
             start = self.log.now()
             logits = level.model.forward(pending, 1)
@@ -225,6 +225,10 @@ class Loop:
         del self.text[base:]
         out.rows = torch.cat(rows) if rows else None
         return out
+
+    def _ended(self, draft: Draft) -> bool:
+        """Whether the draft ends the text. An end token in the prompt ends nothing."""
+        return len(draft) > 0 and draft.tree.tokens[-1] in self.eos
 
     def _look_up(self, room: int) -> Draft:
         """Ask the databases; what would reach past the limit is left out (by place, whatever the token)."""

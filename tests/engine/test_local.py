@@ -135,9 +135,13 @@ def test_the_context_stops_a_decode(engine, paths):
         check(trace)
 
 
-def test_an_empty_prompt_starts_from_the_end_token(engine):
-    trace = engine.run("", "target", max_new_tokens=3)
-    assert trace.meta["prompt_ids"] == [engine.tokenizer.eos_token_id]
+def test_an_empty_prompt_starts_from_the_end_token(engine, paths):
+    plain = engine.run("", "target", max_new_tokens=9)
+    assert plain.meta["prompt_ids"] == [engine.tokenizer.eos_token_id]
+    for stack in stacks(paths):
+        assert engine.run("", stack, max_new_tokens=9).token_ids == plain.token_ids
+    # The end token in the prompt ends nothing: the draft model drafts from the first round on.
+    assert engine.run("", f"{paths['draft']}:3 > target", max_new_tokens=9).round_rows[0].drafted == 3
 
 
 def test_closing_cancels_and_keeps_what_was_decoded(engine, paths):
@@ -184,7 +188,7 @@ def test_two_decodes_at_once_do_not_disturb_each_other(engine, paths):
         ({"stack": "nano:-1 > target"}, "lookahead"),
         ({"stack": "wat > target"}, "unknown model 'wat'"),
         ({"stack": "./nowhere > target"}, "is no model"),
-        ({"stack": "db[model] > target"}, "model database"),
+        ({"stack": "db[model] > target"}, "'db[model]' cannot be used"),
         ({"prompt": "x" * 500}, "500 tokens"),
         ({"prompt": "\ud800"}, "surrogate"),
         ({"prompt": 3}, "text"),
