@@ -46,7 +46,7 @@ def template(dark: bool = False) -> go.layout.Template:
                 "yaxis": axis,
                 "bargap": 0.28,
                 "hoverlabel": {"font": {"family": _FONT, "size": 12}},
-                "legend": {"orientation": "h", "x": 0, "y": -0.24, "yanchor": "top", "font": {"size": 12}},
+                "legend": {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom", "font": {"size": 12}},
                 "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": muted, "activecolor": strong},
             }
         )
@@ -100,6 +100,7 @@ def acceptance(trace: Trace, dark: bool = False) -> go.Figure:
     axes = {
         "xaxis": {"title": {"text": "round"}, "rangemode": "tozero"},
         "yaxis": {"title": {"text": "tokens"}, "rangemode": "tozero"},
+        "margin": {"b": 78},  # room for the legend below the axis
     }
     return _figure(bars, "Drafted and accepted, round by round", dark, barmode="overlay", hovermode="x unified", **axes)
 

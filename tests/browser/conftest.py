@@ -134,7 +134,8 @@ def voila(tmp_path_factory) -> Iterator[str]:
 
     port = free_port()
     arguments, environment, folder = command("127.0.0.1", port, None)
-    with folder, server(arguments, _offline(environment), f"http://127.0.0.1:{port}/voila/static/x", tmp_path_factory.mktemp("log") / "voila"):
+    log = tmp_path_factory.mktemp("log") / "voila"
+    with folder, server(arguments, _offline(environment), f"http://127.0.0.1:{port}/voila/static/x", log):
         yield f"http://127.0.0.1:{port}/"
 
 

@@ -11,6 +11,8 @@ pytestmark = pytest.mark.browser
 
 
 def run_all(page) -> None:
+    # Before the kernel has answered, "Run All Cells" goes through the cells and runs none.
+    expect(page.locator(".jp-StatusBar-Widget")).to_contain_text("| Idle")
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
 
@@ -38,17 +40,21 @@ def test_runs_in_a_cell_and_survives_a_reload(open_page, lab):
     page.locator(f"{TOKENS}").last.click()
     expect(page.locator(".hsd-pinned")).to_have_count(1)
     expect(page.locator(".hsd-card .hsd-facts")).to_be_visible()
-    page.get_by_role("menuitem", name="File", exact=True).click()
-    page.get_by_role("menuitem", name="Save Notebook", exact=True).click()
+    with page.expect_response(lambda r: "/api/contents/" in r.url and r.request.method == "PUT"):
+        page.locator('.jp-NotebookPanel-toolbar [data-jp-item-name="save"]').click()
     page.reload(wait_until="domcontentloaded")
     page.wait_for_selector(TOKENS)
     expect(page.locator(TOKENS)).to_have_count(24)
     expect(page.locator(".hsd-badge")).to_have_text("Live run")
-    # The kernel went on: the page can run again.
-    fill(page, "New tokens", "12")
+    # The kernel went on: the page can run again, and a reload in the middle of a run loses no token.
+    fill(page, "Stack", "target")
+    fill(page, "New tokens", "60")
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.locator(TOKENS)).to_have_count(12)
+    page.wait_for_function("document.querySelector('.hsd-live') && document.querySelectorAll('.hsd-out .hsd-tok').length > 5")
+    page.reload(wait_until="domcontentloaded")
+    page.wait_for_selector(TOKENS)
     idle(page)
+    expect(page.locator(TOKENS)).to_have_count(60)
     shown.check()
 
 

@@ -23,11 +23,15 @@ const MAX_ROWS = 40;
 
 const named = (/** @type {string[]} */ names, /** @type {any[]} */ row) => Object.fromEntries(names.map((n, i) => [n, row[i]]));
 
+// JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only where the focused element itself says so.
+const FOCUSABLE = new Set(["button", "input", "summary"]);
+
 /** @param {string} tag @param {string} [cls] @param {string} [text] */
 function make(tag, cls, text) {
   const node = document.createElement(tag);
   if (cls) node.className = cls;
   if (text !== undefined) node.textContent = text;
+  if (FOCUSABLE.has(tag)) node.dataset.lmSuppressShortcuts = "true";
   return node;
 }
 
@@ -130,7 +134,6 @@ function createView(model, store, el) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
   const palette = model.get("palette");
   const root = make("div", "hsd-stream");
-  root.dataset.lmSuppressShortcuts = "true"; // JupyterLab leaves keys alone in here
   const family = (/** @type {string} */ s) => (s in palette.hues && s !== "draft" && s !== "rival" ? s : palette.rivals.includes(s) ? "rival" : "draft");
   const sourceWords = (/** @type {string} */ s) => {
     const f = family(s);
@@ -157,6 +160,7 @@ function createView(model, store, el) {
   prompt.setAttribute("aria-label", "Tokens of the prompt");
   const out = make("span", "hsd-out");
   out.tabIndex = 0;
+  out.dataset.lmSuppressShortcuts = "true";
   out.setAttribute("role", "listbox");
   out.setAttribute("aria-label", "Emitted tokens. Arrow keys move, Enter pins, Escape unpins.");
   text.append(prompt, out);
