@@ -30,8 +30,8 @@ def rebuild_databases(
     weights: str | Path | None = None,
     data: str | Path | None = None,
     only: str | None = None,
-    prompts: int = 2560,
-    new_tokens: int = 160,
+    prompts: int = 4096,
+    new_tokens: int = 96,
     batch: int = 128,
     dtype: str = "bfloat16",
     progress: Progress | None = None,
@@ -42,6 +42,8 @@ def rebuild_databases(
     was made with that very tokenizer (default: read and tokenize the corpus of this environment); ``only`` one of the two
     kinds. The target writes ``new_tokens`` after each of ``prompts`` cuts of the corpus, greedily, computing in ``dtype``: bfloat16
     is more than twice as fast as float32 where the processor multiplies it, and its few other choices hurt no draft.
+    Many short outputs beat few long ones, because small models come to repeat themselves, and what repeats the context
+    database knows.
     ``progress`` is called with what is being done and the share done. An interrupted run goes on where its last batch ended.
     """
     if only not in (None, *STORED):
@@ -118,8 +120,8 @@ def main() -> None:
     parser.add_argument("--weights")
     parser.add_argument("--data")
     parser.add_argument("--only", choices=STORED)
-    parser.add_argument("--prompts", type=int, default=2560)
-    parser.add_argument("--new-tokens", type=int, default=160)
+    parser.add_argument("--prompts", type=int, default=4096)
+    parser.add_argument("--new-tokens", type=int, default=96)
     parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
     args = parser.parse_args()
     begin = time.monotonic()
