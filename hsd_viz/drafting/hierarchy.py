@@ -18,6 +18,8 @@ from .tree import DraftTree, ends
 
 #: No node is drafted that the verifier is expected to reach less often than this.
 LEAST_SCORE = 0.01
+#: No answer is given more than this share of what was left open.
+SUREST = 0.999
 
 
 class Database(Protocol):
@@ -95,8 +97,8 @@ class DatabaseDrafter:
             for _, count, _ in continuations:
                 seen += count - discount
             rate = rates[bucket]
-            # No answer takes more than what is left.
-            scale = left * rate / total if rate * seen < total else left / seen
+            # No answer takes more than what is left, and none is certain.
+            scale = left * rate / total if rate * seen < SUREST * total else left * SUREST / seen
             for token, count, position in continuations:
                 if token in candidates:
                     candidates[token][0] += scale * (count - discount)

@@ -225,6 +225,17 @@ def test_a_drafter_learns_from_what_was_emitted():
     assert len(drafter.draft([1], 8)) > 0, "the next run starts anew"
 
 
+@pytest.mark.parametrize("answers", [[(5, 1)], [(5, 3)], [(5, 7), (6, 7), (7, 3)]])
+def test_nothing_is_certain(answers):
+    drafter = DatabaseDrafter(("model", "statistics"), {"model": Says(*answers), "statistics": Says(*answers)}, costs=None)
+    for rates in drafter._trust.rates:
+        rates[:] = [MOST_RATE] * 9
+    tree = drafter.draft([1], 30)
+    assert len(tree) == 30
+    for score, parent in zip(tree.scores, tree.parents, strict=True):
+        assert score < (1 if parent < 0 else tree.scores[parent])
+
+
 def test_drafts_after_refused_tokens_teach_nothing():
     drafter = DatabaseDrafter(("model",), {"model": Says((5, 10))})
     drafter.start([1])
