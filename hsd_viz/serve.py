@@ -101,8 +101,9 @@ def command(
     path = [str(PACKAGE), *filter(None, [environment.get("JUPYTER_PATH")])]
     environment["JUPYTER_PATH"] = os.pathsep.join(path)
     if token:
-        # Not on the command line, where every user of the machine could read it.
+        # Not on the command line, where every user of the machine could read it; "auto" makes Voilà look into the environment.
         environment["JUPYTER_TOKEN"] = token
+        arguments.append("--Voila.auto_token=True")
     return arguments, environment, folder
 
 

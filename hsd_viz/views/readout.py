@@ -101,7 +101,7 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
         _tile("Mean acceptance length", _number(length, 2), "", "tokens per target forward; plain decoding 1.00"),
         _tile("Acceptance rate", "–" if plain else f"{m['acceptance_rate']:.0%}", "", "accepted / drafted"),
         _tile("Accepted / drafted", f"{m['accepted']} / {m['drafted']}", "", f"{m['rounds']} rounds of the target"),
-        _tile("Drafting latency", "–" if latency is None or plain else f"{latency * 1e6:.0f}", "µs", "per round, model forwards apart"),
+        _tile("Drafting latency", "–" if not latency else f"{latency * 1e6:.0f}", "µs", "per round, model forwards apart"),
     ]
 
 

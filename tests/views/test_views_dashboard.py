@@ -1,0 +1,206 @@
+"""The dashboard without a browser: what its buttons do, how runs end, and that no error is lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from make_trace import make_trace
+
+from hsd_viz.dashboard import Dashboard
+from hsd_viz.engine.replay import ReplayEngine
+from hsd_viz.stack import parse
+from hsd_viz.trace import Finished, Stage
+from hsd_viz.views.controls import MAX_PROMPT, Controls
+from hsd_viz.views.notice import Notice
+from hsd_viz.views.presets import PROMPTS, STACKS
+from hsd_viz.views.runner import Run
+
+
+class Engine:
+    """An engine whose runs replay one trace, wait at a gate, or fail, as its prompt says."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.asked: list[tuple] = []
+        self.closed = False
+
+    def decode(self, prompt, stack, **options):
+        self.asked.append((prompt, stack, options))
+        if prompt == "refuse":
+            raise ValueError("the prompt is refused: write another one")
+        return self._events(prompt)
+
+    def _events(self, prompt):
+        try:
+            for event in ReplayEngine(pace=0).replay(make_trace()):
+                if isinstance(event, Finished) and prompt == "break":
+                    raise RuntimeError("a wheel came off")
+                yield event
+                if prompt == "wait" and not isinstance(event, Stage):
+                    self.gate.wait(20)
+        finally:
+            self.closed = True
+
+
+@pytest.fixture
+def page():
+    return Dashboard(engine=Engine())
+
+
+def press(page, prompt="go"):
+    page.controls.prompt.value = prompt
+    page.controls.run.click()
+
+
+def wait(page):
+    assert page._run.join(20)
+
+
+def test_a_run_goes_to_the_engine_and_onto_the_page(page):
+    c = page.controls
+    c.stack.value, c.temperature.value, c.top_k.value, c.seed.value, c.length.value = "db > nano > target", 0.8, 40, 7, 4
+    press(page)
+    wait(page)
+    options = {"max_new_tokens": 4, "temperature": 0.8, "top_k": 40, "top_p": 1.0, "seed": 7}
+    assert page._engine.asked == [("go", "db > nano > target", options)]
+    assert len(page.stream.data["tokens"]) == 3 and not page.stream.live
+    assert page.readout.origin["kind"] == "live"
+    assert page.readout.stage["text"] == "" and not c.run.disabled and c.cancel.disabled
+    assert page.notice.message == ""
+    assert all(box.outputs for box in page.figures.values())
+
+
+def test_while_a_run_goes_on_only_cancel_can_be_pressed(page):
+    press(page, "wait")
+    assert page.controls.run.disabled and page.controls.recording.disabled and not page.controls.cancel.disabled
+    page._on_run(None)
+    assert len(page._engine.asked) == 1
+    page.controls.cancel.click()
+    assert page.readout.stage["text"] == "cancelling"
+    page._engine.gate.set()
+    wait(page)
+    assert page._engine.closed, "closing the generator is what cancels the decode"
+    assert not page.controls.run.disabled and page.notice.message == ""
+
+
+@pytest.mark.parametrize(("prompt", "words", "details"), [("refuse", "is refused", False), ("break", "a wheel came off", True)])
+def test_an_error_is_a_card_and_the_next_run_works(page, prompt, words, details):
+    press(page, prompt)
+    wait(page)
+    assert words in page.notice.message
+    assert bool(page.notice.details) == details
+    assert not page.controls.run.disabled and page.controls.cancel.disabled and page.readout.stage["text"] == ""
+    press(page)
+    wait(page)
+    assert page.notice.message == "" and len(page.stream.data["tokens"]) == 3
+
+
+def test_what_was_decoded_before_an_error_stays(page):
+    press(page, "break")
+    wait(page)
+    assert len(page.stream.data["tokens"]) == 3
+
+
+def test_bad_stack_text_never_reaches_the_engine(page):
+    page.controls.stack.value = "db > > target"
+    assert "is empty" in page.notice.message
+    page.controls.run.click()
+    assert page._engine.asked == []
+    assert "is empty" in page.notice.message
+    page.controls.stack.value = "target"
+    assert page.notice.message == ""
+
+
+def test_only_ladder_names_unless_models_are_allowed():
+    closed, opened = Dashboard(engine=Engine()), Dashboard(engine=Engine(), allow_models=True)
+    for page in (closed, opened):
+        page.controls.stack.value = "some/model > target"
+    assert "not allowed here" in closed.notice.message
+    assert opened.notice.message == ""
+
+
+def test_recordings_are_picked_and_replayed(page):
+    names = [name for _, name in page.controls.recording.options if name]
+    assert page.controls.recording.value == names[0]
+    for name in names[1:3]:
+        page.controls.recording.value = name
+        assert page.readout.origin["kind"] == "recording"
+        assert page.controls.prompt.value == page.stream.data["prompt"]
+        parse(page.controls.stack.value)
+    assert page.notice.message == ""
+
+
+def test_presets_fill_the_form_and_are_readable():
+    controls = Controls([], None, True)
+    for place, preset in enumerate(PROMPTS):
+        controls.preset.value = place
+        assert (controls.prompt.value, controls.blurb.value) == (preset.prompt, preset.blurb)
+    for stack, _ in STACKS:
+        assert str(parse(stack)) == stack
+        controls.stacks.value = stack
+        assert controls.stack.value == stack
+    controls.stack.value = "small:2 > target"
+    assert controls.stacks.value == "", "the list no longer says what is written"
+
+
+def test_a_prompt_too_long_for_the_page_is_one_sentence():
+    controls = Controls([], None, True)
+    controls.prompt.value = "x" * (MAX_PROMPT + 1)
+    with pytest.raises(ValueError, match="use a shorter one"):
+        controls.request()
+
+
+def test_without_torch_the_page_says_so_and_offers_no_run(monkeypatch):
+    monkeypatch.setattr("hsd_viz.dashboard._can_decode", lambda: False)
+    page = Dashboard()
+
+    def shown(widget):
+        yield widget
+        for child in getattr(widget, "children", ()):
+            yield from shown(child)
+
+    everything = list(shown(page))
+    assert page.controls.run not in everything and page.controls.replay in everything and page.controls.cancel in everything
+    assert any("PyTorch is not installed" in str(getattr(w, "value", "")) for w in everything)
+
+
+def test_steps_are_flushed_at_most_twenty_times_a_second():
+    class Watcher:
+        def __init__(self):
+            self.flushes, self.steps, self.ends = [], 0, []
+
+        def on_stage(self, stage): ...
+        def on_started(self, started): ...
+
+        def on_steps(self, steps, trace):
+            self.flushes.append(time.monotonic())
+            self.steps += len(steps)
+
+        def on_end(self, trace, error):
+            self.ends.append((trace, error))
+
+    def events():
+        _stage, started, step, *_ = ReplayEngine(pace=0).replay(make_trace())
+        yield started
+        for _ in range(300):
+            time.sleep(0.001)
+            yield step
+
+    watcher = Watcher()
+    assert Run(events, watcher).join(30)
+    assert watcher.steps == 300
+    # All but the last flush, which empties what is waiting, keep their distance.
+    assert min(b - a for a, b in zip(watcher.flushes[:-1], watcher.flushes[1:-1], strict=False)) >= 0.045
+    ((trace, error),) = watcher.ends
+    assert error is None and len(trace.round_rows) == 600
+
+
+def test_a_guarded_callback_shows_what_it_raises():
+    notice = Notice()
+    assert notice.guard(lambda: 1 / 0)() is None
+    assert "ZeroDivisionError" in notice.title and "Traceback" in notice.details
+    notice.clear()
+    assert notice.message == ""
+    assert notice.guard(lambda x: x + 1)(2) == 3

@@ -1,0 +1,111 @@
+"""Charts, tiles and words say what the trace says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from make_trace import make_trace
+
+from hsd_viz.trace import Trace
+from hsd_viz.views import charts
+from hsd_viz.views.chartbox import PLOTLY_MIME, ChartBox
+from hsd_viz.views.readout import Readout, lossless_words, origin, sampling_words, tiles
+
+FIGURES = (charts.by_source, charts.acceptance, charts.time_spent)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.__name__)
+def test_figures_are_drawn_for_any_trace(figure, dark):
+    for trace in (make_trace(), Trace({})):
+        drawn = figure(trace, dark)
+        assert drawn.layout.title.text
+        json.loads(drawn.to_json())
+
+
+def test_tokens_by_source_counts_tokens():
+    (bar,) = charts.by_source(make_trace()).data
+    assert dict(zip(bar.y, bar.x, strict=True)) == {"target model": 2, "context database": 1}
+
+
+def test_acceptance_counts_target_rounds_only():
+    drafted, accepted, mean, plain = charts.acceptance(make_trace()).data
+    assert list(drafted.y) == [2, 0]
+    assert list(accepted.y) == [1, 0]
+    assert list(mean.y) == [2.0, 1.5]
+    assert set(plain.y) == {1.0}
+
+
+def test_time_spent_leaves_prefill_out():
+    (bar,) = charts.time_spent(make_trace()).data
+    assert list(bar.y) == ["target: verify"]
+    assert bar.x[0] == pytest.approx(10 / 3)
+
+
+def test_a_chart_box_holds_the_latest_figure_and_no_button_that_sends_it_away():
+    box = ChartBox()
+    box.show(charts.by_source(make_trace()))
+    (output,) = box.outputs
+    content = output["data"][PLOTLY_MIME]
+    assert "sendChartToCloud" in content["config"]["modeBarButtonsToRemove"]
+    assert content["config"]["displaylogo"] is False
+    assert content["layout"]["title"]["text"] == "Tokens by source"
+    box.clear()
+    assert box.outputs == ()
+
+
+def test_tiles_are_the_metrics_of_the_trace():
+    shown = {t["label"]: (t["value"], t["unit"]) for t in tiles(make_trace())}
+    assert shown == {
+        "Speed": ("150.0", "tokens/s"),  # 3 tokens in 20 ms
+        "Mean acceptance length": ("1.50", ""),
+        "Acceptance rate": ("50%", ""),
+        "Accepted / drafted": ("1 / 2", ""),
+        "Drafting latency": ("–", ""),  # no look-up was recorded
+    }
+    assert {t["value"] for t in tiles(Trace({}))} == {"–", "0 / 0"}
+
+
+def test_origin_says_recording_or_live_and_on_what():
+    meta = make_trace().meta
+    recorded = origin(meta, "recording")
+    assert (recorded["badge"], recorded["stack"]) == ("Recording", "db > nano:4 > target")
+    assert recorded["facts"] == [
+        *("A processor", "cpu", "float32", "1 thread"),
+        *("temperature 0.8, top-k 40, top-p 0.9, seed 7", "recorded 2026-01-02"),
+    ]
+    live = origin({**meta, "cancelled": True}, "live")
+    assert live["badge"] == "Live run" and live["facts"][-1] == "cancelled"
+    assert origin({}, "recording")["facts"][0] == "machine not recorded"
+
+
+def test_sampling_in_words():
+    assert sampling_words({}) == "greedy"
+    assert sampling_words({"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 3}) == "temperature 1, seed 3"
+
+
+@pytest.mark.parametrize(
+    ("stack", "temperature", "words"),
+    [
+        ("target", 0.0, "by itself"),
+        ("db > target", 0.0, "what the target alone would write"),
+        ("db > target", 1.0, "token for token"),
+        ("lookup > target", 1.0, "token for token"),
+        ("nano:4 > target", 1.0, "in distribution"),
+        ("db > nano:4 > target", 1.0, "in distribution"),
+    ],
+)
+def test_in_which_sense_the_text_is_the_targets(stack, temperature, words):
+    assert words in lossless_words({"stack": stack, "sampling": {"temperature": temperature}})
+
+
+def test_a_readout_takes_a_trace_and_a_stage():
+    from hsd_viz.trace import Stage
+
+    readout = Readout()
+    readout.show(make_trace(), "recording")
+    readout.busy(Stage("prefill", 1, 2))
+    assert readout.stage == {"text": "prefill", "done": 1, "total": 2}
+    readout.idle()
+    assert readout.stage["text"] == ""
