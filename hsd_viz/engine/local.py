@@ -125,7 +125,7 @@ class LocalEngine:
         drafter = None
         if resolved.bottom is not None:
             shared = self._shared(chain[-1], text)
-            drafter = make_drafter(resolved.bottom, databases=shared, eos=min(eos, default=None))
+            drafter = make_drafter(resolved.bottom, databases=shared, eos=eos)
         levels = [
             Level("target" if k == len(chain) - 1 else m.name, model.session(), m.lookahead)
             for k, (m, model) in enumerate(zip(resolved.models, loaded, strict=True))
