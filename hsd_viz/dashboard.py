@@ -6,6 +6,7 @@ Opening it imports neither torch nor transformers and reads no weights: models l
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import threading
 import time
@@ -20,7 +21,7 @@ from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
 from hsd_viz.trace import Event, Stage, Started, Step, Trace
 from hsd_viz.views import charts
 from hsd_viz.views.chartbox import ChartBox
-from hsd_viz.views.controls import Controls, Request
+from hsd_viz.views.controls import Controls, Prose, Request
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.readout import Readout
 from hsd_viz.views.runner import Run
@@ -56,12 +57,12 @@ class Dashboard(widgets.VBox):
         names = None if allow_models else LADDER
         self.controls = Controls([(r.title, r.name) for r in recordings], names, live)
         self._blurbs = {r.name: r.blurb for r in recordings}
-        self.blurb = widgets.Label("")
+        self.blurb = Prose()
         self.blurb.add_class("hsd-lede")
         self._wire()
-        row = widgets.Box(list(self.figures.values()))
-        row.add_class("hsd-charts")
-        main = widgets.VBox([self.controls.picker, self.blurb, self.notice, self.readout, self.stream, row])
+        self.row = widgets.Box(list(self.figures.values()))
+        self.row.add_class("hsd-charts")
+        main = widgets.VBox([self.controls.picker, self.blurb, self.notice, self.readout, self.stream, self.row])
         main.add_class("hsd-main")
         layout = widgets.Box([self.controls, main])
         layout.add_class("hsd-layout")
@@ -112,6 +113,7 @@ class Dashboard(widgets.VBox):
         self.notice.clear()
         trace = load_bundled(self.controls.recording.value)
         self.blurb.value = self._blurbs.get(self.controls.recording.value, "")
+        self.readout.show(trace, "replay")
         self._start(lambda: ReplayEngine().replay(trace), "replay", "replaying a recording")
 
     def _on_cancel(self, _button: Any) -> None:
@@ -138,7 +140,9 @@ class Dashboard(widgets.VBox):
             from hsd_viz.engine.local import load_engine
 
             self._engine = None  # the models of the one before make room
-            self._engine = load_engine(device=request.device, dtype=request.dtype, allow_models=self._allow_models)
+            self._engine = load_engine(
+                device=request.device, dtype=request.dtype, threads=_threads(), allow_models=self._allow_models
+            )
             self._engine_key = key
             torch = sys.modules.get("torch")
             if torch is not None and torch.cuda.is_available():
@@ -151,6 +155,10 @@ class Dashboard(widgets.VBox):
 
     def on_started(self, started: Started) -> None:
         self.stream.begin(started.meta, started.pieces)
+        # Nothing of the run before may be taken for this one's: tiles start anew, charts are greyed until it ends.
+        if self._kind == "live":
+            self.readout.show(Trace(started.meta), self._kind, running=True)
+        self.row.add_class("hsd-stale")
         self._begun, self._tiled = time.monotonic(), 0.0
 
     def on_steps(self, steps: list[Step], trace: Trace) -> None:
@@ -160,8 +168,8 @@ class Dashboard(widgets.VBox):
             return
         self._tiled = now
         if self._kind == "live":
-            # A replay's meta already holds the whole run's time: its figures are shown when it ends.
-            self.readout.show(trace, self._kind)
+            # A replay shows the figures of the whole recording from the start.
+            self.readout.show(trace, self._kind, running=True)
         if not self._cancelled:
             done, total = len(trace.token_rows), trace.meta.get("max_new_tokens") or 0
             verb = "decoding" if self._kind == "live" else "replaying"
@@ -182,6 +190,7 @@ class Dashboard(widgets.VBox):
         except Exception as caught:
             error = error or caught
         finally:
+            self.row.remove_class("hsd-stale")
             self.readout.idle()
             self.controls.busy(False)
         if error is not None:
@@ -212,6 +221,11 @@ def dashboard(engine: Engine | None = None, *, allow_models: bool = False) -> Da
     paths; else it takes the ladder's names only.
     """
     return Dashboard(engine, allow_models=allow_models)
+
+
+def _threads() -> int:
+    """Half the cores, eight at most: the page, its kernel and its browser need the others, and small models gain nothing from more."""
+    return min(8, max(1, (os.cpu_count() or 2) // 2))
 
 
 def _can_decode() -> bool:

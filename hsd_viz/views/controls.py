@@ -26,6 +26,19 @@ class Request:
     dtype: str | None
 
 
+class Prose(widgets.Label):
+    """A sentence in the page's muted type; takes no room while it is empty. Its text is shown as it is, never as markup."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text)
+        self.add_class("hsd-blurb")
+        self.observe(self._fit, "value")
+        self._fit(None)
+
+    def _fit(self, _change: Any) -> None:
+        self.layout.display = None if self.value else "none"
+
+
 class Controls(widgets.VBox):
     """Prompt, stack, sampling, device and the buttons; ``picker`` chooses a recording and stands elsewhere on the page.
 
@@ -38,8 +51,7 @@ class Controls(widgets.VBox):
         self.replay = _button("Replay", "Show the recorded run again, at the speed at which it was recorded", "hsd-quiet")
         prompts = [*((p.title, i) for i, p in enumerate(PROMPTS)), ("as in the recorded run", -1)]
         self.preset = widgets.Dropdown(options=prompts, value=0, description="Prompt to start from")
-        self.blurb = widgets.Label(PROMPTS[0].blurb)
-        self.blurb.add_class("hsd-blurb")
+        self.blurb = Prose(PROMPTS[0].blurb)
         self.prompt = widgets.Textarea(PROMPTS[0].prompt, description="Prompt", rows=8, continuous_update=True)
         self.prompt.add_class("hsd-code")
         options = [*((f"{stack}  ({words})", stack) for stack, words in STACKS), ("as written below", "")]
@@ -57,10 +69,7 @@ class Controls(widgets.VBox):
         self.run = _button("Run", "Decode this prompt with this stack", "hsd-primary")
         self.cancel = _button("Cancel", "Stop after the token in progress", "hsd-quiet")
         fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
-        missing = widgets.Label(
-            "PyTorch is not installed here, so this page replays recorded runs. For live runs: pip install 'hsd-viz[models]'."
-        )
-        missing.add_class("hsd-blurb")
+        missing = Prose("PyTorch is not installed here, so this page replays recorded runs. For live runs: pip install 'hsd-viz[models]'.")
         buttons = widgets.HBox([self.run, self.cancel])
         buttons.add_class("hsd-buttons")
         picker = widgets.Box([self.recording, self.replay])

@@ -23,9 +23,10 @@ class Readout(anywidget.AnyWidget):
     tiles = traitlets.List().tag(sync=True)
     stage = traitlets.Dict().tag(sync=True)
 
-    def show(self, trace: Trace, kind: str) -> None:
-        """Show a trace's origin and figures. ``kind`` is ``recording``, ``replay`` or ``live``."""
-        self.origin = origin(trace.meta, kind)
+    def show(self, trace: Trace, kind: str, *, running: bool = False) -> None:
+        """Show a trace's origin and figures. ``kind`` is ``recording``, ``replay`` or ``live``; ``running``: more is to come."""
+        # Until a run has ended, its meta says that it was cancelled: that is what it will be if nothing more comes.
+        self.origin = origin({**trace.meta, "cancelled": False} if running else trace.meta, kind)
         self.tiles = tiles(trace)
 
     def busy(self, stage: Stage) -> None:

@@ -14,13 +14,13 @@ import traitlets
 
 from hsd_viz.trace import Step, Trace
 from hsd_viz.views import payload
-from hsd_viz.views.palette import HUES, RIVALS
+from hsd_viz.views.palette import DATABASES, HUES, RIVALS
 
 _STATIC = Path(__file__).parent / "static"
 
 
 def _palette() -> dict[str, Any]:
-    return {"hues": {name: asdict(hue) for name, hue in HUES.items()}, "rivals": list(RIVALS)}
+    return {"hues": {name: asdict(hue) for name, hue in HUES.items()}, "rivals": list(RIVALS), "databases": list(DATABASES)}
 
 
 class TokenStream(anywidget.AnyWidget):

@@ -176,6 +176,7 @@ def test_a_recording_can_be_replayed_and_picked_again(shared):
     expect(page.locator(".hsd-badge")).to_have_text("Recording")
     whole = page.locator(TOKENS).count()
     page.get_by_role("button", name="Replay", exact=True).click()
+    expect(page.locator(".hsd-badge")).to_have_text("Replaying a recording")
     idle(page)
     expect(page.locator(TOKENS)).to_have_count(whole)
     expect(page.locator(".hsd-badge")).to_have_text("Recording")

@@ -77,10 +77,16 @@ def test_while_a_run_goes_on_only_cancel_can_be_pressed(page):
     assert page.controls.run.disabled and page.controls.recording.disabled and not page.controls.cancel.disabled
     page._on_run(None)
     assert len(page._engine.asked) == 1
+    until = time.monotonic() + 10
+    while "hsd-stale" not in page.row._dom_classes and time.monotonic() < until:
+        time.sleep(0.01)
+    # What is shown while it goes on is this run's, and the charts of the run before say that they are.
+    assert page.readout.origin["kind"] == "live" and "hsd-stale" in page.row._dom_classes
     page.controls.cancel.click()
     assert page.readout.stage["text"] == "cancelling"
     page._engine.gate.set()
     wait(page)
+    assert "hsd-stale" not in page.row._dom_classes
     assert page._engine.closed, "closing the generator is what cancels the decode"
     assert not page.controls.run.disabled and page.notice.message == ""
 

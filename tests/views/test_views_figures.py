@@ -105,6 +105,9 @@ def test_a_readout_takes_a_trace_and_a_stage():
 
     readout = Readout()
     readout.show(make_trace(), "recording")
+    # Until it ends, a live run's meta says "cancelled": the page does not.
+    readout.show(make_trace(cancelled=True), "live", running=True)
+    assert "cancelled" not in readout.origin["facts"]
     readout.busy(Stage("prefill", 1, 2))
     assert readout.stage == {"text": "prefill", "done": 1, "total": 2}
     readout.idle()

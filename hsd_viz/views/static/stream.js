@@ -139,6 +139,10 @@ function createView(model, store, el) {
     const f = family(s);
     return f === "draft" ? `${s}, draft model` : f === "rival" ? `${s}, rival look-up` : palette.hues[f].label;
   };
+  const sourcePhrase = (/** @type {string} */ s) => {
+    const f = family(s);
+    return f === "target" ? "the target" : f === "rival" ? `the rival ${s}` : palette.databases.includes(s) ? `the ${palette.hues[f].label}` : `the draft model ${s}`;
+  };
   for (const [name, hue] of Object.entries(palette.hues)) {
     root.style.setProperty(`--hsd-${name}-light`, hue.light);
     root.style.setProperty(`--hsd-${name}-dark`, hue.dark);
@@ -167,7 +171,6 @@ function createView(model, store, el) {
   scroll.append(text);
   const card = make("aside", "hsd-card");
   card.setAttribute("aria-label", "Token details");
-  card.setAttribute("aria-live", "polite");
   const body = make("div", "hsd-body");
   body.append(scroll, card);
   root.append(bar, body);
@@ -250,7 +253,7 @@ function createView(model, store, el) {
     if (!refused.length) return null;
     let node = refused[0];
     let shown = 0;
-    while (node && shown < 4) {
+    while (node && shown < 3) {
       const ghost = make("span", "hsd-ghost", brief(node.text));
       ghost.dataset.family = family(node.source);
       strip.append(ghost);
@@ -298,6 +301,7 @@ function createView(model, store, el) {
     pending = -1;
     drawTokens(from);
     drawLegend();
+    if (from === 0) show(); // now there is something to look at
     if (stuck && model.get("live")) scroll.scrollTop = scroll.scrollHeight;
   }
   /** Where the emitted text begins, with a few lines of the prompt above it. */
@@ -534,15 +538,17 @@ function createView(model, store, el) {
   }
   function story(t, row) {
     if (t.kind === "accepted" && row) {
-      const parts = [`Drafted by the ${sourceWords(t.source)}`];
+      const parts = [`Drafted by ${sourcePhrase(t.source)}`];
       if (row.key) parts.push(`after ${plural(row.key, "matching token")}`);
       if (row.position !== null) parts.push(`copied from position ${row.position}`);
       return `${parts.join(", ")}; verified and accepted by the target as place ${t.depth} of its draft.`;
     }
-    if (t.kind === "accepted") return `Drafted by the ${sourceWords(t.source)}; accepted by the target as place ${t.depth} of its draft.`;
+    if (t.kind === "accepted") return `Drafted by ${sourcePhrase(t.source)}; accepted by the target as place ${t.depth} of its draft.`;
     if (t.kind === "correction") {
       const refused = (store.drafts.get(t.round) || []).find((d) => d.verdict === "rejected");
-      const draft = refused ? `The ${sourceWords(refused.source)} had drafted ${glyphs(refused.text)} here, which the target rejected` : "No drafted token fitted here";
+      const draft = refused
+        ? `Here ${sourcePhrase(refused.source)} had drafted “${glyphs(refused.text)}”, which the target rejected`
+        : "No drafted token fitted here";
       return t.residual && t.q
         ? `${draft}: it drew this token from the residual, what is left of p once q is taken away.`
         : `${draft}: this is the target's own token.`;
@@ -552,6 +558,8 @@ function createView(model, store, el) {
   }
   function drawCard(i, t, row) {
     const r = store.rounds.get(t.round);
+    // Read out what is pinned; what the pointer merely passes would be noise.
+    card.setAttribute("aria-live", pinned() === i ? "polite" : "off");
     const head = make("div", "hsd-card-head");
     const big = make("code", "hsd-big", glyphs(t.text) || "∅");
     big.dataset.family = family(t.source);
@@ -567,8 +575,8 @@ function createView(model, store, el) {
     what.append(chip, " ", kind);
     const pairs = [["token", `${i + 1} of ${store.tokens.length}`], ["id", String(t.id)], ["round", String(t.round)],
       ["place in draft", t.depth ? String(t.depth) : "–"],
-      ["path", t.path.map(levelName).join(" → ") || "–"], ["p at T = 1", figure(t.p)],
-      ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`]];
+      ["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`],
+      ["path", t.path.map(levelName).join(" → ") || "–"]];
     if (t.raw !== null) pairs.push(["bytes", t.raw]);
     card.replaceChildren(head, what, make("p", "hsd-story", story(t, row)), facts(pairs));
     if (t.top) card.append(bars("Target's top 5 at temperature 1", t.top, t.id));
@@ -587,7 +595,10 @@ function createView(model, store, el) {
 
   // --- life
   const onPin = () => show();
-  const onLive = () => root.classList.toggle("hsd-live", model.get("live"));
+  const onLive = () => {
+    root.classList.toggle("hsd-live", model.get("live"));
+    show();
+  };
   store.listeners.add(onStore);
   model.on("change:pinned", onPin);
   model.on("change:live", onLive);
