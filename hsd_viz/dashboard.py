@@ -62,10 +62,10 @@ class Dashboard(widgets.VBox):
         self._wire()
         self.row = widgets.Box(list(self.figures.values()))
         self.row.add_class("hsd-charts")
-        main = widgets.VBox([self.controls.picker, self.blurb, self.notice, self.readout, self.stream, self.row])
+        main = widgets.VBox([*self.controls.picker, self.blurb, self.notice, self.readout, self.stream, self.row])
         main.add_class("hsd-main")
-        layout = widgets.Box([self.controls, main])
-        layout.add_class("hsd-layout")
+        layout = widgets.Box([self.controls, main] if live else [main])
+        layout.add_class("hsd-layout" if live else "hsd-wide")
         super().__init__([header(), layout])
         self.add_class("hsd-app")
         if recordings:

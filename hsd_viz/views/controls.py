@@ -42,7 +42,8 @@ class Prose(widgets.Label):
 class Controls(widgets.VBox):
     """Prompt, stack, sampling, device and the buttons; ``picker`` chooses a recording and stands elsewhere on the page.
 
-    ``recordings`` are (title, name), ``names`` the model names allowed (``None``: any); ``live`` is whether anything can be decoded.
+    ``recordings`` are (title, name), ``names`` the model names allowed (``None``: any). Where nothing can be decoded (``live`` is
+    false) the form is empty, and the picker says why.
     """
 
     def __init__(self, recordings: Sequence[tuple[str, str]], names: Sequence[str] | None, live: bool) -> None:
@@ -69,17 +70,17 @@ class Controls(widgets.VBox):
         self.run = _button("Run", "Decode this prompt with this stack", "hsd-primary")
         self.cancel = _button("Cancel", "Stop after the token in progress", "hsd-quiet")
         fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
-        missing = Prose("PyTorch is not installed here, so this page replays recorded runs. For live runs: pip install 'hsd-viz[models]'.")
-        buttons = widgets.HBox([self.run, self.cancel])
-        buttons.add_class("hsd-buttons")
-        picker = widgets.Box([self.recording, self.replay])
-        for css in ("hsd-picker", "hsd-form"):
-            picker.add_class(css)
-        self.picker = picker
-        form = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, buttons, _grid(fields)]
-        super().__init__([_section("Run it yourself", form if live else [missing, self.cancel])])
-        for css in ("hsd-controls", "hsd-form"):
-            self.add_class(css)
+        if live:
+            buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
+            self.picker: list[widgets.Widget] = [_classes(widgets.Box([self.recording, self.replay]), "hsd-picker", "hsd-form")]
+            form = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, buttons, _grid(fields)]
+            super().__init__([_section("Run it yourself", form)])
+        else:
+            row = widgets.Box([self.recording, self.replay, self.cancel])
+            missing = "PyTorch is not installed here, so this page replays recorded runs. For live runs: pip install 'hsd-viz[models]'."
+            self.picker = [Prose(missing), _classes(row, "hsd-picker", "hsd-form")]
+            super().__init__()
+        _classes(self, "hsd-controls", "hsd-form")
         self.preset.observe(self._use_prompt, "value")
         self.stacks.observe(self._use_stack, "value")
         self.stack.observe(self._written, "value")
@@ -148,21 +149,20 @@ class Controls(widgets.VBox):
         self.stacks.value = self.stack.value if self.stack.value in known else ""
 
 
+def _classes(widget: widgets.DOMWidget, *names: str) -> widgets.DOMWidget:
+    for name in names:
+        widget.add_class(name)
+    return widget
+
+
 def _button(text: str, tooltip: str, kind: str) -> widgets.Button:
-    button = widgets.Button(description=text, tooltip=tooltip)
-    button.add_class(kind)
-    return button
+    return _classes(widgets.Button(description=text, tooltip=tooltip), kind)
 
 
 def _section(title: str, children: list[widgets.Widget]) -> widgets.VBox:
     heading = widgets.HTML(f"<h2>{title}</h2>")
-    heading.add_class("hsd-heading")
-    box = widgets.VBox([heading, *children])
-    box.add_class("hsd-section")
-    return box
+    return _classes(widgets.VBox([_classes(heading, "hsd-heading"), *children]), "hsd-section")
 
 
 def _grid(children: list[widgets.Widget]) -> widgets.Box:
-    box = widgets.Box(children)
-    box.add_class("hsd-fields")
-    return box
+    return _classes(widgets.Box(children), "hsd-fields")

@@ -253,7 +253,7 @@ function createView(model, store, el) {
     if (!refused.length) return null;
     let node = refused[0];
     let shown = 0;
-    while (node && shown < 3) {
+    while (node && shown < 2) {
       const ghost = make("span", "hsd-ghost", brief(node.text));
       ghost.dataset.family = family(node.source);
       strip.append(ghost);
@@ -344,6 +344,7 @@ function createView(model, store, el) {
   function place(position) {
     if (position === null || position === undefined) return null;
     const n = store.promptIds.length;
+    if (!n && store.prompt) return null; // how many tokens the prompt has is not known
     if (position < n) return promptSpans.length === n ? promptSpans[position] : null;
     return spans[position - n] || null;
   }
