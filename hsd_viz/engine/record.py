@@ -32,23 +32,27 @@ _EDIT = """class Account:
 _TESTS = """import unittest
 
 
-class TestStack(unittest.TestCase):
-    def test_push(self):
-        stack = Stack()
-        stack.push(1)
-        self.assertEqual(len(stack), 1)
+class TestString(unittest.TestCase):
+    def test_upper(self):
+        self.assertEqual("abc".upper(), "ABC")
 
-    def test_pop(self):
-        stack = Stack()
-"""
+    def test_lower(self):
+        self.assertEqual("ABC".lower(), "abc")
 
-_NEW = '''import argparse
-import os
+    def test_strip(self):
+        self.assertEqual("""
+
+_IDIOMS = """import argparse
 import sys
 
 
 def main():
-    """Read the arguments and'''
+    parser = argparse.ArgumentParser(description="""
+
+_DOCSTRING = '''def read_lines(path, encoding="utf-8"):
+    """Return the lines of a file.
+
+'''
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,43 +73,51 @@ RECIPES = (
         "Databases under two draft models",
         "The databases draft for nano, nano for small, small for the target: every level verifies the one below.",
         "db > nano:4 > small:7 > target",
-        _EDIT,
+        _IDIOMS,
     ),
     Recipe(
         "databases",
         "Databases: context, model, statistics",
         "No draft model at all: the tokens come from this text, from what the target tends to write, and from a corpus.",
         "db > target",
-        _EDIT,
+        _IDIOMS,
     ),
     Recipe(
         "hierarchy",
-        "A hierarchy of two draft models",
-        "nano drafts for small, small for the target. Look for small's own corrections that the target then accepts.",
+        "A hierarchy of two draft models, sampled",
+        "nano drafts for small, small for the target, at temperature 0.6. Look for small's own corrections that the target accepts.",
         "nano:3 > small:6 > target",
         _TESTS,
+        {"temperature": 0.6, "seed": 1},
     ),
     Recipe(
         "one-draft",
         "One draft model",
         "Classic speculative decoding: nano writes four tokens, the target checks them in one forward.",
         "nano:4 > target",
-        _TESTS,
+        _DOCSTRING,
     ),
     Recipe(
         "sampled",
         "One draft model at temperature 0.8",
         "Tokens are drawn, so acceptance is a matter of chance: see u, q and p of each draft, and the residual of each correction.",
         "nano:4 > target",
-        _NEW,
+        _DOCSTRING,
         {"temperature": 0.8, "seed": 7},
+    ),
+    Recipe(
+        "repetition",
+        "A model that repeats itself",
+        "Greedy decoding falls into a loop, and a loop is easy to draft: high acceptance here says little about the method.",
+        "db > target",
+        _EDIT,
     ),
     Recipe(
         "plain",
         "Plain decoding",
         "One token per forward of the target: what everything else is measured against.",
         "target",
-        _EDIT,
+        _IDIOMS,
     ),
 )
 
