@@ -68,13 +68,15 @@ const plural = (/** @type {number} */ n, /** @type {string} */ word) => `${n} ${
 function createStore(model) {
   const store = {
     run: "", seq: 0, prompt: "", promptIds: [], levels: [], pieces: {}, /** @type {any[]} */ tokens: [],
-    rounds: new Map(), children: new Map(), drafts: new Map(), /** @type {Set<(what: string, from: number) => void>} */ listeners: new Set(),
+    rounds: new Map(), order: new Map(), children: new Map(), drafts: new Map(), /** @type {Set<(what: string, from: number) => void>} */ listeners: new Set(),
     tell(what, from) { for (const f of store.listeners) f(what, from); },
     extend(part) {
       for (const row of part.rounds) {
         const r = named(ROUND, row);
         store.rounds.set(r.id, r);
-        if (r.parent !== null) store.children.set(r.parent, [...(store.children.get(r.parent) || []), r.id]);
+        // People count the target's rounds; ids also number the rounds of the levels below.
+        if (r.parent === null) store.order.set(r.id, store.order.size + 1);
+        else store.children.set(r.parent, [...(store.children.get(r.parent) || []), r.id]);
       }
       for (const row of part.drafts) {
         const d = named(DRAFT, row);
@@ -90,7 +92,7 @@ function createStore(model) {
       if (data.run === store.run && data.seq <= store.seq) return;
       Object.assign(store, {
         run: data.run, seq: data.seq, prompt: data.prompt, promptIds: data.prompt_ids, levels: data.levels,
-        pieces: {}, tokens: [], rounds: new Map(), children: new Map(), drafts: new Map(),
+        pieces: {}, tokens: [], rounds: new Map(), order: new Map(), children: new Map(), drafts: new Map(),
       });
       store.extend(data);
       store.tell("reset", 0);
@@ -279,7 +281,7 @@ function createView(model, store, el) {
       lastRound = t.round;
       span.setAttribute("role", "option");
       span.setAttribute("aria-selected", "false");
-      span.setAttribute("aria-label", `${glyphs(t.text)}: ${KIND_WORDS[t.kind] || t.kind}, ${sourceWords(t.source)}, round ${t.round}`);
+      span.setAttribute("aria-label", `${glyphs(t.text)}: ${KIND_WORDS[t.kind] || t.kind}, ${sourceWords(t.source)}, round ${store.order.get(t.round)}`);
       write(span, t.text);
       if (t.raw !== null) span.classList.add("hsd-bytes");
       if (t.depth === 0) {
@@ -574,7 +576,7 @@ function createView(model, store, el) {
     const kind = make("span", "hsd-tok hsd-kind", t.kind);
     kind.dataset.kind = t.kind;
     what.append(chip, " ", kind);
-    const pairs = [["token", `${i + 1} of ${store.tokens.length}`], ["id", String(t.id)], ["round", String(t.round)],
+    const pairs = [["token", `${i + 1} of ${store.tokens.length}`], ["id", String(t.id)], ["round", store.order.get(t.round) === t.round + 1 ? String(t.round + 1) : `${store.order.get(t.round)} (id ${t.round})`],
       ["place in draft", t.depth ? String(t.depth) : "–"],
       ["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`],
       ["path", t.path.map(levelName).join(" → ") || "–"]];
@@ -586,7 +588,7 @@ function createView(model, store, el) {
     const drafts = store.drafts.get(t.round) || [];
     const section = make("section", "hsd-round");
     if (r) {
-      section.append(make("h4", "", `Round ${t.round}: ${roundTitle(r)}`));
+      section.append(make("h4", "", `Round ${store.order.get(t.round)}: ${roundTitle(r)}`));
       if (r.drafted === 0 && r.why) section.append(make("p", "hsd-why", `No draft: ${r.why} (${WHY[r.why] || r.why}).`));
     }
     if (drafts.length) section.append(table(drafts, row));
