@@ -576,7 +576,7 @@ function createView(model, store, el) {
     const kind = make("span", "hsd-tok hsd-kind", t.kind);
     kind.dataset.kind = t.kind;
     what.append(chip, " ", kind);
-    const pairs = [["token", `${i + 1} of ${store.tokens.length}`], ["id", String(t.id)], ["round", store.order.get(t.round) === t.round + 1 ? String(t.round + 1) : `${store.order.get(t.round)} (id ${t.round})`],
+    const pairs = [["token", `${i + 1} of ${store.tokens.length}`], ["id", String(t.id)], ["round", `${store.order.get(t.round)} (id ${t.round})`],
       ["place in draft", t.depth ? String(t.depth) : "–"],
       ["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`],
       ["path", t.path.map(levelName).join(" → ") || "–"]];
