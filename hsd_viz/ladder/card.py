@@ -71,6 +71,10 @@ def _recipe(found: dict) -> str:
                 f"; after {run['distil_from']:.0%} of the run the loss is {run['distil_weight']:g} · KL(target ‖ {name}) + "
                 f"{1 - run['distil_weight']:g} · cross-entropy"
             )
+        if t["steps"] < run["steps"]:
+            line += f"; a time limit ended it, the profile's full length being {run['steps']} steps"
+        for end in t.get("ends", ()):
+            line += f"; a first leg had ended at step {end}, after which the rate rose and fell once more"
         lines.append(line + ".")
     return "\n".join(lines)
 

@@ -59,3 +59,9 @@ def export(network: Network, profile: Profile, tokenizer_dir: Path, out: Path) -
         # safetensors are written for the owner alone; a shipped file is for all to read.
         f.chmod(0o644)
     fresh.rename(out)
+
+
+def training_record(state: dict, plan: Profile) -> dict:
+    """What is worth keeping of a run: settings, steps, tokens, seconds, the course of the losses."""
+    kept = {key: state[key] for key in ("profile", "seed", "steps", "step", "seconds", "history", "ends", "run")}
+    return {**kept, "tokens": state["step"] * state["run"]["windows"] * plan.window, "window": plan.window}

@@ -97,7 +97,9 @@ class _Trainer:
         generator = torch.Generator().manual_seed(seed)
         self.network = Network(profile.sizes[name], profile.vocabulary, generator).to(device)
         self.optimisers = optimisers(self.network, self.run)
-        self.step, self.steps, self.seconds, self.history, self.heldout = 0, self.run.steps, 0.0, [], None
+        self.step, self.steps, self.seconds, self.heldout = 0, self.run.steps, 0.0, None
+        self.history: list[list[float]] = []  # [step, running training loss, held-out loss]
+        self.ends: list[int] = []  # steps at which a time limit had ended the run before it went on
         wrap = (lambda f: torch.compile(f, dynamic=False)) if profile.compile else (lambda f: f)
         self._plain, self._guided = wrap(self._plain_loss), wrap(self._guided_loss)
         self._teach = wrap(self._teacher_logits)
@@ -127,13 +129,15 @@ class _Trainer:
             "seconds": self.seconds,
             "heldout": self.heldout,
             "history": self.history,
+            "ends": self.ends,
             "rng": torch.get_rng_state(),
             "seed": self.seed,
             "profile": self.profile.name,
             "run": asdict(self.run),
         }
 
-    def restore(self) -> None:
+    def restore(self, unlimited: bool) -> None:
+        """Go on from the checkpoint; without a time limit (``unlimited``) to the recipe's full length."""
         state = torch.load(self.path, map_location="cpu", weights_only=True)
         if (state["seed"], state["profile"]) != (self.seed, self.profile.name):
             raise ValueError(f"{self.path} was trained with profile {state['profile']} and seed {state['seed']}: choose another directory")
@@ -141,7 +145,12 @@ class _Trainer:
         for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(saved)
         self.step, self.steps, self.seconds = state["step"], state["steps"], state["seconds"]
-        self.heldout, self.history = state["heldout"], state["history"]
+        self.heldout, self.history, self.ends = state["heldout"], state["history"], state.get("ends", [])
+        if unlimited and self.steps < self.run.steps:
+            # The limit is gone: rise to the full rate again and fall at the recipe's own end.
+            if self.step == self.steps:
+                self.ends.append(self.step)
+            self.steps = self.run.steps
         torch.set_rng_state(state["rng"])
 
     def one_step(self) -> float:
@@ -219,10 +228,11 @@ def train_ladder(
 
     ``profile``: ``cpu``, ``gpu``, ``tiny``, or a ``Profile``.
     ``minutes``: a limit for the whole ladder; the schedules are then shortened to fit.
-    ``resume``: go on from ``out/<model>.pt`` where there is one. ``stop_at``: leave each run at this step (for tests).
+    ``resume``: go on from ``out/<model>.pt`` where there is one; a run that a limit had shortened goes on to its full length when
+    there is no limit now. ``stop_at``: leave each run at this step (for tests).
     Raises ValueError for an unknown profile, model or device, and for a checkpoint of another seed or profile.
     """
-    from .export import export
+    from .export import export, training_record
 
     plan = find_profile(profile) if isinstance(profile, str) else profile
     for name in models:
@@ -245,18 +255,12 @@ def train_ladder(
         torch.manual_seed(seed)
         trainer = _Trainer(name, plan, data, out, seed, device, teacher)
         if resume and trainer.path.exists():
-            trainer.restore()
+            trainer.restore(unlimited=minutes is None)
         trainer.fit(minutes * _SHARES[name] if minutes else None, progress, stop_at)
         if stop_at is None:
             export(trainer.network, plan, out / "tokenizer", out / "weights" / name)
             (out / "weights" / name / "training.json").write_text(json.dumps(training_record(trainer.state(), plan), indent=1))
     return out / "weights"
-
-
-def training_record(state: dict, plan: Profile) -> dict:
-    """What is worth keeping of a run: settings, steps, tokens, seconds, the course of the losses."""
-    kept = {key: state[key] for key in ("profile", "seed", "steps", "step", "seconds", "history", "run")}
-    return {**kept, "tokens": state["step"] * state["run"]["windows"] * plan.window, "window": plan.window}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

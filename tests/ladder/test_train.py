@@ -73,7 +73,13 @@ def test_a_time_limit_shortens_the_run(tiny, tmp_path) -> None:
     long = replace(profile("tiny"), runs={"target": Run(steps=100_000, windows=2, warmup=2)})
     train_ladder(long, tmp_path, models=["target"], minutes=0.02, **QUIET)
     state = torch.load(tmp_path / "target.pt", weights_only=True)
-    assert state["step"] == state["steps"] < 100_000
+    ended = state["step"]
+    assert ended == state["steps"] < 100_000
+    # Without the limit the same run goes on, here to a full length set just beyond.
+    longer = replace(long, runs={"target": Run(steps=ended + 10, windows=2, warmup=2)})
+    train_ladder(longer, tmp_path, models=["target"], **QUIET)
+    state = torch.load(tmp_path / "target.pt", weights_only=True)
+    assert (state["step"], state["ends"]) == (ended + 10, [ended])
 
 
 @pytest.mark.parametrize("name", ["nano", "small"])
