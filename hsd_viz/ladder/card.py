@@ -69,7 +69,7 @@ def _recipe(found: dict) -> str:
         if run["distil_from"] < 1:
             line += (
                 f"; after {run['distil_from']:.0%} of the run the loss is {run['distil_weight']:g} · KL(target ‖ {name}) + "
-                f"{1 - run['distil_weight']:g} · cross-entropy"
+                f"{1 - run['distil_weight']:.2g} · cross-entropy, the target being that of its step {' and '.join(map(str, t['guides']))}"
             )
         if t["steps"] < run["steps"]:
             line += f"; a time limit ended it, the profile's full length being {run['steps']} steps"

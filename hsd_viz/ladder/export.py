@@ -63,5 +63,5 @@ def export(network: Network, profile: Profile, tokenizer_dir: Path, out: Path) -
 
 def training_record(state: dict, plan: Profile) -> dict:
     """What is worth keeping of a run: settings, steps, tokens, seconds, the course of the losses."""
-    kept = {key: state[key] for key in ("profile", "seed", "steps", "step", "seconds", "history", "ends", "run")}
+    kept = {key: state[key] for key in ("profile", "seed", "steps", "step", "seconds", "history", "ends", "guides", "run")}
     return {**kept, "tokens": state["step"] * state["run"]["windows"] * plan.window, "window": plan.window}

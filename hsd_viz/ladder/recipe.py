@@ -67,9 +67,9 @@ def profile(name: str) -> Profile:
     """The profile ``cpu`` (an hour on two cores), ``gpu`` or ``tiny`` (seconds, for tests). Raises ValueError for another name."""
     if name == "cpu":
         runs = {
-            "target": Run(steps=3600, matrix_rate=6e-3),
-            "small": Run(steps=1500, matrix_rate=8e-3, distil_from=0.4),
-            "nano": Run(steps=1400, matrix_rate=1e-2, distil_from=0.4),
+            "target": Run(steps=2200, matrix_rate=6e-3),
+            "small": Run(steps=1900, matrix_rate=8e-3, distil_from=0.4),
+            "nano": Run(steps=1800, matrix_rate=1e-2, distil_from=0.4),
         }
         return Profile("cpu", runs, SIZES)
     if name == "gpu":

@@ -99,7 +99,8 @@ class _Trainer:
         self.optimisers = optimisers(self.network, self.run)
         self.step, self.steps, self.seconds, self.heldout = 0, self.run.steps, 0.0, None
         self.history: list[list[float]] = []  # [step, running training loss, held-out loss]
-        self.ends: list[int] = []  # steps at which a time limit had ended the run before it went on
+        self.ends: list[int] = []  # steps at which the run had ended before it went on
+        self.guides: list[int] = []  # steps the target had taken when it guided this draft
         wrap = (lambda f: torch.compile(f, dynamic=False)) if profile.compile else (lambda f: f)
         self._plain, self._guided = wrap(self._plain_loss), wrap(self._guided_loss)
         self._teach = wrap(self._teacher_logits)
@@ -130,6 +131,7 @@ class _Trainer:
             "heldout": self.heldout,
             "history": self.history,
             "ends": self.ends,
+            "guides": self.guides,
             "rng": torch.get_rng_state(),
             "seed": self.seed,
             "profile": self.profile.name,
@@ -145,7 +147,7 @@ class _Trainer:
         for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(saved)
         self.step, self.steps, self.seconds = state["step"], state["steps"], state["seconds"]
-        self.heldout, self.history, self.ends = state["heldout"], state["history"], state.get("ends", [])
+        self.heldout, self.history, self.ends, self.guides = (state[key] for key in ("heldout", "history", "ends", "guides"))
         if unlimited and self.steps < self.run.steps:
             # The limit is gone: rise to the full rate again and fall at the recipe's own end.
             if self.step == self.steps:
@@ -256,6 +258,8 @@ def train_ladder(
         trainer = _Trainer(name, plan, data, out, seed, device, teacher)
         if resume and trainer.path.exists():
             trainer.restore(unlimited=minutes is None)
+        if teacher is not None:
+            trainer.guides = sorted({*trainer.guides, torch.load(teacher_path, weights_only=True, map_location="cpu")["step"]})
         trainer.fit(minutes * _SHARES[name] if minutes else None, progress, stop_at)
         if stop_at is None:
             export(trainer.network, plan, out / "tokenizer", out / "weights" / name)

@@ -24,6 +24,7 @@ def test_it_learns(tiny) -> None:
     for name in ("nano", "small", "target"):
         history = torch.load(tiny / f"{name}.pt", weights_only=True)["history"]
         assert history[-1][2] < history[0][2] - 0.1, name
+    assert torch.load(tiny / "nano.pt", weights_only=True)["guides"] == [12]
 
 
 def test_resuming_gives_the_uninterrupted_result(tiny, tmp_path) -> None:
