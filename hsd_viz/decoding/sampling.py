@@ -20,7 +20,8 @@ def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
     """
     assert not sampling.greedy
     scores = logits if logits.dtype == torch.float64 else logits.float()
-    scores = scores / sampling.temperature
+    # The maximum goes first: the best token keeps the score 0 and no temperature, however small, makes an infinity of it.
+    scores = (scores - scores.amax(dim=-1, keepdim=True)) / max(sampling.temperature, torch.finfo(scores.dtype).tiny)
     if 0 < sampling.top_k < scores.shape[-1]:
         border = scores.topk(sampling.top_k, dim=-1).values[..., -1:]
         scores = scores.masked_fill(scores < border, -torch.inf)

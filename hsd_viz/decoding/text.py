@@ -29,7 +29,8 @@ class TokenText:
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a prompt, with the special tokens that the tokenizer itself puts there."""
-        return self.tokenizer.encode(text)
+        # Not verbose: whether the context is long enough is for the engine to say.
+        return self.tokenizer.encode(text, verbose=False)
 
     def piece(self, token_id: int) -> tuple[str, str | None]:
         """(text, raw) of one token: ``raw`` is None where the bytes are whole characters, else their hexadecimal form."""

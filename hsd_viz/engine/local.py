@@ -24,6 +24,7 @@ from hsd_viz.trace import Event, Finished, Stage, Trace
 
 DEFAULT_LOOKAHEAD = 4
 MAX_NEW_TOKENS = 100_000
+MAX_THREADS = 1024
 
 
 def load_engine(
@@ -42,8 +43,8 @@ def load_engine(
     sentence for anything that cannot be.
     """
     if threads is not None:
-        if threads < 1:
-            raise ValueError(f"{threads} threads is out of range: it is a whole number from 1")
+        if not 1 <= threads <= MAX_THREADS:
+            raise ValueError(f"{threads} threads is out of range: it is a whole number from 1 to {MAX_THREADS}")
         torch.set_num_threads(threads)
     return LocalEngine(Models(target, device, dtype, allow_models))
 
@@ -99,8 +100,11 @@ class LocalEngine:
         if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or not 1 <= max_new_tokens <= MAX_NEW_TOKENS:
             raise ValueError(f"max new tokens {max_new_tokens} is out of range: it is a whole number from 1 to {MAX_NEW_TOKENS}")
         parsed = parse(stack)
-        for model in parsed.models:
-            self.models.where(self._name(model.name))
+        named = [self._name(m.name) for m in parsed.models]
+        for name in named:
+            self.models.where(name)
+            if named.count(name) > 1:
+                raise ValueError(f"in '{stack.strip()}' {name} would draft for itself: 'target' means {name} here")
         return self._decode(prompt, stack, parsed, sampling, max_new_tokens, record)
 
     # --- inside ----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from pathlib import Path
 
@@ -41,11 +42,13 @@ class Models:
         if name in names():
             return str(model_path(name))
         named = name.startswith(("./", "../", "/", "~"))
-        if not named and "/" not in name:
+        if not named and name.count("/") != 1:
             raise ValueError(f"unknown model '{name}': the ladder has {', '.join(names())}; others are hub ids with one '/' or paths")
         if not self._allow:
             raise ValueError(f"'{name}' is not allowed here: only the models of the ladder ({', '.join(names())}) are")
         if not named:
+            # Without a network the hub's client retries for most of a minute and tells of each try.
+            logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
             return name
         path = Path(name).expanduser()
         if not (path / "config.json").is_file():
@@ -59,7 +62,7 @@ class Models:
             try:
                 self._texts[where] = TokenText(AutoTokenizer.from_pretrained(where, trust_remote_code=False))
             except (OSError, ValueError, KeyError) as error:
-                raise ValueError(f"the tokenizer of {name} cannot be loaded: {_first_line(error)}") from None
+                raise ValueError(f"the tokenizer of {name} cannot be loaded: {_reason(error)}") from None
         return self._texts[where]
 
     def loaded(self, name: str) -> bool:
@@ -99,7 +102,7 @@ class Models:
         except torch.OutOfMemoryError:
             raise ValueError(f"{name} does not fit on {self.device}: the device has too little free memory") from None
         except (OSError, ValueError, KeyError, RuntimeError) as error:
-            raise ValueError(f"{name} cannot be loaded as a causal language model: {_first_line(error)}") from None
+            raise ValueError(f"{name} cannot be loaded as a causal language model: {_reason(error)}") from None
 
 
 def _device(device: str | None) -> torch.device:
@@ -116,5 +119,9 @@ def _device(device: str | None) -> torch.device:
     return found
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _reason(error: BaseException) -> str:
+    """The library's reason in one line; where its first line only announces a list, that the files are missing."""
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    if "connect" in line.lower() or "offline" in line.lower():
+        return "the model hub cannot be reached and the model is not in the local cache"
+    return "its files are missing or of no known form" if line.endswith(":") else line

@@ -18,6 +18,19 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 TABLES: dict[str, type] = {"tokens": TokenRow, "drafts": DraftRow, "rounds": RoundRow, "calls": CallRow}
 _FORMAT = "hsd_viz trace"
+#: What every trace's meta has; the rest depends on who decoded.
+_META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
+#: The JSON types that may stand in a column, by the annotation of its field.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "str": (str,),
+    "float": (int, float),
+    "int | None": (int, type(None)),
+    "str | None": (str, type(None)),
+    "float | None": (int, float, type(None)),
+    "tuple[int, ...]": (list, tuple),
+    "Top | None": (list, tuple, type(None)),
+}
 
 
 class TraceError(ValueError):
@@ -115,7 +128,7 @@ class Trace:
             raise TraceError("this is not an hsd_viz trace: its 'format' entry is missing")
         schema = data.get("schema")
         if not isinstance(schema, int) or schema < 1:
-            raise TraceError("this trace is broken: its schema version is missing")
+            raise TraceError(f"this trace is broken: its schema version is {schema!r}, not a whole number from 1")
         if schema > SCHEMA_VERSION:
             raise TraceError(
                 f"this trace has schema version {schema}, this hsd_viz reads up to {SCHEMA_VERSION}: update hsd_viz to open it"
@@ -124,12 +137,16 @@ class Trace:
             trace = cls(dict(data["meta"]))
             trace.pieces = {int(k): str(v) for k, v in data["pieces"].items()}
             for name, row in TABLES.items():
-                columns = [data[name][f.name] for f in dataclasses.fields(row)]
-                rows = trace.rows(name)
-                for values in zip(*columns, strict=True):
-                    rows.append(row(*(_tuples(v) for v in values)))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise TraceError(f"this trace is broken: {type(error).__name__} at {error}") from None
+                columns = {f.name: data[name][f.name] for f in dataclasses.fields(row)}
+                _check_columns(name, row, columns)
+                trace.rows(name).extend(row(*map(_tuples, values)) for values in zip(*columns.values(), strict=True))
+            missing = [key for key in _META if key not in trace.meta]
+        except KeyError as error:
+            raise TraceError(f"this trace is broken: it has no {error}") from None
+        except (TypeError, ValueError, AttributeError):
+            raise TraceError("this trace is broken: its parts are not of the form of a trace") from None
+        if missing:
+            raise TraceError(f"this trace is broken: its meta has no {', '.join(missing)}")
         return trace
 
     def save(self, path: str | os.PathLike) -> Path:
@@ -168,7 +185,21 @@ class Trace:
             data = json.loads(payload)
         except (OSError, EOFError, ValueError, RecursionError) as error:
             raise TraceError(f"{name} is broken or no trace: it is not whole JSON ({type(error).__name__})") from None
-        return cls.from_dict(data)
+        try:
+            return cls.from_dict(data)
+        except TraceError as error:
+            raise TraceError(f"{name}: {error}") from None
+
+
+def _check_columns(table: str, row: type, columns: dict[str, list]) -> None:
+    """Raise :class:`TraceError` unless all columns are lists of one length with values of the row's types."""
+    lengths = {len(column) for column in columns.values() if isinstance(column, list)}
+    if len(lengths) != 1 or not all(isinstance(column, list) for column in columns.values()):
+        raise TraceError(f"this trace is broken: the columns of its table '{table}' are not lists of one length")
+    for field in dataclasses.fields(row):
+        allowed = _KINDS[field.type]
+        if not all(type(value) in allowed for value in columns[field.name]):
+            raise TraceError(f"this trace is broken: column '{field.name}' of its table '{table}' holds what cannot stand there")
 
 
 def _tuples(value: Any) -> Any:

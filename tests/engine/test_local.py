@@ -188,6 +188,7 @@ def test_two_decodes_at_once_do_not_disturb_each_other(engine, paths):
         ({"stack": "nano:-1 > target"}, "lookahead"),
         ({"stack": "wat > target"}, "unknown model 'wat'"),
         ({"stack": "./nowhere > target"}, "is no model"),
+        ({"stack": "a/b/c > target"}, "unknown part"),
         ({"stack": "db[model] > target"}, "'db[model]' cannot be used"),
         ({"prompt": "x" * 500}, "500 tokens"),
         ({"prompt": "\ud800"}, "surrogate"),
@@ -198,6 +199,11 @@ def test_bad_input_is_one_sentence(engine, options, says):
     with pytest.raises(ValueError) as error:
         engine.run(**{"prompt": "ab", "stack": "target", "max_new_tokens": 4, **options})
     assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_model_cannot_draft_for_itself_by_another_name(engine, paths):
+    with pytest.raises(ValueError, match="draft for itself"):
+        engine.run("ab", f"{paths['target']}:3 > target")
 
 
 def test_models_with_other_tokenizers_are_refused(engine, paths):
@@ -213,7 +219,13 @@ def test_a_longer_context_of_the_target_does_not_outgrow_the_draft(paths):
 
 @pytest.mark.parametrize(
     ("options", "says"),
-    [({"device": "tpu"}, "cpu or cuda"), ({"dtype": "int3"}, "dtype"), ({"threads": 0}, "threads"), ({"target": "nobody"}, "nobody")],
+    [
+        ({"device": "tpu"}, "cpu or cuda"),
+        ({"dtype": "int3"}, "dtype"),
+        ({"threads": 0}, "threads"),
+        ({"threads": 10**6}, "threads"),
+        ({"target": "nobody"}, "nobody"),
+    ],
 )
 def test_engines_that_cannot_be(options, says):
     with pytest.raises(ValueError, match=says):
@@ -229,4 +241,4 @@ def test_a_folder_that_is_no_model(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ValueError) as error:
         load_engine(str(tmp_path)).run("ab")
-    assert "\n" not in str(error.value)
+    assert "\n" not in str(error.value) and not str(error.value).endswith(":")

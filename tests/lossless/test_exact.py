@@ -163,6 +163,15 @@ def test_distribution_is_temperature_then_top_k_then_top_p():
     assert np.abs(p.numpy() - exact).max() < TOLERANCE
 
 
+def test_no_temperature_is_too_small_or_too_large():
+    logits = torch.tensor([[300.0, 1.0, 300.0 - 1e-3, -400.0]])
+    for temperature in (5e-324, 1e-300, 1e-38, 1e-9, 0.3, 100.0):
+        p = distribution(logits, Sampling(temperature=temperature))
+        assert torch.isfinite(p).all() and abs(float(p.sum()) - 1) < 1e-6
+        if temperature < 1e-5:
+            assert p[0].tolist() == [1, 0, 0, 0]
+
+
 def test_equal_rows_are_always_accepted_and_disjoint_ones_never():
     row = random_rows(1, 4, 2, False)
     assert acceptance((1,), row, torch.cat([row, row]), 0) == 1.0

@@ -70,6 +70,11 @@ def broken(change) -> dict:
         lambda d: d.update(tokens=7),
         lambda d: d.pop("format"),
         lambda d: d.update(schema="one"),
+        lambda d: d.update(meta={}),
+        lambda d: d["tokens"].update(path=[None] * 4),
+        lambda d: d["tokens"].update(token_id=["a"] * 4),
+        lambda d: d["drafts"].update(q=[True] * 4),
+        lambda d: d["rounds"].update(level=1),
     ],
 )
 def test_half_a_trace_is_refused(change):

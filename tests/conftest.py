@@ -1,0 +1,6 @@
+"""For every test, before anything imports torch: one thread (small models gain nothing from more) and no network."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
