@@ -42,6 +42,10 @@ class HFDecoder:
     def __call__(self, prompt: str, max_new_tokens: int, sampling: Sampling) -> Output:
         device = self._target.device
         ids = torch.tensor([self._tokenizer.encode(prompt)], device=device)
+        models = [m for m in (self._target, self._assistant) if m is not None]
+        positions = min((p for m in models if (p := getattr(m.config, "max_position_embeddings", None))), default=None)
+        if positions is not None and ids.shape[1] >= positions:
+            raise ValueError(f"the prompt has {ids.shape[1]} tokens and the context holds {positions}: use a shorter prompt")
         watch = _Watch(ids.shape[1], device)
         hooks = [
             self._target.register_forward_pre_hook(watch.before, with_kwargs=True),

@@ -31,7 +31,8 @@ FIGURES = (
 def build_report(measurement: Measurement, machine: dict[str, Any], engine: dict[str, Any]) -> dict[str, Any]:
     """The report as JSON data: machine, suite, settings, and per stack every figure of :data:`FIGURES`.
 
-    Each figure has a sibling ``..._ci``: the 95 % interval of a bootstrap over prompts, and is ``None`` where it does not exist.
+    Each figure has a sibling ``..._ci``: the 95 % interval of a bootstrap over prompts, and is ``None`` where it does not
+    exist, as with a single prompt.
     ``low_repetition`` has the same figures over the prompts whose *plain* output repeats itself little (all stacks are thus
     compared on the same prompts), ``by_category`` over each category. ``engine`` (device, dtype, threads, target) joins the
     settings.
@@ -118,7 +119,9 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
         value, *resampled = samples[name]
         there = np.asarray(resampled)[~np.isnan(resampled)]
         found[name] = None if np.isnan(value) else float(value)
-        found[f"{name}_ci"] = [float(x) for x in np.quantile(there, (0.025, 0.975))] if len(there) and not np.isnan(value) else None
+        # Resampling a single prompt gives that prompt again: an interval of no width would claim a certainty that is not there.
+        known = len(outputs) > 1 and len(there) and not np.isnan(value)
+        found[f"{name}_ci"] = [float(x) for x in np.quantile(there, (0.025, 0.975))] if known else None
     return found
 
 

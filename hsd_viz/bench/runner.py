@@ -6,7 +6,8 @@ repeat by repeat: what disturbs one disturbs its neighbours alike, and ratios be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -101,13 +102,26 @@ def run_bench(
     try:
         for name, decode in decoders.items():
             progress(Progress(0, total, name, ""))
-            decode(suite.prompts[0].text, min(WARM_UP_TOKENS, settings.max_new_tokens), settings.sampling)
+            with _naming(suite.prompts[0]):
+                decode(suite.prompts[0].text, min(WARM_UP_TOKENS, settings.max_new_tokens), settings.sampling)
         complete = _measure(decoders, suite, settings, done, lambda n, s, p: progress(Progress(n, total, s, p)), cancelled)
     except KeyboardInterrupt:
         pass
     prompts = tuple(p for p in suite.prompts if all((name, p.id) in done for name in decoders))
     outputs = {name: tuple(median_of(done[name, p.id]) for p in prompts) for name in decoders}
     return Measurement(suite, settings, prompts, outputs, complete)
+
+
+@contextmanager
+def _naming(prompt: Prompt) -> Iterator[None]:
+    """Say which prompt of the suite a complaint about "the prompt" means."""
+    try:
+        yield
+    except ValueError as error:
+        # Models load in the first decode: what is wrong with one of them is not the prompt's fault.
+        if "prompt" not in str(error):
+            raise
+        raise ValueError(f"prompt {prompt.id}: {error}") from None
 
 
 def _measure(
@@ -125,7 +139,8 @@ def _measure(
                 if cancelled():
                     return False
                 progress(count, name, prompt.id)
-                output = decode(prompt.text, settings.max_new_tokens, settings.sampling)
+                with _naming(prompt):
+                    output = decode(prompt.text, settings.max_new_tokens, settings.sampling)
                 done.setdefault((name, prompt.id), []).append(output)
                 count += 1
     return True

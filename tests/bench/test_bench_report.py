@@ -66,7 +66,12 @@ def test_the_99th_percentile_is_over_rounds_not_prompts():
     drafting = tuple(float(k) for k in range(1, 1001))
     found = figures([output(5, 1.0, 5, drafting=drafting)], [output(5, 1.0, 5)])
     assert found["draft_seconds_p99"] == pytest.approx(990, abs=1)
-    assert found["draft_seconds_p99_ci"] == [found["draft_seconds_p99"]] * 2
+
+
+def test_a_single_prompt_has_no_interval():
+    found = figures(FAST[:1], PLAIN[:1])
+    assert found["tokens_per_second"] == pytest.approx(5.0)
+    assert all(found[f"{name}_ci"] is None for name in FIGURES)
 
 
 def test_what_does_not_exist_is_none():
@@ -119,6 +124,8 @@ def test_the_table_shows_speed_length_and_categories():
     text = text_table(build_report(measurement(), MACHINE, ENGINE))
     row = next(line for line in text.splitlines() if line.startswith("db > target"))
     assert "8.0 [5.0, 10.0]" in row and "5.00 [" in row and "2/2" in row
+    # Each category has one prompt, whose figures stand alone.
+    assert "[" not in text.partition("speed-up by category")[2]
     assert "less than 20% repetition" in text and "speed-up by category" in text and "cut short" not in text
     assert "cut short" in text_table(build_report(measurement(complete=False), MACHINE, ENGINE))
 

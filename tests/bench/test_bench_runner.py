@@ -81,6 +81,17 @@ def test_bad_stacks_give_one_sentence(stacks, part):
     assert isinstance(caught.value, StackError) or "stack" in str(caught.value)
 
 
+def test_a_complaint_about_a_prompt_names_it():
+    class Strict(FakeEngine):
+        def run(self, prompt, stack, **options):
+            if prompt == "second":
+                raise ValueError("the prompt has 9 tokens")
+            return super().run(prompt, stack, **options)
+
+    with pytest.raises(ValueError, match=r"\Aprompt 2: the prompt has 9 tokens\Z"):
+        run_bench(Strict(), ["target"], SUITE, Settings(4))
+
+
 def test_settings_out_of_range():
     with pytest.raises(ValueError, match="max new tokens 0"):
         Settings(max_new_tokens=0)
