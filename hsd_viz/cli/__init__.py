@@ -1,7 +1,8 @@
-"""The command ``hsd-viz``. Exit codes: 0 done, 2 bad usage or input (one line on stderr), 130 interrupted."""
+"""The command ``hsd-viz``. Exit codes: 0 done, 2 bad usage or input (one line on stderr), 130 interrupted or output closed."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -19,6 +20,10 @@ _EXTRAS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; ``argv`` are the words after ``hsd-viz``."""
+    for name in ("stdout", "stderr"):
+        # A stream that was closed before the start (``>&-``) is None; what nobody reads may as well go nowhere.
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (it stays open for as long as we run)
     if hasattr(sys.stdout, "reconfigure"):
         # Text may hold characters that the terminal's encoding lacks; losing one is better than losing the run.
         sys.stdout.reconfigure(errors="replace")

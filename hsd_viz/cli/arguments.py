@@ -20,17 +20,26 @@ DTYPES = ("float32", "bfloat16", "float64")
 def add_sampling(parser: argparse.ArgumentParser) -> None:
     """``--max-new-tokens``, ``--temperature``, ``--top-k``, ``--top-p``, ``--seed``."""
     group = parser.add_argument_group("sampling")
-    group.add_argument("--max-new-tokens", type=int, default=128, metavar="N", help="most tokens to write (default 128)")
-    group.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 takes the likeliest token each time (default 0)")
+    group.add_argument("--max-new-tokens", type=int, default=128, metavar="N", help="most tokens to write, 1-100000 (default 128)")
+    group.add_argument(
+        "--temperature", type=float, default=0.0, metavar="T", help="0-100; 0 takes the likeliest token each time (default 0)"
+    )
     group.add_argument("--top-k", type=int, default=0, metavar="K", help="draw among the K likeliest tokens; 0: among all (default 0)")
-    group.add_argument("--top-p", type=float, default=1.0, metavar="P", help="draw among the likeliest that hold P of the mass (default 1)")
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same text (default 0)")
+    group.add_argument(
+        "--top-p", type=float, default=1.0, metavar="P", help="draw among the likeliest that hold P of the mass, 0 < P <= 1 (default 1)"
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="0 to 2^63-1; the same seed gives the same text (default 0)")
 
 
 def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> None:
     """``--target``, ``--device``, ``--dtype``, ``--threads``; ``threads`` is the default, None leaves them to torch."""
     group = parser.add_argument_group("models and machine")
-    group.add_argument("--target", default="target", metavar="M", help="what 'target' means: a ladder name, a hub id or a folder")
+    group.add_argument(
+        "--target",
+        default="target",
+        metavar="M",
+        help="what 'target' means: a ladder name (nano, small, target), a hub id (owner/name) or a path such as ./folder (default target)",
+    )
     group.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is one, else cpu")
     group.add_argument("--dtype", choices=DTYPES, help="default: float32 on the CPU, bfloat16 on a GPU")
     default = "torch's own choice" if threads is None else f"{threads}: the steadiest timings"
@@ -47,6 +56,13 @@ def engine(args: argparse.Namespace) -> Any:
     from hsd_viz.engine.local import load_engine
 
     return load_engine(args.target, device=args.device, dtype=args.dtype, threads=args.threads)
+
+
+def file_name(text: str) -> Path:
+    """The type of an option that names a file: an empty name would silently mean the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name of the file is empty")
+    return Path(text)
 
 
 def check_output(path: Path) -> None:

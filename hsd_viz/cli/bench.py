@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from hsd_viz.cli import arguments
 
@@ -18,7 +17,8 @@ Stacks take turns (A B C A B C ...) in one process, so that what disturbs one di
 prompts with a 95 % bootstrap interval. The plain 'target' is added where it is missing. hf-generate, hf-lookup and
 hf-assistant[MODEL] are transformers' own loops on the same weights. A suite file holds prompts separated by three or more blank
 lines. Small models repeat themselves under greedy decoding, which flatters drafting: every figure is also given over the
-prompts whose plain output repeats itself in less than 20 % of its tokens.
+prompts whose plain output repeats itself in less than 20 % of its tokens. Ctrl-C ends the bench: table and --json report then
+cover the prompts that every stack had finished, "complete" is false in the report, and the exit code is 130.
 """
 
 
@@ -27,11 +27,13 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser(
         "bench", help="measure stacks side by side", description="Measure stacks side by side on a suite of prompts.", epilog=_EPILOG
     )
-    parser.add_argument("--stack", action="append", required=True, metavar="S", help="a stack to measure; give it several times")
+    parser.add_argument(
+        "--stack", action="append", required=True, metavar="S", help="a stack to measure (lookahead 1-64); give it several times"
+    )
     parser.add_argument("--suite", default="heldout", metavar="NAME|PATH", help="prompts: a shipped suite or a text file (default heldout)")
     parser.add_argument("--limit", type=int, metavar="N", help="use N prompts, from all categories in turn")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each prompt and stack; times are medians (default 3)")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write the whole report")
+    parser.add_argument("--json", type=arguments.file_name, metavar="OUT", help="write the whole report")
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)
     parser.set_defaults(run=run)
@@ -63,5 +65,6 @@ def run(args: argparse.Namespace) -> int:
         arguments.write_json(args.json, report)
     print(text_table(report))
     if not measurement.complete:
-        print("hsd-viz: interrupted", file=sys.stderr)
+        where = f"; the partial report is in {args.json}" if args.json is not None else ""
+        print(f"hsd-viz: interrupted{where}", file=sys.stderr)
     return 0 if measurement.complete else 130

@@ -17,9 +17,11 @@ examples:
 a stack is read left to right, '>' means "drafts for", the last part is the target:
   target                           plain decoding
   db > target                      databases draft: context, model, statistics
-  nano:4 > target                  a draft model, 4 tokens at a time
+  nano:4 > target                  a draft model, at least 4 tokens at a time (1-64; 4 when left out)
   nano:4 > small:8 > target        a hierarchy of draft models
   db > nano:6 > small:8 > target   databases beneath a hierarchy
+
+exit codes: 0 done, 2 bad usage or input, 130 interrupted or the reader of the output left (as in `| head -1`)
 
 `hsd-viz COMMAND --help` tells more about each command.
 """

@@ -45,7 +45,17 @@ def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, monkeyp
     assert main(["bench", "--stack", "target", "--suite", suite, "--max-new-tokens", "4", "--json", str(out)]) == 130
     report = json.loads(out.read_text())
     assert report["complete"] is False and report["suite"]["prompts"] == 1
-    assert "interrupted" in capsys.readouterr().err
+    assert capsys.readouterr().err == f"hsd-viz: interrupted; the partial report is in {out}\n"
+
+
+@pytest.mark.parametrize("stacks", [["target"], ["hf-generate", "target"]])
+def test_a_prompt_that_is_too_long_is_named(stacks, tmp_path, capsys):
+    path = tmp_path / "long.txt"
+    path.write_text("def one():\n\n\n\n\n" + "alpha beta gamma delta\n" * 2000)
+    words = [word for stack in stacks for word in ("--stack", stack)]
+    assert main(["bench", *words, "--suite", str(path), "--repeats", "1", "--max-new-tokens", "2"]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("hsd-viz: prompt 2: the prompt has ") and err.count("\n") == 1
 
 
 def test_a_missing_model_is_one_line(suite, capsys):

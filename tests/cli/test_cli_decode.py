@@ -79,6 +79,12 @@ def test_a_prompt_file_is_read_as_it_is(run, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["token_ids"] == json.loads(run[1])["token_ids"]
 
 
+def test_a_prompt_can_come_from_standard_input(run, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PROMPT.encode())))
+    assert main(["decode", "--stack", "db > nano:3 > target", "--prompt-file", "-", "--json", *FEW]) == 0
+    assert json.loads(capsys.readouterr().out)["token_ids"] == json.loads(run[1])["token_ids"]
+
+
 def test_tables_have_a_row_for_each_row_of_the_trace(run, tmp_path, capsys):
     folder = tmp_path / "new" / "tables"
     assert main(["export", str(run[3]), "--csv", str(folder)]) == 0
@@ -119,7 +125,9 @@ def test_a_model_with_another_tokenizer_gives_one_line(tmp_path, capsys):
     assert out == "" and err.count("\n") == 1 and "different tokenizers" in err
 
 
-def test_an_interrupt_saves_what_there_is(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def after_three(monkeypatch):
+    """Ctrl-C after the third step."""
     whole = LocalEngine.decode
 
     def interrupted(self, *args, **kwargs):
@@ -131,11 +139,22 @@ def test_an_interrupt_saves_what_there_is(tmp_path, monkeypatch, capsys):
                 raise KeyboardInterrupt
 
     monkeypatch.setattr(LocalEngine, "decode", interrupted)
+
+
+def test_an_interrupt_saves_what_there_is(after_three, tmp_path, capsys):
     path = tmp_path / "run.json.gz"
     assert main(["decode", "--stack", "target", "--prompt", PROMPT, "--json", "--save", str(path), *FEW]) == 130
     trace = Trace.load(path)
     assert len(trace.token_rows) == 3 and trace.meta["stop_reason"] == "cancelled" and trace.meta["cancelled"]
-    assert json.loads(capsys.readouterr().out)["stop_reason"] == "cancelled"
+    out, err = capsys.readouterr()
+    assert json.loads(out)["stop_reason"] == "cancelled" and err == f"hsd-viz: interrupted; saved 3 tokens to {path}\n"
+
+
+def test_an_interrupted_text_ends_its_line(after_three, capsys):
+    assert main(["decode", "--stack", "target", "--prompt", PROMPT, *FEW]) == 130
+    out, err = capsys.readouterr()
+    assert out.strip() and out.endswith("\n")
+    assert err.endswith("hsd-viz: interrupted after 3 tokens\n") and "cancelled" not in err
 
 
 def test_an_interrupt_before_the_first_token_saves_nothing(tmp_path, monkeypatch, capsys):

@@ -1,6 +1,7 @@
 """Bad usage and bad input: exit code 2 and one line; what works without torch."""
 
 import gzip
+import io
 import json
 import re
 import subprocess
@@ -55,6 +56,10 @@ def test_the_command_itself_shows_the_stack_language(capsys):
         (["decode", "--stack", "target", "--prompt", "x", "--top-p", "1.5"], "top-p 1.5"),
         (["decode", "--stack", "target", "--prompt", "x", "--top-k", "-1"], "top-k -1"),
         (["decode", "--stack", "target", "--prompt", "x", "--seed", "-1"], "seed -1"),
+        (["decode", "--stack", "target", "--prompt", "\udcff\udcfe"], "the prompt is not UTF-8 text"),
+        (["decode", "--stack", "target", "--prompt", "x", "--save", ""], "argument --save: the name of the file is empty"),
+        (["decode", "--stack", "hf-generate", "--prompt", "x"], "only `hsd-viz bench` runs"),
+        (["decode", "--stack", "hf-assistant[nano]", "--prompt", "x"], "only `hsd-viz bench` runs"),
         (["decode", "--stack", "db > !", "--prompt", "x"], "unknown part '!'"),
         (["decode", "--stack", "nano:-1 > target", "--prompt", "x"], "lookahead '-1'"),
         (["decode", "--stack", "target", "--prompt-file", "nowhere.txt"], "nowhere.txt"),
@@ -89,7 +94,7 @@ def test_an_unwritable_output_is_refused_before_decoding(fails, tmp_path, place)
 
 
 def trace_file(tmp_path, **changes):
-    data = {**Trace({"stack": "target"}).to_dict(), **changes}
+    data = {**Trace({"stack": "target", "prompt": "x", "prompt_ids": [0], "prefill_ns": 0, "wall_ns": 0}).to_dict(), **changes}
     path = tmp_path / "run.json.gz"
     path.write_bytes(gzip.compress(json.dumps(data).encode()))
     return path
@@ -140,6 +145,18 @@ sys.exit(any(m.partition(".")[0] in ("torch", "transformers") for m in sys.modul
     assert done.returncode == 0, done.stderr
 
 
-def test_the_installed_command_is_this_one():
-    done = subprocess.run([sys.executable, "-m", "hsd_viz.cli", "--version"], capture_output=True, text=True, timeout=120)
+def test_closed_streams_are_no_crash(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["--help"]) == 0 and main(["dance"]) == 2
+
+
+def test_standard_input_must_be_text(fails, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9")))
+    assert "standard input is not UTF-8 text (byte 3)" in fails("decode", "--stack", "target", "--prompt-file", "-")
+
+
+@pytest.mark.parametrize("module", ["hsd_viz", "hsd_viz.cli"])
+def test_the_installed_command_is_this_one(module):
+    done = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and done.stdout.startswith("hsd-viz 0.")
