@@ -170,7 +170,14 @@ def test_an_interrupt_before_the_first_token_saves_nothing(tmp_path, monkeypatch
 
 def start(*argv: str) -> subprocess.Popen:
     command = [sys.executable, "-m", "hsd_viz.cli", "decode", "--stack", "target", "--prompt", PROMPT, "--threads", "1", *argv]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        # A shell starts its background jobs deaf to Ctrl-C, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def test_ctrl_c_ends_a_running_decode(tmp_path):
