@@ -95,7 +95,7 @@ def command(
         "--Voila.log_level=WARN",
         "--MappingKernelManager.cull_interval=60",
         f"--MappingKernelManager.cull_idle_timeout={IDLE_SECONDS}",
-        "--VoilaConfiguration.file_allowlist=['.*\\.(png|svg)']",
+        r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
     ]
     environment = dict(os.environ)
     path = [str(PACKAGE), *filter(None, [environment.get("JUPYTER_PATH")])]
