@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -104,15 +105,23 @@ def _token_rows(loop: Loop, verified: Verified, text: TokenText, first: int, pro
 
 
 def _describe(logits: Tensor, rows: list[int], tokens: list[int]) -> list[tuple[float, float, Top]]:
-    """(p of the token, entropy in nats, top-5) at temperature 1 for each row, in one transfer."""
-    p = torch.softmax(logits[rows].float(), dim=-1)
-    # entr is -p log p with the right limit at 0.
-    entropy = torch.special.entr(p).sum(-1, keepdim=True)
+    """(p of the token, entropy in nats, top-5) at temperature 1 for each row, in one transfer.
+
+    With scores x and p = softmax(x): log p = x - log Z and log Z = max x - log max p, so the entropy is log Z - sum p x. That
+    spares a logarithm for every token of the vocabulary: recording must not slow the decode that it records.
+    """
+    x = (logits if len(rows) == len(logits) else logits[rows]).float()
+    p = torch.softmax(x, dim=-1)
     top = p.topk(min(TOP, p.shape[-1]), dim=-1)
-    mine = p[torch.arange(len(rows), device=p.device), torch.tensor(tokens, device=p.device)][:, None]
-    values = torch.cat([mine, entropy, top.values, top.indices], dim=-1).tolist()
+    mine = p.gather(-1, torch.tensor(tokens, device=p.device)[:, None])
+    best = x.gather(-1, top.indices[:, :1])
+    values = torch.cat([mine, best, (p * x.clamp_min(torch.finfo(x.dtype).min)).sum(-1, keepdim=True), top.values, top.indices], dim=-1).tolist()
     width = top.values.shape[-1]
-    return [(v[0], v[1], tuple(zip(map(int, v[2 + width :]), v[2 : 2 + width], strict=True))) for v in values]
+    out = []
+    for v in values:
+        entropy = max(0.0, v[1] - math.log(v[3]) - v[2])
+        out.append((v[0], entropy, tuple(zip(map(int, v[3 + width :]), v[3 : 3 + width], strict=True))))
+    return out
 
 
 def _correction(loop: Loop, verified: Verified) -> dict[str, Top | None]:
