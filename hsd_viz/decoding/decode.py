@@ -115,7 +115,9 @@ def _describe(logits: Tensor, rows: list[int], tokens: list[int]) -> list[tuple[
     top = p.topk(min(TOP, p.shape[-1]), dim=-1)
     mine = p.gather(-1, torch.tensor(tokens, device=p.device)[:, None])
     best = x.gather(-1, top.indices[:, :1])
-    values = torch.cat([mine, best, (p * x.clamp_min(torch.finfo(x.dtype).min)).sum(-1, keepdim=True), top.values, top.indices], dim=-1).tolist()
+    # A score of -inf (a forbidden token) has p = 0 and adds nothing.
+    mean = (p * x.clamp_min(torch.finfo(x.dtype).min)).sum(-1, keepdim=True)
+    values = torch.cat([mine, best, mean, top.values, top.indices], dim=-1).tolist()
     width = top.values.shape[-1]
     out = []
     for v in values:
