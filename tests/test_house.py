@@ -21,7 +21,7 @@ ALLOWED = {
     "serve": set(),
 }
 #: Imports for type checkers alone and programs of their own do not bind the rooms.
-FREE = {"cli", "__init__", "voila"}
+FREE = {"cli", "__init__", "__main__", "voila"}
 
 
 def imported(path: Path) -> set[str]:
