@@ -140,9 +140,7 @@ class Dashboard(widgets.VBox):
             from hsd_viz.engine.local import load_engine
 
             self._engine = None  # the models of the one before make room
-            self._engine = load_engine(
-                device=request.device, dtype=request.dtype, threads=_threads(), allow_models=self._allow_models
-            )
+            self._engine = load_engine(device=request.device, dtype=request.dtype, threads=_threads(), allow_models=self._allow_models)
             self._engine_key = key
             torch = sys.modules.get("torch")
             if torch is not None and torch.cuda.is_available():

@@ -18,7 +18,7 @@ PROMPTS = (
     PromptPreset(
         "Edit a file (repeats the text above)",
         "Very high locality: the continuation copies the code above with small changes, so the context database drafts long runs.",
-        '''class Point:
+        """class Point:
     def __init__(self, x, y):
         self.x = x
         self.y = y
@@ -30,12 +30,12 @@ PROMPTS = (
         return Point(self.x - other.x, self.y - other.y)
 
     def __mul__(self, other):
-        return Point(self.x''',
+        return Point(self.x""",
     ),
     PromptPreset(
         "Test cases (a pattern with variations)",
         "High locality: every case has the shape of the one before; names and numbers are what the databases cannot know.",
-        '''import unittest
+        """import unittest
 
 
 class TestString(unittest.TestCase):
@@ -46,17 +46,17 @@ class TestString(unittest.TestCase):
         self.assertEqual("ABC".lower(), "abc")
 
     def test_strip(self):
-        self.assertEqual(''',
+        self.assertEqual(""",
     ),
     PromptPreset(
         "Command line (common idioms)",
         "Medium locality: little stands in the text, but much of it was written a thousand times: the statistics database knows it.",
-        '''import argparse
+        """import argparse
 import sys
 
 
 def main():
-    parser = argparse.ArgumentParser(description=''',
+    parser = argparse.ArgumentParser(description=""",
     ),
     PromptPreset(
         "Docstring and body",
