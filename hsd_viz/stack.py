@@ -2,7 +2,7 @@
 
     stack    := part (">" part)*                 the last part is the target and has no lookahead
     part     := bottom | model [":" digits]      lookahead 1-64; only an all-digit suffix is one
-    bottom   := name ["[" item ("," item)* "]"]  only first, at most one: db, hd, auto, lookup, sam, ...
+    bottom   := name ["[" item ("," item)* "]"]  only first, at most one: those of BOTTOMS
     model    := ladder name (a bare word) | hub id (exactly one "/") | path starting with ./ ../ / ~ | any of these quoted
 
 >>> str(parse("db[ context ]>nano:4 > target"))

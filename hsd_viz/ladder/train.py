@@ -1,13 +1,12 @@
 """Train the ladder: the target on the corpus, then each draft on the corpus with the target's distributions as a guide.
 
-    python -m hsd_viz.ladder.train --profile cpu --out checkpoints/cpu
+    hsd-viz ladder train --profile cpu --out checkpoints/cpu
 
 Deterministic given the seed, the machine and the thread count. A run that was stopped goes on where it last saved.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -265,36 +264,3 @@ def train_ladder(
             export(trainer.network, plan, out / "tokenizer", out / "weights" / name)
             (out / "weights" / name / "training.json").write_text(json.dumps(training_record(trainer.state(), plan), indent=1))
     return out / "weights"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Command line of ``python -m hsd_viz.ladder.train``."""
-    parser = argparse.ArgumentParser(description="train the ladder of models")
-    parser.add_argument("--profile", default="cpu")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--models", default="target,small,nano")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--threads", type=int)
-    parser.add_argument("--minutes", type=float)
-    parser.add_argument("--fresh", action="store_true", help="begin anew instead of resuming")
-    a = parser.parse_args(argv)
-    try:
-        train_ladder(
-            a.profile,
-            a.out,
-            models=a.models.split(","),
-            seed=a.seed,
-            device=a.device,
-            threads=a.threads,
-            resume=not a.fresh,
-            minutes=a.minutes,
-        )
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

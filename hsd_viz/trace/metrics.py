@@ -1,6 +1,6 @@
 """The figures of a trace, and the identities that every whole trace keeps.
 
-Definitions (design words: README, "What the numbers mean"): acceptance rate = accepted / drafted; conditional acceptance =
+Definitions (the README says them at more length): acceptance rate = accepted / drafted; conditional acceptance =
 accepted / examined; mean acceptance length = emitted tokens per target forward, bonus included (plain decoding: 1.00);
 drafting latency = seconds per target round spent finding drafts and updating databases, model forwards apart.
 Speed counts from the end of prefill.
