@@ -30,6 +30,7 @@ from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.trace.records import DraftRow
 
 PREFILL_CHUNK = 512
+_UNKNOWN = -1
 
 
 @dataclass(slots=True)
@@ -45,12 +46,15 @@ class Level:
 class Draft:
     """What is handed to a verifier: tokens with where they come from, and the rows they were sampled from.
 
-    ``origins`` is the level of each token's source. ``rows`` ``[n, V]`` is q; ``None`` means point masses.
+    ``origins`` is the level of each token's source. ``rows`` ``[n, V]`` is q; ``None`` means point masses. ``ids`` ``[n]`` are the
+    tokens while only the device knows them: the verification brings them over together with its verdict, so that a round waits
+    for the device once.
     """
 
     tree: DraftTree = field(default_factory=DraftTree)
     origins: list[int] = field(default_factory=list)
     rows: Tensor | None = None
+    ids: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.tree)
@@ -155,7 +159,10 @@ class Loop:
         parents = None if chain else [*range(-1, len(pending) - 1), *(len(pending) + parent for parent in tree.parents)]
 
         start = self.log.now()
-        logits = level.model.forward(pending + tree.tokens, len(tree) + 1, parents)
+        if draft.ids is None:
+            logits = level.model.forward(pending + tree.tokens, len(tree) + 1, parents)
+        else:
+            logits = level.model.forward(pending, len(tree) + 1, tail=draft.ids)
         verdict, p = self._judge(i, draft, logits)
         accepted, stopped = _until_eos(verdict.accepted, tree.tokens, self.eos)
         if chain:
@@ -185,17 +192,28 @@ class Loop:
         return Verified(kept, verdict, accepted, outcome, rows, logits, draft)
 
     def _judge(self, i: int, draft: Draft, logits: Tensor) -> tuple[Verdict, Tensor | None]:
-        """Apply the rule that fits the draft. Returns the verdict and the level's rows p (``None`` when greedy)."""
+        """Apply the rule that fits the draft. Returns the verdict and the level's rows p (``None`` when greedy).
+
+        Afterwards the draft's tokens are known, whoever drew them.
+        """
         tree, base, target = draft.tree, len(self.text), i == len(self.levels) - 1
         if self.sampling.greedy:
-            return walk(tree, logits.argmax(-1).tolist(), None), None
+            best = logits.argmax(-1)
+            if draft.ids is None:
+                return walk(tree, best.tolist(), None), None
+            values = torch.cat([best, draft.ids]).tolist()
+            tree.tokens[:] = values[len(best) :]
+            return walk(tree, values[: len(best)], None), None
         p = distribution(logits, self.sampling)
         depths = [0, *tree.depths()]
         ahead = range(max(depths) + 1)
         # Only one node of a depth can lie on the walked path, so one number per depth serves every branch.
         r = [self.draws.at(base + d) for d in ahead] if target else self.draws.fresh(len(ahead))
         if draft.rows is not None:
-            return verify_chain(tree.tokens, draft.rows, p, self.draws.fresh(len(tree)), r), p
+            unknown = draft.ids is not None
+            verdict = verify_chain(draft.ids if unknown else tree.tokens, draft.rows, p, self.draws.fresh(len(tree)), r)
+            tree.tokens[:] = verdict.tokens
+            return verdict, p
         drawn = draw(p, torch.tensor([r[d] for d in depths], dtype=torch.float64, device=p.device))
         if not len(tree):
             return walk(tree, drawn.tolist(), []), p
@@ -208,6 +226,8 @@ class Loop:
 
     def _sample(self, level: Level, n: int) -> Draft:
         """The bottom model decodes ``n`` tokens by itself, fewer at EOS."""
+        if hasattr(level.model, "sample"):
+            return self._launch(level, n)
         out, rows, base = Draft(), [], len(self.text)
         while len(out) < n and not self._ended(out):
             pending, cached = self.text[level.model.length :], level.model.length
@@ -224,6 +244,19 @@ class Loop:
             self.text.append(token)
         del self.text[base:]
         out.rows = torch.cat(rows) if rows else None
+        return out
+
+    def _launch(self, level: Level, n: int) -> Draft:
+        """The same by a model that does it in one go. It may run past EOS: tokens behind one are drafts that can never be kept."""
+        pending, cached = self.text[level.model.length :], level.model.length
+        chances = [] if self.sampling.greedy else self.draws.fresh(n)
+        start = self.log.now()
+        ids, rows = level.model.sample(pending, n, self.sampling, chances, self.eos)
+        steps = len(ids)
+        self.log.call(0, level.name, "draft", start, fed=len(pending) + steps - 1, cached=cached, steps=steps)
+        out = Draft(origins=[0] * steps, rows=rows, ids=ids)
+        for k in range(steps):
+            out.tree.add(_UNKNOWN, k - 1, level.name)
         return out
 
     def _ended(self, draft: Draft) -> bool:

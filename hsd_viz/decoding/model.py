@@ -13,18 +13,23 @@ import torch
 from torch import Tensor
 
 from hsd_viz.decoding.cache import RollingCache
+from hsd_viz.decoding.settings import Sampling
 
 
 class CachedModel(Protocol):
-    """One model reading one sequence. ``length`` tokens of it are in the cache."""
+    """One model reading one sequence. ``length`` tokens of it are in the cache.
+
+    A model that can decode several tokens in one launch also is a :class:`Launcher`.
+    """
 
     length: int
 
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> Tensor:
-        """Feed ``tokens`` behind the cached ones and return the logits ``[rows, V]`` of the last ``rows`` of them.
+    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None) -> Tensor:
+        """Feed ``tokens`` behind the cached ones and return the logits ``[rows, V]`` of the last ``rows`` of those fed.
 
-        ``parents`` gives each fed token the index (in ``tokens``) of the token before it, -1 for the last cached one; ``None``
-        means a chain. Adds ``len(tokens)`` to ``length``.
+        ``parents`` gives each fed token the index (among the fed) of the token before it, -1 for the last cached one; ``None``
+        means a chain. ``tail``, ids ``[k]`` on the device that the host may not have seen yet, is fed behind ``tokens``; only
+        what a :class:`Launcher` drafted comes this way. Adds the number of fed tokens to ``length``.
         """
 
     def truncate(self, length: int) -> None:
@@ -32,6 +37,21 @@ class CachedModel(Protocol):
 
     def keep(self, base: int, places: Sequence[int]) -> None:
         """Of the places from ``base`` on keep only ``places`` (ascending): ``length`` becomes ``base + len(places)``."""
+
+
+class Launcher(CachedModel, Protocol):
+    """A model whose whole draft is one launch, sampling inside."""
+
+    def sample(
+        self, tokens: Sequence[int], n: int, sampling: Sampling, chances: Sequence[float], eos: frozenset[int]
+    ) -> tuple[Tensor, Tensor | None]:
+        """Feed ``tokens`` and decode ``n`` tokens behind them: ids ``[k]`` and the rows ``[k, V]`` they were drawn from.
+
+        Token j is the arg-max (rows ``None``) or drawn with ``chances[j]`` by
+        :func:`~hsd_viz.decoding.sampling.draw` from :func:`~hsd_viz.decoding.sampling.distribution`; each is fed but the last:
+        ``length`` grows by ``len(tokens) + k - 1``. ``k`` is ``n``, or less where the model sees a token of ``eos`` and stops
+        behind it; a model that does not look goes on. Nothing is fetched from the device.
+        """
 
 
 class HFModel:
@@ -109,18 +129,18 @@ class HFSession:
         return self._cache.length
 
     @torch.inference_mode()
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> Tensor:
-        model, cached, n = self._model, self._cache.length, len(tokens)
+    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None) -> Tensor:
+        model, cached, n = self._model, self._cache.length, len(tokens) + (0 if tail is None else len(tail))
         if parents is None:
             places = range(cached, cached + n)
         else:
             places = []
             for parent in parents:
                 places.append(cached if parent < 0 else places[parent] + 1)
-        feed = torch.tensor([list(tokens), list(places)], device=model.device)
+        ids = torch.tensor([list(tokens)], device=model.device)
         logits = model.module(
-            input_ids=feed[:1],
-            position_ids=feed[1:],
+            input_ids=ids if tail is None else torch.cat([ids, tail[None]], dim=1),
+            position_ids=torch.tensor([list(places)], device=model.device),
             attention_mask=model.mask(cached, parents, n),
             past_key_values=self._cache,
             use_cache=True,

@@ -26,7 +26,8 @@ class Verdict:
     """What a verifier decided: ``accepted`` nodes in order, then ``token`` (correction, bonus or plain) and the row it stands on.
 
     ``row`` is 0 for the row after the text, 1 + i for the row after node i. ``p``, ``q``, ``u`` are per node, ``None`` where
-    not looked at. ``residual`` is the unnormalised row of a chain's correction.
+    not looked at. ``residual`` is the unnormalised row of a chain's correction. ``tokens`` are the draft's, where they were not
+    known before and came over with the rest.
     """
 
     accepted: list[int]
@@ -37,6 +38,7 @@ class Verdict:
     q: list[float | None]
     u: list[float | None]
     residual: Tensor | None = None
+    tokens: list[int] | None = None
 
 
 def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] | None) -> Verdict:
@@ -67,7 +69,7 @@ def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] |
         row = following + 1
 
 
-def verify_chain(tokens: Sequence[int], q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]) -> Verdict:
+def verify_chain(tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]) -> Verdict:
     """Accept the longest prefix of a sampled chain and draw the token after it.
 
     ``tokens`` ``[n]`` were sampled from the rows ``q`` ``[n, V]``; ``p`` ``[n + 1, V]`` are the verifier's rows at the same
@@ -76,7 +78,7 @@ def verify_chain(tokens: Sequence[int], q: Tensor, p: Tensor, u: Sequence[float]
     """
     n = len(tokens)
     device = p.device
-    ids = torch.tensor(tokens, device=device)
+    ids = torch.as_tensor(tokens, device=device)
     places = torch.arange(n, device=device)
     p_of, q_of = p[places, ids], q[places, ids]
     chance = torch.tensor([*u, *r], dtype=torch.float64, device=device)
@@ -89,7 +91,7 @@ def verify_chain(tokens: Sequence[int], q: Tensor, p: Tensor, u: Sequence[float]
     # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
     residual = torch.where(residual.sum() > 0, residual, row)
     token = draw(residual[None], chance[n + kept][None])
-    values = torch.cat([p_of.double(), q_of.double(), kept[None].double(), token.double()]).tolist()
+    values = torch.cat([p_of.double(), q_of.double(), kept[None].double(), token.double(), ids.double()]).tolist()
     k = int(values[2 * n])
     looked = min(k + 1, n)
     return Verdict(
@@ -101,4 +103,5 @@ def verify_chain(tokens: Sequence[int], q: Tensor, p: Tensor, u: Sequence[float]
         q=values[n : 2 * n],
         u=[u[i] if i < looked else None for i in range(n)],
         residual=residual if k < n else None,
+        tokens=[int(v) for v in values[2 * n + 2 :]],
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chi2
-from toys import Guesser, V, loop_of, models, sample
+from toys import Guesser, Launching, V, loop_of, models, sample
 
 from hsd_viz.decoding import loop as loop_module
 from hsd_viz.decoding.loop import Draft, Loop
@@ -54,6 +54,7 @@ STACKS = {
     "two drafts": lambda s, n: loop_of(models(3), [3, 6], s, n),
     "database": lambda s, n: loop_of(models(2)[1:], [], s, n, Guesser(models(2)[0])),
     "database under a draft": lambda s, n: loop_of(models(2), [5], s, n, Guesser(models(2)[0])),
+    "two drafts in one launch": lambda s, n: loop_of(models(3), [3, 6], s, n, model=Launching),
 }
 
 
@@ -62,7 +63,7 @@ def test_lossless(name):
     assert min(p_values(STACKS[name](Sampling(temperature=1.0, seed=1), TOKENS))) > LEVEL
 
 
-@pytest.mark.parametrize("name", ["one draft", "database under a draft"])
+@pytest.mark.parametrize("name", ["one draft", "database under a draft", "two drafts in one launch"])
 def test_lossless_after_temperature_top_k_and_top_p(name):
     assert min(p_values(STACKS[name](SHAPED, FEWER_TOKENS))) > LEVEL
 
@@ -196,6 +197,15 @@ def test_tree_mutant_is_caught():
 
     assert min(p_values(loop(EachSiblingTriedAlone))) < LEVEL
     assert min(p_values(loop(Loop))) > LEVEL
+
+
+def test_a_launch_with_one_number_for_all_its_tokens_is_caught():
+    class OneNumber(Launching):
+        def sample(self, tokens, n, sampling, chances, eos):
+            return super().sample(tokens, n, sampling, chances[:1] * n, eos)
+
+    assert min(p_values(loop_of(models(2), [4], ONE, FEWER_TOKENS, model=OneNumber))) < LEVEL
+    assert min(p_values(loop_of(models(2), [4], ONE, FEWER_TOKENS, model=Launching))) > LEVEL
 
 
 def test_reused_numbers_are_caught(monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.sampling import distribution, draw
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting.tree import DraftTree
 
@@ -33,6 +34,24 @@ class Markov:
 
     def keep(self, base, places):
         self.cached[base:] = [self.cached[p] for p in places]
+
+
+class Launching(Markov):
+    """The same model with its whole draft in one launch: it draws without looking at what it drew, an end token included."""
+
+    def forward(self, tokens, rows, parents=None, tail=None):
+        return super().forward(tokens + ([] if tail is None else tail.tolist()), rows, parents)
+
+    def sample(self, tokens, n, sampling, chances, eos):
+        ids, rows = [], []
+        for k in range(n):
+            logits = self.forward(tokens if k == 0 else ids[-1].tolist(), 1)
+            if sampling.greedy:
+                ids.append(logits.argmax(-1))
+            else:
+                rows.append(distribution(logits, sampling))
+                ids.append(draw(rows[-1], torch.tensor([chances[k]], dtype=torch.float64)))
+        return torch.cat(ids), torch.cat(rows) if rows else None
 
 
 class Guesser:
@@ -75,10 +94,10 @@ def models(n: int, seed: int = 0, spread: float = 1.0) -> list[torch.Tensor]:
     return tables
 
 
-def loop_of(tables, lookaheads, sampling: Sampling, tokens: int, drafter=None, cls=Loop, eos=frozenset()) -> Loop:
+def loop_of(tables, lookaheads, sampling: Sampling, tokens: int, drafter=None, cls=Loop, eos=frozenset(), model=Markov) -> Loop:
     """The engine's loop over table models; the last table is the target's."""
     levels = [
-        Level("target" if k == len(tables) - 1 else f"m{k}", Markov(table), look)
+        Level("target" if k == len(tables) - 1 else f"m{k}", model(table), look)
         for k, (table, look) in enumerate(zip(tables, [*lookaheads, None], strict=True))
     ]
     loop = cls(levels, drafter, sampling, [0], max_new_tokens=tokens, eos=eos)
