@@ -54,12 +54,35 @@ class Launcher(CachedModel, Protocol):
         """
 
 
+class Model(Protocol):
+    """The weights of a model in some runtime, shared by all decodes.
+
+    ``positions`` is the longest text it can read (``None``: not limited), ``parameters`` their number, ``runtime`` what runs
+    its forwards: ``eager``, ``native`` or ``cuda-graphs``.
+    """
+
+    name: str
+    vocab_size: int
+    positions: int | None
+    device: torch.device
+    dtype: torch.dtype
+    runtime: str
+
+    @property
+    def parameters(self) -> int: ...
+
+    def session(self) -> CachedModel:
+        """A fresh, empty sequence."""
+
+
 class HFModel:
     """The weights of a Hugging Face causal language model, shared by all decodes (batch size 1, evaluation mode).
 
     Raises ``ValueError`` with one sentence for models whose state cannot roll back (recurrent) or that are no causal
     decoders.
     """
+
+    runtime = "eager"
 
     def __init__(self, name: str, module: torch.nn.Module) -> None:
         config = module.config.get_text_config(decoder=True)

@@ -51,6 +51,8 @@ def origin(meta: dict[str, Any], kind: str) -> dict[str, Any]:
         facts.append(str(meta["dtype"]))
     if device == "cpu" and meta.get("threads"):
         facts.append("1 thread" if meta["threads"] == 1 else f"{meta['threads']} threads")
+    if meta.get("runtime"):
+        facts.append(runtime_words(meta))
     facts.append(sampling_words(meta.get("sampling") or {}))
     if kind != "live" and meta.get("created"):
         facts.append(f"recorded {str(meta['created'])[:10]}")
@@ -58,6 +60,12 @@ def origin(meta: dict[str, Any], kind: str) -> dict[str, Any]:
         facts.append("cancelled")
     stack = str(meta.get("stack_resolved") or meta.get("stack") or "")
     return {"kind": kind, "badge": BADGES[kind], "stack": stack, "facts": facts, "note": lossless_words(meta)}
+
+
+def runtime_words(meta: dict[str, Any]) -> str:
+    """What ran the forwards, and why it was not something faster."""
+    why = meta.get("runtime_note")
+    return f"{meta['runtime']} runtime" + (f" ({why})" if why else "")
 
 
 def sampling_words(sampling: dict[str, Any]) -> str:
