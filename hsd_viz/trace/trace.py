@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import json
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-from hsd_viz.trace.records import CallRow, DraftRow, RoundRow, Step, TokenRow
+from hsd_viz.trace.records import CallRow, DraftRow, RoundRow, Step, TokenRow, Top
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,16 +19,16 @@ TABLES: dict[str, type] = {"tokens": TokenRow, "drafts": DraftRow, "rounds": Rou
 _FORMAT = "hsd_viz trace"
 #: What every trace's meta has; the rest depends on who decoded.
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
-#: The JSON types that may stand in a column, by the annotation of its field.
-_KINDS: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "str": (str,),
-    "float": (int, float),
-    "int | None": (int, type(None)),
-    "str | None": (str, type(None)),
-    "float | None": (int, float, type(None)),
-    "tuple[int, ...]": (list, tuple),
-    "Top | None": (list, tuple, type(None)),
+#: The JSON types that may stand in a column, by the type of its field.
+_KINDS: dict[Any, tuple[type, ...]] = {
+    int: (int,),
+    str: (str,),
+    float: (int, float),
+    int | None: (int, type(None)),
+    str | None: (str, type(None)),
+    float | None: (int, float, type(None)),
+    tuple[int, ...]: (list, tuple),
+    Top | None: (list, tuple, type(None)),
 }
 
 
@@ -40,7 +39,7 @@ class TraceError(ValueError):
 class Trace:
     """One decode: ``meta`` plus four lists of rows, in the order in which they happened.
 
-    ``token_rows``, ``draft_rows``, ``round_rows`` and ``call_rows`` are lists of the dataclasses in
+    ``token_rows``, ``draft_rows``, ``round_rows`` and ``call_rows`` are lists of the named tuples in
     :mod:`hsd_viz.trace.records`; ``tokens``, ``drafts``, ``rounds`` and ``calls`` the same as pandas DataFrames.
     ``pieces`` maps each token id that occurs to its text.
     """
@@ -69,12 +68,11 @@ class Trace:
         """One table as a DataFrame: a column for each field of its row class."""
         import pandas as pd
 
-        fields = dataclasses.fields(TABLES[table])
-        rows = self.rows(table)
-        frame = pd.DataFrame({f.name: [getattr(r, f.name) for r in rows] for f in fields}, columns=[f.name for f in fields])
+        types = get_type_hints(TABLES[table])
+        frame = pd.DataFrame(_columns(TABLES[table], self.rows(table)), columns=list(types))
         # Whole numbers stay whole where some rows have none.
-        kinds = {"int | None": "Int64", "float | None": "float64"}
-        return frame.astype({f.name: kinds[f.type] for f in fields if f.type in kinds})
+        kinds = {int | None: "Int64", float | None: "float64"}
+        return frame.astype({name: kinds[kind] for name, kind in types.items() if kind in kinds})
 
     @property
     def tokens(self) -> pd.DataFrame:
@@ -115,9 +113,7 @@ class Trace:
 
     def to_dict(self) -> dict[str, Any]:
         """The trace as plain JSON data, one list per column."""
-        tables = {}
-        for name, row in TABLES.items():
-            tables[name] = {f.name: [getattr(r, f.name) for r in self.rows(name)] for f in dataclasses.fields(row)}
+        tables = {name: _columns(row, self.rows(name)) for name, row in TABLES.items()}
         pieces = {str(k): v for k, v in self.pieces.items()}
         return {"format": _FORMAT, "schema": SCHEMA_VERSION, "meta": self.meta, "pieces": pieces, **tables}
 
@@ -137,7 +133,7 @@ class Trace:
             trace = cls(dict(data["meta"]))
             trace.pieces = {int(k): str(v) for k, v in data["pieces"].items()}
             for name, row in TABLES.items():
-                columns = {f.name: data[name][f.name] for f in dataclasses.fields(row)}
+                columns = {field: data[name][field] for field in row._fields}
                 _check_columns(name, row, columns)
                 trace.rows(name).extend(row(*map(_tuples, values)) for values in zip(*columns.values(), strict=True))
             missing = [key for key in _META if key not in trace.meta]
@@ -191,15 +187,20 @@ class Trace:
             raise TraceError(f"{name}: {error}") from None
 
 
+def _columns(row: type, rows: list) -> dict[str, list]:
+    """The rows of one table as one list per column."""
+    return dict(zip(row._fields, map(list, zip(*rows, strict=True)), strict=True)) if rows else {field: [] for field in row._fields}
+
+
 def _check_columns(table: str, row: type, columns: dict[str, list]) -> None:
     """Raise :class:`TraceError` unless all columns are lists of one length with values of the row's types."""
     lengths = {len(column) for column in columns.values() if isinstance(column, list)}
     if len(lengths) != 1 or not all(isinstance(column, list) for column in columns.values()):
         raise TraceError(f"this trace is broken: the columns of its table '{table}' are not lists of one length")
-    for field in dataclasses.fields(row):
-        allowed = _KINDS[field.type]
-        if not all(type(value) in allowed for value in columns[field.name]):
-            raise TraceError(f"this trace is broken: column '{field.name}' of its table '{table}' holds what cannot stand there")
+    for field, kind in get_type_hints(row).items():
+        allowed = _KINDS[kind]
+        if not all(type(value) in allowed for value in columns[field]):
+            raise TraceError(f"this trace is broken: column '{field}' of its table '{table}' holds what cannot stand there")
 
 
 def _tuples(value: Any) -> Any:

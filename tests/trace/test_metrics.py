@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from samples import sample_trace
 
@@ -56,15 +54,15 @@ def test_identities_hold():
 
 
 def _round(trace, k, **change):
-    trace.round_rows[k] = replace(trace.round_rows[k], **change)
+    trace.round_rows[k] = trace.round_rows[k]._replace(**change)
 
 
 def _token(trace, k, **change):
-    trace.token_rows[k] = replace(trace.token_rows[k], **change)
+    trace.token_rows[k] = trace.token_rows[k]._replace(**change)
 
 
 def _draft(trace, k, **change):
-    trace.draft_rows[k] = replace(trace.draft_rows[k], **change)
+    trace.draft_rows[k] = trace.draft_rows[k]._replace(**change)
 
 
 @pytest.mark.parametrize(
