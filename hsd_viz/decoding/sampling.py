@@ -1,7 +1,8 @@
 """From logits to the distribution that is sampled, and drawing from it.
 
 Rule 5 of losslessness: q is the row *after* temperature, top-k and top-p, the very tensor that was sampled. So there is one
-function that makes rows and one that draws from them, and both are used by every level.
+function that makes rows and one that draws from them, and both are used by every level. On the CPU they are numpy's
+(:mod:`hsd_viz.decoding.host`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from hsd_viz.decoding import host
 from hsd_viz.decoding.settings import Sampling
 
 
@@ -19,6 +21,8 @@ def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
     depends on the values alone. Sampling with temperature 0 has no rows: use the arg-max.
     """
     assert not sampling.greedy
+    if logits.is_cpu:
+        return torch.from_numpy(host.distribution(host.array(logits), sampling))
     scores = logits if logits.dtype == torch.float64 else logits.float()
     # The maximum goes first: the best token keeps the score 0 and no temperature, however small, makes an infinity of it.
     scores = (scores - scores.amax(dim=-1, keepdim=True)) / max(sampling.temperature, torch.finfo(scores.dtype).tiny)
@@ -41,6 +45,8 @@ def draw(p: Tensor, r: Tensor) -> Tensor:
 
     Inverse of the cumulative sum in float64: a token of probability 0 is never drawn.
     """
+    if p.is_cpu:
+        return torch.tensor([host.draw(row, number) for row, number in zip(host.array(p), r.tolist(), strict=True)])
     edges = p.double().cumsum(dim=-1)
     marks = r.to(edges)[:, None] * edges[:, -1:]
     return torch.searchsorted(edges, marks, right=True)[:, 0]
