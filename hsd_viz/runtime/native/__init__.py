@@ -1,0 +1,1 @@
+"""The forward in C++ (``src/``), how it is compiled, and its Python side."""

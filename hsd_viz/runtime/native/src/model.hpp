@@ -1,0 +1,129 @@
+// Weights of a Llama-shaped model in the order they are read, and the sequences that use them.
+#pragma once
+#include <memory>
+#include <vector>
+#include "attention.hpp"
+#include "panels.hpp"
+#include "pool.hpp"
+#include "sample.hpp"
+#include "vectors.hpp"
+
+namespace hsd {
+
+enum Slot { Q, K, V, O, GATE, UP, DOWN, Q_BIAS, K_BIAS, V_BIAS, O_BIAS, GATE_BIAS, UP_BIAS, DOWN_BIAS,
+            INPUT_NORM, POST_NORM, Q_NORM, K_NORM, EMBEDDING, FINAL_NORM, HEAD, HEAD_BIAS };
+
+struct Shape {
+    int32_t type, layers, width, heads, kv_heads, head_dim, inner, vocab;
+    double epsilon, scale;
+};
+
+struct Session {
+    virtual ~Session() = default;
+    virtual void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos, const void* sin,
+                         int cached, int threads) = 0;
+    virtual int sample(const int32_t* tokens, int n, const Rule& rule, const double* chances, const int32_t* ends, int n_ends, int wanted,
+                       int64_t* ids, void* rows, const void* cos, const void* sin, int cached, int threads) = 0;
+    virtual void keep(int base, const int32_t* places, int n) = 0;
+};
+
+struct Model {
+    virtual ~Model() = default;
+    virtual void set(int layer, int slot, const void* data) = 0;
+    virtual void window(int layer, int size) = 0;
+    virtual Session* session() const = 0;
+    virtual size_t bytes() const = 0;
+};
+
+template <class T, class W> struct Matrix {
+    Memory memory;
+    int depth = 0, columns = 0;
+    std::vector<T> bias;  // empty, or as long as the panels are wide
+    int panels() const { return (columns + PANEL<T> - 1) / PANEL<T>; }
+    const W* panel(int p) const { return memory.template as<W>() + (size_t)p * depth * PANEL<T>; }
+    void shape(int k, int n) {
+        depth = k;
+        columns = n;
+        memory = Memory((size_t)panels() * k * PANEL<T> * sizeof(W));
+    }
+};
+
+template <class T, class W> struct Layer {
+    Matrix<T, W> qkv, o, mlp, down;  // mlp: panels of gate and up in turns
+    std::vector<T> input_norm, post_norm, q_norm, k_norm;
+    int window = 0;
+};
+
+template <class T, class W> struct Weights : Model {
+    Shape shape;
+    std::vector<Layer<T, W>> layers;
+    Matrix<T, W> head;
+    std::vector<T> final_norm;
+    const W* embedding = nullptr;  // [vocab][width], the caller's own
+
+    explicit Weights(const Shape& s) : shape(s), layers(s.layers) {
+        const int q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim, wide = (int)round_up(s.inner, PANEL<T>);
+        for (auto& layer : layers) {
+            layer.qkv.shape(s.width, q + 2 * kv);
+            layer.o.shape(q, s.width);
+            layer.mlp.shape(s.width, 2 * wide);
+            layer.down.shape(s.inner, s.width);
+        }
+        head.shape(s.width, s.vocab);
+    }
+
+    void set(int at, int slot, const void* data) override {
+        const W* w = (const W*)data;
+        const Shape& s = shape;
+        const size_t q = (size_t)s.heads * s.head_dim, kv = (size_t)s.kv_heads * s.head_dim;
+        Layer<T, W>* layer = at < 0 ? nullptr : &layers.at(at);
+        auto fill = [&](Matrix<T, W>& m, size_t n, size_t column, size_t first, size_t stride) {
+            pack<T, W>(m.memory.template as<W>(), w, n, m.depth, column, first, stride);
+        };
+        auto copy = [&](std::vector<T>& to, size_t n) {
+            to.resize(n);
+            for (size_t i = 0; i < n; ++i) to[i] = widen(w[i]);
+        };
+        auto bias = [&](Matrix<T, W>& m, size_t n, size_t column, size_t first, size_t stride) {
+            m.bias.resize((size_t)m.panels() * PANEL<T>);
+            for (size_t i = 0; i < n; ++i) {
+                const size_t c = column + i;
+                m.bias[(first + c / PANEL<T> * stride) * PANEL<T> + c % PANEL<T>] = widen(w[i]);
+            }
+        };
+        switch (slot) {
+            case Q: return fill(layer->qkv, q, 0, 0, 1);
+            case K: return fill(layer->qkv, kv, q, 0, 1);
+            case V: return fill(layer->qkv, kv, q + kv, 0, 1);
+            case O: return fill(layer->o, s.width, 0, 0, 1);
+            case GATE: return fill(layer->mlp, s.inner, 0, 0, 2);
+            case UP: return fill(layer->mlp, s.inner, 0, 1, 2);
+            case DOWN: return fill(layer->down, s.width, 0, 0, 1);
+            case Q_BIAS: return bias(layer->qkv, q, 0, 0, 1);
+            case K_BIAS: return bias(layer->qkv, kv, q, 0, 1);
+            case V_BIAS: return bias(layer->qkv, kv, q + kv, 0, 1);
+            case O_BIAS: return bias(layer->o, s.width, 0, 0, 1);
+            case GATE_BIAS: return bias(layer->mlp, s.inner, 0, 0, 2);
+            case UP_BIAS: return bias(layer->mlp, s.inner, 0, 1, 2);
+            case DOWN_BIAS: return bias(layer->down, s.width, 0, 0, 1);
+            case INPUT_NORM: return copy(layer->input_norm, s.width);
+            case POST_NORM: return copy(layer->post_norm, s.width);
+            case Q_NORM: return copy(layer->q_norm, s.head_dim);
+            case K_NORM: return copy(layer->k_norm, s.head_dim);
+            case EMBEDDING: embedding = w; return;
+            case FINAL_NORM: return copy(final_norm, s.width);
+            case HEAD: return fill(head, s.vocab, 0, 0, 1);
+            case HEAD_BIAS: return bias(head, s.vocab, 0, 0, 1);
+        }
+        throw std::invalid_argument("no such slot");
+    }
+    void window(int at, int size) override { layers.at(at).window = size; }
+    Session* session() const override;
+    size_t bytes() const override {
+        size_t sum = head.memory.bytes();
+        for (auto& l : layers) sum += l.qkv.memory.bytes() + l.o.memory.bytes() + l.mlp.memory.bytes() + l.down.memory.bytes();
+        return sum;
+    }
+};
+
+}  // namespace hsd

@@ -1,0 +1,168 @@
+// A small pool: one caller leads, the others help as they come.
+//
+// A piece of work is `items` independent calls. They are handed out by one atomic ticket (phase, items, next), so the leader
+// never waits for a helper that is late, asleep or was taken off its core: only for calls that a helper has begun. Results
+// cannot depend on who makes a call. Helpers spin for some microseconds between pieces, then sleep.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <pthread.h>
+#include <thread>
+#include "vectors.hpp"
+
+namespace hsd {
+
+INLINE void breathe() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+class Pool {
+  public:
+    typedef void (*Call)(void* context, int item);
+
+    // The process's pool. Never destroyed: its threads are detached and end with the process. A forked child starts a new one.
+    static Pool& instance() {
+        static std::once_flag once;
+        std::call_once(once, [] {
+            pthread_atfork(nullptr, nullptr, [] { slot().store(nullptr); });
+        });
+        Pool* pool = slot().load();
+        if (!pool) {
+            Pool* fresh = new Pool;
+            if (slot().compare_exchange_strong(pool, fresh))
+                pool = fresh;
+            else
+                delete fresh;
+        }
+        return *pool;
+    }
+
+    // Become the leader of up to `threads` threads; false when another caller leads (it then works alone).
+    bool lead(int threads) {
+        if (!leader_.try_lock()) return false;
+        const int wanted = threads - 1;
+        try {
+            for (; helpers_ < wanted; ++helpers_) std::thread(&Pool::help, this, helpers_).detach();
+        } catch (...) {
+            // No more threads to be had: those there are will do.
+        }
+        active_.store(wanted < helpers_ ? wanted : helpers_);
+        if (asleep_.load() > 0) {
+            std::lock_guard<std::mutex> hold(door_);
+            ++calls_;
+            bell_.notify_all();
+        }
+        return true;
+    }
+
+    void resign() {
+        active_.store(0);
+        leader_.unlock();
+    }
+
+    // Leader only: make calls 0..items-1, together with whoever is awake, and return when all are made.
+    void run(int items, Call call, void* context) {
+        call_ = call;
+        context_ = context;
+        chunk_ = std::max(1, items / (4 * (active_.load() + 1)));
+        done_.store(0);
+        ++phase_;
+        ticket_.store(phase_ << 48 | (uint64_t)items << 24);
+        work();
+        for (int tries = 0; done_.load(std::memory_order_acquire) != items; ++tries) {
+            if (tries < 4000)
+                breathe();
+            else
+                std::this_thread::yield();
+        }
+    }
+
+  private:
+    static std::atomic<Pool*>& slot() {
+        static std::atomic<Pool*> pool{nullptr};
+        return pool;
+    }
+
+    // Take calls while there are any; whether one was taken.
+    bool work() {
+        bool some = false;
+        uint64_t ticket = ticket_.load();
+        for (;;) {
+            const int items = ticket >> 24 & 0xffffff, next = ticket & 0xffffff;
+            if (next >= items) return some;
+            // What chunk_ is read here may be of another piece; the exchange decides, and any number is good.
+            const int end = std::min(items, next + chunk_.load(std::memory_order_relaxed));
+            if (!ticket_.compare_exchange_weak(ticket, (ticket & ~(uint64_t)0xffffff) | end)) continue;
+            for (int item = next; item < end; ++item) call_(context_, item);
+            done_.fetch_add(end - next, std::memory_order_release);
+            some = true;
+            ticket = ticket_.load();
+        }
+    }
+
+    void help(int index) {
+        using clock = std::chrono::steady_clock;
+        auto idle_since = clock::now();
+        for (;;) {
+            if (index < active_.load(std::memory_order_relaxed) && work()) {
+                idle_since = clock::now();
+                continue;
+            }
+            for (int k = 0; k < 32; ++k) breathe();
+            if (clock::now() - idle_since < std::chrono::microseconds(SPIN_MICROSECONDS)) continue;
+            std::unique_lock<std::mutex> hold(door_);
+            const uint64_t seen = calls_;
+            asleep_.fetch_add(1);
+            bell_.wait(hold, [&] { return calls_ != seen; });
+            asleep_.fetch_sub(1);
+            hold.unlock();
+            idle_since = clock::now();
+        }
+    }
+
+    static constexpr int SPIN_MICROSECONDS = 50;
+
+    std::mutex leader_, door_;
+    std::condition_variable bell_;
+    uint64_t calls_ = 0, phase_ = 0;
+    int helpers_ = 0;
+    Call call_ = nullptr;
+    void* context_ = nullptr;
+    std::atomic<int> chunk_{1};
+    alignas(64) std::atomic<uint64_t> ticket_{0};
+    alignas(64) std::atomic<int> done_{0};
+    alignas(64) std::atomic<int> active_{0};
+    std::atomic<int> asleep_{0};
+};
+
+// The threads one forward runs on. With one thread, or when the pool is taken, calls are made in a plain loop.
+class Team {
+  public:
+    explicit Team(int threads) : pool_(threads > 1 ? &Pool::instance() : nullptr) {
+        if (pool_ && !pool_->lead(threads)) pool_ = nullptr;
+    }
+    ~Team() {
+        if (pool_) pool_->resign();
+    }
+    Team(const Team&) = delete;
+
+    template <class F> void each(int items, F&& f) {
+        if (!pool_ || items < 2) {
+            for (int item = 0; item < items; ++item) f(item);
+            return;
+        }
+        pool_->run(items, [](void* context, int item) { (*(std::remove_reference_t<F>*)context)(item); }, &f);
+    }
+
+  private:
+    Pool* pool_;
+};
+
+}  // namespace hsd

@@ -1,0 +1,58 @@
+// The interface: plain C functions. Those that can fail return 0 (or a null handle) and leave a sentence in hsd_error().
+#include "forward.hpp"
+
+using namespace hsd;
+
+#define API extern "C" __attribute__((visibility("default")))
+
+static thread_local char error[200] = "";
+
+template <class R, class F> static R guarded(R failure, F&& f) {
+    try {
+        return f();
+    } catch (const std::bad_alloc&) {
+        std::strncpy(error, "memory", sizeof error - 1);
+    } catch (const std::exception& e) {
+        std::strncpy(error, e.what(), sizeof error - 1);
+    }
+    return failure;
+}
+
+API const char* hsd_error() { return error; }
+API int hsd_vector_bytes() { return VECTOR_BYTES; }
+
+API Model* hsd_model_new(const Shape* shape) {
+    return guarded<Model*>(nullptr, [&]() -> Model* {
+        switch (shape->type) {
+            case 0: return new Weights<float, float>(*shape);
+            case 1: return new Weights<double, double>(*shape);
+            case 2: return new Weights<float, bf16>(*shape);
+        }
+        throw std::invalid_argument("no such type");
+    });
+}
+API int hsd_model_set(Model* model, int layer, int slot, const void* data) {
+    return guarded(0, [&] { return model->set(layer, slot, data), 1; });
+}
+API int hsd_model_window(Model* model, int layer, int size) {
+    return guarded(0, [&] { return model->window(layer, size), 1; });
+}
+API int64_t hsd_model_bytes(const Model* model) { return (int64_t)model->bytes(); }
+API void hsd_model_free(Model* model) { delete model; }
+
+API Session* hsd_session_new(const Model* model) {
+    return guarded<Session*>(nullptr, [&] { return model->session(); });
+}
+API int hsd_session_forward(Session* session, const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos,
+                            const void* sin, int cached, int threads) {
+    return guarded(0, [&] { return session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads), 1; });
+}
+// Returns how many tokens were decoded.
+API int hsd_session_sample(Session* session, const int32_t* tokens, int n, const Rule* rule, const double* chances, const int32_t* ends,
+                           int n_ends, int wanted, int64_t* ids, void* rows, const void* cos, const void* sin, int cached, int threads) {
+    return guarded(0, [&] {
+        return session->sample(tokens, n, *rule, chances, ends, n_ends, wanted, ids, rows, cos, sin, cached, threads);
+    });
+}
+API void hsd_session_keep(Session* session, int base, const int32_t* places, int n) { session->keep(base, places, n); }
+API void hsd_session_free(Session* session) { delete session; }

@@ -1,0 +1,162 @@
+// Vectors of the machine's width, and the functions on them that the C++ library has no vector form of.
+//
+// Every result of the runtime must be the same however many tokens are fed together. So sums have one fixed order, and each
+// helper that mixes products and sums is compiled once (ONCE): two inlined copies could be contracted to different FMAs.
+#pragma once
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#if defined(__clang__)
+#define ONCE __attribute__((noinline))
+#else
+#define ONCE __attribute__((noinline, noclone))
+#endif
+#define INLINE inline __attribute__((always_inline))
+
+#if defined(__AVX512F__)
+#define VECTOR_BYTES 64
+#elif defined(__AVX__)
+#define VECTOR_BYTES 32
+#else
+#define VECTOR_BYTES 16
+#endif
+// 32 vector registers hold 6 rows of 4 accumulators; 16 registers hold 3 rows of 4 or 6 rows of 2.
+#if defined(__AVX512F__) || defined(__aarch64__)
+#define MANY_REGISTERS 1
+#else
+#define MANY_REGISTERS 0
+#endif
+
+namespace hsd {
+
+struct bf16 {
+    uint16_t bits;
+};
+
+// The aligned() attribute is that of one element: any address may be loaded from.
+typedef float f32v __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+typedef double f64v __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
+typedef int32_t i32v __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+typedef uint32_t u32v __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+typedef int64_t i64v __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
+typedef uint16_t u16v __attribute__((vector_size(VECTOR_BYTES / 2), aligned(2), may_alias));
+
+template <class T> struct Vector;
+template <> struct Vector<float> {
+    typedef f32v type;
+    typedef i32v mask;
+};
+template <> struct Vector<double> {
+    typedef f64v type;
+    typedef i64v mask;
+};
+template <class T> using vec = typename Vector<T>::type;
+
+// Elements of T in a vector.
+template <class T> constexpr int LANES = VECTOR_BYTES / (int)sizeof(T);
+
+INLINE f32v load(const float* p) { return *(const f32v*)p; }
+INLINE f64v load(const double* p) { return *(const f64v*)p; }
+INLINE f32v load(const bf16* p) { return (f32v)(__builtin_convertvector(*(const u16v*)p, u32v) << 16); }
+INLINE void store(float* p, f32v v) { *(f32v*)p = v; }
+INLINE void store(double* p, f64v v) { *(f64v*)p = v; }
+
+INLINE float widen(float x) { return x; }
+INLINE double widen(double x) { return x; }
+INLINE float widen(bf16 x) {
+    uint32_t bits = (uint32_t)x.bits << 16;
+    float value;
+    std::memcpy(&value, &bits, 4);
+    return value;
+}
+
+template <class T> INLINE vec<T> choose(typename Vector<T>::mask m, vec<T> a, vec<T> b) {
+    typedef typename Vector<T>::mask I;
+    return (vec<T>)((m & (I)a) | (~m & (I)b));
+}
+
+// e^x to about one unit in the last place: x = n ln 2 + r, a polynomial in r (the coefficients of Cephes' expf), times 2^n.
+// Below -87.3 (the smallest normal result) it is 0, above 88 it stays at e^88; NaN stays NaN.
+INLINE f32v exponential(f32v x) {
+    const f32v zero = {}, low = zero - 87.3f, high = zero + 88.0f;
+    f32v y = choose<float>((i32v)(x > 88.0f), high, x);
+    y = choose<float>((i32v)(x < -87.3f), low, y);
+    const float round = 12582912.0f;  // 1.5 * 2^23: adding it drops the fraction
+    f32v n = (y * 1.44269504088896341f + round) - round;
+    f32v r = y - n * 0.693359375f;
+    r = r + n * 2.12194440e-4f;
+    f32v p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * (r * r) + r + 1.0f;
+    i32v scale = (__builtin_convertvector(n, i32v) + 127) << 23;
+    p = p * (f32v)scale;
+    return choose<float>((i32v)(x < -87.3f), zero, p);
+}
+INLINE f64v exponential(f64v x) {
+    for (int i = 0; i < LANES<double>; ++i) x[i] = std::exp(x[i]);
+    return x;
+}
+
+template <class T> INLINE T sum_lanes(vec<T> v) {
+    T s = v[0];
+    for (int i = 1; i < LANES<T>; ++i) s += v[i];
+    return s;
+}
+
+constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+// Zeroed memory on a page border. Large pieces ask for huge pages: weights are streamed, and prefetchers stop at a page's end.
+class Memory {
+  public:
+    Memory() = default;
+    explicit Memory(size_t bytes) : bytes_(bytes) {
+        const size_t page = bytes >= (1u << 21) ? 1u << 21 : 4096;
+        void* p = nullptr;
+        if (posix_memalign(&p, page, round_up(bytes ? bytes : 1, page))) throw std::bad_alloc();
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+        if (page > 4096) madvise(p, round_up(bytes, page), MADV_HUGEPAGE);
+#endif
+        std::memset(p, 0, bytes);
+        data_ = p;
+    }
+    Memory(Memory&& other) noexcept { swap(other); }
+    Memory& operator=(Memory&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+    ~Memory() { std::free(data_); }
+    template <class T> T* as() const { return (T*)data_; }
+    size_t bytes() const { return bytes_; }
+
+  private:
+    void swap(Memory& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(bytes_, other.bytes_);
+    }
+    void* data_ = nullptr;
+    size_t bytes_ = 0;
+};
+
+// Scratch of at least n elements; what it held is lost when it grows.
+template <class T> class Scratch {
+  public:
+    T* at_least(size_t n) {
+        if (memory_.bytes() < n * sizeof(T)) memory_ = Memory(n * sizeof(T));
+        return memory_.template as<T>();
+    }
+
+  private:
+    Memory memory_;
+};
+
+}  // namespace hsd
