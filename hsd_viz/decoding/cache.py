@@ -70,7 +70,12 @@ class RollingCache(Cache):
         """Move the entries at ``places`` (ascending) to ``base``, ``base + 1``, ...: the accepted path of a tree."""
         if all(place == base + k for k, place in enumerate(places)):
             return
+        indices: dict[torch.device, Tensor] = {}
         for layer in self.layers:
-            index = torch.tensor(places, device=layer.keys.device)
+            if not layer.is_initialized:  # it reads another layer's keys
+                continue
+            device = layer.keys.device
+            if device not in indices:
+                indices[device] = torch.tensor(places, device=device)
             for buffer in (layer.keys, layer.values):
-                buffer[:, :, base : base + len(places)] = buffer[:, :, index]
+                buffer[:, :, base : base + len(places)] = buffer[:, :, indices[device]]

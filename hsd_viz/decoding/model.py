@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -13,7 +14,9 @@ import torch
 from torch import Tensor
 
 from hsd_viz.decoding.cache import RollingCache
+from hsd_viz.decoding.masks import Masks
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.suitable import check_module, context
 
 
 class CachedModel(Protocol):
@@ -78,31 +81,27 @@ class Model(Protocol):
 class HFModel:
     """The weights of a Hugging Face causal language model, shared by all decodes (batch size 1, evaluation mode).
 
-    Raises ``ValueError`` with one sentence for models whose state cannot roll back (recurrent) or that are no causal
-    decoders.
+    ``tokens`` is how many token ids its tokenizer has: rows that a checkpoint has beyond them (padded embeddings) are cut off, so
+    that models of one tokenizer have rows of one width, ``vocab_size``, and no id is ever drawn that is no token. Raises
+    ``ValueError`` with one sentence for models whose state cannot roll back (recurrent) or that are no causal decoders.
     """
 
     runtime = "eager"
 
-    def __init__(self, name: str, module: torch.nn.Module) -> None:
+    def __init__(self, name: str, module: torch.nn.Module, tokens: int | None = None) -> None:
+        check_module(name, module)
         config = module.config.get_text_config(decoder=True)
-        if getattr(config, "is_encoder_decoder", False):
-            raise ValueError(f"{name} is an encoder-decoder model: only causal (decoder-only) language models can be decoded here")
-        kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
-        foreign = kinds - {"full_attention", "sliding_attention"}
-        if foreign or getattr(module, "_is_stateful", False):
-            what = ", ".join(sorted(foreign)) or config.model_type
-            raise ValueError(f"{name} keeps a state that cannot be rolled back ({what}): speculative decoding needs attention layers")
         self.name = name
         self.module = module.eval()
         self.layers: int = config.num_hidden_layers
-        self.vocab_size: int = config.vocab_size
-        self.positions: int | None = getattr(config, "max_position_embeddings", None)
-        self._window: int | None = getattr(config, "sliding_window", None) if getattr(config, "use_sliding_window", True) else None
-        self._mixed = len(kinds) > 1
-        self._windowed = "sliding_attention" in kinds or (self._window is not None and not hasattr(config, "layer_types"))
-        self.device = module.device
+        self.vocab_size: int = min(config.vocab_size, tokens or config.vocab_size)
+        self.positions: int | None = context(config)
+        self.device = _input_device(module)
         self.dtype = module.dtype
+        self._masks = Masks(config, self.device, self.dtype)
+        accepted = inspect.signature(module.forward).parameters
+        self._rows_only = "logits_to_keep" in accepted
+        self._placed = "position_ids" in accepted
 
     @property
     def parameters(self) -> int:
@@ -113,31 +112,23 @@ class HFModel:
         """A fresh, empty sequence."""
         return HFSession(self)
 
-    def mask(self, cached: int, parents: Sequence[int] | None, n: int) -> Tensor | dict | None:
-        """What each of ``n`` fed tokens may attend to: bool ``[1, 1, n, cached + n]``, or one per layer type."""
-        if n == 1 and not self._windowed:
-            return None
-        if parents is None:
-            seen = torch.ones(n, cached + n, dtype=torch.bool).tril(cached)
-            place = torch.arange(n)
-        else:
-            seen = torch.zeros(n, cached + n, dtype=torch.bool)
-            seen[:, :cached] = True
-            depth = [0] * n
-            for i, parent in enumerate(parents):
-                if parent >= 0:
-                    seen[i] = seen[parent]
-                    depth[i] = depth[parent] + 1
-                seen[i, cached + i] = True
-            place = torch.tensor(depth)
-        full = seen.to(self.device)[None, None]
-        if not self._windowed:
-            return full
-        # Fed tokens are never more than a chunk, so only keys in the cache can fall out of the window by more than their place.
-        keys = torch.cat([torch.arange(cached), cached + place])
-        near = (cached + place)[:, None] - keys[None, :] < self._window
-        windowed = (seen & near).to(self.device)[None, None]
-        return {"full_attention": full, "sliding_attention": windowed} if self._mixed else windowed
+    def mask(self, cached: int, parents: Sequence[int] | None, n: int) -> Tensor | dict[str, Tensor] | None:
+        """What each of ``n`` fed tokens may attend to: see :meth:`~hsd_viz.decoding.masks.Masks.make`."""
+        return self._masks.make(cached, parents, n)
+
+    def options(self, places: Tensor, rows: int) -> dict[str, Tensor | int]:
+        """What the forward is told besides ids, mask and cache, as far as it takes it: positions ``[1, n]`` and the rows wanted."""
+        told: dict[str, Tensor | int] = {"position_ids": places} if self._placed else {}
+        return told | ({"logits_to_keep": rows} if self._rows_only else {})
+
+
+def _input_device(module: torch.nn.Module) -> torch.device:
+    """Where the ids go: weights that lie on a disk have no device of their own, their layers run on the first that is one."""
+    spread = getattr(module, "hf_device_map", None)
+    if not spread:
+        return module.device
+    found = [torch.device("cuda", place) if isinstance(place, int) else torch.device(place) for place in spread.values() if place != "disk"]
+    return next((device for device in found if device.type != "cpu"), torch.device("cpu"))
 
 
 class HFSession:
@@ -163,14 +154,13 @@ class HFSession:
         ids = torch.tensor([list(tokens)], device=model.device)
         logits = model.module(
             input_ids=ids if tail is None else torch.cat([ids, tail[None]], dim=1),
-            position_ids=torch.tensor([list(places)], device=model.device),
             attention_mask=model.mask(cached, parents, n),
             past_key_values=self._cache,
             use_cache=True,
-            logits_to_keep=rows,
+            **model.options(torch.tensor([list(places)], device=model.device), rows),
         ).logits
         self._cache.length = cached + n
-        return logits[0]
+        return logits[0, -rows:, : model.vocab_size]
 
     def truncate(self, length: int) -> None:
         self._cache.length = min(self._cache.length, length)

@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, LlamaConfig, MambaConfig, MistralConfig, Qwen2Config, T5Config
+from families import CONFIGS, module, text_of
+from transformers import AutoModelForCausalLM, MambaConfig, T5Config
 
 from hsd_viz.decoding.model import HFModel
-
-COMMON = {
-    "vocab_size": 50,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "intermediate_size": 48,
-    "max_position_embeddings": 2048,
-    "initializer_range": 0.2,
-}
-CONFIGS = {
-    "llama": LlamaConfig(**COMMON),
-    "qwen2": Qwen2Config(**COMMON, use_sliding_window=False),
-    "mistral, window of 5": MistralConfig(**COMMON, sliding_window=5),
-    "qwen2, one windowed layer": Qwen2Config(**COMMON, use_sliding_window=True, sliding_window=5, max_window_layers=1),
-}
 
 
 @pytest.fixture(params=CONFIGS)
 def model(request):
-    torch.manual_seed(0)
-    return HFModel(request.param, AutoModelForCausalLM.from_config(CONFIGS[request.param]).double())
+    return HFModel(request.param, module(request.param))
 
 
 def fresh(model, tokens, rows):
@@ -40,10 +23,6 @@ def fresh(model, tokens, rows):
 
 def close(a, b):
     return torch.allclose(a, b, rtol=1e-4, atol=1e-5)
-
-
-def text_of(n, seed=0):
-    return torch.randint(0, 50, (n,), generator=torch.Generator().manual_seed(seed)).tolist()
 
 
 def test_chunks_and_single_tokens(model):
@@ -93,13 +72,21 @@ def test_a_walked_path_is_gathered_into_place(model):
 
 
 def test_a_cache_grows_past_its_first_capacity():
-    torch.manual_seed(0)
-    model = HFModel("llama", AutoModelForCausalLM.from_config(CONFIGS["llama"]).double())
+    model = HFModel("llama", module("llama"))
     text = text_of(700)
     session = model.session()
     for start in range(0, 700, 100):
         rows = session.forward(text[start : start + 100], 2)
     assert close(rows, fresh(model, text, 2))
+
+
+def test_rows_end_where_the_tokenizer_does():
+    """Checkpoints pad their embeddings; a padded id is no token and must not be drawn."""
+    padded = module("llama")
+    narrow, wide = HFModel("llama", padded, tokens=44), HFModel("llama", padded, tokens=999)
+    assert (narrow.vocab_size, wide.vocab_size) == (44, 50)
+    rows = narrow.session().forward(text_of(9), 3)
+    assert rows.shape == (3, 44) and torch.equal(rows, wide.session().forward(text_of(9), 3)[:, :44])
 
 
 def test_recurrent_and_encoder_decoder_models_are_refused():

@@ -1,0 +1,104 @@
+"""Whether a model can be decoded here: told from its config where that says it, and from its own forwards where it does not.
+
+Speculative decoding asks four things of a model: it continues text (causal), it reads one text alone (no encoder), its state can
+forget the last tokens (attention, no recurrence), and it takes a mask and positions from outside (draft trees).
+"""
+
+from __future__ import annotations
+
+import torch
+from transformers import PreTrainedConfig
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+from hsd_viz.decoding.masks import CHUNKED, FULL, SLIDING, layer_kinds
+
+#: Rotary tables that change with the longest position of a forward: cached keys would no longer fit those of a later forward.
+_CHANGING_ROPE = ("dynamic", "longrope")
+_PROBE = 8
+
+
+def check_config(name: str, config: PreTrainedConfig) -> None:
+    """Raise ``ValueError`` with one sentence where a config tells that its model cannot be decoded here."""
+    if config.is_encoder_decoder:
+        raise ValueError(f"{name} is an encoder-decoder model: only causal (decoder-only) language models can be decoded here")
+    kinds = {getattr(config, "model_type", "")}
+    masked = {MODEL_FOR_MASKED_LM_MAPPING_NAMES.get(kind) for kind in kinds} - {None}
+    if masked and (set(config.architectures or ()) & masked or getattr(config, "is_decoder", None) is False):
+        raise ValueError(
+            f"{name} is an encoder model ({config.model_type}): only causal (decoder-only) language models can be decoded here"
+        )
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise ValueError(f"{name} is no causal language model ({config.model_type}): there is nothing in it that continues a text")
+    _check_state(name, config.get_text_config(decoder=True), MODEL_FOR_CAUSAL_LM_MAPPING[type(config)])
+
+
+def check_module(name: str, module: torch.nn.Module) -> None:
+    """The same for a model that is already there, whatever class it has."""
+    config = module.config.get_text_config(decoder=True)
+    if config.is_encoder_decoder:
+        raise ValueError(f"{name} is an encoder-decoder model: only causal (decoder-only) language models can be decoded here")
+    _check_state(name, config, type(module))
+
+
+def _check_state(name: str, config: PreTrainedConfig, kind: type) -> None:
+    foreign = layer_kinds(config) - {FULL, SLIDING, CHUNKED}
+    if foreign or getattr(kind, "_is_stateful", False):
+        what = ", ".join(sorted(foreign)) or config.model_type
+        raise ValueError(f"{name} keeps a state that cannot be rolled back ({what}): speculative decoding needs attention layers")
+
+
+def context(config: PreTrainedConfig) -> int | None:
+    """The longest text a decoder can read here, ``None`` where its config names no limit.
+
+    Rotary embeddings that are stretched once a text is longer than the original context are used up to that context: beyond it
+    a row would depend on how many tokens are fed with it.
+    """
+    positions = getattr(config, "max_position_embeddings", None)
+    rope = getattr(config, "rope_parameters", None) or {}
+    if rope.get("rope_type") in _CHANGING_ROPE:
+        original = rope.get("original_max_position_embeddings") or getattr(config, "original_max_position_embeddings", None)
+        return min(p for p in (positions, original) if p is not None) if positions or original else None
+    return positions
+
+
+@torch.inference_mode()
+def check_forward(model) -> None:
+    """Raise ``ValueError`` with one sentence where a model's rows in our session are not those of its own forward.
+
+    Three forwards of a few tokens: the model by itself over a short text, and a session that reads half of it and has the
+    other half in a tree between other drafts. This finds what a config does not say: attention that looks ahead, positions or
+    masks that a model makes itself. ``model`` is an :class:`~hsd_viz.decoding.model.HFModel`.
+    """
+    stride = max(1, model.vocab_size // (3 * _PROBE))
+    text = [(1 + stride * k) % model.vocab_size for k in range(_PROBE)]
+    half = _PROBE // 2
+    others = [(1 + stride * (_PROBE + k)) % model.vocab_size for k in range(half)]
+    drafted, parents, mine = [], [], []
+    for k in range(half):
+        parent = mine[-1] if mine else -1
+        drafted += [others[k], text[half + k]]
+        parents += [parent, parent]
+        mine.append(len(drafted) - 1)
+    try:
+        ids = torch.tensor([text], device=model.device)
+        own = model.module(input_ids=ids, use_cache=False).logits[0, half:, : model.vocab_size].double()
+        session = model.session()
+        session.forward(text[:half], 1)
+        rows = session.forward(drafted, len(drafted), parents)[mine].double()
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ValueError(
+            f"{model.name} cannot be decoded here: its forward does not take a cache, a mask and positions ({reason})"
+        ) from None
+    if not own.isfinite().all():
+        raise ValueError(f"{model.name} gives logits that are no numbers in {str(model.dtype).removeprefix('torch.')}: try another dtype")
+    apart = (rows.to(own.device) - own).norm(dim=-1) / (own - own.mean(-1, keepdim=True)).norm(dim=-1).clamp_min(1e-9)
+    # Half precision alone moves a row by a few per cent (mixtures of experts by more); a wrong mask gives another row.
+    allowed = 0.02 if torch.finfo(model.dtype).eps < 1e-5 else 0.3
+    if not float(apart.mean()) <= allowed:
+        raise ValueError(
+            f"{model.name} cannot be decoded here: in a tree of drafts its rows are not those of the text itself "
+            f"({model.module.config.model_type} makes its own mask or positions, or looks ahead)"
+        )
