@@ -16,7 +16,16 @@ from dataclasses import dataclass
 
 DATABASES = ("context", "model", "statistics")
 #: Every bottom of the stack language, with the items it takes in brackets.
-BOTTOMS: dict[str, tuple[str, ...]] = {"db": DATABASES, "lookup": ()}
+BOTTOMS: dict[str, tuple[str, ...]] = {
+    "db": DATABASES,
+    "hd": (*DATABASES, "window"),
+    "lookup": ("original",),
+    "sam": (),
+    "suffix": (),
+    "recycling": (),
+    "retrieval": (),
+    "ngram-cache": (),
+}
 #: transformers' own loops on the same weights, for ``bench`` only.
 HF_STACKS = ("hf-generate", "hf-lookup", "hf-assistant")
 MAX_LOOKAHEAD = 64
@@ -33,7 +42,7 @@ class StackError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Bottom:
-    """A database or rival at the bottom; ``items`` are the databases in the order in which they are asked, () for its default."""
+    """A database or rival at the bottom; ``items`` are databases, in the order in which they are asked, and options; () for its default."""
 
     name: str
     items: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hsd_viz.stack import BOTTOMS, DATABASES, Bottom, HFStack, Model, Stack, StackError, parse, parse_bench
+from hsd_viz.stack import BOTTOMS, Bottom, HFStack, Model, Stack, StackError, parse, parse_bench
 
 READ = {
     "target": Stack(None, (Model("target"),)),
@@ -15,6 +15,8 @@ READ = {
     "db[ context , statistics ] > target": Stack(Bottom("db", ("context", "statistics")), (Model("target"),)),
     "lookup > owner/name:3 > ./a/b": Stack(Bottom("lookup"), (Model("owner/name", 3), Model("./a/b"))),
     '"./a b > c":2 > "~/x:4"': Stack(None, (Model("./a b > c", 2), Model("~/x:4"))),
+    "hd[statistics,context,window] > target": Stack(Bottom("hd", ("statistics", "context", "window")), (Model("target"),)),
+    "ngram-cache > nano > target": Stack(Bottom("ngram-cache"), (Model("nano"), Model("target"))),
     "/abs/v1.5 > target": Stack(None, (Model("/abs/v1.5"), Model("target"))),
 }
 
@@ -41,7 +43,10 @@ def test_reads(text):
         ("db[] > target", "''"),
         ("db[contxt] > target", "'contxt'"),
         ("db[context,context] > target", "twice"),
-        ("lookup[3] > target", "no brackets"),
+        ("sam[3] > target", "no brackets"),
+        ("lookup[3] > target", "takes original"),
+        ("hd[context,lookahead] > target", "window"),
+        ("nano > ngram-cache > target", "first"),
         ("wat[3] > target", "'wat'"),
         ("nano > nano > target", "twice"),
         ("nano >> target", "part 2"),
@@ -63,10 +68,10 @@ words = st.from_regex(r"[a-z][a-z0-9_.-]{0,6}", fullmatch=True).filter(lambda w:
 paths = st.text(st.characters(codec="utf-8", exclude_characters='"', exclude_categories=("Cc",)), max_size=8).map(lambda t: "./" + t)
 names = words | st.tuples(words, words).map("/".join) | paths.filter(lambda p: p == p.strip())
 lookaheads = st.none() | st.integers(1, 64)
-bottoms = (
-    st.none()
-    | st.just(Bottom("lookup"))
-    | st.permutations(DATABASES).flatmap(lambda order: st.integers(0, 3).map(lambda n: Bottom("db", tuple(order[:n]))))
+bottoms = st.none() | st.sampled_from(sorted(BOTTOMS)).flatmap(
+    lambda name: st.permutations(BOTTOMS[name]).flatmap(
+        lambda order: st.integers(0, len(order)).map(lambda n: Bottom(name, tuple(order[:n])))
+    )
 )
 
 

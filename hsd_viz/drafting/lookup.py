@@ -19,13 +19,19 @@ class PromptLookup:
 
     name = "lookup"
 
-    def __init__(self, *, eos: int | Collection[int] | None = None, longest: int = 2, most: int = 10) -> None:
+    def __init__(self, *, eos: int | Collection[int] | None = None, longest: int = 2, most: int = 10, whole: bool = False) -> None:
         if longest < 1 or most < 1:
             raise ValueError(f"n-grams of {longest} tokens and copies of {most} are out of range: both are at least 1")
         self.ends = ends(eos)
         self.longest = longest
         self.most = most
+        self.whole = whole
         self._text = ""
+
+    @classmethod
+    def original(cls, *, eos: int | Collection[int] | None = None) -> PromptLookup:
+        """The rule of its author: n-grams from three tokens down, whole copies of ten tokens only."""
+        return cls(eos=eos, longest=3, whole=True)
 
     def start(self, prompt: Sequence[int]) -> None:
         """A run begins with this prompt."""
@@ -42,8 +48,8 @@ class PromptLookup:
         length = len(whole)
         tree = DraftTree()
         for n in range(min(self.longest, length - 1), 0, -1):
-            # A match that ends the text has nothing after it: the search stops one token before the end.
-            place = whole.find(whole[length - n :], 0, length - 1)
+            # A match that ends the text has nothing after it: the search stops one token before the end, or as many as it needs.
+            place = whole.find(whole[length - n :], 0, max(0, length - (self.most if self.whole else 1)))
             if place < 0:
                 continue
             start = place + n

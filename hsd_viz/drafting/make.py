@@ -7,33 +7,70 @@ from collections.abc import Collection, Sequence
 from hsd_viz.stack import DATABASES, Bottom
 
 from .costs import CPU_MARGINAL, CostCurve
+from .hd import HierarchyDrafting, StoredDrafts, WindowedHierarchyDrafting
 from .hierarchy import DatabaseDrafter
 from .lookup import PromptLookup
-from .shared import SharedDatabases
+from .memory import Memory
+from .ngram_cache import NgramCache
+from .recycling import TokenRecycling
+from .retrieval import Retrieval
+from .sam import SAMDecoding
+from .shared import FIVEGRAMS, SharedDatabases
+from .suffix import SuffixDecoding
 from .tree import Drafter
+
+_DRAFTERS = "db, hd, lookup, sam, suffix, recycling, retrieval or ngram-cache"
 
 
 def make_drafter(
     bottom: Bottom,
     *,
     databases: SharedDatabases | None = None,
+    memory: Memory | None = None,
     eos: int | Collection[int] | None = None,
     costs: CostCurve | Sequence[float] | float | None = CPU_MARGINAL,
 ) -> Drafter:
     """The drafter a stack's bottom names; make a new one for each run.
 
-    ``databases`` are the model and statistics databases of the models' tokenizer; ``costs`` what the verifier's forwards cost
-    (relative cost of one more draft token, or costs by number of draft tokens); ``costs=None`` drafts up to the budget.
-    Without brackets, ``db`` uses the databases there are; one that is named but absent is refused with a ``ValueError``.
+    ``databases`` are the databases of the models' tokenizer. Without brackets, ``db`` and ``hd`` use the databases there are; one that
+    is named but absent is refused with a ``ValueError``, and so is ``retrieval`` without statistics. ``memory`` is what runs of the same
+    target leave to each other: the same one for every run means warm, ``None`` cold. ``costs`` is what the verifier's forwards
+    cost (relative cost of one more draft token, or costs by number of draft tokens); ``costs=None`` drafts up to the budget.
+    Only ``db`` weighs costs: the rivals draft as published.
     """
-    if bottom.name == "lookup":
-        return PromptLookup(eos=eos)
-    if bottom.name == "db":
-        found = databases.found if databases is not None else {}
-        sources = bottom.items or tuple(s for s in DATABASES if s == "context" or s in found)
-        for source in sources:
-            if source != "context" and source not in found:
-                why = databases.why_absent(source) if databases is not None else f"no {source} database is at hand for these models"
-                raise ValueError(f"'{bottom}' cannot be used: {why}")
-        return DatabaseDrafter(sources, found, eos=eos, costs=costs)
-    raise ValueError(f"no drafter is called '{bottom.name}': the bottom of a stack is db or lookup")
+    shared = databases if databases is not None else SharedDatabases()
+    memory = memory if memory is not None else Memory()
+    name, statistics = bottom.name, shared.found.get("statistics")
+    if name == "db":
+        return DatabaseDrafter(_sources(bottom, shared, {}), shared.found, eos=eos, costs=costs)
+    if name == "hd":
+        sources = _sources(bottom, shared, {"model": FIVEGRAMS})
+        if memory.stored is None or memory.stored.shared != shared.found:
+            memory.stored = StoredDrafts(shared.found)
+        kind = WindowedHierarchyDrafting if "window" in bottom.items else HierarchyDrafting
+        return kind(sources, shared.found, eos=eos, stored=memory.stored)
+    if name == "lookup":
+        return PromptLookup.original(eos=eos) if "original" in bottom.items else PromptLookup(eos=eos)
+    if name == "sam":
+        return SAMDecoding(static=memory.static, eos=eos)
+    if name == "suffix":
+        return SuffixDecoding(outputs=memory.outputs, eos=eos)
+    if name == "recycling":
+        return TokenRecycling(successors=memory.successors, eos=eos)
+    if name == "retrieval":
+        if statistics is None:
+            raise ValueError(f"'{bottom}' cannot be used: {shared.why_absent('statistics')}")
+        return Retrieval(statistics, eos=eos)
+    if name == "ngram-cache":
+        return NgramCache(dynamic=memory.ngrams, static=statistics, eos=eos)
+    raise ValueError(f"no drafter is called '{name}': the bottom of a stack is {_DRAFTERS}")
+
+
+def _sources(bottom: Bottom, shared: SharedDatabases, stands_for: dict[str, str]) -> tuple[str, ...]:
+    """The databases to ask, in order: those named, else all there are. ``stands_for`` tells under which name one is stored."""
+    named = tuple(item for item in bottom.items if item in DATABASES)
+    there = tuple(s for s in DATABASES if s == "context" or stands_for.get(s, s) in shared.found)
+    for source in named:
+        if source not in there:
+            raise ValueError(f"'{bottom}' cannot be used: {shared.why_absent(stands_for.get(source, source))}")
+    return named or there

@@ -12,6 +12,8 @@ from .index import SUFFIX, DatabaseError, Index
 
 #: The databases that are files, in order of locality.
 STORED = ("model", "statistics")
+#: And the model database of Hierarchy Drafting as published.
+FIVEGRAMS = "fivegrams"
 
 
 def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
@@ -27,21 +29,21 @@ def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SharedDatabases:
-    """The model and statistics databases by source name; ``absent`` says in one sentence why one is not there."""
+    """The model and statistics databases by source name, and ``fivegrams``; ``absent`` says in one sentence why one is not there."""
 
     found: dict[str, Database] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def open(cls, folder: str | Path, vocabulary: Mapping[str, int]) -> SharedDatabases:
-        """Open ``model.hsdb`` and ``statistics.hsdb`` of ``folder`` for models with this token → id mapping.
+        """Open ``model.hsdb``, ``statistics.hsdb`` and ``fivegrams.hsdb`` of ``folder`` for models with this token → id mapping.
 
         A file that is missing, damaged or made with another tokenizer is left out; :meth:`why_absent` says why.
         """
         ours = vocabulary_hash(vocabulary)
         found: dict[str, Database] = {}
         absent: dict[str, str] = {}
-        for source in STORED:
+        for source in (*STORED, FIVEGRAMS):
             path = Path(folder) / f"{source}{SUFFIX}"
             if not path.exists():
                 absent[source] = f"no {source} database is at hand for these models: '{path}' does not exist"

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.drafting.build import build_model_database, build_statistics, split_documents
+from hsd_viz.drafting.build import build_fivegrams, build_model_database, build_statistics, split_documents
 from hsd_viz.drafting.index import SUFFIX
 from hsd_viz.drafting.outputs import Generate, choose_prompts, collect_outputs
-from hsd_viz.drafting.shared import STORED, vocabulary_hash
+from hsd_viz.drafting.shared import FIVEGRAMS, STORED, vocabulary_hash
 
 from .load import load_model, weights_dir, weights_hash
 from .tokenizer import EOS_ID
@@ -36,12 +36,13 @@ def rebuild_databases(
     dtype: str = "bfloat16",
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Build ``model.hsdb`` and ``statistics.hsdb`` in ``out`` (the shipped databases' folder) and return their paths.
+    """Build ``statistics.hsdb``, ``model.hsdb`` and ``fivegrams.hsdb`` in ``out`` (the shipped databases' folder); return their paths.
 
     ``weights`` is the folder with the ladder's ``target`` (default: the shipped ones); ``data`` one with the ``train.npy`` that
     was made with that very tokenizer (default: read and tokenize the corpus of this environment); ``only`` one of the two
-    kinds. The target writes ``new_tokens`` after each of ``prompts`` cuts of the corpus, greedily, computing in ``dtype``: bfloat16
-    is more than twice as fast as float32 where the processor multiplies it, and its few other choices hurt no draft.
+    kinds (the 5-grams go with the model database). The target writes ``new_tokens`` after each of ``prompts`` cuts of the corpus,
+    greedily, computing in ``dtype``: bfloat16 is more than twice as fast as float32 where the processor multiplies it, and its
+    few other choices hurt no draft.
     Many short outputs beat few long ones, because small models come to repeat themselves, and what repeats the context
     database knows.
     ``progress`` is called with what is being done and the share done. An interrupted run goes on where its last batch ended.
@@ -69,6 +70,9 @@ def rebuild_databases(
         generate = _greedy(weights / "target", new_tokens, dtype)
         sequences = collect_outputs(generate, batches, partial, identity=identity, eos=EOS_ID, progress=progress)
         build_model_database(sequences, paths[-1], **facts, meta={"decoding": "greedy", **identity})
+        paths.append(out / f"{FIVEGRAMS}{SUFFIX}")
+        facts.pop("progress")
+        build_fivegrams(sequences, paths[-1], **facts, meta={"decoding": "greedy", **identity})
         partial.unlink()
     return paths
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DATABASES = ("context", "model", "statistics")
-RIVALS = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache", "hd")
+RIVALS = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache", "hd", "lookahead")
 #: How strongly a token's ink tints its background, in each theme.
 TINT = 0.10
 

@@ -45,14 +45,14 @@ def test_rebuild(ladder):
         batch=4,
         progress=lambda what, share: told.append((what, share)),
     )
-    assert [p.name for p in paths] == ["statistics.hsdb", "model.hsdb"]
-    assert {p.name for p in (folder / "out").iterdir()} == {"statistics.hsdb", "model.hsdb"}, "nothing half-done is left behind"
+    assert [p.name for p in paths] == ["statistics.hsdb", "model.hsdb", "fivegrams.hsdb"]
+    assert {p.name for p in (folder / "out").iterdir()} == {p.name for p in paths}, "nothing half-done is left behind"
     assert ("writing", 1.0) in told and ("counting", 1.0) in told
     facts = describe(paths[1])
     assert facts["meta"]["outputs"] == 8 and facts["meta"]["tokens"] <= 8 * 13
     assert len(facts["meta"]["weights"]) >= 12
     shared = SharedDatabases.open(folder / "out", tokenizer.get_vocab())
-    assert set(shared.found) == {"model", "statistics"}
+    assert set(shared.found) == {"model", "statistics", "fivegrams"}
     drafter = make_drafter(parse("db[statistics] > target").bottom, databases=shared, eos=EOS_ID, costs=0.05)
     prompt = tokenizer.encode("def other(y):\n    for item in").ids
     drafter.start(prompt)
