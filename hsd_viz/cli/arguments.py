@@ -32,7 +32,7 @@ def add_sampling(parser: argparse.ArgumentParser) -> None:
 
 
 def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> None:
-    """``--target``, ``--device``, ``--dtype``, ``--threads``; ``threads`` is the default, None leaves them to torch."""
+    """``--target``, ``--device``, ``--dtype``, ``--runtime``, ``--threads``; ``threads`` is the default, None leaves them to torch."""
     group = parser.add_argument_group("models and machine")
     group.add_argument(
         "--target",
@@ -42,6 +42,13 @@ def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> 
     )
     group.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is one, else cpu")
     group.add_argument("--dtype", choices=DTYPES, help="default: float32 on the CPU, bfloat16 on a GPU")
+    group.add_argument(
+        "--runtime",
+        choices=("auto", "eager"),
+        default="auto",
+        help="auto: the fastest there is for each model (native on a CPU with a C++ compiler, CUDA graphs on a GPU); "
+        "eager: transformers' own forwards (default auto)",
+    )
     default = "torch's own choice" if threads is None else f"{threads}: the steadiest timings"
     group.add_argument("--threads", type=int, default=threads, metavar="N", help=f"CPU threads (default {default})")
 
@@ -52,10 +59,10 @@ def sampling(args: argparse.Namespace) -> Sampling:
 
 
 def engine(args: argparse.Namespace) -> Any:
-    """An engine for ``--target``, ``--device``, ``--dtype`` and ``--threads``; imports torch."""
+    """An engine for the options of :func:`add_machine`; imports torch."""
     from hsd_viz.engine.local import load_engine
 
-    return load_engine(args.target, device=args.device, dtype=args.dtype, threads=args.threads)
+    return load_engine(args.target, device=args.device, dtype=args.dtype, threads=args.threads, runtime=args.runtime)
 
 
 def file_name(text: str) -> Path:

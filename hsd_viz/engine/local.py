@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -13,12 +13,13 @@ import torch
 from hsd_viz.bench.machine import cpu_model
 from hsd_viz.decoding.decode import decode
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.model import HFModel
+from hsd_viz.decoding.model import HFModel, Model
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.engine.models import Models
 from hsd_viz.ladder.load import weights_dir
+from hsd_viz.runtime.choose import Runtimes
 from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
 
@@ -33,27 +34,31 @@ def load_engine(
     device: str | None = None,
     dtype: str | None = None,
     threads: int | None = None,
+    runtime: str = "auto",
     allow_models: bool = True,
 ) -> LocalEngine:
     """An engine in this process.
 
     ``target`` is what ``target`` means in a stack: a ladder name, a hub id or a path. ``device`` is ``cpu`` or ``cuda`` (default:
     the best there is), ``dtype`` a torch dtype's name (default: float32 on the CPU, bfloat16 on a GPU), ``threads`` the CPU
-    threads of torch, for the whole process. Models load when a stack first needs them. Raises ``ValueError`` with one
-    sentence for anything that cannot be.
+    threads of torch, for the whole process. ``runtime`` is ``auto`` (the fastest there is for each model; see
+    :class:`hsd_viz.runtime.choose.Runtimes`) or ``eager`` (transformers' own forwards). Models load when a stack first needs
+    them. Raises ``ValueError`` with one sentence for anything that cannot be.
     """
     if threads is not None:
         if not 1 <= threads <= MAX_THREADS:
             raise ValueError(f"{threads} threads is out of range: it is a whole number from 1 to {MAX_THREADS}")
         torch.set_num_threads(threads)
-    return LocalEngine(Models(target, device, dtype, allow_models))
+    models = Models(target, device, dtype, allow_models)
+    return LocalEngine(models, Runtimes(models.device, runtime))
 
 
 class LocalEngine:
     """Decodes in this process. Weights and databases are shared by all decodes; each decode has its own caches."""
 
-    def __init__(self, models: Models) -> None:
+    def __init__(self, models: Models, runtimes: Runtimes) -> None:
         self.models = models
+        self._runtimes = runtimes
         self._databases: dict[str, SharedDatabases] = {}
 
     @property
@@ -72,6 +77,10 @@ class LocalEngine:
     def model(self, name: str = "target") -> torch.nn.Module:
         """The Hugging Face model behind a name; ``target`` is this engine's target."""
         return self.models.get(self._name(name)).module
+
+    def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
+        """Return when nothing is being compiled: figures taken before would be of another runtime. ``progress`` gets words."""
+        self._runtimes.wait(progress)
 
     def run(self, prompt: str, stack: str = "target", **options: Any) -> Trace:
         """Decode to the end and return the trace; the options of :meth:`decode`."""
@@ -117,15 +126,20 @@ class LocalEngine:
         text = self.models.text(chain[-1])
         self.models.check_tokenizers(chain[-1], chain[:-1])
         ids = self._encode(prompt, text)
-        loaded: list[HFModel] = []
+        loaded: list[Model] = []
+        notes: set[str] = set()
         for k, name in enumerate(chain):
             if not self.models.loaded(name):
                 yield Stage(f"loading {name}", k, len(chain))
-            loaded.append(self.models.get(name))
+            model, why_eager = self._runtimes.pick(self.models.get(name))
+            loaded.append(model)
+            notes |= {why_eager} - {None}
+        if notes:
+            yield Stage(f"{', '.join(sorted(notes))}: decoding on the eager runtime")
         positions = min((m.positions for m in loaded if m.positions is not None), default=None)
         if positions is not None and len(ids) >= positions:
             raise ValueError(f"the prompt has {len(ids)} tokens and the context holds {positions}: use a shorter prompt")
-        eos = self._eos(loaded[-1], text)
+        eos = self._eos(self.models.get(chain[-1]), text)
         drafter = None
         if resolved.bottom is not None:
             shared = self._shared(chain[-1], text)
@@ -145,6 +159,7 @@ class LocalEngine:
             piece=lambda t: text.piece(t)[0],
         )
         meta = self._meta(prompt, written, resolved, loaded, sampling, max_new_tokens)
+        meta["runtime_note"] = ", ".join(sorted(notes)) or None
         try:
             yield from decode(loop, text, meta, record=record)
         except torch.OutOfMemoryError:
@@ -180,7 +195,7 @@ class LocalEngine:
         return self._databases[target]
 
     def _meta(
-        self, prompt: str, written: str, resolved: Stack, loaded: list[HFModel], sampling: Sampling, max_new_tokens: int
+        self, prompt: str, written: str, resolved: Stack, loaded: list[Model], sampling: Sampling, max_new_tokens: int
     ) -> dict[str, Any]:
         first = len(resolved.parts) - len(resolved.models)
         models = [
@@ -191,6 +206,7 @@ class LocalEngine:
                 "lookahead": part.lookahead,
                 "parameters": model.parameters,
                 "weights": self.models.hash(model.name),
+                "runtime": model.runtime,
             }
             for k, (part, model) in enumerate(zip(resolved.models, loaded, strict=True))
         ]
@@ -204,7 +220,7 @@ class LocalEngine:
             "device_name": _device_name(self.models.device),
             "dtype": self.dtype,
             "threads": torch.get_num_threads(),
-            "runtime": "eager",
+            "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
             "sampling": {
                 "temperature": sampling.temperature,
                 "top_k": sampling.top_k,

@@ -1,0 +1,71 @@
+"""Which runtime serves a model: the fastest there is for it here, the eager one until that is ready."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import torch
+
+from hsd_viz.decoding.model import HFModel, Model
+from hsd_viz.runtime.native.build import Build, default_build
+from hsd_viz.runtime.native.model import NativeModel, unsupported
+
+RUNTIMES = ("auto", "eager")
+
+
+class Runtimes:
+    """Finds for each model the fastest runtime: ``native`` on the CPU, ``cuda-graphs`` on a GPU, else ``eager``.
+
+    On the CPU the library is compiled in the background from the moment this object is made, unless it is in the cache
+    already; until it is there, and where it cannot be, models are eager. ``wish="eager"`` asks for nothing else. Safe for several
+    threads.
+    """
+
+    def __init__(self, device: torch.device, wish: str = "auto", build: Build | None = None) -> None:
+        if wish not in RUNTIMES:
+            raise ValueError(f"unknown runtime {wish!r}: it is one of {', '.join(RUNTIMES)}")
+        self._eager = wish == "eager"
+        self._build = (build or default_build()).start() if device.type == "cpu" and not self._eager else None
+        self._found: dict[int, tuple[Model, str | None]] = {}
+        self._lock = threading.Lock()
+
+    def pick(self, model: HFModel) -> tuple[Model, str | None]:
+        """``model`` in the fastest runtime that is ready, and why that is the eager one where another was wished for."""
+        if self._eager:
+            return model, None
+        with self._lock:
+            # A model, once found, is kept by what was found, so that its id stays its own.
+            if id(model) not in self._found:
+                if self.compiling:
+                    return model, "the native runtime is being compiled"
+                self._found[id(model)] = self._native(model) if self._build else self._graphs(model)
+            return self._found[id(model)]
+
+    @property
+    def compiling(self) -> bool:
+        """Whether a faster runtime may be ready later."""
+        return self._build is not None and self._build.state == "compiling"
+
+    def wait(self, progress: Callable[[str], None] = lambda text: None) -> None:
+        """Return when nothing is being compiled any more; ``progress`` is told once a second what is."""
+        while self.compiling:
+            progress("compiling the native runtime")
+            self._build.wait(1.0)
+
+    def _native(self, model: HFModel) -> tuple[Model, str | None]:
+        if self._build.state == "unavailable":
+            return model, self._build.reason
+        why = unsupported(model.module)
+        if why is not None:
+            return model, why
+        try:
+            return NativeModel(model, self._build), None
+        except ValueError as error:
+            return model, str(error)
+
+    def _graphs(self, model: HFModel) -> tuple[Model, str | None]:
+        from hsd_viz.runtime.graphs import GraphModel
+
+        graphs = GraphModel(model)
+        return (model, graphs.reason) if graphs.runtime == "eager" else (graphs, None)
