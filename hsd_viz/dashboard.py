@@ -1,6 +1,7 @@
 """The dashboard: a recorded decode at once, live decodes in a worker thread, every token of both to look into.
 
-Opening it imports neither torch nor transformers and reads no weights: models load when Run is pressed.
+Opening it imports neither torch nor transformers and reads no weights: models load when Run is pressed. Only the compiler of the
+CPU runtime starts at once, where it has not run before, so that the first run need not be a slow one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from hsd_viz.engine.base import Engine
+from hsd_viz.engine import Engine, prepare
 from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
 from hsd_viz.trace import Event, Stage, Started, Step, Trace
 from hsd_viz.views import charts
@@ -53,6 +54,8 @@ class Dashboard(widgets.VBox):
         self.stream = TokenStream()
         self.figures = {name: ChartBox() for name in ("acceptance", "by_source", "time_spent")}
         live = engine is not None or _can_decode()
+        if live and self._own_engine:
+            prepare()
         recordings = self.notice.guard(bundled)() or []
         names = None if allow_models else LADDER
         self.controls = Controls([(r.title, r.name) for r in recordings], names, live)

@@ -7,7 +7,14 @@ from hsd_viz.engine.base import Engine
 
 _LAZY = {"load_engine": "local", "LocalEngine": "local", "ReplayEngine": "replay"}
 
-__all__ = ["Engine", *_LAZY]
+__all__ = ["Engine", "prepare", *_LAZY]
+
+
+def prepare() -> None:
+    """Begin in the background to compile what decoding on a CPU wants, so that it is there when the first decode begins."""
+    from hsd_viz.runtime import default_build
+
+    default_build().start()
 
 
 def __getattr__(name: str) -> Any:
