@@ -40,7 +40,11 @@ def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> 
         metavar="M",
         help="what 'target' means: a ladder name (nano, small, target), a hub id (owner/name) or a path such as ./folder (default target)",
     )
-    group.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is one, else cpu")
+    group.add_argument(
+        "--device",
+        choices=("cpu", "cuda", "auto"),
+        help="auto spreads a large model over devices, memory and disk (needs accelerate); default: cuda where there is one, else cpu",
+    )
     group.add_argument("--dtype", choices=DTYPES, help="default: float32 on the CPU, bfloat16 on a GPU")
     group.add_argument(
         "--runtime",

@@ -45,6 +45,9 @@ def add(commands: argparse._SubParsersAction) -> None:
     prompt.add_argument(
         "--prompt-file", type=arguments.file_name, metavar="F", help="a UTF-8 file with the text to continue; - is standard input"
     )
+    parser.add_argument(
+        "--chat", action="store_true", help="give the prompt as a user's turn, by the chat template of the target's tokenizer"
+    )
     parser.add_argument("--save", type=arguments.file_name, metavar="F.json.gz", help="write the trace, for the explorer and for export")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     arguments.add_sampling(parser)
@@ -70,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
         top_k=sampling.top_k,
         top_p=sampling.top_p,
         seed=sampling.seed,
+        chat=args.chat,
     )
     trace, stopped = _follow(events, show=not args.json)
     if trace is None:

@@ -9,6 +9,14 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 _FIRST_CAPACITY = 512
 
 
+def capacity(length: int) -> int:
+    """The places that a cache for ``length`` tokens has: it doubles when it is full, so that each is copied about once."""
+    places = _FIRST_CAPACITY
+    while places < length:
+        places *= 2
+    return places
+
+
 class _RollingLayer(CacheLayerMixin):
     """Keys and values of one layer in buffers ``[1, heads, capacity, head_dim]`` of which ``owner.length`` places are filled."""
 
@@ -37,12 +45,9 @@ class _RollingLayer(CacheLayerMixin):
         return self.keys[:, :, :end], self.values[:, :, :end]
 
     def _grow(self, need: int) -> None:
-        capacity = _FIRST_CAPACITY
-        while capacity < need:
-            capacity *= 2
         for name in ("keys", "values"):
             old = getattr(self, name)
-            new = old.new_empty((*old.shape[:2], capacity, old.shape[3]))
+            new = old.new_empty((*old.shape[:2], capacity(need), old.shape[3]))
             new[:, :, : old.shape[2]] = old
             setattr(self, name, new)
 

@@ -32,6 +32,29 @@ class TokenText:
         # Not verbose: whether the context is long enough is for the engine to say.
         return self.tokenizer.encode(text, verbose=False)
 
+    def encode_chat(self, prompt: str) -> list[int]:
+        """Token ids of a prompt as the one turn of a user, in the form that the tokenizer's own chat template gives it.
+
+        The template writes its special tokens as text: they are read as the tokens they name, and none is added to them. Raises
+        ``ValueError`` with one sentence where there is no template or it does not fit.
+        """
+        if not getattr(self.tokenizer, "chat_template", None):
+            raise ValueError("this model's tokenizer has no chat template: give the prompt as it should be read")
+        turn = [{"role": "user", "content": prompt}]
+        try:
+            text = self.tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
+        except ImportError:
+            raise ValueError("chat templates need the package jinja2: install it with `pip install jinja2`") from None
+        except Exception as error:  # a template is a program, and may raise whatever it likes
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise ValueError(f"the chat template of this model's tokenizer does not take one turn of a user: {reason}") from None
+        return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
+
+    @functools.cached_property
+    def size(self) -> int:
+        """How many token ids there are: one more than the highest."""
+        return max(self.tokenizer.get_vocab().values(), default=-1) + 1
+
     def piece(self, token_id: int) -> tuple[str, str | None]:
         """(text, raw) of one token: ``raw`` is None where the bytes are whole characters, else their hexadecimal form."""
         found = self._pieces.get(token_id)

@@ -22,9 +22,11 @@ class Engine(Protocol):
         top_p: float = 1.0,
         seed: int = 0,
         record: bool = True,
+        chat: bool = False,
     ) -> Iterator[Event]:
         """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``. Closing the generator cancels the decode.
 
+        ``chat`` gives the prompt to the target as one turn of a user, in the form of its tokenizer's chat template.
         ``record=False`` leaves out what costs time to look at: probabilities, entropies and top-5 lists.
         Raises ``ValueError`` with one sentence for bad input.
         """

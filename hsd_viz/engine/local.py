@@ -39,11 +39,11 @@ def load_engine(
 ) -> LocalEngine:
     """An engine in this process.
 
-    ``target`` is what ``target`` means in a stack: a ladder name, a hub id or a path. ``device`` is ``cpu`` or ``cuda`` (default:
-    the best there is), ``dtype`` a torch dtype's name (default: float32 on the CPU, bfloat16 on a GPU), ``threads`` the CPU
-    threads of torch, for the whole process. ``runtime`` is ``auto`` (the fastest there is for each model; see
-    :class:`hsd_viz.runtime.choose.Runtimes`) or ``eager`` (transformers' own forwards). Models load when a stack first needs
-    them. Raises ``ValueError`` with one sentence for anything that cannot be.
+    ``target`` is what ``target`` means in a stack: a ladder name, a hub id or a path. ``device`` is ``cpu``, ``cuda`` or ``auto``,
+    which spreads a model over devices, memory and disk (default: the best device there is), ``dtype`` a torch dtype's name
+    (default: float32 on the CPU, bfloat16 on a GPU), ``threads`` the CPU threads of torch, for the whole process. ``runtime`` is
+    ``auto`` (the fastest there is for each model; see :class:`hsd_viz.runtime.choose.Runtimes`) or ``eager`` (transformers' own
+    forwards). Models load when a stack first needs them. Raises ``ValueError`` with one sentence for anything that cannot be.
     """
     if threads is not None:
         if not 1 <= threads <= MAX_THREADS:
@@ -100,6 +100,7 @@ class LocalEngine:
         top_p: float = 1.0,
         seed: int = 0,
         record: bool = True,
+        chat: bool = False,
     ) -> Iterator[Event]:
         """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``; see :class:`hsd_viz.engine.base.Engine`.
 
@@ -114,24 +115,24 @@ class LocalEngine:
             self.models.where(name)
             if named.count(name) > 1:
                 raise ValueError(f"in '{stack.strip()}' {name} would draft for itself: 'target' means {name} here")
-        return self._decode(prompt, stack, parsed, sampling, max_new_tokens, record)
+        return self._decode(prompt, stack, parsed, sampling, max_new_tokens, record, chat)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
-    def _decode(self, prompt: str, written: str, parsed: Stack, sampling: Sampling, max_new_tokens: int, record: bool) -> Iterator[Event]:
+    def _decode(
+        self, prompt: str, written: str, parsed: Stack, sampling: Sampling, max_new_tokens: int, record: bool, chat: bool
+    ) -> Iterator[Event]:
         resolved = parsed.resolved(DEFAULT_LOOKAHEAD)
         chain = [self._name(m.name) for m in resolved.models]
         if not all(map(self.models.loaded, chain)):
             yield Stage("loading the tokenizer")
         text = self.models.text(chain[-1])
         self.models.check_tokenizers(chain[-1], chain[:-1])
-        ids = self._encode(prompt, text)
+        ids = self._encode(prompt, text, chat)
         loaded: list[Model] = []
         notes: set[str] = set()
-        for k, name in enumerate(chain):
-            if not self.models.loaded(name):
-                yield Stage(f"loading {name}", k, len(chain))
-            model, why_eager = self._runtimes.pick(self.models.get(name))
+        for base in (yield from self.models.prepare(chain, ids, max_new_tokens)):
+            model, why_eager = self._runtimes.pick(base)
             loaded.append(model)
             notes |= {why_eager} - {None}
         if notes:
@@ -159,6 +160,7 @@ class LocalEngine:
             piece=lambda t: text.piece(t)[0],
         )
         meta = self._meta(prompt, written, resolved, loaded, sampling, max_new_tokens)
+        meta["chat"] = chat
         meta["runtime_note"] = ", ".join(sorted(notes)) or None
         try:
             yield from decode(loop, text, meta, record=record)
@@ -168,14 +170,14 @@ class LocalEngine:
     def _name(self, name: str) -> str:
         return self.models.target if name == "target" else name
 
-    def _encode(self, prompt: str, text: TokenText) -> list[int]:
+    def _encode(self, prompt: str, text: TokenText, chat: bool) -> list[int]:
         if not isinstance(prompt, str):
             raise ValueError(f"the prompt is text, not {type(prompt).__name__}")
         try:
             prompt.encode()
         except UnicodeEncodeError:
             raise ValueError("the prompt holds half a character (a lone surrogate), which is no text") from None
-        ids = text.encode(prompt)
+        ids = text.encode_chat(prompt) if chat else text.encode(prompt)
         if ids:
             return ids
         for start in (text.tokenizer.bos_token_id, text.tokenizer.eos_token_id):

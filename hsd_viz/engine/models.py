@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
+import tempfile
 import threading
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from huggingface_hub import HfApi
+from huggingface_hub.errors import RepositoryNotFoundError
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig
 from transformers.utils import logging as hf_logging
 
 from hsd_viz.decoding.model import HFModel
+from hsd_viz.decoding.suitable import check_config, check_forward, context
 from hsd_viz.decoding.text import TokenText, differing_tokens
+from hsd_viz.engine import memory
+from hsd_viz.engine.loading import Tell, told, watched
 from hsd_viz.ladder.load import model_path, names, weights_hash
+from hsd_viz.trace import Stage
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "float64": torch.float64}
+_HUB_TIMEOUT = 3.0
+_REFUSALS = (OSError, ValueError, KeyError, RuntimeError, ImportError)
 
 
 class Models:
     """The models of one engine: a target and whatever drafts for it, on one device and dtype.
 
-    ``allow_models=False`` refuses everything but ladder names. Raises ``ValueError`` with one sentence for names that are no
-    models and for drafts whose tokenizer is not the target's.
+    The device ``auto`` spreads a model that is too large for one device over all there are, the memory of the machine and its
+    disk (by the package ``accelerate``). ``allow_models=False`` refuses everything but ladder names. Raises ``ValueError`` with one
+    sentence for names that are no models and for drafts whose tokenizer is not the target's.
     """
 
     def __init__(self, target: str, device: str | None, dtype: str | None, allow_models: bool) -> None:
-        self.device = _device(device)
+        self._spread = device == "auto"
+        if self._spread and importlib.util.find_spec("accelerate") is None:
+            raise ValueError("the device auto needs the package accelerate: install it with `pip install accelerate`")
+        self.device = _device(None if self._spread else device)
         if dtype is not None and dtype not in DTYPES:
             raise ValueError(f"unknown dtype {dtype!r}: it is one of {', '.join(DTYPES)}")
         self.dtype = dtype or ("bfloat16" if self.device.type == "cuda" else "float32")
@@ -33,7 +51,12 @@ class Models:
         self._lock = threading.Lock()
         self._models: dict[str, HFModel] = {}
         self._texts: dict[str, TokenText] = {}
+        self._configs: dict[str, PreTrainedConfig] = {}
+        self._weights: dict[str, int] = {}
         self._hashes: dict[str, str | None] = {}
+        self._hub: dict[str, str | None] = {}
+        self._agree: set[tuple[str, str]] = set()
+        self._offload: tempfile.TemporaryDirectory | None = None
         self.target = target
         self.where(target)
 
@@ -47,42 +70,89 @@ class Models:
         if not self._allow:
             raise ValueError(f"'{name}' is not allowed here: only the models of the ladder ({', '.join(names())}) are")
         if not named:
-            # Without a network the hub's client retries for most of a minute and tells of each try.
-            logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
             return name
         path = Path(name).expanduser()
         if not (path / "config.json").is_file():
             raise ValueError(f"{name} is no model: a model is a folder with a config.json and weights")
-        return str(path)
+        return str(path.absolute())
+
+    def config(self, name: str) -> PreTrainedConfig:
+        """The configuration of a model. Raises ``ValueError`` where it tells that the model cannot be decoded here."""
+        where = self.where(name)
+        if where not in self._configs:
+            try:
+                config = AutoConfig.from_pretrained(where, **self._source(where))
+            except _REFUSALS as error:
+                raise ValueError(f"{name} cannot be loaded: {self._reason(where, error)}") from None
+            check_config(name, config)
+            self._configs[where] = config
+        return self._configs[where]
 
     def text(self, name: str) -> TokenText:
         """The tokenizer of a model."""
         where = self.where(name)
         if where not in self._texts:
+            self.config(name)
             try:
-                self._texts[where] = TokenText(AutoTokenizer.from_pretrained(where, trust_remote_code=False))
-            except (OSError, ValueError, KeyError) as error:
-                raise ValueError(f"the tokenizer of {name} cannot be loaded: {_reason(error)}") from None
+                self._texts[where] = TokenText(AutoTokenizer.from_pretrained(where, **self._source(where)))
+            except _REFUSALS as error:
+                raise ValueError(f"the tokenizer of {name} cannot be loaded: {self._reason(where, error)}") from None
         return self._texts[where]
 
     def loaded(self, name: str) -> bool:
         """Whether :meth:`get` would return at once."""
         return self.where(name) in self._models
 
-    def get(self, name: str) -> HFModel:
-        """The model of that name, loaded on first use."""
+    def get(self, name: str, tell: Tell = lambda done, total: None) -> HFModel:
+        """The model of that name, loaded on first use; ``tell(tensors done, tensors in all)`` is called meanwhile."""
         where = self.where(name)
         with self._lock:
             if where not in self._models:
-                self._models[where] = HFModel(name, self._load(name, where))
+                tokens = self.text(name).size
+                model = HFModel(name, self._load(name, where, tell), tokens)
+                check_forward(model)
+                self._models[where] = model
             return self._models[where]
+
+    def prepare(self, chain: Sequence[str], ids: Sequence[int], max_new_tokens: int) -> Generator[Stage, None, list[HFModel]]:
+        """Load what is missing of a stack's models (``chain``, the target last) for a prompt of token ``ids``; returns them all.
+
+        Yields what it does and how far it is, first how much memory the decode needs. Raises ``ValueError`` with one sentence
+        when that is clearly not there, and for models that do not go together. Closing it stops the loading.
+        """
+        yield Stage(self._memory(chain, len(ids), max_new_tokens))
+        for name in chain:
+            if self.loaded(name):
+                continue
+            yield Stage(f"loading {name}")
+            with closing(watched(partial(self.get, name))) as shares:
+                for done, total in shares:
+                    yield Stage(f"loading {name}", done, total)
+            yield Stage(f"hashing the weights of {name}")
+            self.hash(name)
+        models = [self.get(name) for name in chain]
+        target = models[-1]
+        for model in models[:-1]:
+            if model.vocab_size != target.vocab_size:
+                raise ValueError(
+                    f"{model.name} cannot draft for {target.name}: it knows {model.vocab_size} of their tokenizer's "
+                    f"{self.text(target.name).size} tokens and {target.name} {target.vocab_size}"
+                )
+        if max(ids) >= target.vocab_size:
+            token = self.text(target.name).piece(max(ids))[0]
+            raise ValueError(f"the prompt holds the token {token!r} ({max(ids)}) and {target.name} knows {target.vocab_size} tokens only")
+        return models
 
     def check_tokenizers(self, target: str, drafts: list[str]) -> None:
         """Raise ``ValueError`` when a draft model's token ids do not mean what the target's do."""
         for draft in drafts:
+            pair = self.where(target), self.where(draft)
+            if pair in self._agree:
+                continue
             one, other = self.text(target).tokenizer, self.text(draft).tokenizer
             if one is not other and (why := differing_tokens(one, other)):
                 raise ValueError(f"{draft} cannot draft for {target}: they have different tokenizers ({why})")
+            self._agree.add(pair)
 
     def hash(self, name: str) -> str | None:
         """A short hash of the weights, ``None`` where they are no local safetensors."""
@@ -94,15 +164,74 @@ class Models:
                 self._hashes[where] = None
         return self._hashes[where]
 
-    def _load(self, name: str, where: str) -> torch.nn.Module:
+    # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _memory(self, chain: Sequence[str], prompt: int, max_new_tokens: int) -> str:
+        """Say how much memory a decode needs. Raises ``ValueError`` when there is clearly less."""
+        configs = [self.config(name) for name in chain]
+        limits = [limit for config in configs if (limit := context(config.get_text_config(decoder=True))) is not None]
+        length = min([prompt + max_new_tokens, *limits])
+        needs, held = [], 0
+        for name, config in zip(chain, configs, strict=True):
+            where = self.where(name)
+            if where not in self._weights:
+                self._weights[where] = memory.parameter_bytes(config, DTYPES[self.dtype], where)
+            if self.loaded(name):
+                held += self._weights[where]
+            needs.append(
+                memory.need(config, self._weights[where], DTYPES[self.dtype], min(prompt, length), length, self.device.type == "cuda")
+            )
+        if self._spread:  # the disk takes what does not fit
+            return memory.describe(needs)
+        return memory.check(needs, held, self.device)
+
+    def _load(self, name: str, where: str, tell: Tell) -> torch.nn.Module:
         hf_logging.disable_progress_bar()
+        config = self.config(name)
+        options: dict[str, Any] = self._source(where) | {"dtype": DTYPES[self.dtype]}
+        if self._spread:
+            self._offload = self._offload or tempfile.TemporaryDirectory(prefix="hsd-viz-offload-")
+            options |= {"device_map": "auto", "offload_folder": self._offload.name}
+        elif getattr(config, "quantization_config", None) is not None:
+            # Packed weights cannot be moved once they are there.
+            options |= {"device_map": {"": self.device}}
         try:
-            module = AutoModelForCausalLM.from_pretrained(where, dtype=DTYPES[self.dtype], trust_remote_code=False)
-            return module.to(self.device)
+            with told(tell):
+                module = AutoModelForCausalLM.from_pretrained(where, **options)
+            return module if "device_map" in options else module.to(self.device)
         except torch.OutOfMemoryError:
             raise ValueError(f"{name} does not fit on {self.device}: the device has too little free memory") from None
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
-            raise ValueError(f"{name} cannot be loaded as a causal language model: {_reason(error)}") from None
+        except _REFUSALS as error:
+            raise ValueError(f"{name} cannot be loaded as a causal language model: {self._reason(where, error)}") from None
+
+    def _source(self, where: str) -> dict[str, Any]:
+        """How transformers is to get at files: code that comes with a checkpoint is never run, and a silent hub is asked once.
+
+        By itself the hub's client tries each file again and again for most of a minute.
+        """
+        options: dict[str, Any] = {"trust_remote_code": False}
+        if Path(where).is_absolute():
+            return options
+        if where not in self._hub:
+            logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
+            try:
+                HfApi().model_info(where, timeout=_HUB_TIMEOUT)
+                self._hub[where] = None
+            except RepositoryNotFoundError:
+                self._hub[where] = "the model hub has no model of that name that everybody may read, and neither has the local cache"
+            except Exception:  # no network, a proxy's page, an overloaded hub: the local cache may still have it
+                self._hub[where] = "the model hub cannot be reached and the model is not in the local cache"
+        return options | {"local_files_only": self._hub[where] is not None}
+
+    def _reason(self, where: str, error: BaseException) -> str:
+        """The library's reason in one line; where its first line only announces a list, that the files are missing."""
+        text = str(error).strip()
+        line = (text.splitlines() or [type(error).__name__])[0]
+        if "trust_remote_code" in text:
+            return "it needs program code that comes with it, and such code is never run here"
+        if isinstance(error, OSError) and self._hub.get(where):
+            return self._hub[where]
+        return "its files are missing or of no known form" if line.endswith(":") else line
 
 
 def _device(device: str | None) -> torch.device:
@@ -113,15 +242,7 @@ def _device(device: str | None) -> torch.device:
     except RuntimeError:
         found = None
     if found is None or found.type not in ("cpu", "cuda"):
-        raise ValueError(f"unknown device {device!r}: it is cpu or cuda")
+        raise ValueError(f"unknown device {device!r}: it is cpu or cuda, or auto for as many devices as a model needs")
     if found.type == "cuda" and not torch.cuda.is_available():
         raise ValueError("there is no CUDA device here: use the device cpu")
     return found
-
-
-def _reason(error: BaseException) -> str:
-    """The library's reason in one line; where its first line only announces a list, that the files are missing."""
-    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    if "connect" in line.lower() or "offline" in line.lower():
-        return "the model hub cannot be reached and the model is not in the local cache"
-    return "its files are missing or of no known form" if line.endswith(":") else line

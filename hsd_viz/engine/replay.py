@@ -102,6 +102,7 @@ class ReplayEngine:
         top_p: float = 1.0,
         seed: int = 0,
         record: bool = True,
+        chat: bool = False,
     ) -> Iterator[Event]:
         """Replay the recording of this prompt with this stack and sampling, all of it, whatever ``max_new_tokens`` says.
 
@@ -113,7 +114,7 @@ class ReplayEngine:
                 continue
             trace = load_bundled(recording.name, self._folder)
             same = all(trace.meta.get("sampling", {}).get(k) == v for k, v in wanted.items())
-            if trace.meta.get("prompt") == prompt and same:
+            if trace.meta.get("prompt") == prompt and trace.meta.get("chat", False) == chat and same:
                 return self.replay(trace)
         raise ValueError(
             "nothing was recorded for this prompt, stack and sampling, and decoding anew needs torch: "

@@ -1,0 +1,123 @@
+"""How much memory a decode will take, told before it takes it."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedConfig
+
+from hsd_viz.decoding.cache import capacity
+from hsd_viz.decoding.loop import PREFILL_CHUNK
+
+#: Rows of a wide verification, and the bytes of one of its numbers: logits, probabilities, and their sum in float64.
+_ROWS, _ROW_BYTES = 33, 20
+#: Estimates may be a little high: what they put above the free memory by less than this is tried.
+_MARGIN = 1.1
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Bytes: the weights, the cache of a text at its full length, and what the widest forward holds besides."""
+
+    weights: int
+    cache: int
+    work: int
+
+
+def parameter_bytes(config: PreTrainedConfig, dtype: torch.dtype, where: str) -> int:
+    """The bytes of a model's weights in ``dtype``; of a quantised checkpoint those of its files (0 where they are not here)."""
+    if getattr(config, "quantization_config", None) is not None:
+        return sum(file.stat().st_size for pattern in ("*.safetensors", "*.bin") for file in Path(where).glob(pattern))
+    with torch.device("meta"):
+        module = AutoModelForCausalLM.from_config(copy.deepcopy(config))
+    return sum(p.numel() for p in module.parameters()) * dtype.itemsize
+
+
+def need(config: PreTrainedConfig, weights: int, dtype: torch.dtype, prompt: int, length: int, grown: bool) -> Need:
+    """What one model of ``weights`` bytes takes for a text of ``length`` tokens of which ``prompt`` are read at the start.
+
+    ``grown`` counts the cache as it is allocated (doubled when full) and not as it is filled: memory that was never written to
+    takes no room in a CPU's, but all of it on a device. Where a config does not say the shapes in the common words, the part that
+    they make up is left out: an estimate that is low refuses nothing.
+    """
+    config = config.get_text_config(decoder=True)
+    heads = getattr(config, "num_attention_heads", None) or 1
+    keys = getattr(config, "num_key_value_heads", None) or heads
+    width = getattr(config, "hidden_size", 0)
+    head = getattr(config, "head_dim", None) or width // heads
+    inner = getattr(config, "intermediate_size", None) or 4 * width
+    size, chunk = dtype.itemsize, min(PREFILL_CHUNK, prompt)
+    places = capacity(length) if grown else length
+    cache = 2 * config.num_hidden_layers * keys * head * places * size
+    # A chunk's own activations, its mask (boolean, and as the numbers that are added), keys repeated for the heads that share them.
+    work = chunk * (6 * width + 3 * inner) * size + chunk * length * (1 + size)
+    if keys < heads:
+        work += 2 * heads * head * length * size
+    if getattr(config, "_attn_implementation", None) == "eager":
+        work += 3 * heads * chunk * length * max(size, 4)
+    return Need(weights, cache, max(work, _ROWS * config.vocab_size * _ROW_BYTES))
+
+
+def check(needs: list[Need], held: int, device: torch.device) -> str:
+    """Say what a stack of these models needs; ``held`` bytes of weights are loaded already.
+
+    Raises ``ValueError`` with one sentence when that is clearly more than the device has free.
+    """
+    total = _total(needs)
+    free = free_bytes(device)
+    if free is not None and total - held > _MARGIN * free:
+        raise ValueError(
+            f"this needs about {size(total - held)} more and {device} has {size(free)} of memory free: "
+            "use smaller models, a smaller dtype, a shorter prompt or fewer new tokens"
+        )
+    return describe(needs)
+
+
+def describe(needs: list[Need]) -> str:
+    """What a stack of these models needs, in words: all weights and caches, and the widest forward."""
+    return f"needs about {size(_total(needs))} of memory"
+
+
+def _total(needs: list[Need]) -> int:
+    return sum(n.weights + n.cache for n in needs) + max(n.work for n in needs)
+
+
+def free_bytes(device: torch.device) -> int | None:
+    """Bytes that can still be allocated on a device, ``None`` where nobody says."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    found = [value for value in (_system_free(), _group_free()) if value is not None]
+    return min(found, default=None)
+
+
+def _system_free() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return None
+
+
+def _group_free() -> int | None:
+    """What the limit of a container leaves (control groups, version 2): files read into memory make room when it is needed."""
+    try:
+        limit = (_CGROUP / "memory.max").read_text().strip()
+        if limit == "max":
+            return None
+        used = int((_CGROUP / "memory.current").read_text())
+        stat = dict(line.split() for line in (_CGROUP / "memory.stat").read_text().splitlines())
+        return max(0, int(limit) - used + int(stat.get("inactive_file", 0)) + int(stat.get("active_file", 0)))
+    except (OSError, ValueError):
+        return None
+
+
+def size(n: int) -> str:
+    """Bytes in words: ``3.1 GB``, ``42 MB``."""
+    return f"{n / 1e9:.1f} GB" if n >= 1e9 else f"{max(1, round(n / 1e6))} MB"
