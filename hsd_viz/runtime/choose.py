@@ -56,6 +56,8 @@ class Runtimes:
     def _native(self, model: HFModel) -> tuple[Model, str | None]:
         if self._build.state == "unavailable":
             return model, self._build.reason
+        if any(p.device != model.device for p in model.module.parameters()):
+            return model, "its weights are spread over several places"
         why = unsupported(model.module)
         if why is not None:
             return model, why
