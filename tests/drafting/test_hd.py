@@ -1,0 +1,242 @@
+import itertools
+
+import pytest
+from corpora import Exact, paths
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hsd_viz.drafting import SharedDatabases, make_drafter
+from hsd_viz.drafting.build import build_fivegrams
+from hsd_viz.drafting.hd import HierarchyDrafting, StoredDrafts
+from hsd_viz.drafting.index import Index
+from hsd_viz.drafting.shared import vocabulary_hash
+from hsd_viz.stack import parse
+
+
+def chains(tree):
+    """The drafts of a tree: the paths to its leaves, in the order of their last nodes."""
+    inner = set(tree.parents)
+    return [path for node, path in enumerate(paths(tree)) if node not in inner]
+
+
+def gram(i):
+    return [1, 10 + i, 20 + i, 30 + i, 40 + i]
+
+
+def tail(i):
+    return tuple(gram(i)[1:])
+
+
+class Ranked:
+    """A file of 5-grams: by first token, the other four, most frequent first."""
+
+    def __init__(self, **grams):
+        self.grams = {int(k[1:]): v for k, v in grams.items()}
+        self.asked = []
+
+    def lookup(self, key, longest=None):
+        self.asked.append(key)
+        found = self.grams.get(ord(key[0]), [])
+        rank = ord(key[1])
+        return (2, 9 - rank, [(t, 9 - rank, None) for t in found[rank]]) if rank < len(found) else None
+
+
+def drafter(sources=("context",), **shared):
+    return HierarchyDrafting(sources, shared)
+
+
+# --- the context database ---------------------------------------------------------------------------------------------
+
+
+def test_a_bucket_holds_seven_newest_first():
+    hd = drafter()
+    text = [t for i in range(8) for t in gram(i)] + [1]
+    hd.start(text)
+    tree = hd.draft(text, 28)
+    assert chains(tree) == [tail(i) for i in (7, 6, 5, 4, 3, 2, 1)], "the eighth pushed the first out"
+    assert set(tree.sources) == {"context"} and set(tree.key_lengths) == {1}
+    assert all(text[p] == t for p, t in zip(tree.positions, tree.tokens, strict=True))
+
+
+def test_what_is_used_again_is_dropped_last():
+    hd = drafter()
+    text = [t for i in (0, 1, 2, 3, 4, 5, 6, 0, 7) for t in gram(i)] + [1]
+    hd.start(text)
+    # Gram 0 was used again before gram 7 came, so gram 1 made room: first in first out would have dropped gram 0.
+    assert chains(hd.draft(text, 28)) == [tail(i) for i in (7, 0, 6, 5, 4, 3, 2)]
+    latest = [p for t, p in zip(*(getattr(hd.draft(text, 28), k) for k in ("tokens", "positions")), strict=True) if t == 10]
+    assert latest == [36], "the position is that of the latest copy"
+
+
+def test_every_emitted_fivegram_joins_at_once():
+    hd = drafter()
+    hd.start([1, 2, 3, 4])
+    assert hd.draft([1, 2, 3, 4], 28).why_empty == "no match"
+    hd.extend([5])
+    assert chains(hd.draft([1], 28)) == [(2, 3, 4, 5)]
+    hd.extend([6, 7])
+    assert chains(hd.draft([3], 28)) == [(4, 5, 6, 7)]
+    assert hd.draft([4], 28).why_empty == "no match", "four tokens and their key, not fewer"
+
+
+def test_unseen_tokens_ahead_are_no_text():
+    hd = drafter()
+    hd.start([1, 2, 3, 4, 5])
+    for _ in range(2):
+        assert chains(hd.draft([1, 2, 3, 4, 5, 9, 9, 9, 9, 1], 28)) == [(2, 3, 4, 5)]
+    assert hd.draft([1, 2, 3, 4, 5, 9], 28).why_empty == "no match"
+
+
+# --- the order of access ----------------------------------------------------------------------------------------------
+
+
+def test_seven_drafts_and_the_rest_are_not_asked():
+    model, statistics = Ranked(_1=[(5, 5, 5, 5)]), Exact([[1, 6, 6, 6, 6]])
+    hd = drafter(("context", "model", "statistics"), fivegrams=model, statistics=statistics)
+    text = [t for i in range(7) for t in gram(i)] + [1]
+    hd.start(text)
+    assert len(chains(hd.draft(text, 28))) == 7
+    assert not model.asked and not statistics.asked
+
+
+def test_each_database_tops_up_the_one_before():
+    model = Ranked(_1=[(50 + i, 5, 5, 5) for i in range(4)])
+    statistics = Exact([[8, 1, 60, 6, 6, 6], [8, 1, 61, 6, 6, 6]])
+    hd = drafter(("context", "model", "statistics"), fivegrams=model, statistics=statistics)
+    text = [*gram(0), *gram(1), 8, 1]
+    hd.start(text)
+    tree = hd.draft(text, 28)
+    assert [c[0] for c in chains(tree)] == [11, 10, 50, 51, 52, 53, 60], "two, four, and room for one"
+    assert [tree.sources[tree.tokens.index(t)] for t in (11, 53, 60)] == ["context", "model", "statistics"]
+    assert tree.key_lengths[tree.tokens.index(60)] == 2
+    turned = drafter(("statistics", "model"), fivegrams=model, statistics=statistics)
+    turned.start(text)
+    assert [c[0] for c in chains(turned.draft(text, 28))] == [60, 61, 50, 51, 52, 53]
+
+
+def test_a_draft_that_is_there_takes_no_place_and_beginnings_are_shared():
+    model = Ranked(_1=[(*tail(0),), (10, 20, 99, 98)])
+    hd = drafter(("context", "model"), fivegrams=model)
+    text = [*gram(0), 1]
+    hd.start(text)
+    tree = hd.draft(text, 28)
+    assert chains(tree) == [tail(0), (10, 20, 99, 98)]
+    assert tree.tokens == [*tail(0), 99, 98] and tree.parents == [-1, 0, 1, 2, 1, 4]
+    assert tree.sources == ["context"] * 4 + ["model"] * 2
+
+
+def test_statistics_asks_two_tokens_then_one():
+    corpus = Exact([[7, 1, 2, 3], [7, 1, 2, 4, 5, 6, 7], [8, 1, 9, 9, 9, 9, 9]])
+    hd = drafter(("statistics",), statistics=corpus)
+    tree = hd.draft([7, 1], 28)
+    # Longest first, cut to four; the two-token key's rows before the one-token key's.
+    assert chains(tree) == [(2, 4, 5, 6), (2, 3), (9, 9, 9, 9)]
+    assert [tree.key_lengths[tree.tokens.index(t)] for t in (4, 3, 9)] == [2, 2, 1]
+    assert chains(drafter(("statistics",), statistics=corpus).draft([1], 28))[0] == (9, 9, 9, 9), "one token has no pair"
+
+
+def test_the_longest_path_decides_even_beyond_four_tokens():
+    # Both rows show four tokens; the rarer one goes on for longer.
+    corpus = Exact([[1, 2, 4, 5, 6, 7, 8], [1, 3, 14, 15, 16], [1, 3, 14, 15, 16]])
+    assert [c[0] for c in chains(drafter(("statistics",), statistics=corpus).draft([1], 28))] == [2, 3]
+
+
+def test_the_budget_cuts_the_last_draft():
+    hd = drafter()
+    text = [*gram(0), *gram(1), 1]
+    hd.start(text)
+    assert chains(hd.draft(text, 6)) == [tail(1), tail(0)[:2]]
+    assert hd.draft(text, 0).why_empty == "no room"
+
+
+def test_nothing_after_the_end_of_text():
+    hd = HierarchyDrafting(("context",), {}, eos=0)
+    hd.start([1, 2, 0, 3, 4, 1])
+    assert hd.draft([1], 28).tokens == [2, 0]
+
+
+tokens = st.integers(0, 3)
+fours = st.tuples(tokens, tokens, tokens, tokens)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.lists(tokens, max_size=60),
+    st.integers(0, 60),
+    st.lists(fours, unique=True, max_size=7),
+    st.permutations(["context", "model"]),
+)
+def test_the_tree_is_the_published_chains_merged(text, given_first, stored, order):
+    """Against the rule written with plain lists: buckets, order, seven places."""
+    hd = drafter(order, fivegrams=Ranked(**{f"_{k}": stored for k in range(4)}))
+    hd.start(text[:given_first])
+    for token in text[given_first:]:
+        hd.extend([token])
+    buckets = {k: [] for k in range(4)}
+    for i in range(len(text) - 4):
+        bucket, four = buckets[text[i]], tuple(text[i + 1 : i + 5])
+        if four in bucket:
+            bucket.remove(four)
+        bucket.append(four)
+        del bucket[:-7]
+    if not text:
+        return
+    wanted = []
+    for source in order:
+        for four in buckets[text[-1]][::-1] if source == "context" else stored:
+            if four not in wanted and len(wanted) < 7:
+                wanted.append(four)
+    tree = hd.draft(text, 28)
+    assert sorted(chains(tree)) == sorted(wanted)
+    assert len(tree) == len({c[:k] for c in wanted for k in range(1, 5)}), "no beginning twice"
+    assert list(dict.fromkeys(p for p in paths(tree) if len(p) == 4)) == wanted
+
+
+# --- the file of 5-grams ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fivegrams(tmp_path):
+    outputs = [
+        [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5],
+        [1, 2, 3, 4, 6],
+        [9, 1, 2, 3, 4, 6],
+        *([1, 7, 7, 7, k] for k in range(8)),
+    ]
+    vocabulary = {f"t{i}": i for i in range(10)}
+    facts = {"vocabulary_size": 10, "vocabulary_hash": vocabulary_hash(vocabulary)}
+    build_fivegrams(outputs, tmp_path / "fivegrams.hsdb", **facts)
+    return tmp_path, vocabulary, outputs, facts
+
+
+def test_fivegrams_count_once_per_output(fivegrams):
+    folder, vocabulary, outputs, facts = fivegrams
+    shared = SharedDatabases.open(folder, vocabulary)
+    rows = StoredDrafts(shared.found).model(chr(1))
+    # 1 2 3 4 6 is in two outputs; 1 2 3 4 5 three times, but in one output, like the rest: these go by their tokens.
+    assert [(tuple(map(ord, r[2])), r[1]) for r in rows] == [
+        ((2, 3, 4, 6), 2),
+        ((2, 3, 4, 5), 1),
+        *(((7, 7, 7, k), 1) for k in range(5)),
+    ]
+    assert [tuple(map(ord, r[2])) for r in StoredDrafts(shared.found).model(chr(9))] == [(1, 2, 3, 4)]
+    assert StoredDrafts(shared.found).model(chr(7)) == []
+    build_fivegrams(outputs, folder / "few.hsdb", most=3, **facts)
+    assert sum(Index(folder / "few.hsdb").header["keys_by_length"].values()) == 3
+    build_fivegrams([[1, 2]], folder / "none.hsdb", **facts)
+    assert StoredDrafts({"fivegrams": Index(folder / "none.hsdb")}).model(chr(1)) == []
+
+
+def test_made_from_the_stack(fivegrams):
+    folder, vocabulary, *_ = fivegrams
+    shared = SharedDatabases.open(folder, vocabulary)
+    hd = make_drafter(parse("hd > target").bottom, databases=shared)
+    assert hd.sources == ("context", "model")
+    assert make_drafter(parse("hd[model,context] > target").bottom, databases=shared).sources == ("model", "context")
+    assert make_drafter(parse("hd > target").bottom).sources == ("context",)
+    with pytest.raises(ValueError, match=r"'hd\[statistics\]' cannot be used: no statistics database"):
+        make_drafter(parse("hd[statistics] > target").bottom, databases=shared)
+    with pytest.raises(ValueError, match="cannot be used: no fivegrams database"):
+        make_drafter(parse("hd[model] > target").bottom, databases=SharedDatabases({"model": object()}))
+    hd.start([1])
+    assert [c[:3] for c in itertools.islice(chains(hd.draft([1], 28)), 2)] == [(2, 3, 4), (2, 3, 4)]

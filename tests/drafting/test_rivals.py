@@ -1,0 +1,377 @@
+"""Token Recycling, retrieval, n-gram caches and prompt lookup's original rule by hand; and what every drafter must keep to."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import pytest
+from corpora import Exact, paths
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
+from hsd_viz.drafting.lookup import PromptLookup
+from hsd_viz.drafting.memory import Memory
+from hsd_viz.drafting.ngram_cache import LAX, STRICT, DynamicCache, NgramCache
+from hsd_viz.drafting.observe import Observer
+from hsd_viz.drafting.recycling import TEMPLATE, TokenRecycling, unfold
+from hsd_viz.drafting.retrieval import Retrieval
+from hsd_viz.drafting.suffix_tree import SuffixTree
+from hsd_viz.stack import Bottom
+from hsd_viz.trace.records import NO_DRAFT
+
+# --- Token Recycling --------------------------------------------------------------------------------------------------
+
+
+def test_the_template_is_the_published_one():
+    nodes = list(unfold(TEMPLATE))
+    ranks = []
+    for parent, rank in nodes:
+        ranks.append((*ranks[parent], rank) if parent >= 0 else (rank,))
+    assert Counter(map(len, ranks)) == {1: 8, 2: 21, 3: 25, 4: 15, 5: 8, 6: 3} and len(set(ranks)) == TokenRecycling.nodes == 80
+    assert ranks == sorted(ranks, key=lambda path: (len(path), path)), "breadth first"
+    deep = ["00000", "00001", "00002", "00010", "00020", "00100", "01000", "10000", "000000", "000001", "000100"]
+    assert ["".join(map(str, path)) for path in ranks if len(path) > 4] == deep
+    fourth = ["0000", "0001", "0002", "0003", "0004", "0010", "0011", "0020", "0030", "0040", "0100", "0200", "1000", "2000", "3000"]
+    assert ["".join(map(str, path)) for path in ranks if len(path) == 4] == fourth
+    for node in ("07", "13", "22", "31", "40", "50", "60", "70", "007", "012", "021", "070", "101", "110", "200", "500"):
+        assert tuple(map(int, node)) in ranks
+    for node in ("14", "23", "32", "41", "013", "022", "120", "600"):
+        assert tuple(map(int, node)) not in ranks
+
+
+def test_rows_are_overwritten_rejected_nodes_too():
+    drafter = TokenRecycling()
+    assert isinstance(drafter, Observer)
+    drafter.start([1, 2])
+    assert drafter.draft([1, 2], 80).why_empty == "no match", "cold, and the prompt teaches nothing"
+    drafter.observe([1, 2], DraftTree(), [[5, 6]])
+    tree = drafter.draft([1, 2], 80)
+    assert paths(tree) == [(5,), (6,)] and tree.key_lengths == [1, 1] and tree.parents == [-1, -1]
+    # 5 was accepted and 6 refused; both are known now. 2 stands in the tree again below 6: the later place counts.
+    deeper = tree.add(2, 1, "recycling")
+    drafter.observe([1, 2], tree, [[6, 5], [2, 7], [2, 5], [7, 8]])
+    assert drafter.successors == {2: (7, 8), 5: (2, 7), 6: (2, 5)} and deeper == 2
+    assert paths(drafter.draft([9, 5], 80))[:4] == [(2,), (7,), (2, 7), (2, 8)]
+    assert drafter.draft([9, 5], 3).tokens == [2, 7, 7]
+    assert drafter.draft([9, 5], 0).why_empty == "no room"
+
+
+def test_a_full_matrix_fills_the_template_and_the_kth_child_is_the_kth_successor():
+    successors = {t: tuple((t * 7 + k) % 97 for k in range(8)) for t in range(97)}
+    tree = TokenRecycling(successors=successors).draft([3], 99)
+    assert len(tree) == 80
+    for token, parent, (above, rank) in zip(tree.tokens, tree.parents, unfold(TEMPLATE), strict=True):
+        assert parent == above
+        assert token == successors[3 if parent < 0 else tree.tokens[parent]][rank]
+    ended = TokenRecycling(successors=successors, eos=21).draft([3], 99)
+    assert [ended.tokens[p] for p in ended.parents if p >= 0].count(21) == 0 and 21 in ended.tokens
+
+
+# --- retrieval --------------------------------------------------------------------------------------------------------
+
+
+def rest(texts, text, longest, shortest, depth):
+    """(suffix length, prefix counts) as the paper has it: every continuation of every match, every prefix of it counted."""
+    for n in range(min(longest, len(text)), shortest - 1, -1):
+        key = text[len(text) - n :]
+        after = [t[i + n : i + n + depth] for t in texts for i in range(len(t) - n + 1) if t[i : i + n] == key]
+        counts = Counter(tuple(a[:k]) for a in after for k in range(1, len(a) + 1))
+        if counts:
+            return n, counts
+    return None, Counter()
+
+
+# Tokens of one text never repeat, so that a path is never longer than what the corpus holds.
+corpora = st.lists(st.lists(st.integers(0, 7), unique=True, max_size=8), max_size=8)
+
+
+@settings(deadline=None, max_examples=200)
+@given(corpora, st.lists(st.integers(0, 7), max_size=5), st.integers(1, 30), st.integers(1, 6))
+def test_the_most_frequent_prefixes_after_the_longest_suffix(texts, text, budget, depth):
+    drafter = Retrieval(Exact(texts), depth=depth)
+    length, counts = rest(texts, text, 16, 2, depth)
+    tree = drafter.draft(text, budget)
+    # Beyond its longest match a database may go on with what a shorter suffix says: only full keys are compared.
+    exact = {path: c for path, c in zip(paths(tree), tree.counts, strict=True) if path in counts}
+    assert exact == {path: counts[path] for path in exact}
+    assert set(tree.key_lengths) <= {length} and tree.counts == sorted(tree.counts, reverse=True)
+    if length is None:
+        assert tree.why_empty == "no match"
+    elif len(tree) == budget:
+        # Nothing more frequent was left out.
+        assert all(counts[path] <= tree.counts[-1] for path in counts if path not in set(paths(tree)))
+    else:
+        assert set(counts) <= set(paths(tree))
+
+
+def test_retrieval_by_hand():
+    corpus = Exact([[1, 2, 3, 4], [1, 2, 3, 5], [1, 2, 6], [8, 2, 9], [8, 2, 9]])
+    tree = Retrieval(corpus).draft([1, 2], 64)
+    assert paths(tree) == [(3,), (6,), (3, 4), (3, 5)] and tree.counts == [2, 1, 1, 1] and tree.key_lengths == [2] * 4
+    assert tree.scores == pytest.approx([2 / 3, 1 / 3, 1 / 3, 1 / 3])
+    assert Retrieval(corpus).draft([7, 2], 64).why_empty == "no match", "one token is no key"
+    assert Retrieval(corpus, shortest=1).draft([7, 2], 2).tokens == [3, 9]
+    assert Retrieval(corpus, most=2).draft([1, 2], 64).tokens == [3, 6]
+    assert paths(Retrieval(corpus, eos=3).draft([1, 2], 64)) == [(3,), (6,)]
+
+
+# --- n-gram caches ----------------------------------------------------------------------------------------------------
+
+
+def fed(text, **options):
+    cache = NgramCache(**options)
+    cache.start(text)
+    return cache
+
+
+@pytest.mark.parametrize(
+    ("text", "tail", "token", "length"),
+    [
+        # One token: two samples and 66 % (two of three are 66.7).
+        ([1, 5], [9, 9, 9, 1], None, None),
+        ([1, 5, 1, 5], [9, 9, 9, 1], 5, 1),
+        ([1, 5, 1, 5, 1, 6], [9, 9, 9, 1], 5, 1),
+        ([1, 5, 1, 5, 1, 6, 1, 6], [9, 9, 9, 1], None, None),
+        # Two tokens: two samples and half of them.
+        ([2, 1, 5], [9, 9, 2, 1], None, None),
+        ([2, 1, 5, 2, 1, 6], [9, 9, 2, 1], 5, 2),
+        ([2, 1, 5, 2, 1, 6, 2, 1, 7], [9, 9, 2, 1], None, None),
+        # Three or four: one sample.
+        ([3, 2, 1, 5], [9, 3, 2, 1], 5, 3),
+        ([4, 3, 2, 1, 5], [4, 3, 2, 1], 5, 4),
+        # The longest that passes: of the four-token key's three followers none has half.
+        ([4, 3, 2, 1, 5, 4, 3, 2, 1, 6, 4, 3, 2, 1, 7, 8, 3, 2, 1, 7, 8, 3, 2, 1, 7], [4, 3, 2, 1], 7, 3),
+    ],
+)
+def test_context_thresholds(text, tail, token, length):
+    tree = fed(text).draft(tail, 1)
+    assert (tree.tokens or [None]) == [token] and (tree.key_lengths or [None]) == [length]
+    if token is None:
+        assert tree.why_empty == "not worth it"
+
+
+def test_dynamic_thresholds_are_strict_and_the_context_goes_first():
+    def warm(runs, text, tail):
+        dynamic = DynamicCache()
+        for run in runs:
+            fed(run, dynamic=dynamic)
+        return fed(text, dynamic=dynamic).draft(tail, 1)
+
+    four = [4, 3, 2, 1, 5]
+    assert warm([four], [], four[:4]).why_empty == "not worth it", "two samples are needed"
+    assert warm([four, four], [], four[:4]).tokens == [5]
+    assert warm([four, four], [4, 3, 2, 1, 6], four[:4]).tokens == [6], "this text's own goes first"
+    one = [1, 5]
+    assert warm([one] * 3, [], [9, 9, 9, 1]).why_empty == "not worth it", "four samples"
+    assert warm([one] * 4, [], [9, 9, 9, 1]).tokens == [5]
+    assert warm([one] * 3 + [[1, 6]], [], [9, 9, 9, 1]).tokens == [5], "three of four are 75 %"
+    assert warm([one] * 5 + [[1, 6]] * 2, [], [9, 9, 9, 1]).why_empty == "not worth it"
+    assert warm([], [], [9, 1]).why_empty == "no match"
+
+
+def test_the_static_cache_confirms_and_comes_last():
+    static = Exact([[2, 1, 6], [2, 1, 6], [2, 1, 8]])
+    # 5 was seen twice and 6 once: what the static cache knows counts a hundredfold, yet the share is that of 6 alone.
+    text = [2, 1, 5, 2, 1, 6]
+    assert fed(text).draft([9, 9, 2, 1], 1).tokens == [5]
+    assert fed(text, static=static).draft([9, 9, 2, 1], 1).tokens == [6]
+    assert fed([2, 1, 5, 2, 1, 5, 2, 1, 6], static=static).draft([9, 9, 2, 1], 1).tokens == [6], "static alone: two of three"
+    tree = fed([], static=static).draft([2, 1], 4)
+    assert tree.tokens == [6] and tree.key_lengths == [2] and tree.counts == [2]
+    assert fed([], static=Exact([[2, 1, 6]])).draft([2, 1], 4).why_empty == "not worth it", "two samples"
+    assert fed([], static=static).draft([1], 4).why_empty == "no match", "one token is no pair"
+
+
+def test_a_chain_goes_on_through_its_own_tokens():
+    text = [1, 2, 3, 4, 5, 6, 7]
+    tree = fed(text).draft([9, 1, 2, 3], 16)
+    assert tree.tokens == [4, 5, 6, 7] and tree.parents == [-1, 0, 1, 2] and tree.key_lengths == [3, 4, 4, 4]
+    assert fed(text).draft([9, 1, 2, 3], 2).tokens == [4, 5]
+    assert fed(list(range(40))).draft([0, 1, 2], 99).tokens == list(range(3, 19)), "sixteen at most"
+    assert fed(text, eos=5).draft([9, 1, 2, 3], 16).tokens == [4, 5]
+    assert fed(text).draft(text, 0).why_empty == "no room"
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.lists(st.integers(0, 3), max_size=25), min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=4))
+def test_against_the_rule_by_scanning(runs, tail):
+    dynamic, static = DynamicCache(), Exact([[0, 1, 2, 0, 1, 3, 1, 2, 2, 0, 1, 2]])
+    for run in runs:
+        cache = fed(run[:5], dynamic=dynamic, static=static)
+        cache.extend(run[5:])
+
+    def followers(texts, key):
+        n = len(key)
+        return Counter(t[i + n] for t in texts for i in range(len(t) - n) if t[i : i + n] == key)
+
+    text = list(tail)
+    expected = []
+    while len(text) >= 2 and len(expected) < 6:
+        pair = followers([[0, 1, 2, 0, 1, 3, 1, 2, 2, 0, 1, 2]], text[-2:])
+        found = set()
+        for texts, limits in ((runs[-1:], LAX), (runs[:-1], STRICT)):
+            for n in range(min(4, len(text)), 0, -1):
+                after = followers(texts, text[len(text) - n :])
+                rank = {t: c * (100 * pair[t] if pair[t] else 1) for t, c in after.items()}
+                best = {t for t in rank if rank[t] == max(rank.values())}
+                size, share = limits[n - 1]
+                found = {t for t in best if after[t] * 100 >= share * after.total() and after.total() >= size}
+                if found or len(best) > 1:
+                    break
+            if found or len(best) > 1:
+                break
+        else:
+            if pair.total() >= 2:
+                found = {t for t, c in pair.items() if c == max(pair.values()) and 100 * c >= 50 * pair.total()}
+                best = found
+            else:
+                best = set()
+        if len(best) > 1:
+            # A tie is decided by who was seen first; the scan does not follow it further.
+            drafted = cache.draft(tail, len(expected) + 1).tokens
+            assert drafted[: len(expected)] == expected
+            return
+        if not found:
+            break
+        expected += found
+        text += found
+    assert cache.draft(tail, 6).tokens == expected
+
+
+# --- prompt lookup, its author's rule ---------------------------------------------------------------------------------
+
+
+@settings(max_examples=200)
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=60))
+def test_original_lookup_wants_whole_copies(text):
+    drafter = PromptLookup.original()
+    drafter.start(text)
+    expected = []
+    for n in range(min(3, len(text) - 1), 0, -1):
+        places = [i + n for i in range(len(text) - n) if text[i : i + n] == text[-n:] and i + n + 10 <= len(text)]
+        if places:
+            expected = text[places[0] : places[0] + 10]
+            break
+    assert drafter.draft(text, 99).tokens == expected
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+BOTTOMS = [
+    Bottom("hd"),
+    Bottom("hd", ("statistics", "context", "window")),
+    Bottom("lookup"),
+    Bottom("lookup", ("original",)),
+    Bottom("sam"),
+    Bottom("suffix"),
+    Bottom("recycling"),
+    Bottom("retrieval"),
+    Bottom("ngram-cache"),
+]
+CORPUS = Exact([[k % 7 for k in range(s, s + 40, 3)] for s in range(5)], longest=6)
+SHARED = SharedDatabases({"statistics": CORPUS})
+
+
+def top_of(text, tree, size=8):
+    """Any eight different tokens for each row."""
+    return [[(sum(path) + len(text) + 3 * k) % 11 for k in range(size)] for path in [(), *paths(tree)]]
+
+
+def check(tree, drafter, text, budget, eos):
+    assert isinstance(tree, DraftTree) and len(tree) <= budget
+    assert (tree.why_empty is None) == (len(tree) > 0)
+    assert tree.why_empty in (None, *NO_DRAFT)
+    assert len(set(zip(tree.parents, tree.tokens, strict=True))) == len(tree), "equal siblings"
+    assert all(-1 <= parent < node for node, parent in enumerate(tree.parents))
+    for node, position in enumerate(tree.positions):
+        assert position is None or text[position] == tree.tokens[node]
+    for parent, source in zip(tree.parents, tree.sources, strict=True):
+        if source != "lookahead" and parent >= 0 and tree.sources[parent] != "lookahead":
+            assert tree.tokens[parent] not in eos
+    assert len(tree) <= getattr(drafter, "nodes", 10)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(BOTTOMS),
+    st.lists(st.integers(0, 7), max_size=60),
+    st.integers(0, 60),
+    st.lists(st.integers(0, 7), max_size=3),
+    st.integers(0, 60),
+)
+def test_every_tree_is_well_formed(bottom, text, prompted, ahead, budget):
+    drafter = make_drafter(bottom, databases=SHARED, memory=Memory(), eos=0)
+    drafter.start(text[:prompted])
+    done = text[:prompted]
+    for token in text[prompted:]:
+        if done:
+            tree = drafter.draft(done, budget)
+            check(tree, drafter, done, budget, {0})
+            if isinstance(drafter, Observer):
+                drafter.observe(done, tree, top_of(done, tree))
+        drafter.extend([token])
+        done.append(token)
+    whole = text + ahead
+    if whole:
+        tree = drafter.draft(whole, budget)
+        check(tree, drafter, whole, budget, {0})
+        if "window" not in bottom.items:
+            assert drafter.draft(whole, budget) == tree, "a draft leaves no trace"
+
+
+@pytest.mark.parametrize("bottom", BOTTOMS, ids=str)
+@pytest.mark.parametrize(
+    "text",
+    [[], [5], [199_999], [7] * 1500, [1, 2] * 700, [(k * k * 7919) % 200_000 for k in range(800)], [0xD800, 0xDFFF] * 20],
+    ids=["empty", "one token", "a high id", "one token over and over", "two in turn", "wide", "halves of characters"],
+)
+def test_no_text_hangs_or_breaks(bottom, text):
+    memory = Memory()
+    begin = time.perf_counter()
+    for _ in range(2):
+        drafter = make_drafter(bottom, databases=SHARED, memory=memory)
+        drafter.start(text[: len(text) // 2])
+        drafter.extend(text[len(text) // 2 :])
+        drafter.extend([])
+        whole = [*text]
+        for token in (text[:1] or [3]) * 3:
+            tree = drafter.draft([*whole, token], 80)
+            check(tree, drafter, [*whole, token], 80, set())
+            if isinstance(drafter, Observer):
+                drafter.observe([*whole, token], tree, top_of(whole, tree))
+            drafter.extend([token])
+            whole.append(token)
+    assert time.perf_counter() - begin < 20
+
+
+def test_cold_and_warm():
+    """What a run leaves is in the memory it was given, and nowhere else."""
+    text = [3, 1, 4, 1, 5, 9, 2, 6, 5, 7] * 2
+    for name, learned in (("suffix", True), ("ngram-cache", True), ("recycling", True), ("sam", False), ("hd", False), ("lookup", False)):
+        memory = Memory()
+        drafts = []
+        for given in (memory, memory, Memory(), None):
+            drafter = make_drafter(Bottom(name), memory=given)
+            drafter.start([8])
+            drafts.append(drafter.draft([8, 3, 1, 4], 8).tokens)
+            for k, token in enumerate(text):
+                if isinstance(drafter, Observer):
+                    drafter.observe([8, *text[:k]], DraftTree(), [text[k : k + 1]])
+                drafter.extend([token])
+        cold, warm, fresh, none = drafts
+        assert cold == fresh == none == []
+        assert bool(warm) == learned
+    assert isinstance(memory.outputs, SuffixTree)
+
+
+def test_unknown_and_absent():
+    with pytest.raises(ValueError, match="'retrieval' cannot be used: no statistics database"):
+        make_drafter(Bottom("retrieval"))
+    with pytest.raises(ValueError, match="no drafter is called 'what': the bottom of a stack is db, hd, lookup"):
+        make_drafter(Bottom("what"))
+    assert make_drafter(Bottom("ngram-cache")).static is None
+    for options in ({"shortest": 0}, {"shortest": 3, "longest": 2}, {"most": 0}, {"depth": 0}):
+        with pytest.raises(ValueError, match="out of range"):
+            Retrieval(CORPUS, **options)

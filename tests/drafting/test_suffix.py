@@ -1,0 +1,175 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hsd_viz.drafting.suffix import SuffixDecoding
+from hsd_viz.drafting.suffix_tree import SuffixTree
+
+texts = st.lists(st.integers(0, 3), max_size=30)
+
+
+def counted(texts, depth):
+    """How often each sequence of at most ``depth`` tokens occurs."""
+    return Counter(tuple(t[i : i + n]) for t in texts for i in range(len(t)) for n in range(1, min(depth, len(t) - i) + 1))
+
+
+def spelled(tree):
+    """The same, read off a tree; every spot must be where :meth:`locate` says."""
+    out, spots = {}, [((), (tree.root, 0))]
+    while spots:
+        path, spot = spots.pop()
+        for token, count, _, child in tree.children(spot):
+            out[(*path, token)] = count
+            assert tree.count(child) == count and tree.locate([*path, token])[0] is child[0]
+            spots.append(((*path, token), child))
+    return out
+
+
+def grown(texts, depth, most=None):
+    tree = SuffixTree(depth, most)
+    for text in texts:
+        tree.begin()
+        for token in text:
+            tree.append(token)
+    return tree
+
+
+@settings(deadline=None)
+@given(st.lists(texts, max_size=4), st.integers(1, 6))
+def test_counts_are_those_of_counting(texts, depth):
+    tree = SuffixTree(depth)
+    for k, text in enumerate(texts):
+        tree.begin()
+        for n, token in enumerate(text):
+            tree.append(token)
+            if n % 7 == 0:
+                assert spelled(tree) == counted([*texts[:k], text[: n + 1]], depth)
+    assert spelled(tree) == counted(texts, depth)
+    assert tree.root.count == sum(map(len, texts))
+
+
+@settings(deadline=None)
+@given(st.lists(texts, max_size=6), st.integers(1, 5), st.integers(1, 3))
+def test_a_removed_text_leaves_what_would_be_there_without_it(texts, depth, most):
+    tree = grown(texts, depth, most)
+    assert spelled(tree) == counted(texts[-most:], depth) and list(tree.texts.values()) == texts[-most:]
+
+
+@given(texts)
+def test_places_are_in_the_text(text):
+    tree = grown([text], 5)
+    spots = [(tree.root, 0)]
+    while spots:
+        for token, _, place, child in tree.children(spots.pop()):
+            assert text[place] == token
+            spots.append(child)
+
+
+# --- the drafter ------------------------------------------------------------------------------------------------------
+
+
+def best_of(counts, key, depth, budget, alpha=1.0, least=0.1):
+    """(score, key length) of the best speculation: every match length tried, the longer one among equals."""
+    best = (0.0, None)
+    for p in range(1, min(len(key), depth)):
+        tail = tuple(key[len(key) - p :])
+        if tail not in counts:
+            break
+        seen, total = [(1.0, tail)], 0.0
+        options, picked = [], 0
+        while picked < min(budget, int(alpha * p + 1e-6)):
+            for prob, path in seen:
+                options += [(prob * n / counts[path], q) for q, n in counts.items() if len(q) == len(path) + 1 and q[:-1] == path]
+            options = [o for o in options if o[0] >= least and len(o[1]) <= depth]
+            if not options:
+                break
+            top = max(options, key=lambda o: o[0])
+            options.remove(top)
+            seen, total, picked = [top], total + top[0], picked + 1
+        if total >= best[0] and total > 0:
+            best = (total, p)
+    return best
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(texts, max_size=2), texts, st.lists(st.integers(0, 3), max_size=2), st.integers(1, 9), st.integers(2, 6))
+def test_the_rule(earlier, text, ahead, budget, depth):
+    outputs = SuffixTree(depth)
+    for output in earlier:
+        drafter = SuffixDecoding(outputs=outputs, depth=depth)
+        drafter.start([])
+        drafter.extend(output)
+    drafter = SuffixDecoding(outputs=outputs, depth=depth)
+    prompt, output = text[: len(text) // 2], text[len(text) // 2 :]
+    drafter.start(prompt)
+    for token in output:
+        drafter.extend([token])
+    whole = text + ahead
+    tree = drafter.draft(whole, budget)
+    mine = best_of(counted([text], depth), whole, depth, budget)
+    theirs = best_of(counted([*earlier, output], depth), whole, depth, budget)
+    score, length = theirs if theirs[0] > mine[0] else mine
+    assert sum(tree.scores) == pytest.approx(score)
+    assert set(tree.key_lengths) <= {length} and len(tree) <= min(budget, length or 0)
+    assert tree.scores == sorted(tree.scores, reverse=True)
+    if theirs[0] <= mine[0]:
+        assert [text[p] for p in tree.positions] == tree.tokens
+    else:
+        assert set(tree.positions) == {None}
+    assert drafter.draft(whole, budget) == tree
+
+
+def test_by_hand():
+    text = [1, 2, 3, 1, 2, 4, 1, 2]
+    drafter = SuffixDecoding()
+    drafter.start(text)
+    tree = drafter.draft(text, 9)
+    # "1 2" was seen three times, the end of the text included: a third for 3 and for 4, two tokens after a match of two.
+    assert tree.tokens == [3, 4] and tree.parents == [-1, -1] and tree.key_lengths == [2, 2]
+    assert tree.scores == pytest.approx([1 / 3, 1 / 3]) and tree.positions == [2, 5]
+    assert drafter.draft(text, 1).tokens == [3]
+    # A draft is as long as its match, and the longer match among equal scores.
+    drafter.start([5, 6, 7, 8, 9, 5, 6, 7])
+    tree = drafter.draft([5, 6, 7, 8, 9, 5, 6, 7], 9)
+    assert tree.tokens == [8, 9, 5] and tree.key_lengths == [3, 3, 3] and tree.scores == [0.5] * 3
+    assert drafter.draft([5, 6, 7, 8, 9, 5, 6, 7], 0).why_empty == "no room"
+    assert drafter.draft([5, 6, 7, 8, 9, 5, 6, 44], 9).why_empty == "no match"
+
+
+def test_nothing_below_the_least_probability():
+    text = [t for k in range(10, 21) for t in (1, k)] + [1]
+    drafter = SuffixDecoding()
+    drafter.start(text)
+    assert drafter.draft(text, 9).why_empty == "not worth it", "eleven followers, twelve times seen"
+    assert len(SuffixDecoding(least=0.05).draft(text, 9)) == 0
+    lower = SuffixDecoding(least=0.05)
+    lower.start(text)
+    assert lower.draft(text, 9).tokens == [10]
+
+
+def test_earlier_outputs_are_remembered_and_prompts_are_not():
+    outputs = SuffixTree()
+    first = SuffixDecoding(outputs=outputs)
+    first.start([1, 2, 3])
+    first.extend([4, 5, 6, 7])
+    second = SuffixDecoding(outputs=outputs)
+    second.start([9, 4, 5])
+    assert second.draft([9, 4, 5], 9).tokens == [6, 7], "warm"
+    assert SuffixDecoding().draft([9, 4, 5], 9).why_empty == "no match", "cold"
+    second.start([9, 1, 2])
+    assert second.draft([9, 1, 2], 9).why_empty == "no match", "what was a prompt then"
+    # A second run that writes in between begins a text of its own.
+    second.extend([8])
+    first.extend([6])
+    assert list(outputs.texts.values()) == [[4, 5, 6, 7], [8], [6]]
+    ended = SuffixDecoding(eos=6)
+    ended.start([4, 5, 6, 7, 4, 5])
+    assert ended.draft([4, 5, 6, 7, 4, 5], 9).tokens == [6]
+
+
+@pytest.mark.parametrize("bad", [{"alpha": 0}, {"least": 2}, {"depth": 0}])
+def test_settings_out_of_range_are_refused(bad):
+    with pytest.raises(ValueError, match="out of range"):
+        SuffixDecoding(**bad)
