@@ -15,7 +15,7 @@ from transformers import (
 )
 
 from hsd_viz.decoding.model import HFModel
-from hsd_viz.runtime import NativeModel
+from hsd_viz.runtime import Build, NativeModel
 
 VOCAB = 150
 _SMALL = {
@@ -70,8 +70,8 @@ def eager(name: str, dtype: torch.dtype = torch.float32) -> HFModel:
 
 
 @functools.cache
-def native(name: str, dtype: torch.dtype = torch.float32) -> NativeModel:
-    return NativeModel(eager(name, dtype))
+def native(name: str, dtype: torch.dtype = torch.float32, build: Build | None = None) -> NativeModel:
+    return NativeModel(eager(name, dtype), build)
 
 
 def ids(n: int, seed: int = 0, vocab: int = VOCAB) -> list[int]:
@@ -87,3 +87,11 @@ def random_tree(n: int, seed: int) -> list[int]:
         near = float(torch.rand((), generator=random)) < deep
         parents.append(i - 1 if near else int(torch.randint(-1, i, (), generator=random)) if i else -1)
     return parents
+
+
+def path_to(parents: list[int], node: int) -> list[int]:
+    """The nodes from the first one behind the cache to ``node``."""
+    path = [node]
+    while parents[path[0]] >= 0:
+        path.insert(0, parents[path[0]])
+    return path

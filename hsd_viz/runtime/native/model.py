@@ -82,12 +82,9 @@ class NativeModel:
         self._angles: tuple[Tensor, Tensor] | None = None
         self.handle = self._pack()
         weakref.finalize(self, self.library.hsd_model_free, self.handle)
+        #: Bytes of the packed weights (padding included): what one forward reads, but for the embedding's rows.
+        self.weight_bytes: int = self.library.hsd_model_bytes(self.handle)
         self._check(model)
-
-    @property
-    def weight_bytes(self) -> int:
-        """Bytes of the packed weights (padding included): what one forward reads, but for the embedding's rows."""
-        return self.library.hsd_model_bytes(self.handle)
 
     @property
     def cache_bytes_per_token(self) -> int:

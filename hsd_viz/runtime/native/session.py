@@ -18,12 +18,17 @@ if TYPE_CHECKING:
     from .model import NativeModel
 
 
+#: Bytes of weights gone over by a forward (a read serves about four tokens) below which more threads cost more than they bring.
+PARALLEL_BYTES = 12_000_000
+_TOKENS_A_READ = 4
+
+
 class NativeSession:
     """A cache in the native runtime. ``length`` tokens of it are valid.
 
     Logits do not depend on how tokens were fed: one at a time, as a chain or as a draft tree, on any number of threads, the row
     after a token is the same to the last bit. One session is used by one thread at a time; sessions of one model run side by side.
-    The threads of a forward are those of torch (``torch.get_num_threads()``).
+    The threads of a forward are those of torch (``torch.get_num_threads()``); very small models run on one.
     """
 
     def __init__(self, model: NativeModel) -> None:
@@ -55,7 +60,7 @@ class NativeSession:
             cos.data_ptr(),
             sin.data_ptr(),
             cached,
-            torch.get_num_threads(),
+            self._threads(n),
         )
         if not done:
             raise failure(self._library)
@@ -85,12 +90,16 @@ class NativeSession:
             cos.data_ptr(),
             sin.data_ptr(),
             cached,
-            torch.get_num_threads(),
+            self._threads(1),
         )
         if not steps:
             raise failure(self._library)
         self.length = cached + fed + steps - 1
         return ids[:steps], None if rows is None else rows[:steps]
+
+    def _threads(self, n: int) -> int:
+        wanted = torch.get_num_threads()
+        return wanted if self._model.weight_bytes * max(1, n / _TOKENS_A_READ) >= PARALLEL_BYTES else 1
 
     def truncate(self, length: int) -> None:
         """Forget all but the first ``length`` tokens."""

@@ -28,8 +28,8 @@ INLINE void score_blocks(const T* q, size_t ldq, const T* keys, int dim, T* scor
         vec<T> k[B];
         for (int b = 0; b < B; ++b) k[b] = load(keys + ((size_t)b * dim + d) * LANES<T>);
         for (int m = 0; m < Q; ++m) {
-            const T a = q[m * ldq + d];
-            for (int b = 0; b < B; ++b) sum[m][b] += k[b] * a;
+            const vec<T> a = all(q[m * ldq + d]);
+            for (int b = 0; b < B; ++b) sum[m][b] = fma(k[b], a, sum[m][b]);
         }
     }
     for (int m = 0; m < Q; ++m)
@@ -37,7 +37,7 @@ INLINE void score_blocks(const T* q, size_t ldq, const T* keys, int dim, T* scor
 }
 
 // Q queries against `blocks` blocks of keys.
-template <class T, int Q> ONCE void score(const T* q, size_t ldq, const T* keys, int dim, int blocks, T* scores, size_t lds) {
+template <class T, int Q> void score(const T* q, size_t ldq, const T* keys, int dim, int blocks, T* scores, size_t lds) {
     constexpr int B = MANY_REGISTERS || Q < 4 ? 4 : 2;
     int b = 0;
     for (; b + B <= blocks; b += B) score_blocks<T, Q, B>(q, ldq, keys + (size_t)b * dim * LANES<T>, dim, scores + b * LANES<T>, lds);
@@ -45,7 +45,7 @@ template <class T, int Q> ONCE void score(const T* q, size_t ldq, const T* keys,
 }
 
 // Turn n scores into unnormalised weights in place; returns their sum. The array has room for a whole vector behind them.
-template <class T> ONCE T soften(T* s, int n) {
+template <class T> T soften(T* s, int n) {
     const int whole = (int)round_up(n, LANES<T>);
     for (int i = n; i < whole; ++i) s[i] = -INFINITY;
     vec<T> top = load(s);
@@ -75,8 +75,8 @@ INLINE void blend_vectors(const T* weights, size_t ldw, const T* values, size_t 
         vec<T> v[C];
         for (int c = 0; c < C; ++c) v[c] = load(row + c * LANES<T>);
         for (int m = 0; m < Q; ++m) {
-            const T a = weights[m * ldw + j];
-            for (int c = 0; c < C; ++c) sum[m][c] += v[c] * a;
+            const vec<T> a = all(weights[m * ldw + j]);
+            for (int c = 0; c < C; ++c) sum[m][c] = fma(v[c], a, sum[m][c]);
         }
     }
     for (int m = 0; m < Q; ++m)
@@ -84,7 +84,7 @@ INLINE void blend_vectors(const T* weights, size_t ldw, const T* values, size_t 
 }
 
 template <class T, int Q, bool LISTED>
-ONCE void blend(const T* weights, size_t ldw, const T* values, size_t ldv, const int* list, int n, T* out, size_t ldo) {
+void blend(const T* weights, size_t ldw, const T* values, size_t ldv, const int* list, int n, T* out, size_t ldo) {
     constexpr int C = MANY_REGISTERS || Q < 4 ? 4 : 2;
     size_t c = 0;
     for (; c + C * LANES<T> <= ldv; c += C * LANES<T>)

@@ -8,7 +8,7 @@
 namespace hsd {
 
 // out = x / rms(x) * weight. transformers computes this in float32 whatever the model's type, and so does this.
-template <class T> ONCE void normalise(const T* x, const T* weight, int n, double epsilon, T* out) {
+template <class T> void normalise(const T* x, const T* weight, int n, double epsilon, T* out) {
     float scale;
     if constexpr (sizeof(T) == 8) {
         double sum = 0;
@@ -18,7 +18,7 @@ template <class T> ONCE void normalise(const T* x, const T* weight, int n, doubl
     } else {
         vec<T> sums{};
         int i = 0;
-        for (; i + LANES<T> <= n; i += LANES<T>) sums += load(x + i) * load(x + i);
+        for (; i + LANES<T> <= n; i += LANES<T>) sums = fma(load(x + i), load(x + i), sums);
         float sum = sum_lanes<T>(sums);
         for (; i < n; ++i) sum += x[i] * x[i];
         scale = 1.0f / std::sqrt(sum / n + (float)epsilon);
@@ -27,7 +27,7 @@ template <class T> ONCE void normalise(const T* x, const T* weight, int n, doubl
 }
 
 // Turn the pairs (i, i + n / 2) by the angles of a place.
-template <class T> ONCE void rotate(T* x, const T* cos, const T* sin, int n) {
+template <class T> void rotate(T* x, const T* cos, const T* sin, int n) {
     const int half = n / 2;
     for (int i = 0; i < half; ++i) {
         const T a = x[i], b = x[i + half];
@@ -37,7 +37,7 @@ template <class T> ONCE void rotate(T* x, const T* cos, const T* sin, int n) {
 }
 
 // gate = silu(gate) * up, for a line of a panel.
-template <class T> ONCE void gate_line(const T* gate, const T* up, T* out) {
+template <class T> void gate_line(const T* gate, const T* up, T* out) {
     for (int c = 0; c < PANEL<T>; c += LANES<T>) {
         const vec<T> g = load(gate + c);
         store(out + c, g / (exponential(-g) + T(1)) * load(up + c));
@@ -52,8 +52,7 @@ template <class T, class W> class Sequence : public Session {
 
     void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos, const void* sin, int cached,
                  int threads) override {
-        // Below some work the pool costs more than it brings.
-        Team team(work(n) < PARALLEL_WORK ? 1 : threads);
+        Team team(threads);
         run(team, tokens, n, parents, rows, (T*)logits, (const T*)cos, (const T*)sin, cached);
     }
 
@@ -95,10 +94,6 @@ template <class T, class W> class Sequence : public Session {
     }
 
   private:
-    static constexpr double PARALLEL_WORK = 3e6;  // multiplications, a few dozen microseconds of them
-
-    double work(int n) const { return (double)w_.bytes() / sizeof(W) * std::max(1.0, n / 4.0); }
-
     // A layer's cache: per key-value head the keys, then the values.
     size_t head_size() const { return (size_t)capacity_ * (s_.head_dim + row_); }
     HeadCache<T> head_cache(const Memory& memory, int h) const {

@@ -11,6 +11,7 @@ namespace hsd {
 
 constexpr int P = 4;                            // vectors in a line of a panel
 constexpr int TILE = 6;                         // rows whose sums fit into the registers
+constexpr int ONE_PASS = MANY_REGISTERS ? 6 : 3;  // rows that read a panel once, whole
 constexpr int ROWS = 48;                        // rows that go over a panel together
 template <class T> constexpr int PANEL = P * LANES<T>;
 template <class W> struct Sum {
@@ -35,8 +36,8 @@ INLINE void tile(const W* w, const T* x, size_t ldx, int steps, T* y, bool more,
         for (int c = 0; c < C; ++c) b[c] = load(w + (size_t)k * PANEL<T> + c * LANES<T>);
         for (int i = 0; i < FETCH; ++i) __builtin_prefetch(ahead + ((size_t)k * FETCH + i) * 64);
         for (int m = 0; m < M; ++m) {
-            const T a = x[m * ldx + k];
-            for (int c = 0; c < C; ++c) sum[m][c] += b[c] * a;
+            const vec<T> a = all(x[m * ldx + k]);
+            for (int c = 0; c < C; ++c) sum[m][c] = fma(b[c], a, sum[m][c]);
         }
     }
     for (int m = 0; m < M; ++m)
@@ -44,7 +45,7 @@ INLINE void tile(const W* w, const T* x, size_t ldx, int steps, T* y, bool more,
 }
 
 template <class T, class W, int M, int FETCH>
-ONCE void rows_of(const W* w, const T* x, size_t ldx, int steps, T* y, bool more, const char* ahead) {
+void rows_of(const W* w, const T* x, size_t ldx, int steps, T* y, bool more, const char* ahead) {
     constexpr int C = MANY_REGISTERS || M <= 3 ? P : P / 2;
     tile<T, W, M, C, FETCH>(w, x, ldx, steps, y, more, ahead);
     if constexpr (C < P) tile<T, W, M, C, 0>(w + C * LANES<T>, x, ldx, steps, y + C * LANES<T>, more, nullptr);
@@ -65,7 +66,7 @@ INLINE void some_rows(int m, const W* w, const T* x, size_t ldx, int steps, T* y
 // rows <= ROWS rows of x times one panel into y [rows][PANEL].
 template <class T, class W> void multiply(const W* w, int depth, const T* x, size_t ldx, int rows, T* y) {
     constexpr int L = LINES<T, W>;
-    if (rows <= TILE) return some_rows<T, W, L>(rows, w, x, ldx, depth, y, false, (const char*)w + 4096);
+    if (rows <= ONE_PASS) return some_rows<T, W, L>(rows, w, x, ldx, depth, y, false, (const char*)w + 4096);
     const int groups = (rows + TILE - 1) / TILE;
     for (int k = 0; k < depth; k += BLOCK<T, W>) {
         const int steps = std::min(BLOCK<T, W>, depth - k);

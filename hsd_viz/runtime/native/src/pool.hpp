@@ -4,13 +4,16 @@
 // never waits for a helper that is late, asleep or was taken off its core: only for calls that a helper has begun. Results
 // cannot depend on who makes a call. Helpers spin for some microseconds between pieces, then sleep.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <pthread.h>
 #include <thread>
+#include <vector>
 #include "vectors.hpp"
 
 namespace hsd {
@@ -47,18 +50,17 @@ class Pool {
     // Become the leader of up to `threads` threads; false when another caller leads (it then works alone).
     bool lead(int threads) {
         if (!leader_.try_lock()) return false;
-        const int wanted = threads - 1;
         try {
-            for (; helpers_ < wanted; ++helpers_) std::thread(&Pool::help, this, helpers_).detach();
+            while ((int)helpers_.size() < threads - 1) {
+                helpers_.reserve(threads - 1);
+                std::unique_ptr<Helper> helper(new Helper);
+                std::thread(&Pool::help, this, helper.get(), (int)helpers_.size()).detach();
+                helpers_.push_back(std::move(helper));
+            }
         } catch (...) {
             // No more threads to be had: those there are will do.
         }
-        active_.store(wanted < helpers_ ? wanted : helpers_);
-        if (asleep_.load() > 0) {
-            std::lock_guard<std::mutex> hold(door_);
-            ++calls_;
-            bell_.notify_all();
-        }
+        active_.store(std::min(threads - 1, (int)helpers_.size()));
         return true;
     }
 
@@ -75,6 +77,7 @@ class Pool {
         done_.store(0);
         ++phase_;
         ticket_.store(phase_ << 48 | (uint64_t)items << 24);
+        for (int k = 0; k < active_.load() && k < items - 1; ++k) helpers_[k]->wake();
         work();
         for (int tries = 0; done_.load(std::memory_order_acquire) != items; ++tries) {
             if (tries < 4000)
@@ -107,39 +110,51 @@ class Pool {
         }
     }
 
-    void help(int index) {
+    struct Helper {
+        std::mutex door;
+        std::condition_variable bell;
+        std::atomic<bool> asleep{false};
+
+        void wake() {
+            if (!asleep.load()) return;
+            std::lock_guard<std::mutex> hold(door);
+            asleep.store(false);
+            bell.notify_one();
+        }
+        void sleep() {
+            std::unique_lock<std::mutex> hold(door);
+            asleep.store(true);
+            bell.wait(hold, [&] { return !asleep.load(); });
+        }
+    };
+
+    void help(Helper* self, int index) {
         using clock = std::chrono::steady_clock;
         auto idle_since = clock::now();
         for (;;) {
-            if (index < active_.load(std::memory_order_relaxed) && work()) {
+            if (index < active_.load() && work()) {
                 idle_since = clock::now();
                 continue;
             }
             for (int k = 0; k < 32; ++k) breathe();
             if (clock::now() - idle_since < std::chrono::microseconds(SPIN_MICROSECONDS)) continue;
-            std::unique_lock<std::mutex> hold(door_);
-            const uint64_t seen = calls_;
-            asleep_.fetch_add(1);
-            bell_.wait(hold, [&] { return calls_ != seen; });
-            asleep_.fetch_sub(1);
-            hold.unlock();
+            // A piece that begins between the last look and falling asleep is done by the others.
+            self->sleep();
             idle_since = clock::now();
         }
     }
 
     static constexpr int SPIN_MICROSECONDS = 50;
 
-    std::mutex leader_, door_;
-    std::condition_variable bell_;
-    uint64_t calls_ = 0, phase_ = 0;
-    int helpers_ = 0;
+    std::mutex leader_;
+    std::vector<std::unique_ptr<Helper>> helpers_;
+    uint64_t phase_ = 0;
     Call call_ = nullptr;
     void* context_ = nullptr;
     std::atomic<int> chunk_{1};
     alignas(64) std::atomic<uint64_t> ticket_{0};
     alignas(64) std::atomic<int> done_{0};
     alignas(64) std::atomic<int> active_{0};
-    std::atomic<int> asleep_{0};
 };
 
 // The threads one forward runs on. With one thread, or when the pool is taken, calls are made in a plain loop.

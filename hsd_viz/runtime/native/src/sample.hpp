@@ -14,7 +14,7 @@ struct Rule {
 };
 
 // The lowest index of the largest logit.
-template <class T> ONCE int best_of(const T* logits, int n) {
+template <class T> int best_of(const T* logits, int n) {
     constexpr int L = LANES<T>;
     T best = -INFINITY;
     int i = 0;
@@ -50,7 +50,7 @@ template <class T> T nucleus_border(const T* p, int n, double top_p, T* sorted) 
 }
 
 // p [n] from logits [n]; `spare` has room for n and a vector.
-template <class T> ONCE void distribute(const T* logits, int n, const Rule& rule, T* p, T* spare) {
+template <class T> void distribute(const T* logits, int n, const Rule& rule, T* p, T* spare) {
     constexpr int L = LANES<T>;
     const T top = logits[best_of(logits, n)];
     const T temperature = std::max((T)rule.temperature, std::numeric_limits<T>::min());
@@ -88,7 +88,7 @@ template <class T> ONCE void distribute(const T* logits, int n, const Rule& rule
 }
 
 // The first token whose cumulative sum (in float64) is above `chance` of the whole.
-template <class T> ONCE int draw(const T* p, int n, double chance) {
+template <class T> int draw(const T* p, int n, double chance) {
     double sum = 0;
     for (int i = 0; i < n; ++i) sum += p[i];
     const double mark = chance * sum;

@@ -1,7 +1,7 @@
 // Vectors of the machine's width, and the functions on them that the C++ library has no vector form of.
 //
-// Every result of the runtime must be the same however many tokens are fed together. So sums have one fixed order, and each
-// helper that mixes products and sums is compiled once (ONCE): two inlined copies could be contracted to different FMAs.
+// Every result of the runtime must be the same however many tokens are fed together. So sums have one fixed order, and fused
+// multiply-adds are written out (fma): left to the compiler, two copies of one loop were contracted differently.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -9,15 +9,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
-
-#if defined(__clang__)
-#define ONCE __attribute__((noinline))
-#else
-#define ONCE __attribute__((noinline, noclone))
+#if defined(__AVX512F__) || defined(__FMA__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
+
 #define INLINE inline __attribute__((always_inline))
 
 #if defined(__AVX512F__)
@@ -77,6 +78,23 @@ INLINE float widen(bf16 x) {
     return value;
 }
 
+// a * b + c, rounded once where the processor can, twice where it cannot: never sometimes.
+#if defined(__AVX512F__)
+INLINE f32v fma(f32v a, f32v b, f32v c) { return (f32v)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+INLINE f64v fma(f64v a, f64v b, f64v c) { return (f64v)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+#elif defined(__FMA__)
+INLINE f32v fma(f32v a, f32v b, f32v c) { return (f32v)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+INLINE f64v fma(f64v a, f64v b, f64v c) { return (f64v)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+#elif defined(__aarch64__)
+INLINE f32v fma(f32v a, f32v b, f32v c) { return (f32v)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
+INLINE f64v fma(f64v a, f64v b, f64v c) { return (f64v)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }
+#else
+INLINE f32v fma(f32v a, f32v b, f32v c) { return a * b + c; }
+INLINE f64v fma(f64v a, f64v b, f64v c) { return a * b + c; }
+#endif
+INLINE f32v all(float x) { return f32v{} + x; }
+INLINE f64v all(double x) { return f64v{} + x; }
+
 template <class T> INLINE vec<T> choose(typename Vector<T>::mask m, vec<T> a, vec<T> b) {
     typedef typename Vector<T>::mask I;
     return (vec<T>)((m & (I)a) | (~m & (I)b));
@@ -85,22 +103,20 @@ template <class T> INLINE vec<T> choose(typename Vector<T>::mask m, vec<T> a, ve
 // e^x to about one unit in the last place: x = n ln 2 + r, a polynomial in r (the coefficients of Cephes' expf), times 2^n.
 // Below -87.3 (the smallest normal result) it is 0, above 88 it stays at e^88; NaN stays NaN.
 INLINE f32v exponential(f32v x) {
-    const f32v zero = {}, low = zero - 87.3f, high = zero + 88.0f;
-    f32v y = choose<float>((i32v)(x > 88.0f), high, x);
-    y = choose<float>((i32v)(x < -87.3f), low, y);
-    const float round = 12582912.0f;  // 1.5 * 2^23: adding it drops the fraction
-    f32v n = (y * 1.44269504088896341f + round) - round;
-    f32v r = y - n * 0.693359375f;
-    r = r + n * 2.12194440e-4f;
-    f32v p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * (r * r) + r + 1.0f;
-    i32v scale = (__builtin_convertvector(n, i32v) + 127) << 23;
-    p = p * (f32v)scale;
-    return choose<float>((i32v)(x < -87.3f), zero, p);
+    const float low = -87.3f, high = 88.0f, round = 12582912.0f;  // round = 1.5 * 2^23: adding it drops the fraction
+    f32v y = choose<float>((i32v)(x > high), all(high), x);
+    y = choose<float>((i32v)(x < low), all(low), y);
+    const f32v n = fma(y, all(1.44269504088896341f), all(round)) - round;
+    f32v r = fma(n, all(-0.693359375f), y);
+    r = fma(n, all(2.12194440e-4f), r);
+    f32v p = fma(r, all(1.9875691500e-4f), all(1.3981999507e-3f));
+    p = fma(p, r, all(8.3334519073e-3f));
+    p = fma(p, r, all(4.1665795894e-2f));
+    p = fma(p, r, all(1.6666665459e-1f));
+    p = fma(p, r, all(5.0000001201e-1f));
+    p = fma(p, r * r, r) + 1.0f;
+    p = p * (f32v)((__builtin_convertvector(n, i32v) + 127) << 23);
+    return choose<float>((i32v)(x < low), f32v{}, p);
 }
 INLINE f64v exponential(f64v x) {
     for (int i = 0; i < LANES<double>; ++i) x[i] = std::exp(x[i]);
