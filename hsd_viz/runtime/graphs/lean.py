@@ -182,6 +182,8 @@ class LeanForward:
 
     def compile(self, backend: str) -> None:
         """From now on every layer runs through ``torch.compile``: one compilation per width and bucket serves all layers."""
+        # Every width and bucket is a compilation of the same function; torch gives up after eight.
+        torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 128)
         self._block = torch.compile(block, backend=backend, fullgraph=True, dynamic=False)
 
     def prepare(self, cache: StaticCache) -> None:

@@ -13,6 +13,9 @@ from hsd_viz.runtime.graphs.capture import Captured, Capturer, Work
 from hsd_viz.runtime.graphs.feed import Feed
 from hsd_viz.runtime.graphs.forward import Forward
 
+#: Graphs kept per slot. Widths, buckets and settings of sampling make many over the days of a server; the one not used longest goes.
+MOST = 64
+
 
 class Replays:
     """What a model's slots share: how work is captured (``None``: it is called each time), and what came of it.
@@ -78,7 +81,7 @@ class Slot:
     def run(self, key: tuple, work: Work, *, again: bool) -> tuple[Tensor, ...]:
         """Do ``work``, which reads and writes static tensors only; ``again``: it is worth capturing. The results are the caller's own."""
         replays = self._replays
-        captured = self._captured.get(key)
+        captured = self._captured.pop(key, None)
         if captured is None:
             if replays.capturer is None or not again or key in self._refused:
                 return work()
@@ -90,7 +93,10 @@ class Slot:
                     replays.reason = f"{key} cannot be captured: {(str(error).strip().splitlines() or [type(error).__name__])[0]}"
                 return work()
             replays.captures += 1
-            self._captured[key] = captured
+            if len(self._captured) >= MOST:
+                del self._captured[next(iter(self._captured))]
+        # The order of use: the last one behind all others.
+        self._captured[key] = captured
         with replays.lock:
             captured.replay()
             return tuple(output.clone() for output in captured.outputs)
