@@ -257,6 +257,18 @@ def test_original_lookup_wants_whole_copies(text):
     assert drafter.draft(text, 99).tokens == expected
 
 
+def test_original_lookup_by_hand():
+    pair, triple = list(range(10, 20)), list(range(20, 30))
+    text = [2, 3, *pair, 1, 2, 3, *triple, 1, 2, 3]
+    drafter = PromptLookup.original()
+    drafter.start(text)
+    assert drafter.draft(text, 99).tokens == triple, "three tokens before two"
+    drafter.start(text[:-4])
+    assert drafter.draft([*text[:-4], 1, 2, 3], 99).tokens == [*triple[:-1], 1], "ahead counts as text"
+    drafter.start([1, 2, 3, *triple[:6], 1, 2, 3])
+    assert drafter.draft([1, 2, 3, *triple[:6], 1, 2, 3], 99).why_empty == "no match", "nine tokens follow, ten are wanted"
+
+
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 BOTTOMS = [
@@ -352,8 +364,8 @@ def test_cold_and_warm():
     for name, learned in (("suffix", True), ("ngram-cache", True), ("recycling", True), ("sam", False), ("hd", False), ("lookup", False)):
         memory = Memory()
         drafts = []
-        for given in (memory, memory, Memory(), None):
-            drafter = make_drafter(Bottom(name), memory=given)
+        for state in (memory, memory, Memory(), None):
+            drafter = make_drafter(Bottom(name), memory=state)
             drafter.start([8])
             drafts.append(drafter.draft([8, 3, 1, 4], 8).tokens)
             for k, token in enumerate(text):

@@ -147,6 +147,8 @@ def test_nothing_below_the_least_probability():
     lower = SuffixDecoding(least=0.05)
     lower.start(text)
     assert lower.draft(text, 9).tokens == [10]
+    drafter.start(text[4:])
+    assert drafter.draft(text[4:], 9).tokens == [12], "a tenth is enough"
 
 
 def test_earlier_outputs_are_remembered_and_prompts_are_not():
