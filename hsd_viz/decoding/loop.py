@@ -16,16 +16,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import repeat
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from hsd_viz.decoding import host
 from hsd_viz.decoding.draws import Draws
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.model import CachedModel
-from hsd_viz.decoding.sampling import distribution, draw
+from hsd_viz.decoding.sampling import distribution, draw, sample
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.verify import Verdict, verify_chain, walk
+from hsd_viz.decoding.transfer import put
+from hsd_viz.decoding.verify import Verdict, verify_chain, walk, walk_on_host
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.trace.records import DraftRow
 
@@ -107,7 +112,7 @@ class Loop:
         self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
         self.eos = eos
         self.budget = budget
-        self.piece = piece
+        self.piece = cache(piece)
         self.draws = Draws(sampling.seed)
         self.log = Log()
 
@@ -155,7 +160,7 @@ class Loop:
         """One forward of level i over its uncached tokens and the draft; keep the accepted tokens and add one of its own."""
         level, tree, base = self.levels[i], draft.tree, len(self.text)
         pending, cached = self.text[level.model.length :], level.model.length
-        chain = all(parent == node - 1 for node, parent in enumerate(tree.parents))
+        chain = tree.is_chain
         parents = None if chain else [*range(-1, len(pending) - 1), *(len(pending) + parent for parent in tree.parents)]
 
         start = self.log.now()
@@ -174,10 +179,7 @@ class Loop:
                 below.model.truncate(base + len(accepted))
         self.log.call(i, level.name, "verify", start, fed=len(pending) + len(tree), cached=cached)
 
-        kept = Draft()
-        for node in accepted:
-            tree.copy_node(node, kept.tree, len(kept) - 1)
-            kept.origins.append(draft.origins[node])
+        kept = Draft(tree.path(accepted), [draft.origins[node] for node in accepted])
         rows = [0, *(node + 1 for node in accepted)]
         if stopped:
             rows.pop()
@@ -185,25 +187,34 @@ class Loop:
         else:
             kept.tree.add(verdict.token, len(kept) - 1, level.name)
             kept.origins.append(i)
-            more = any(parent == verdict.row - 1 for parent in tree.parents)
-            outcome = "correction" if more else "bonus" if len(tree) else "plain"
+            # A place that was examined and led no further had draft tokens, all of them wrong.
+            outcome = "correction" if verdict.examined > len(accepted) else "bonus" if len(tree) else "plain"
         if p is not None and i < len(self.levels) - 1:
-            kept.rows = p[rows]
+            kept.rows = p[: len(rows)]
         return Verified(kept, verdict, accepted, outcome, rows, logits, draft)
 
     def _judge(self, i: int, draft: Draft, logits: Tensor) -> tuple[Verdict, Tensor | None]:
-        """Apply the rule that fits the draft. Returns the verdict and the level's rows p (``None`` when greedy).
+        """Apply the rule that fits the draft. Returns the verdict and the level's rows p, those of the walked places first.
 
-        Afterwards the draft's tokens are known, whoever drew them.
+        There are no rows when decoding is greedy, nor where nobody is to see them. Afterwards the draft's tokens are known,
+        whoever drew them.
         """
         tree, base, target = draft.tree, len(self.text), i == len(self.levels) - 1
         if self.sampling.greedy:
+            if logits.is_cpu:
+                if draft.ids is not None:
+                    tree.tokens[:] = draft.ids.tolist()
+                return walk(tree, host.array(logits).argmax(-1).tolist(), None), None
             best = logits.argmax(-1)
             if draft.ids is None:
                 return walk(tree, best.tolist(), None), None
             values = torch.cat([best, draft.ids]).tolist()
             tree.tokens[:] = values[len(best) :]
             return walk(tree, values[: len(best)], None), None
+        if logits.is_cpu and draft.rows is None:
+            number = (lambda k: self.draws.at(base + k)) if target else (lambda k: self.draws.fresh(1)[0])
+            verdict, walked = walk_on_host(tree, host.array(logits), self.sampling, number)
+            return verdict, None if target else torch.from_numpy(np.stack(walked))
         p = distribution(logits, self.sampling)
         depths = [0, *tree.depths()]
         ahead = range(max(depths) + 1)
@@ -214,13 +225,16 @@ class Loop:
             verdict = verify_chain(draft.ids if unknown else tree.tokens, draft.rows, p, self.draws.fresh(len(tree)), r)
             tree.tokens[:] = verdict.tokens
             return verdict, p
-        drawn = draw(p, torch.tensor([r[d] for d in depths], dtype=torch.float64, device=p.device))
+        drawn = draw(p, put([r[d] for d in depths], p.device, torch.float64))
         if not len(tree):
             return walk(tree, drawn.tolist(), []), p
-        before = torch.tensor([[parent + 1 for parent in tree.parents], tree.tokens], device=p.device)
+        before = put([[parent + 1 for parent in tree.parents], tree.tokens], p.device, torch.long)
         values = torch.cat([drawn.double(), p[before[0], before[1]].double()]).tolist()
         rows = len(tree) + 1
-        return walk(tree, [int(v) for v in values[:rows]], values[rows:]), p
+        verdict = walk(tree, [int(v) for v in values[:rows]], values[rows:])
+        if target or tree.is_chain:
+            return verdict, p
+        return verdict, p.index_select(0, put([0, *(node + 1 for node in verdict.accepted)], p.device, torch.long))
 
     # --- the bottom ------------------------------------------------------------------------------------------------
 
@@ -233,11 +247,9 @@ class Loop:
             pending, cached = self.text[level.model.length :], level.model.length
             start = self.log.now()
             logits = level.model.forward(pending, 1)
-            if self.sampling.greedy:
-                token = int(logits.argmax(-1))
-            else:
-                rows.append(distribution(logits, self.sampling))
-                token = int(draw(rows[-1], torch.tensor(self.draws.fresh(1), dtype=torch.float64, device=logits.device)))
+            token, row = sample(logits, self.sampling, 0.0 if self.sampling.greedy else self.draws.fresh(1)[0])
+            if row is not None:
+                rows.append(row)
             self.log.call(0, level.name, "draft", start, fed=len(pending), cached=cached)
             out.tree.add(token, len(out) - 1, level.name)
             out.origins.append(0)
@@ -250,10 +262,12 @@ class Loop:
         """The same by a model that does it in one go. It may run past EOS: tokens behind one are drafts that can never be kept."""
         pending, cached = self.text[level.model.length :], level.model.length
         chances = [] if self.sampling.greedy else self.draws.fresh(n)
-        start = self.log.now()
+        start, timer = self.log.now(), _timer(level.model)
         ids, rows = level.model.sample(pending, n, self.sampling, chances, self.eos)
+        if timer is not None:
+            timer.stop()
         steps = len(ids)
-        self.log.call(0, level.name, "draft", start, fed=len(pending) + steps - 1, cached=cached, steps=steps)
+        self.log.call(0, level.name, "draft", start, fed=len(pending) + steps - 1, cached=cached, steps=steps, timer=timer)
         out = Draft(origins=[0] * steps, rows=rows, ids=ids)
         for k in range(steps):
             out.tree.add(_UNKNOWN, k - 1, level.name)
@@ -293,39 +307,44 @@ class Loop:
     def _close_round(self, verified: Verified) -> None:
         draft, verdict, log = verified.draft, verified.verdict, self.log
         tree = draft.tree
-        kept, walked = set(verified.accepted), set(verdict.accepted)
-        for node, depth in enumerate(tree.depths()):
-            looked = verdict.p[node] is not None
-            fate = "accepted" if node in kept else "cut" if node in walked else "rejected" if looked else "unreached"
-            log.drafts.append(
-                DraftRow(
-                    log.round,
-                    log.level,
-                    tree.sources[node],
-                    node,
-                    tree.parents[node],
-                    depth,
-                    tree.tokens[node],
-                    self.piece(tree.tokens[node]),
-                    verdict.p[node],
-                    verdict.q[node],
-                    verdict.u[node],
-                    fate,
-                    tree.key_lengths[node],
-                    tree.counts[node],
-                    tree.scores[node],
-                    tree.positions[node],
-                )
-            )
-        examined = verdict.examined if verified.own else len(kept)
+        fates = ["unreached" if p is None else "rejected" for p in verdict.p]
+        for node in verdict.accepted:
+            fates[node] = "cut"
+        for node in verified.accepted:
+            fates[node] = "accepted"
+        log.drafts += map(
+            DraftRow,
+            repeat(log.round),
+            repeat(log.level),
+            tree.sources,
+            range(len(tree)),
+            tree.parents,
+            tree.depths(),
+            tree.tokens,
+            map(self.piece, tree.tokens),
+            verdict.p,
+            verdict.q,
+            verdict.u,
+            fates,
+            tree.key_lengths,
+            tree.counts,
+            tree.scores,
+            tree.positions,
+        )
+        accepted = len(verified.accepted)
+        examined = verdict.examined if verified.own else accepted
         why = (tree.why_empty or "no match") if not len(tree) else None
-        log.close_round(len(tree), examined, len(kept), verified.outcome, why)
+        log.close_round(len(tree), examined, accepted, verified.outcome, why)
+
+
+def _timer(model: CachedModel):
+    """A running timer of the device's own, where a launch is not over when it returns."""
+    return model.timer() if hasattr(model, "timer") else None
 
 
 def _append(kept: Draft, part: Draft) -> None:
     """Put ``part`` (a chain) behind ``kept`` (a chain)."""
-    for node in range(len(part)):
-        part.tree.copy_node(node, kept.tree, len(kept) - 1)
+    kept.tree.append(part.tree)
     kept.origins += part.origins
     if part.rows is not None:
         kept.rows = part.rows if kept.rows is None else torch.cat([kept.rows, part.rows])

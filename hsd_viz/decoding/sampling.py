@@ -23,6 +23,11 @@ def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
     assert not sampling.greedy
     if logits.is_cpu:
         return torch.from_numpy(host.distribution(host.array(logits), sampling))
+    return distribution_on_device(logits, sampling)
+
+
+def distribution_on_device(logits: Tensor, sampling: Sampling) -> Tensor:
+    """:func:`distribution` where the logits are: nothing is fetched, and every shape is known before."""
     scores = logits if logits.dtype == torch.float64 else logits.float()
     # The maximum goes first: the best token keeps the score 0 and no temperature, however small, makes an infinity of it.
     scores = (scores - scores.amax(dim=-1, keepdim=True)) / max(sampling.temperature, torch.finfo(scores.dtype).tiny)
@@ -47,6 +52,21 @@ def draw(p: Tensor, r: Tensor) -> Tensor:
     """
     if p.is_cpu:
         return torch.tensor([host.draw(row, number) for row, number in zip(host.array(p), r.tolist(), strict=True)])
+    return draw_on_device(p, r)
+
+
+def draw_on_device(p: Tensor, r: Tensor) -> Tensor:
+    """:func:`draw` where the rows are: nothing is fetched."""
     edges = p.double().cumsum(dim=-1)
     marks = r.to(edges)[:, None] * edges[:, -1:]
     return torch.searchsorted(edges, marks, right=True)[:, 0]
+
+
+def sample(logits: Tensor, sampling: Sampling, r: float) -> tuple[int, Tensor | None]:
+    """One token from one row of logits ``[1, V]``: the arg-max, or drawn with ``r``; and the row ``[1, V]`` it was drawn from."""
+    if sampling.greedy:
+        return int(host.array(logits).argmax() if logits.is_cpu else logits.argmax(-1)), None
+    p = distribution(logits, sampling)
+    if p.is_cpu:
+        return host.draw(p.numpy()[0], r), p
+    return int(draw(p, torch.tensor([r], dtype=torch.float64, device=p.device))), p

@@ -6,18 +6,22 @@
 * A **chain** of tokens sampled from rows q is accepted token by token while u * q(d) < p(d); after a rejection the correction
   is drawn from the residual (p - q)+, after full acceptance a bonus from p (Leviathan et al. 2023, Chen et al. 2023).
 
-Everything a round needs from the device comes over in one transfer.
+On a GPU everything that a round needs from the device comes over in one transfer; on the CPU rows are looked at as they are needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from hsd_viz.decoding import host
 from hsd_viz.decoding.sampling import draw
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.transfer import put
 from hsd_viz.drafting.tree import DraftTree
 
 
@@ -47,26 +51,43 @@ def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] |
     ``drawn`` has the verifier's own token for each row (0: after the text, 1 + i: after node i); ``probabilities`` its
     probability of each node's token after that node's parent, ``None`` for greedy decoding (then 1 where it is the arg-max).
     """
-    n = len(tree)
-    children: list[list[int]] = [[] for _ in range(n + 1)]
-    for node, parent in enumerate(tree.parents):
-        children[parent + 1].append(node)
-    p: list[float | None] = [None] * n
-    q: list[float | None] = [1.0] * n
+    tokens = tree.tokens
+    p: list[float | None] = [None] * len(tokens)
+    # The walked nodes (-1: the text) with the verifier's token after each. Parents come before children: one pass will do.
+    says = {-1: drawn[0]}
     accepted: list[int] = []
-    row = examined = 0
-    while True:
-        token = drawn[row]
-        following = None
-        for node in children[row]:
-            p[node] = probabilities[node] if probabilities is not None else float(tree.tokens[node] == token)
-            if tree.tokens[node] == token:
-                following = node
-        examined += bool(children[row])
-        if following is None:
-            return Verdict(accepted, token, row, examined, p, q, [None] * n)
-        accepted.append(following)
-        row = following + 1
+    last, tried = -1, False
+    for node, parent in enumerate(tree.parents):
+        token = says.get(parent)
+        if token is None:
+            continue
+        hit = tokens[node] == token
+        p[node] = float(hit) if probabilities is None else probabilities[node]
+        if hit:
+            says[node] = drawn[node + 1]
+            accepted.append(node)
+            last, tried = node, False
+        elif parent == last:
+            tried = True
+    # Every place on the path but the last had a child, the one that was walked to.
+    examined = len(accepted) + tried
+    n = len(tokens)
+    return Verdict(accepted, says[last], last + 1, examined, p, [1.0] * n, [None] * n)
+
+
+def walk_on_host(
+    tree: DraftTree, scores: np.ndarray, sampling: Sampling, number: Callable[[int], float]
+) -> tuple[Verdict, list[np.ndarray]]:
+    """:func:`walk` with the rows of ``scores`` ``[n + 1, V]`` made and drawn from one by one, as far as the walk gets.
+
+    ``number`` gives the uniform number for the k-th of them. Returns the verdict and these rows.
+    """
+    drawn = host.Walked(scores, sampling, number)
+    verdict = walk(tree, drawn, None)
+    for node, looked in enumerate(verdict.p):
+        if looked is not None:
+            verdict.p[node] = drawn.probability(tree.parents[node] + 1, tree.tokens[node])
+    return verdict, drawn.p
 
 
 def verify_chain(tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]) -> Verdict:
@@ -77,21 +98,23 @@ def verify_chain(tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequen
     token k, ``r[k]`` draws the new token if it lands at place k.
     """
     n = len(tokens)
+    if p.is_cpu:
+        return _chain_on_host(tokens, q, p, u, r)
     device = p.device
-    ids = torch.as_tensor(tokens, device=device)
-    places = torch.arange(n, device=device)
-    p_of, q_of = p[places, ids], q[places, ids]
-    chance = torch.tensor([*u, *r], dtype=torch.float64, device=device)
+    ids = tokens if isinstance(tokens, Tensor) else put(tokens, device, torch.long)
+    p_of, q_of = p[:n].gather(1, ids[:, None])[:, 0], q.gather(1, ids[:, None])[:, 0]
+    chance = put([*u, *r], device, torch.float64)
     ok = chance[:n] * q_of.double() < p_of.double()
-    kept = ok.long().cumprod(0).sum()
-    row = p[kept]
+    # ``kept`` stays on the device and has one dimension: to index with a number there, torch would fetch it first.
+    kept = ok.long().cumprod(0).sum(0, keepdim=True)
+    row = p.index_select(0, kept)
     # Behind the last draft token there is no q: the residual is the row itself, and its token the bonus.
-    residual = row - torch.cat([q, torch.zeros_like(q[:1])])[kept]
+    residual = row - torch.cat([q, torch.zeros_like(q[:1])]).index_select(0, kept)
     residual = residual.clamp_min(0)
     # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
     residual = torch.where(residual.sum() > 0, residual, row)
-    token = draw(residual[None], chance[n + kept][None])
-    values = torch.cat([p_of.double(), q_of.double(), kept[None].double(), token.double(), ids.double()]).tolist()
+    token = draw(residual, chance.index_select(0, n + kept))
+    values = torch.cat([p_of.double(), q_of.double(), kept.double(), token.double(), ids.double()]).tolist()
     k = int(values[2 * n])
     looked = min(k + 1, n)
     return Verdict(
@@ -102,6 +125,24 @@ def verify_chain(tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequen
         p=[values[i] if i < looked else None for i in range(n)],
         q=values[n : 2 * n],
         u=[u[i] if i < looked else None for i in range(n)],
-        residual=residual if k < n else None,
+        residual=residual[0] if k < n else None,
         tokens=[int(v) for v in values[2 * n + 2 :]],
+    )
+
+
+def _chain_on_host(tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]) -> Verdict:
+    ids = tokens.tolist() if isinstance(tokens, Tensor) else list(tokens)
+    n, q_rows, p_rows = len(ids), host.array(q), host.array(p)
+    k, token, residual = host.accept(ids, q_rows, p_rows, u, r)
+    looked = min(k + 1, n)
+    return Verdict(
+        accepted=list(range(k)),
+        token=token,
+        row=k,
+        examined=looked,
+        p=[float(p_rows[i, ids[i]]) if i < looked else None for i in range(n)],
+        q=[float(q_rows[i, ids[i]]) for i in range(n)],
+        u=[u[i] if i < looked else None for i in range(n)],
+        residual=None if residual is None else torch.from_numpy(residual),
+        tokens=ids,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 
 #: What a database found for the end of a text: (key length, total, continuations). As many tokens of the end were matched; ``total``
 #: counts how often they were seen with anything after them; the continuations are (token, count, position) triples, likeliest
@@ -18,6 +19,9 @@ def spell(tokens: Iterable[int]) -> str:
     index to keep, and a string is the smallest and fastest key plain Python has. Token ids reach to 1 114 111.
     """
     return "".join(map(chr, tokens))
+
+
+_count = itemgetter(1)
 
 
 class ContextDatabase:
@@ -58,37 +62,44 @@ class ContextDatabase:
         # A match that ends the text has nothing after it.
         end = len(text) - 1
         find = text.rfind
-        length, place = 0, -1
-        while length < most:
-            middle = (length + most + 1) >> 1
-            at = find(tail[size - middle :], 0, end)
-            if at < 0:
-                most = middle - 1
-            else:
-                length, place = middle, at
+        # Half of all keys match as a whole, so that is tried first.
+        length, place = most, find(tail[size - most :], 0, end) if most > 0 else -1
         if place < 0:
-            return None
+            length, most = 0, most - 1
+            while length < most:
+                middle = (length + most + 1) >> 1
+                at = find(tail[size - middle :], 0, end)
+                if at < 0:
+                    most = middle - 1
+                else:
+                    length, place = middle, at
+            if place < 0:
+                return None
         key = tail[size - length :]
         position = place + length
-        latest = {text[position]: position}
-        counts = {text[position]: 1}
-        total = 1
+        first = text[position]
+        total = seen = 1
+        rest: dict[str, list[int]] | None = None
         while total < self.recent:
             place = find(key, 0, place + length - 1)
             if place < 0:
                 break
             total += 1
             follower = text[place + length]
-            if follower in counts:
-                counts[follower] += 1
+            if follower == first:
+                seen += 1
+            elif rest is None:
+                rest = {follower: [1, place + length]}
+            elif follower in rest:
+                rest[follower][0] += 1
             else:
-                counts[follower] = 1
-                latest[follower] = place + length
-        if len(counts) == 1:
-            return length, total, [(ord(text[position]), total, position)]
-        # Both dictionaries run from the latest place to the earliest, and sorting keeps the order of equals.
-        order = sorted(counts, key=counts.__getitem__, reverse=True)
-        return length, total, [(ord(f), counts[f], latest[f]) for f in order[: self.most]]
+                rest[follower] = [1, place + length]
+        if rest is None:
+            return length, total, [(ord(first), total, position)]
+        # The dictionary runs from the latest place to the earliest, and sorting keeps the order of equals.
+        found = [(ord(first), seen, position), *((ord(f), count, at) for f, (count, at) in rest.items())]
+        found.sort(key=_count, reverse=True)
+        return length, total, found[: self.most]
 
     def matches(self, tail: str) -> list[Match]:
         """Every match from the longest suffix down to the last token alone: the whole back-off."""

@@ -61,9 +61,10 @@ class DatabaseDrafter:
         """A run begins with this prompt: the context database and the run's estimates start anew."""
         self._context = ContextDatabase(self.longest)
         self._trust = Trust(self.sources)
-        #: For each database, in the order in which they are asked: its look-up, its rates by key length, its discount.
+        #: For each database, in the order in which they are asked: its number, whether it is the context database, its look-up,
+        #: its rates by key length, its discount.
         self._databases = [
-            (self._context.lookup if s == "context" else self._shared[s].lookup, self._trust.rates[i], DISCOUNTS[s])
+            (i, s == "context", self._context.lookup if s == "context" else self._shared[s].lookup, self._trust.rates[i], DISCOUNTS[s])
             for i, s in enumerate(self.sources)
         ]
         self._asked: list[tuple] = []
@@ -74,39 +75,45 @@ class DatabaseDrafter:
         self._learn(tokens)
         self._context.extend(tokens)
 
-    def _ask(self, tail: str, reach: float, least: float) -> tuple[dict[int, list], list[tuple]]:
-        """The access order: what may follow ``tail``, a place the verifier reaches with probability ``reach``.
+    def _ask(self, tail: str, reach: float, least: float, bound: int) -> tuple[dict[int, tuple], list[tuple], int]:
+        """Probabilities for the token after ``tail``, a place that the verifier is expected to reach with probability ``reach``.
 
         Each database is asked in turn for the longest suffix it knows and takes its part of what the more local ones left
         open (as in PPM, Cleary & Witten 1984); the less local ones are left alone once nothing they could say would score
-        above ``least``. Returns {token: [score, source, key length, count, position]}, a token keeping the first source that
-        proposed it while scores add up, and for learning (database, key length, expected, tokens) per answer.
+        above ``least``. Returns {token: (score, source, key length, count, position)}, a token keeping the first source that
+        proposed it while scores add up; for learning (database, key length, expected, continuations) per answer; and the length
+        of the context's match, which like ``bound`` says how long a key can match there at most.
         """
-        candidates: dict[int, list] = {}
+        candidates: dict[int, tuple] = {}
         answers: list[tuple] = []
-        left = reach
-        for which, (lookup, rates, discount) in enumerate(self._databases):
+        left, found = reach, bound
+        for which, own, lookup, rates, discount in self._databases:
             if left <= least:
                 break
-            match = lookup(tail)
+            match = lookup(tail, bound) if own else lookup(tail)
             if match is None:
+                if own:
+                    found = 0
                 continue
             length, total, continuations = match
+            if own:
+                found = length
             bucket = length if length < LONGEST_BUCKET else LONGEST_BUCKET
+            rate = rates[bucket]
             seen = 0.0
             for _, count, _ in continuations:
                 seen += count - discount
-            rate = rates[bucket]
             # No answer takes more than what is left, and none is certain.
             scale = left * rate / total if rate * seen < SUREST * total else left * SUREST / seen
             for token, count, position in continuations:
-                if token in candidates:
-                    candidates[token][0] += scale * (count - discount)
+                before = candidates.get(token)
+                if before is None:
+                    candidates[token] = (scale * (count - discount), which, length, count, position)
                 else:
-                    candidates[token] = [scale * (count - discount), which, length, count, position]
+                    candidates[token] = (before[0] + scale * (count - discount), *before[1:])
             answers.append((which, bucket, seen / total, continuations))
             left -= scale * seen
-        return candidates, answers
+        return candidates, answers, found
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         """The tree of at most ``budget`` nodes after ``text`` that promises the most tokens for its cost.
@@ -114,11 +121,9 @@ class DatabaseDrafter:
         Nodes are added best first, so scores never rise from one to the next; the tree kept is the prefix of them with the best
         ratio of expected tokens (1 + Σ scores) to cost.
         """
-        tree = DraftTree()
         if budget < 1:
-            tree.why_empty = "no room"
-            return tree
-        ends, sources, longest = self.ends, self.sources, self.longest
+            return DraftTree(why_empty="no room")
+        ends, longest, ask = self.ends, self.longest, self._ask
         if budget not in self._tables:
             self._tables[budget] = self.costs.tables(budget)
         at, slopes = self._tables[budget]
@@ -128,7 +133,7 @@ class DatabaseDrafter:
         picked: list[tuple] = []
         expected = best_ratio = 1.0
         best = -1
-        node, reach, tail = -1, 1.0, spell(text[-longest:])
+        node, reach, tail, bound = -1, 1.0, spell(text[-longest:]), longest
         matched = False
         while True:
             # Nothing at or below this score can ever pay: the ratio to beat only grows.
@@ -137,16 +142,18 @@ class DatabaseDrafter:
                 least = LEAST_SCORE
             # After an end of text, or where no token could score enough, nobody is asked.
             if reach > least and (node < 0 or picked[node][0] not in ends):
-                candidates, asked[node] = self._ask(tail, reach, least)
+                candidates, asked[node], found = ask(tail, reach, least, bound)
                 if candidates:
                     matched = True
+                # A key one token longer matches at most one token more.
+                found += 1
                 for token, entry in candidates.items():
                     if entry[0] > least:
                         # The token breaks ties, so that equal scores do not depend on the order of a dictionary.
-                        heappush(queue, (-entry[0], token, node, tail, entry))
+                        heappush(queue, (-entry[0], token, node, tail, found, entry))
             if not queue or len(picked) >= budget or -queue[0][0] <= best_ratio * slopes[len(picked)]:
                 break
-            negative, token, parent, tail, entry = heappop(queue)
+            negative, token, parent, tail, bound, entry = heappop(queue)
             reach = -negative
             node = len(picked)
             picked.append((token, parent, entry))
@@ -156,11 +163,11 @@ class DatabaseDrafter:
                 best_ratio, best = ratio, node
             tail = (tail + chr(token))[-longest:]
         self._asked.append((len(text), tuple(text[len(self._context.text) :]), picked, asked))
-        for token, parent, (score, which, length, count, position) in picked[: best + 1]:
-            tree.add(token, parent, sources[which], length, count, score, position)
         if best < 0:
-            tree.why_empty = "not worth it" if matched else "no match"
-        return tree
+            return DraftTree(why_empty="not worth it" if matched else "no match")
+        tokens, parents, entries = zip(*picked[: best + 1], strict=True)
+        scores, numbers, lengths, counts, positions = map(list, zip(*entries, strict=True))
+        return DraftTree(list(tokens), list(parents), [self.sources[k] for k in numbers], lengths, counts, scores, positions)
 
     def _learn(self, tokens: Sequence[int]) -> None:
         """Walk the trees drafted since the last call along what was emitted and count hits and misses of every answer on the way."""

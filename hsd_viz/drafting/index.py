@@ -207,35 +207,35 @@ class Index:
             tail, size = tail[size - most :], most
         # Characters in UTF-32 are the tokens as u32; some ids are no characters of any text, hence surrogatepass.
         packed = tail.encode("utf-32-le", "surrogatepass")
-        found, length = -1, 0
+        found = -1
         # Most pairs that occur are keys, so the climb begins at two tokens; a single one is the fall-back.
-        n = 2 if size > 1 else size
-        while 0 < n <= size:
-            wanted = crc32(packed[4 * (size - n) :])
+        at = 4 * size - 8 if size > 1 else 4 * size - 4
+        while at >= 0:
+            wanted = crc32(packed[at:])
             bucket = wanted >> bits
             i, end = starts[bucket], starts[bucket + 1]
             while i < end and marks[i] != wanted:
                 i += 1
             if i < end:
-                found, length = i, n
-                if n == 1:
+                found, length = i, at
+                if at == 4 * size - 4:
                     break
-                n += 1
-            elif n == 2:
-                n = 1
+                at -= 4
+            elif at == 4 * size - 8:
+                at += 4
             else:
                 break
         if found < 0:
             return None
         total, continuations = self._read(found)
-        return length, total, continuations
+        return size - (length >> 2), total, continuations
 
     def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]]:
         """The total and the continuations of the key in row ``key``."""
         place = self._places[key]
         at = place >> 3
         row = self._values[at : at + 1 + 2 * (place & 7)].tolist()
-        if not self._wide:
+        if not self._wide and max(row) >= 32768:
             for i in range(0, len(row), 2):
                 if row[i] >= 32768:
                     row[i] = (row[i] - 32768) << 8

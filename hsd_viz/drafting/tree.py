@@ -26,6 +26,7 @@ class DraftTree:
     scores: list[float | None] = field(default_factory=list)
     positions: list[int | None] = field(default_factory=list)
     why_empty: str | None = None
+    _depths: list[int] = field(default_factory=list, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -51,17 +52,28 @@ class DraftTree:
         self.positions.append(position)
         return len(self.tokens) - 1
 
-    def copy_node(self, node: int, onto: DraftTree, parent: int) -> int:
-        """Copy one node behind node ``parent`` of ``onto``; returns its number there."""
-        return onto.add(
-            self.tokens[node],
-            parent,
-            self.sources[node],
-            self.key_lengths[node],
-            self.counts[node],
-            self.scores[node],
-            self.positions[node],
+    def path(self, nodes: Sequence[int]) -> DraftTree:
+        """The nodes of one path, in its order, as a chain of their own."""
+        return DraftTree(
+            [self.tokens[k] for k in nodes],
+            list(range(-1, len(nodes) - 1)),
+            [self.sources[k] for k in nodes],
+            [self.key_lengths[k] for k in nodes],
+            [self.counts[k] for k in nodes],
+            [self.scores[k] for k in nodes],
+            [self.positions[k] for k in nodes],
         )
+
+    def append(self, chain: DraftTree) -> None:
+        """Put a chain behind this one, which is a chain itself."""
+        first = len(self.tokens) - 1
+        self.tokens += chain.tokens
+        self.parents += range(first, first + len(chain.tokens))
+        self.sources += chain.sources
+        self.key_lengths += chain.key_lengths
+        self.counts += chain.counts
+        self.scores += chain.scores
+        self.positions += chain.positions
 
     def within(self, depth: int) -> DraftTree:
         """The tree without the nodes deeper than ``depth`` (itself when there are none)."""
@@ -71,15 +83,29 @@ class DraftTree:
         out, place = DraftTree(), {-1: -1}
         for node, d in enumerate(depths):
             if d <= depth:
-                place[node] = self.copy_node(node, out, place[self.parents[node]])
+                place[node] = out.add(
+                    self.tokens[node],
+                    place[self.parents[node]],
+                    self.sources[node],
+                    self.key_lengths[node],
+                    self.counts[node],
+                    self.scores[node],
+                    self.positions[node],
+                )
         return out
 
     def depths(self) -> list[int]:
-        """The depth of each node, 1 for those that follow the text."""
-        depths: list[int] = []
-        for parent in self.parents:
+        """The depth of each node, 1 for those that follow the text. The list is the tree's own: read it only."""
+        depths = self._depths
+        # Nodes are only ever added, so what was found before stays true.
+        for parent in self.parents[len(depths) :]:
             depths.append(1 if parent < 0 else depths[parent] + 1)
         return depths
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether each node follows the one before it."""
+        return self.parents == list(range(-1, len(self.tokens) - 1))
 
 
 def ends(eos: int | Collection[int] | None) -> frozenset[int]:

@@ -1,0 +1,72 @@
+"""What is recorded of a row beyond the token it gave: probability, entropy, the likeliest tokens.
+
+Recording must not slow the decode that it records, so this is written for speed: on the CPU numpy, on a device one transfer.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hsd_viz.decoding import host
+from hsd_viz.trace.records import Top
+
+TOP = 5
+#: (probability of the token, entropy in nats, the likeliest tokens) at temperature 1.
+Detail = tuple[float, float, Top]
+
+
+def describe(logits: Tensor, rows: list[int], tokens: list[int]) -> list[Detail]:
+    """The details of each row of ``rows`` in ``logits`` ``[n, V]``; ``tokens`` has the token that each row gave."""
+    return _describe_on_host(host.array(logits), rows, tokens) if logits.is_cpu else _describe_on_device(logits, rows, tokens)
+
+
+def likeliest(weights: Tensor) -> Top:
+    """The likeliest tokens of a row of weights ``[V]``, which need not sum to 1, with their probabilities."""
+    if weights.is_cpu:
+        p = host.array(weights)
+        return tuple((token, value) for token, value in host.top(p / p.sum(), TOP) if value > 0)
+    found = (weights / weights.sum()).topk(min(TOP, weights.shape[-1]))
+    return tuple((int(i), p) for i, p in zip(found.indices.tolist(), found.values.tolist(), strict=True) if p > 0)
+
+
+def _describe_on_host(scores: np.ndarray, rows: list[int], tokens: list[int]) -> list[Detail]:
+    """With x = scores less their maximum, w = exp x and Z = sum w: p = w / Z, and the entropy is log Z - sum w x / Z."""
+    x = scores[: len(rows)] if rows[-1] == len(rows) - 1 else scores[rows]
+    x = x - x.max(-1, keepdims=True)
+    w = np.exp(x)
+    totals, means = w.sum(-1).tolist(), np.einsum("ij,ij->i", w, x).tolist()
+    out = []
+    for k, token in enumerate(tokens):
+        row, total, mean = w[k], totals[k], means[k]
+        if mean != mean:
+            # A score of -inf (a forbidden token) has p = 0 and adds nothing.
+            mean = float(row @ x[k].clip(np.finfo(x.dtype).min))
+        p = float(row[token]) / total
+        best = tuple([(place, weight / total) for place, weight in host.top(row, TOP)])
+        out.append((p, max(0.0, math.log(total) - mean / total), best))
+    return out
+
+
+def _describe_on_device(logits: Tensor, rows: list[int], tokens: list[int]) -> list[Detail]:
+    """With scores x and p = softmax(x): log p = x - log Z and log Z = max x - log max p, so the entropy is log Z - sum p x.
+
+    That spares a logarithm for every token of the vocabulary.
+    """
+    x = (logits if len(rows) == len(logits) else logits[rows]).float()
+    p = torch.softmax(x, dim=-1)
+    top = p.topk(min(TOP, p.shape[-1]), dim=-1)
+    mine = p.gather(-1, torch.tensor(tokens, device=p.device)[:, None])
+    best = x.gather(-1, top.indices[:, :1])
+    # A score of -inf (a forbidden token) has p = 0 and adds nothing.
+    mean = (p * x.clamp_min(torch.finfo(x.dtype).min)).sum(-1, keepdim=True)
+    values = torch.cat([mine, best, mean, top.values, top.indices], dim=-1).tolist()
+    width = top.values.shape[-1]
+    out = []
+    for v in values:
+        entropy = max(0.0, v[1] - math.log(v[3]) - v[2])
+        out.append((v[0], entropy, tuple(zip(map(int, v[3 + width :]), v[3 : 3 + width], strict=True))))
+    return out
