@@ -67,7 +67,7 @@ def test_a_module_that_computes_something_else_is_refused():
     """What no attribute shows, a changed forward, the probe finds."""
     module = llama()
     module.model.layers[2].mlp.register_forward_hook(lambda part, arguments, out: out * 1.05)
-    with pytest.raises(ValueError, match="m: the native forward differs from the model's own by .* of its largest logit"):
+    with pytest.raises(ValueError, match=r"m: the native forward differs from the model's own by .* of its largest logit"):
         NativeModel(HFModel("m", module))
 
 

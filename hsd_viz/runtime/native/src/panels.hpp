@@ -77,10 +77,10 @@ template <class T, class W> void multiply(const W* w, int depth, const T* x, siz
             const int here = rows / groups + (g < rows % groups);
             const T* from = x + m * ldx + k;
             T* to = y + m * PANEL<T>;
-            if (L > 1 && g < 2)
-                some_rows<T, W, L / 2>(here, piece, from, ldx, steps, to, k > 0, next + g * half);
-            else if (g == 0)
+            if (g == 0 && (groups == 1 || L == 1))
                 some_rows<T, W, L>(here, piece, from, ldx, steps, to, k > 0, next);
+            else if (g < 2 && L > 1)
+                some_rows<T, W, L / 2>(here, piece, from, ldx, steps, to, k > 0, next + g * half);
             else
                 some_rows<T, W, 0>(here, piece, from, ldx, steps, to, k > 0, nullptr);
             m += here;
