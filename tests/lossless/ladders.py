@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import functools
 
+import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from hsd_viz.bench.suites import load_suite
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.engine import load_engine
+from hsd_viz.runtime import NativeModel, default_build
 
 NEAR_TIE = 1e-3
 
 
+needs_native = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+
+
 @functools.cache
-def random_model(seed: int, noise: float = 0.0, device: str = "cpu", dtype: torch.dtype = torch.float64) -> HFModel:
+def random_model(
+    seed: int, noise: float = 0.0, device: str = "cpu", dtype: torch.dtype = torch.float64, runtime: str = "eager"
+) -> HFModel | NativeModel:
     """A random Llama over 64 tokens; ``noise`` (relative) makes a relative of it, whose drafts are accepted now and then."""
     torch.manual_seed(seed)
     config = LlamaConfig(
@@ -32,7 +39,8 @@ def random_model(seed: int, noise: float = 0.0, device: str = "cpu", dtype: torc
     with torch.no_grad():
         for weight in module.parameters():
             weight += noise * weight.std(correction=0) * torch.randn(weight.shape, dtype=dtype)
-    return HFModel(f"random {seed}", module.to(device))
+    model = HFModel(f"random {seed}", module.to(device))
+    return NativeModel(model) if runtime == "native" else model
 
 
 @functools.cache

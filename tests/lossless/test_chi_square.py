@@ -25,14 +25,17 @@ LEVEL = 1e-4
 
 
 def p_value(tokens: list[int], exact: np.ndarray, order: int) -> float:
-    """Chi-square of the next token given the last ``order`` tokens; ``exact[v]`` is the true row after token v."""
+    """Chi-square of the next token given the last ``order`` tokens; ``exact[v]`` is the true row after token v.
+
+    With ``exact`` ``[V * V, V]`` the true row depends on the last two tokens: row ``V * a + b`` follows a, b.
+    """
     t = np.asarray(tokens)
     context = np.zeros(len(t) - order, dtype=np.int64)
     for k in range(order):
         context = context * V + t[k : len(t) - order + k]
     counts = np.zeros((V**order, V))
     np.add.at(counts, (context, t[order:]), 1)
-    expected = counts.sum(1, keepdims=True) * exact[np.arange(V**order) % V]
+    expected = counts.sum(1, keepdims=True) * exact[np.arange(V**order) % len(exact)]
     possible = expected > 0
     assert not counts[~possible].any(), "a token of probability 0 was emitted"
     enough = (expected >= 5) & possible

@@ -1,18 +1,19 @@
 """Greedy decoding with any stack gives the very tokens of plain greedy decoding.
 
-In float64 on random models without exception; on the shipped ladder in float64 without exception, in float32 but for near-ties
-(the two best logits of the float64 row closer than 1e-3), which are shown.
+On random models in float64, and in the native runtime in float32 too, without exception; on the shipped ladder in float64
+without exception, in float32 but for near-ties (the two best logits of the float64 row closer than 1e-3), which are shown.
 """
 
 from __future__ import annotations
 
 import pytest
 import torch
-from ladders import NEAR_TIE, bundled_prompts, ladder_engine, random_model, top_gap
+from ladders import NEAR_TIE, bundled_prompts, ladder_engine, needs_native, random_model, top_gap
 
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import make_drafter
+from hsd_viz.drafting.observe import TOP, Observer
 from hsd_viz.stack import Bottom
 
 STACKS = [
@@ -22,16 +23,30 @@ STACKS = [
     "db > nano:4 > target",
     "db[statistics,context] > small:5 > target",
     "lookup > target",
+    "hd > target",
+    "retrieval > target",
 ]
 
 
 # --- random models, in memory ------------------------------------------------------------------------------------------
 
 
+class Watched(Loop):
+    """The loop with an observer that sees what the target said at every node, and that it is called once per verification."""
+
+    def verify(self, i, draft):
+        text = list(self.text)
+        verified = super().verify(i, draft)
+        if i == len(self.levels) - 1 and isinstance(self.drafter, Observer):
+            self.drafter.observe(text, draft.tree, verified.logits.topk(TOP).indices.tolist())
+        return verified
+
+
 def run(models, lookaheads, bottom, prompt, tokens, eos=frozenset(), sampling=None, positions=256):
     levels = [Level(f"m{k}", m.session(), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))]
     drafter = make_drafter(bottom, eos=min(eos, default=None), costs=None) if bottom else None
-    loop = Loop(levels, drafter, sampling or Sampling(), prompt, max_new_tokens=tokens, positions=positions, eos=eos)
+    options = {"max_new_tokens": tokens, "positions": positions, "eos": eos, "budget": getattr(drafter, "nodes", 16)}
+    loop = Watched(levels, drafter, sampling or Sampling(), prompt, **options)
     for _ in loop.prefill():
         pass
     rounds = list(loop.rounds())
@@ -47,17 +62,34 @@ PARTS = [
     ([], Bottom("lookup")),
     ([4], Bottom("db", ("context",))),
     ([2, 7], Bottom("lookup")),
+    ([], Bottom("hd")),
+    ([], Bottom("hd", ("context", "window"))),
+    ([], Bottom("lookup", ("original",))),
+    ([], Bottom("sam")),
+    ([], Bottom("suffix")),
+    ([], Bottom("recycling")),
+    ([], Bottom("ngram-cache")),
+    ([3], Bottom("recycling")),
+]
+
+
+#: The native runtime gives the same bits for any width, so that it needs no float64 to be exact.
+RUNTIMES = [
+    pytest.param("eager", torch.float64, id="eager"),
+    pytest.param("native", torch.float64, id="native", marks=needs_native),
+    pytest.param("native", torch.float32, id="native float32", marks=needs_native),
 ]
 
 
 @pytest.mark.parametrize(("lookaheads", "bottom"), PARTS, ids=lambda v: str(v))
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_random_models(lookaheads, bottom, temperature):
+@pytest.mark.parametrize(("runtime", "dtype"), RUNTIMES)
+def test_random_models(lookaheads, bottom, temperature, runtime, dtype):
     """Token-identical: greedy for every stack; at temperature 1 for those whose drafts are point masses."""
     if temperature and lookaheads:
         pytest.skip("stacks with models equal plain sampling in distribution only: see test_chi_square")
-    target = random_model(0)
-    drafts = [random_model(0, noise=0.15 * (k + 1)) for k in range(len(lookaheads))][::-1]
+    target = random_model(0, dtype=dtype, runtime=runtime)
+    drafts = [random_model(0, noise=0.15 * (k + 1), dtype=dtype, runtime=runtime) for k in range(len(lookaheads))][::-1]
     accepted = 0
     for seed in range(6):
         prompt = torch.randint(0, 64, (5 + seed,), generator=torch.Generator().manual_seed(seed)).tolist()
@@ -75,8 +107,9 @@ def test_random_models(lookaheads, bottom, temperature):
     assert accepted > 0, "nothing was ever accepted: the test saw no speculation"
 
 
-def test_context_ends_every_stack_at_the_same_place():
-    target, draft = random_model(0), random_model(0, noise=0.1)
+@pytest.mark.parametrize(("runtime", "dtype"), RUNTIMES)
+def test_context_ends_every_stack_at_the_same_place(runtime, dtype):
+    target, draft = (random_model(0, noise=noise, dtype=dtype, runtime=runtime) for noise in (0.0, 0.1))
     prompt = list(range(10))
     plain, _ = run([target], [], None, prompt, 500, positions=40)
     assert len(plain) == 30
