@@ -17,16 +17,25 @@ def capacity(length: int) -> int:
     return places
 
 
+class _Extent:
+    """How many places are filled. Layers hold this and not the cache: without a circle all memory is given back at once."""
+
+    __slots__ = ("length",)
+
+    def __init__(self) -> None:
+        self.length = 0
+
+
 class _RollingLayer(CacheLayerMixin):
-    """Keys and values of one layer in buffers ``[1, heads, capacity, head_dim]`` of which ``owner.length`` places are filled."""
+    """Keys and values of one layer in buffers ``[1, heads, capacity, head_dim]`` of which ``extent.length`` places are filled."""
 
     is_compileable = False
     is_croppable = True
     is_sliding = False
 
-    def __init__(self, owner: RollingCache) -> None:
+    def __init__(self, extent: _Extent) -> None:
         super().__init__()
-        self._owner = owner
+        self._extent = extent
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         self.keys = key_states.new_empty((*key_states.shape[:2], 0, key_states.shape[3]))
@@ -36,7 +45,7 @@ class _RollingLayer(CacheLayerMixin):
     def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        start = self._owner.length
+        start = self._extent.length
         end = start + key_states.shape[2]
         if end > self.keys.shape[2]:
             self._grow(end)
@@ -52,10 +61,10 @@ class _RollingLayer(CacheLayerMixin):
             setattr(self, name, new)
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        return self._owner.length + query_length, 0
+        return self._extent.length + query_length, 0
 
     def get_seq_length(self) -> int:
-        return self._owner.length
+        return self._extent.length
 
     def get_max_length(self) -> int:
         return -1
@@ -68,8 +77,16 @@ class RollingCache(Cache):
     """
 
     def __init__(self, layers: int) -> None:
-        self.length = 0
-        super().__init__(layers=[_RollingLayer(self) for _ in range(layers)])
+        self._extent = _Extent()
+        super().__init__(layers=[_RollingLayer(self._extent) for _ in range(layers)])
+
+    @property
+    def length(self) -> int:
+        return self._extent.length
+
+    @length.setter
+    def length(self, length: int) -> None:
+        self._extent.length = length
 
     def gather(self, base: int, places: list[int]) -> None:
         """Move the entries at ``places`` (ascending) to ``base``, ``base + 1``, ...: the accepted path of a tree."""

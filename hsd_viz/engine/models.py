@@ -28,7 +28,6 @@ from hsd_viz.trace import Stage
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "float64": torch.float64}
 _HUB_TIMEOUT = 3.0
-_REFUSALS = (OSError, ValueError, KeyError, RuntimeError, ImportError)
 
 
 class Models:
@@ -82,7 +81,7 @@ class Models:
         if where not in self._configs:
             try:
                 config = AutoConfig.from_pretrained(where, **self._source(where))
-            except _REFUSALS as error:
+            except Exception as error:  # whatever the libraries for files and formats raise
                 raise ValueError(f"{name} cannot be loaded: {self._reason(where, error)}") from None
             check_config(name, config)
             self._configs[where] = config
@@ -95,7 +94,7 @@ class Models:
             self.config(name)
             try:
                 self._texts[where] = TokenText(AutoTokenizer.from_pretrained(where, **self._source(where)))
-            except _REFUSALS as error:
+            except Exception as error:  # whatever the libraries for files and formats raise
                 raise ValueError(f"the tokenizer of {name} cannot be loaded: {self._reason(where, error)}") from None
         return self._texts[where]
 
@@ -201,7 +200,7 @@ class Models:
             return module if "device_map" in options else module.to(self.device)
         except torch.OutOfMemoryError:
             raise ValueError(f"{name} does not fit on {self.device}: the device has too little free memory") from None
-        except _REFUSALS as error:
+        except Exception as error:  # whatever the libraries for files and formats raise
             raise ValueError(f"{name} cannot be loaded as a causal language model: {self._reason(where, error)}") from None
 
     def _source(self, where: str) -> dict[str, Any]:

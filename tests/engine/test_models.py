@@ -1,0 +1,177 @@
+"""Models that go together and models that do not; what is refused before any weights are read."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+
+import pytest
+from checkpoints import BYTES, SPECIAL, TEMPLATE, TOKENS, save_model, save_tokenizer
+from transformers import JambaConfig, MambaConfig, T5Config
+
+import hsd_viz.engine.models as engine_models
+from hsd_viz.engine import load_engine
+from hsd_viz.trace.metrics import check
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    root = tmp_path_factory.mktemp("models")
+    return {
+        "exact": save_model(root / "exact"),
+        "padded": save_model(root / "padded", rows=320),
+        "relative": save_model(root / "relative", rows=288, noise=0.1),
+        "short": save_model(root / "short", rows=TOKENS - 2, seed=1),
+        "chat": save_model(root / "chat", template=TEMPLATE),
+    }
+
+
+def engine_of(target, **options):
+    return load_engine(target, device="cpu", **{"dtype": "float64", "runtime": "eager", **options})
+
+
+# --- rows wider than the tokenizer --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("runtime", ["eager", "auto"])
+def test_padded_rows_are_never_drawn(paths, runtime):
+    """The padded model is the exact one with 60 more rows, each likelier than any token: they must not be seen."""
+    exact, padded = (engine_of(paths[name], runtime=runtime) for name in ("exact", "padded"))
+    assert padded.model().config.vocab_size == 320
+    for temperature in (0.0, 1.0):
+        settings = {"max_new_tokens": 40, "temperature": temperature, "seed": 4}
+        plain = padded.run("ab ab", "target", **settings)
+        assert plain.token_ids == exact.run("ab ab", "target", **settings).token_ids
+        assert all(i < TOKENS for t in plain.token_rows for i, _ in t.top)
+        for stack in ("db[context] > target", "lookup > target"):
+            assert padded.run("ab ab", stack, **settings).token_ids == plain.token_ids
+
+
+def test_drafts_of_another_width(paths):
+    """Draft and target are padded to 288 and 320 rows: greedy text is the target's, sampled drafts are judged row by row."""
+    engine = engine_of(paths["padded"])
+    plain = engine.run("ab ab", max_new_tokens=60)
+    for stack in (f"{paths['relative']}:4 > target", f"db[context] > {paths['relative']}:3 > target"):
+        drafted = engine.run("ab ab", stack, max_new_tokens=60)
+        assert drafted.token_ids == plain.token_ids and drafted.metrics()["accepted"] > 5
+        for seed in range(3):
+            sampled = engine.run("ab ab", stack, max_new_tokens=60, temperature=1.0, seed=seed)
+            check(sampled)
+            assert all(d.token_id < TOKENS for d in sampled.draft_rows)
+            kinds = {t.kind for t in sampled.token_rows}
+            assert {"accepted", "correction"} <= kinds, kinds
+
+
+def test_a_model_with_fewer_rows_than_tokens(paths):
+    with pytest.raises(ValueError, match=f"cannot draft for .*knows {TOKENS - 2} of their tokenizer's {TOKENS} tokens"):
+        engine_of(paths["exact"]).run("ab", f"{paths['short']}:3 > target")
+    assert engine_of(paths["short"]).run("ab", max_new_tokens=5).token_ids
+    with pytest.raises(ValueError, match=r"holds the token '<\|model\|>'"):
+        engine_of(paths["short"]).run("ab<|model|>", max_new_tokens=5)
+
+
+# --- refused from the config alone --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [(MambaConfig(), "cannot be rolled back"), (JambaConfig(), "cannot be rolled back"), (T5Config(), "encoder-decoder")],
+    ids=lambda v: type(v).__name__,
+)
+def test_a_config_alone_is_enough_to_refuse(tmp_path, config, says):
+    config.save_pretrained(tmp_path)
+    save_tokenizer(tmp_path)
+    with pytest.raises(ValueError, match=says) as error:
+        engine_of(str(tmp_path)).run("ab")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("part", ["config", "weights"])
+def test_code_that_comes_with_a_checkpoint_is_not_run(tmp_path, part):
+    save_tokenizer(tmp_path)
+    ran = tmp_path / "ran"
+    (tmp_path / "own.py").write_text(f"open({str(ran)!r}, 'w')\n")
+    if part == "config":
+        config = {"model_type": "of_its_own", "auto_map": {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"}}
+    else:
+        config = {"model_type": "vit", "auto_map": {"AutoModelForCausalLM": "own.Model"}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="such code is never run here" if part == "config" else "no causal language model") as error:
+        engine_of(str(tmp_path)).run("ab")
+    assert "\n" not in str(error.value) and not ran.exists()
+
+
+def test_a_quantised_checkpoint_without_its_library(paths, tmp_path):
+    save_model(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"quantization_config": {"quant_method": "awq", "bits": 4}}))
+    with pytest.raises(ValueError, match="cannot be loaded") as error:
+        engine_of(str(tmp_path), dtype="float32").run("ab")
+    assert "\n" not in str(error.value)
+
+
+def test_a_silent_hub_is_asked_once(monkeypatch):
+    """A server that takes connections and never answers: the refusal comes in seconds and says what is wrong."""
+    import huggingface_hub.constants as constants
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(engine_models, "_HUB_TIMEOUT", 1.0)
+        start = time.monotonic()
+        with pytest.raises(ValueError, match="the model hub cannot be reached and the model is not in the local cache"):
+            engine_of("nobody/nothing").run("ab")
+        assert 0.9 < time.monotonic() - start < 8
+
+
+# --- chat ---------------------------------------------------------------------------------------------------------------
+
+
+def test_chat_wraps_the_prompt_by_the_template(paths):
+    engine = engine_of(paths["chat"])
+    trace = engine.run("hi", max_new_tokens=4, chat=True)
+    start, end, user, model = range(BYTES, BYTES + len(SPECIAL))
+    letters = engine.tokenizer.encode("hi", add_special_tokens=False)
+    assert trace.meta["prompt_ids"] == [start, user, *letters, end, model]
+    assert trace.meta["prompt"] == "hi" and trace.meta["chat"] is True
+    plain = engine.run("hi", max_new_tokens=4)
+    assert plain.meta["prompt_ids"] == [start, *letters] and plain.meta["chat"] is False
+
+
+def test_chat_without_a_template(paths):
+    with pytest.raises(ValueError, match="has no chat template"):
+        engine_of(paths["exact"]).run("hi", chat=True)
+
+
+def test_a_template_that_refuses(tmp_path):
+    save_model(tmp_path, template="{{ raise_exception('two turns, please') }}")
+    with pytest.raises(ValueError, match="does not take one turn of a user: two turns, please"):
+        engine_of(str(tmp_path)).run("hi", chat=True)
+
+
+# --- spread over devices ------------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_is_half_on_disk(paths, tmp_path, monkeypatch):
+    pytest.importorskip("accelerate")
+    import transformers.integrations.accelerate as placing
+
+    path = save_model(tmp_path, layers=4)
+    expected = engine_of(path).run("ab ab", max_new_tokens=12).token_ids
+    size = sum(p.numel() * 8 for p in engine_of(path).model().parameters())
+    monkeypatch.setattr(placing, "get_max_memory", lambda *_: {"cpu": size * 2 // 3})
+    engine = engine_of(path, runtime="auto")
+    spread = load_engine(path, device="auto", dtype="float64")
+    places = set(map(str, spread.model().hf_device_map.values()))
+    assert places == {"cpu", "disk"}, places
+    for stack in ("target", "db[context] > target", f"{paths['exact']}:3 > target"):
+        trace = spread.run("ab ab", stack, max_new_tokens=12)
+        assert trace.token_ids == expected and trace.meta["models"][-1]["runtime"] == "eager"
+    assert engine.device == spread.device == "cpu"
+
+
+def test_spreading_needs_accelerate(paths, monkeypatch):
+    monkeypatch.setattr(engine_models.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="pip install accelerate"):
+        load_engine(paths["exact"], device="auto")
