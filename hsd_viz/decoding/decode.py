@@ -74,7 +74,8 @@ def _token_rows(loop: Loop, verified: Verified, text: TokenText, first: int, rec
     """The tokens that one verification of the target emitted."""
     top_level = len(loop.levels) - 1
     kept, count = verified.kept, len(verified.kept)
-    details = describe(verified.logits, verified.rows, kept.tree.tokens) if record else [(None, None, None)] * count
+    model = loop.levels[-1].model
+    details = describe(verified.logits, verified.rows, kept.tree.tokens, model) if record else [(None, None, None)] * count
     depths = verified.draft.tree.depths()
     round_id = loop.log.rounds[-1].id
     rows = []

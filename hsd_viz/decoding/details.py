@@ -6,6 +6,8 @@ Recording must not slow the decode that it records, so this is written for speed
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -19,8 +21,20 @@ TOP = 5
 Detail = tuple[float, float, Top]
 
 
-def describe(logits: Tensor, rows: list[int], tokens: list[int]) -> list[Detail]:
-    """The details of each row of ``rows`` in ``logits`` ``[n, V]``; ``tokens`` has the token that each row gave."""
+class Describer(Protocol):
+    """A model that can describe its rows faster than numpy can."""
+
+    def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int], most: int) -> list[Detail]:
+        """The details of ``rows`` of logits ``[n, V]`` that the model gave; at most 16 likeliest tokens."""
+
+
+def describe(logits: Tensor, rows: list[int], tokens: list[int], model: object = None) -> list[Detail]:
+    """The details of each row of ``rows`` in ``logits`` ``[n, V]``; ``tokens`` has the token that each row gave.
+
+    ``model`` is the one they are from: a :class:`Describer` is asked itself.
+    """
+    if hasattr(model, "describe"):
+        return model.describe(logits, rows, tokens, TOP)
     return _describe_on_host(host.array(logits), rows, tokens) if logits.is_cpu else _describe_on_device(logits, rows, tokens)
 
 

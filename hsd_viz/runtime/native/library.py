@@ -47,6 +47,7 @@ _FUNCTIONS = {
     ),
     "hsd_session_keep": (None, [c_void_p, c_int, c_void_p, c_int]),
     "hsd_session_free": (None, [c_void_p]),
+    "hsd_describe": (None, [c_void_p, c_int, c_int, c_void_p, c_void_p, c_int, c_int, c_void_p]),
 }
 
 

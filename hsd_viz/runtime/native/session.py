@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from hsd_viz.decoding.details import Detail
 from hsd_viz.decoding.settings import Sampling
 
 from .library import Rule, failure
@@ -100,6 +101,27 @@ class NativeSession:
     def _threads(self, n: int) -> int:
         wanted = torch.get_num_threads()
         return wanted if self._model.weight_bytes * max(1, n / _TOKENS_A_READ) >= PARALLEL_BYTES else 1
+
+    def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int], most: int) -> list[Detail]:
+        """Probability, entropy and likeliest tokens of rows of logits; see :class:`~hsd_viz.decoding.details.Describer`."""
+        n, vocab = len(rows), logits.shape[1]
+        width = 2 + 2 * min(most, vocab)
+        out = (ctypes.c_double * (n * width))()
+        self._library.hsd_describe(
+            logits.data_ptr(),
+            logits.dtype == torch.float64,
+            vocab,
+            (ctypes.c_int32 * n)(*rows),
+            (ctypes.c_int32 * n)(*tokens),
+            n,
+            (width - 2) // 2,
+            out,
+        )
+        found = []
+        for at in range(0, n * width, width):
+            p, entropy, *pairs = out[at : at + width]
+            found.append((p, entropy, tuple(zip(map(int, pairs[::2]), pairs[1::2], strict=True))))
+        return found
 
     def truncate(self, length: int) -> None:
         """Forget all but the first ``length`` tokens."""

@@ -1,4 +1,5 @@
 // The interface: plain C functions. Those that can fail return 0 (or a null handle) and leave a sentence in hsd_error().
+#include "describe.hpp"
 #include "forward.hpp"
 
 using namespace hsd;
@@ -56,3 +57,12 @@ API int hsd_session_sample(Session* session, const int32_t* tokens, int n, const
 }
 API void hsd_session_keep(Session* session, int base, const int32_t* places, int n) { session->keep(base, places, n); }
 API void hsd_session_free(Session* session) { delete session; }
+
+// Rows of logits [., vocab] described one after the other: 2 + 2 * most numbers each.
+API void hsd_describe(const void* logits, int wide, int vocab, const int32_t* rows, const int32_t* tokens, int n, int most, double* out) {
+    for (int k = 0; k < n; ++k, out += 2 + 2 * most)
+        if (wide)
+            describe((const double*)logits + (size_t)rows[k] * vocab, vocab, tokens[k], most, out);
+        else
+            describe((const float*)logits + (size_t)rows[k] * vocab, vocab, tokens[k], most, out);
+}

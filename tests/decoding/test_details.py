@@ -1,0 +1,55 @@
+"""What is recorded of a row, by every way of computing it, against float64 arithmetic written out."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+import torch
+
+from hsd_viz.decoding import details
+from hsd_viz.runtime.native.build import default_build
+from hsd_viz.runtime.native.session import NativeSession
+
+ROWS, TOKENS = [0, 1, 2, 4, 5], [1, 2, 3, 0, 5]
+
+
+def native(logits, rows, tokens):
+    build = default_build()
+    if not build.wait():
+        pytest.skip(f"there is no native runtime: {build.reason}")
+    session = object.__new__(NativeSession)
+    session._library = build.library
+    assert isinstance(build.library, ctypes.CDLL)
+    return details.describe(logits, rows, tokens, session)
+
+
+WAYS = {"host": details.describe, "device": details._describe_on_device, "native": native}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("vocabulary", [6, 50, 4096, 5003])
+@pytest.mark.parametrize("way", WAYS)
+def test_probability_entropy_and_likeliest(way, vocabulary, dtype):
+    torch.manual_seed(vocabulary)
+    logits = torch.randn(6, vocabulary, dtype=dtype) * 5
+    logits[2, [1, 5]] = -torch.inf  # forbidden tokens
+    logits[4] *= 40  # next to certain
+    logits[5] *= 1e-3  # next to uniform
+    found = WAYS[way](logits, ROWS, TOKENS)
+    exact = torch.log_softmax(logits.double(), dim=-1)[ROWS]
+    for (p, entropy, top), row, token in zip(found, exact, TOKENS, strict=True):
+        best = row.exp().topk(5)
+        assert p == pytest.approx(float(row[token].exp()), rel=1e-4, abs=1e-30)
+        assert entropy == pytest.approx(float(-(row.exp() * row.clamp_min(-1e4)).sum()), rel=1e-4, abs=1e-4)
+        # Where the probability itself is lost in rounding, so is the order.
+        there = best.values > 1e-30
+        assert [t for t, _ in top][: there.sum()] == best.indices[there].tolist()
+        assert [v for _, v in top] == pytest.approx(best.values.tolist(), rel=1e-4, abs=1e-30)
+
+
+@pytest.mark.parametrize("way", ["host", "native"])
+def test_equal_scores_come_by_their_number(way):
+    logits = torch.zeros(6, 300)
+    logits[0, [250, 7, 123]] = 1.0
+    assert [t for t, _ in WAYS[way](logits, [0, 1], [0, 0])[0][2]] == [7, 123, 250, 0, 1]
