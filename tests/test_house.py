@@ -12,12 +12,13 @@ ALLOWED = {
     "trace": set(),
     "stack": set(),
     "drafting": {"stack", "trace"},
-    "decoding": {"drafting", "stack", "trace"},
+    "latency": {"stack", "trace"},
+    "decoding": {"drafting", "latency", "stack", "trace"},
     "ladder": {"drafting"},
     "runtime": {"decoding", "ladder"},
-    "bench": {"decoding", "ladder", "runtime", "stack", "trace"},
-    "engine": {"bench", "decoding", "drafting", "ladder", "runtime", "stack", "trace"},
-    "views": {"engine", "stack", "trace"},
+    "bench": {"decoding", "ladder", "latency", "runtime", "stack", "trace"},
+    "engine": {"bench", "decoding", "drafting", "ladder", "latency", "runtime", "stack", "trace"},
+    "views": {"engine", "latency", "stack", "trace"},
     "dashboard": {"engine", "stack", "trace", "views"},
     "serve": set(),
 }
@@ -54,7 +55,7 @@ def test_arrows_run_one_way(path):
     assert imported(path) - {room} <= ALLOWED[room]
 
 
-@pytest.mark.parametrize("room", ["trace", "drafting"])
+@pytest.mark.parametrize("room", ["trace", "drafting", "latency"])
 def test_pure_rooms_import_no_torch(room):
     for path in (PACKAGE / room).rglob("*.py"):
         imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -1,0 +1,100 @@
+"""What would be if: latency over lookaheads, and where a second draft model pays. Quick enough to follow a slider."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hsd_viz.latency.affine import MOST, allow
+from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.law import Law
+from hsd_viz.latency.recursion import drafting, hand_up, verify
+from hsd_viz.stack import Stack, parse
+
+Array = NDArray[np.float64]
+
+
+def surface(stack: Stack | str, calibration: Calibration, *, most: int = MOST, place: int = 0) -> Array:
+    """ms per token over the lookaheads of two neighbouring draft models, the rest of the stack as it is.
+
+    ``[most, most]``: row g - 1, column h - 1 is lookahead g at draft model ``place`` (0: the lowest) and h at the one above it;
+    ``[most]`` where there is none above. Only the other lookaheads need be written. Raises ``ValueError`` with one sentence.
+    """
+    allow(most, None)
+    stack = parse(stack) if isinstance(stack, str) else stack
+    if not 0 <= place < len(stack.drafts):
+        raise ValueError(f"'{stack}' has {len(stack.drafts)} draft models: there is no lookahead at place {place} to vary")
+    if stack.target.name != calibration.target:
+        raise ValueError(f"the target of '{stack}' is not the calibrated one, '{calibration.target}'")
+    for k, draft in enumerate(stack.drafts):
+        if draft.lookahead is None and k not in (place, place + 1):
+            raise ValueError(f"'{draft}' in '{stack}' has no lookahead: write one, as in '{draft.name}:4'")
+    bottom = None if stack.bottom is None else str(stack.bottom)
+    lookaheads = tuple(m.lookahead or 1 for m in stack.drafts)
+    return Law(calibration).plane(bottom, tuple(m.name for m in stack.drafts), lookaheads, place, most)
+
+
+@dataclass(frozen=True, slots=True)
+class SecondDraft:
+    """Where a small draft model beneath a larger one pays. All arrays are ``[acceptances, costs]``, times in target forwards.
+
+    ``both`` is the best stack of the two, with its ``lookaheads`` ``[..., 2]`` (small, larger); ``one`` the best of: the larger alone, the
+    small alone, no draft at all.
+    """
+
+    acceptances: Array
+    costs: Array
+    both: Array
+    one: Array
+    lookaheads: NDArray[np.intp]
+
+    @property
+    def gain(self) -> Array:
+        """Speed of the two over the best without a second draft, as a share; negative where it does not pay."""
+        return self.one / self.both - 1
+
+
+def second_draft(
+    acceptances: Array,
+    costs: Array,
+    *,
+    cost: float = 0.25,
+    acceptance: float = 0.85,
+    slope: float = 0.0,
+    closeness: float = 0.0,
+    most: int = MOST,
+) -> SecondDraft:
+    """Best latency with and without a small draft model, over its ``acceptances`` by the larger and its ``costs``.
+
+    The larger draft costs ``cost`` (a target forward costs 1) and is accepted by the target with chance ``acceptance``. Acceptance
+    is independent; verifying m tokens costs 1 + ``slope`` (m - 1) forwards. How the target would take the small model's tokens is
+    not free to choose: 1 - acceptance is a distance (total variation), so with a by the larger and b = ``acceptance`` it lies between
+    a + b - 1 and 1 - abs(a - b); ``closeness`` 0 to 1 says where. Catching up on a fully accepted draft is taken as one token.
+    """
+    allow(most, None)
+    a, c = np.asarray(acceptances, float), np.asarray(costs, float)
+    rates, prices = np.array([*a, acceptance, closeness]), np.array([*c, cost, slope])
+    if ((rates < 0) | (rates > 1)).any() or (prices < 0).any():
+        raise ValueError("acceptance and closeness lie between 0 and 1, cost and slope are not negative")
+    least, largest = np.maximum(0.0, a + acceptance - 1), 1 - np.abs(a - acceptance)
+    direct = least + closeness * (largest - least)
+
+    # Times by level in units of each level's own forward: costs are then a product.
+    unit, steps = LevelCost((1.0, 1.0 + slope)), np.arange(1, most + 1)
+    small = drafting(steps, unit, 1)
+    powers = lambda rate, n: np.asarray(rate)[..., None] ** np.arange(n)
+    middle = verify(small, powers(a, most + 1)[:, None], unit, 1)
+    calls = hand_up(middle, most, every=True)
+    per_level = verify(calls, powers(acceptance, calls.sizes.shape[-1]), unit, 1).per_token()
+    prices = np.stack([c, np.full_like(c, cost), np.ones_like(c)])
+    times = per_level.reshape(len(a), most * most, 3) @ prices
+    at = times.argmin(1)
+    both = np.take_along_axis(times, at[:, None], 1)[:, 0]
+
+    single = verify(small, powers(direct, most + 1)[:, None], unit, 1).per_token() @ prices[[0, 2]]
+    larger = verify(small, powers(acceptance, most + 1), unit, 1).per_token() @ np.array([cost, 1.0])
+    one = np.minimum(single.min(1), min(1.0, float(larger.min())))
+    return SecondDraft(a, c, both, one, np.stack([at // most + 1, at % most + 1], -1))

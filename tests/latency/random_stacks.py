@@ -1,0 +1,50 @@
+"""Random calibrations and stacks for the tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hsd_viz.latency.acceptance import Edge, Tier
+from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.costs import LevelCost, LookupCost
+
+NAMES = ("a", "b", "c", "d", "e", "f", "g")
+
+
+def random_cost(random: np.random.Generator, scale: float) -> LevelCost:
+    """A rising curve over the tokens fed, drafting apart, with overheads."""
+    steps = random.exponential(0.12, 24) * (random.random(24) < 0.7)
+    curve = tuple((scale * (1 + np.cumsum([0, *steps]))).tolist())
+    draft = (0.9 * scale, 1.0 * scale, 1.3 * scale)
+    return LevelCost(curve, draft if random.random() < 0.5 else None, 0.05 * scale * random.random(), 0.2 * scale * random.random())
+
+
+def random_edge(random: np.random.Generator, low: float = 0.35, high: float = 0.95) -> Edge:
+    """Independent acceptance, or every second time a measured-looking curve."""
+    if random.random() < 0.5:
+        return Edge(tail=float(random.uniform(low, high)))
+    hazards = random.uniform(low, high, int(random.integers(1, 12)))
+    return Edge(tuple(np.cumprod(hazards).tolist()), float(random.uniform(low, high)))
+
+
+def random_tier(random: np.random.Generator) -> Tier:
+    lengths = random.dirichlet(np.ones(int(random.integers(1, 9))))
+    return Tier.of(float(random.uniform(0.2, 0.9)), tuple(lengths.tolist()), random_edge(random, 0.3, 0.9))
+
+
+def random_calibration(random: np.random.Generator, drafts: int, *, databases: bool = False, ladder: bool = False) -> Calibration:
+    """``drafts`` draft models and a target of cost about 1, everything measured with everything.
+
+    In a ``ladder`` the models stand on a line and acceptance falls with their distance, so that hierarchies pay now and then.
+    """
+    models = (*NAMES[:drafts], "target")
+    scales = np.sort(np.exp(random.uniform(np.log(0.01), np.log(0.6), drafts)))
+    costs = {m: random_cost(random, float(s)) for m, s in zip(models, [*scales, 1.0], strict=True)}
+    edges = {(d, v): random_edge(random) for i, d in enumerate(models) for v in models[i + 1 :]}
+    if ladder:
+        steps = random.uniform(0.03, 0.25, drafts)
+        distance = {(d, v): steps[i : models.index(v)].sum() for i, d in enumerate(models) for v in models[i + 1 :]}
+        edges = {pair: Edge(tail=float(max(0.05, 1 - far))) for pair, far in distance.items()}
+    tiers = {("db", v): random_tier(random) for v in models} if databases else {}
+    lookups = {"db": LookupCost(float(random.uniform(0, 0.05)), float(random.uniform(0, 0.1)))} if databases else {}
+    return Calibration(models, costs, edges, tiers, lookups)

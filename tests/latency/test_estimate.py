@@ -1,0 +1,142 @@
+"""Acceptance, intervals and cost curves from traces whose truth is known, and from the bundled recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hsd_viz
+from hsd_viz.latency.acceptance import Edge, Tier
+from hsd_viz.latency.costs import LookupCost
+from hsd_viz.latency.estimate import edge_estimate, estimate, wilson
+from hsd_viz.latency.law import predict
+from hsd_viz.latency.timing import monotone
+from hsd_viz.trace import CallRow, RoundRow, Trace
+
+RECORDINGS = Path(hsd_viz.__file__).parent / "traces"
+
+
+def row(drafted, accepted, outcome=None, level=1, id=0, parent=None, start=0, spent=0, why=None):
+    outcome = outcome or ("bonus" if accepted == drafted else "correction")
+    examined = accepted if outcome == "stopped" else min(accepted + 1, drafted)
+    return RoundRow(id, parent, level, drafted, examined, accepted, outcome, why, start, spent)
+
+
+def test_the_curve_is_found_again_through_drafts_of_any_length():
+    """Draft lengths differ and some rounds are cut by the end of the text: an average over rounds would be too low."""
+    random = np.random.default_rng(0)
+    truth = Edge((0.9, 0.6, 0.5), 0.95)
+    s = truth.curve(40)
+    rows = []
+    for _ in range(20_000):
+        drafted = int(random.integers(1, 9))
+        accepted = min(int(np.sum(random.random() < s[1:])), drafted)
+        rows.append(row(drafted, accepted))
+        # Every tenth token ends the text; if it is accepted, nobody looks behind it.
+        end = int(random.geometric(0.1))
+        if end <= accepted:
+            rows[-1] = row(drafted, end, "stopped")
+    found = edge_estimate(rows)
+    assert np.abs(found.curve.curve(8) - truth.curve(8)).max() < 0.015
+    assert found.curve.curve(20)[20] == pytest.approx(truth.curve(20)[20], abs=0.04)
+    assert sum(found.histogram) == found.rounds == len(rows)
+    assert found.low < found.acceptance < found.high and found.acceptance == found.accepted / found.examined
+
+
+def test_wilson_interval():
+    """The textbook's example, 0 of n, and coverage: 95 of 100 intervals hold the truth."""
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=5e-5)
+    assert wilson(0, 0) == (0.0, 1.0)
+    hits = np.random.default_rng(0).binomial(60, 0.8, 2000)
+    held = np.mean([low <= 0.8 <= high for low, high in (wilson(int(h), 60) for h in hits)])
+    assert 0.93 < held < 0.97
+
+
+def test_monotone_curve_is_the_closest_one():
+    assert monotone([3.0, 1.0, 2.0, 5.0, 4.0], [1, 1, 2, 1, 3]) == pytest.approx([2.0, 2.0, 2.0, 4.25, 4.25])
+    assert monotone([1.0, 2.0, 3.0], [1, 1, 1]) == [1.0, 2.0, 3.0]
+
+
+def timed_trace(lookahead: int, launches: bool) -> Trace:
+    """Rounds of one draft: a launch is 0.5 ms and 0.2 ms a step, verifying m tokens 2 + 0.1 m ms, 0.3 ms of overhead, a pause of 0.4."""
+    ms = 1_000_000
+    trace = Trace({"stack": f"d:{lookahead} > target", "models": [{"name": "d", "parameters": 1}, {"name": "target", "parameters": 9}]})
+    now = 0
+    for k in range(60):
+        start, drafted = now, lookahead
+        if launches:
+            spent = int((0.5 + 0.2 * drafted) * ms)
+            trace.call_rows.append(CallRow(k, 0, "d", "draft", drafted, drafted, 0, now, spent))
+            now += spent
+        else:
+            for j in range(drafted):
+                fed = 2 if j == 0 and k % 2 else 1
+                spent = int((0.7 if fed == 2 else 0.6) * ms)
+                trace.call_rows.append(CallRow(k, 0, "d", "draft", 1, fed, 0, now, spent))
+                now += spent
+        # Every tenth forward is disturbed.
+        verify = int((2 + 0.1 * (drafted + 1) + (5 if k % 10 == 0 else 0)) * ms)
+        trace.call_rows.append(CallRow(k, 1, "target", "verify", 1, drafted + 1, 0, now, verify))
+        now += verify + int(0.3 * ms)
+        trace.round_rows.append(row(drafted, min(k % (lookahead + 2), drafted), id=k, start=start, spent=now - start))
+        now += int(0.4 * ms)
+    return trace
+
+
+def test_costs_come_from_calls():
+    found = estimate([timed_trace(2, True), timed_trace(6, True), timed_trace(4, True)])
+    draft, target = found.timing.models["d"], found.timing.models["target"]
+    assert found.models == ("d", "target") and found.edges["d", "target"].rounds == 180
+    # A launch's steps are not a single forward.
+    assert draft.drafting(1)[1] == pytest.approx(0.2) and draft.draft_overhead == pytest.approx(0.5)
+    assert target.overhead == pytest.approx(0.7)
+    assert target.verifying(9)[1:] == pytest.approx([2.3, 2.3, 2.3, 2.4, 2.5, 2.6, 2.7, 2.8, 2.9])
+    assert found.timing.fed["target"] == (3, 5, 7)
+
+    one = estimate([timed_trace(3, False)])
+    assert one.timing.models["d"].drafting(3)[1:] == pytest.approx([0.6, 0.7, 0.8])
+    trace = timed_trace(3, True)
+    trace.meta["models"] = []
+    assert estimate([trace]).calibration().models == ("d", "target")
+
+
+def test_a_database_is_counted_by_length_and_luck():
+    trace = Trace({"stack": "db[context] > target"})
+    for k, (drafted, accepted, why) in enumerate([(3, 1, None), (3, 1, None), (0, 0, "no match"), (2, 2, None), (0, 0, "no room")]):
+        trace.call_rows.append(CallRow(k, 0, "db", "lookup", 1, drafted, 0, 0, 20_000))
+        trace.call_rows.append(CallRow(k, 1, "target", "verify", 1, 1 + drafted, 0, 0, 1_000_000))
+        trace.call_rows.append(CallRow(k, 0, "db", "update", 1, 1, 0, 0, 10_000))
+        trace.round_rows.append(row(drafted, accepted, "plain" if why else None, id=k, spent=1_000_000, why=why))
+    found = estimate([trace])
+    tier = found.tiers["db[context]", "target"]
+    # The look-up near the limit says nothing of the database.
+    assert tier.rounds == 4 and tier.tier.outcomes == ((0, 0, 0.25), (2, 2, 0.25), (3, 1, 0.5))
+    assert tier.tier.hit_rate == 0.75 and tier.tier.tokens == 2.0
+    assert found.timing.lookups == {"db[context]": LookupCost(0.02, 0.01)} and not found.edges
+    assert predict("db[context] > target", found.calibration()).forwards_per_token == (0.5, 0.5)
+
+
+def test_shifted_acceptance_moves_as_far_as_it_says():
+    """Shifting is what the doubts stand on: accepted / looked at moves by the shift, and back."""
+    truth = Edge((0.8, 0.6), 0.7)
+    assert truth.shifted(0.05).curve(3) == pytest.approx([1, 0.85, 0.85 * 0.8, 0.85 * 0.8 * 0.75])
+    assert Edge(tail=0.98).shifted(0.05).tail == 1.0
+    tier = Tier.of(0.7, (0.2, 0.3, 0.5), Edge(tail=0.6))
+    rate = lambda t: (t.tokens - 1) / sum(p * (a + (a < m)) for m, a, p in t.outcomes)
+    assert rate(tier) == pytest.approx(0.6)
+    assert rate(tier.shifted(0.05)) == pytest.approx(0.65, abs=1e-9)
+    assert rate(tier.shifted(-0.05)) == pytest.approx(0.55, abs=1e-3)
+    assert tier.shifted(-1).tokens == 1.0 and tier.shifted(0.05).hit_rate == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("name", ["plain", "one-draft", "hierarchy", "databases", "both", "sampled"])
+def test_a_recording_is_predicted_from_itself(name):
+    """A few dozen rounds give acceptance and cost; the law puts them together to nearly the time that was measured."""
+    trace = Trace.load(RECORDINGS / f"{name}.json.gz")
+    said = predict(trace.meta["stack_resolved"], estimate([trace]).calibration())
+    measured = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e6 / len(trace.token_rows)
+    print(f"\n{said.stack}: predicted {said.ms_per_token:.2f} ms/token, measured {measured:.2f}")
+    assert said.ms_per_token == pytest.approx(measured, rel=0.15)

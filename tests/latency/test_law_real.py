@@ -1,0 +1,131 @@
+"""The law against the engine's own loop, sampling and rejecting real tokens of table models; costs are made up, counts are not.
+
+Acceptance is estimated from the run itself, on-policy, as it would be in use: what is tested is the law and the estimator together.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lossless"))
+from toys import Guesser, loop_of
+
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.latency.acceptance import Edge
+from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.estimate import estimate
+from hsd_viz.latency.law import predict
+from hsd_viz.trace import Trace
+
+V = 6
+COSTS = {
+    "m0": LevelCost((0.05, 0.06)),
+    "m1": LevelCost((0.15, 0.17, 0.18)),
+    "m2": LevelCost((0.25, 0.27, 0.30)),
+    "target": LevelCost((1.0, 1.0, 1.1)),
+}
+
+
+def even(models: int, seed: int) -> list[torch.Tensor]:
+    """Tables whose rows are one row turned round: every place of a text is as hard as every other."""
+    random = torch.Generator().manual_seed(seed)
+    base = torch.randn(V, generator=random, dtype=torch.float64) * 1.5
+    rows = [base]
+    for _ in range(models - 1):
+        rows.append(rows[-1] + torch.randn(V, generator=random, dtype=torch.float64) * 0.5)
+    return [torch.stack([row.roll(v) for v in range(V)]) for row in rows]
+
+
+def regimes(models: int, seed: int, stay: float = 0.97) -> list[torch.Tensor]:
+    """Two kinds of text that last: one in which the models agree closely, one in which they do not."""
+    random = torch.Generator().manual_seed(seed)
+    normal = lambda: torch.randn(V, V, generator=random, dtype=torch.float64)
+    easy, hard = normal() * 1.5, normal() * 1.5
+    tables = []
+    for _ in range(models):
+        table = torch.full((2 * V, 2 * V), np.log((1 - stay) / V), dtype=torch.float64)
+        table[:V, :V] = torch.log_softmax(easy, -1) + np.log(stay)
+        table[V:, V:] = torch.log_softmax(hard, -1) + np.log(stay)
+        tables.append(table)
+        easy, hard = easy + 0.1 * normal(), hard + 1.3 * normal()
+    return tables
+
+
+def decode(tables, lookaheads, tokens: int, drafter=None, seed: int = 0) -> Trace:
+    """The loop's own rows as a trace."""
+    torch.set_num_threads(1)
+    loop = loop_of(tables, lookaheads, Sampling(temperature=1.0, seed=seed), tokens, drafter)
+    names = [f"m{k}:{g}" for k, g in enumerate(lookaheads)]
+    trace = Trace({"stack": " > ".join([*(["db"] if drafter else []), *names, "target"])})
+    loop.log.take()
+    for _ in loop.rounds():
+        _, rounds, calls = loop.log.take()
+        trace.round_rows += rounds
+        trace.call_rows += calls
+    trace.meta["tokens"] = len(loop.text) - 1
+    return trace
+
+
+def priced(trace: Trace, costs) -> float:
+    """What the forwards of a run would have cost, ms per token."""
+    tables = {m: c.verifying(100) for m, c in costs.items()}
+    spent = sum(tables[c.name][c.fed] for c in trace.call_rows if c.kind in ("draft", "verify"))
+    return spent / trace.meta["tokens"]
+
+
+def error(trace: Trace, edges, tiers) -> float:
+    """The law's relative error in ms per token at these acceptances."""
+    models = tuple(m for m in COSTS if any(c.name == m for c in trace.call_rows))
+    return predict(trace.meta["stack"], Calibration(models, COSTS, edges, tiers)).ms_per_token / priced(trace, COSTS) - 1
+
+
+def errors(trace: Trace) -> tuple[float, float]:
+    """The same with acceptance estimated from the run: independent, and as measured curves."""
+    found = estimate([trace])
+    each = [found.calibration(curves=curves) for curves in (False, True)]
+    independent, curves = (error(trace, c.edges, c.tiers) for c in each)
+    print(
+        f"\n{trace.meta['stack']}, {trace.meta['tokens']} tokens: independent acceptance {independent:+.2%}, measured curves {curves:+.2%}"
+    )
+    return independent, curves
+
+
+CASES = [(2, [5], False), (3, [2, 5], False), (4, [1, 3, 6], False), (2, [4], True)]
+
+
+def compare(tokens: int, noise: float):
+    """``noise`` bounds the error at the true acceptance, where the run's own luck is not taken out."""
+    for models, lookaheads, database in CASES:
+        tables = even(models, 1)
+        trace = decode(tables, lookaheads, tokens, Guesser(tables[-1], seed=3) if database else None)
+        independent, curves = errors(trace)
+        assert abs(independent) <= 0.01 and abs(curves) <= 0.01
+        # Sum of min(p, q) at any one place: what is accepted of the draft, known without a run.
+        p = [table[0].softmax(-1) for table in tables]
+        names = [*(f"m{k}" for k in range(models - 1)), "target"]
+        edges = {(names[k], names[k + 1]): Edge(tail=float(torch.minimum(p[k], p[k + 1]).sum())) for k in range(models - 1)}
+        known = error(trace, edges, estimate([trace]).calibration().tiers)
+        print(f"known acceptance {[round(e.tail, 3) for e in edges.values()]}: {known:+.2%}")
+        assert abs(known) <= noise
+
+
+def test_law_is_what_the_real_loop_does():
+    compare(12_000, 0.02)
+
+
+@pytest.mark.slow
+def test_law_is_what_the_real_loop_does_at_length():
+    compare(60_000, 0.01)
+
+
+def test_changing_difficulty_is_what_curves_are_for():
+    """Independent acceptance is off where easy and hard passages last; its error is shown, the curves' is bounded."""
+    for lookaheads in ([8], [3, 6]):
+        _, curves = errors(decode(regimes(len(lookaheads) + 1, 5), lookaheads, 6_000))
+        assert abs(curves) <= 0.05

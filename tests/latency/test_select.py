@@ -1,0 +1,166 @@
+"""Selection against brute force over all subsets and lookaheads, its speed, and what it says of itself."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+from random_stacks import random_calibration
+
+from hsd_viz.latency.acceptance import Edge, Tier
+from hsd_viz.latency.affine import affine
+from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.law import Law
+from hsd_viz.latency.select import doubts, select
+from hsd_viz.stack import parse
+
+
+def every_stack(calibration: Calibration, most: int, max_drafts: int | None = None):
+    """(database or None, drafts, lookaheads) of all stacks."""
+    drafts = calibration.models[:-1]
+    for n in range((len(drafts) if max_drafts is None else max_drafts) + 1):
+        for subset in itertools.combinations(drafts, n):
+            for lookaheads in itertools.product(range(1, most + 1), repeat=n):
+                for bottom in (None, *calibration.bottoms):
+                    yield bottom, subset, lookaheads
+
+
+def affine_by_hand(calibration: Calibration, bottom, subset, lookaheads) -> float:
+    """The affine form of one stack, level by level and sum by sum."""
+    ms, chain = None, (*subset, calibration.target)
+    for level, model in enumerate(chain):
+        cost = calibration.costs[model]
+        own = lambda m, cost=cost: float(cost.verifying(m)[m]) + cost.overhead
+        update = calibration.lookup(bottom).update if bottom and level == len(chain) - 1 else 0.0
+        if level > 0:
+            g, edge = lookaheads[level - 1], calibration.edges[chain[level - 1], model]
+            before = calibration.costs[chain[0]]
+            below = g * ms if level > 1 or bottom else g * float(before.drafting(1)[1]) + before.draft_overhead
+            ms = (below + own(1 + g) + update) / sum(edge.curve(g))
+        elif bottom:
+            outcomes = calibration.tiers[bottom, model].outcomes
+            spent = calibration.lookup(bottom).lookup + sum(p * own(1 + m) for m, _, p in outcomes)
+            ms = (spent + update) / (1 + sum(p * a for _, a, p in outcomes))
+        elif not subset:
+            ms = own(1)
+    return ms
+
+
+def text(bottom, subset, lookaheads) -> str:
+    return " > ".join([*([bottom] if bottom else []), *(f"{m}:{g}" for m, g in zip(subset, lookaheads, strict=True)), "target"])
+
+
+def test_the_sweep_finds_the_affine_optimum():
+    kinds = Counter()
+    for seed in range(240):
+        random = np.random.default_rng(seed)
+        drafts = seed % 4
+        calibration = random_calibration(random, drafts, databases=seed % 2 == 0, ladder=seed % 3 > 0)
+        limit = None if seed % 5 else min(1, drafts)
+        most = (5, 8, 6, 5)[drafts]
+        best = min((affine_by_hand(calibration, *s), s) for s in every_stack(calibration, most, limit) if s is not None)
+        found = affine(calibration, most=most, max_drafts=limit)
+        assert found.ms_per_token == pytest.approx(best[0], rel=1e-12)
+        assert str(found.stack) == text(*best[1])
+        kinds[found.stack.bottom is not None, len(found.stack.drafts)] += 1
+    print("\naffine picks by (database, draft models):", dict(kinds))
+    assert {(False, 0), (False, 1), (False, 2), (True, 0), (True, 1)} <= set(kinds)
+
+
+def regrets(seeds, most: int):
+    found = []
+    for seed in seeds:
+        random = np.random.default_rng(seed)
+        calibration = random_calibration(random, 2 + seed % 2, databases=seed % 4 == 0, ladder=seed % 5 > 0)
+        law = Law(calibration)
+        best = min(law.predict(text(*s)).ms_per_token for s in every_stack(calibration, most))
+        choice = select(calibration, most=most)
+        single = choice.best_single_draft
+        found.append(
+            (choice.picked.ms_per_token / best - 1, choice.affine_exact.ms_per_token / best - 1, choice.picked.gain_over(single), choice)
+        )
+    refined, seeded = np.array([f[0] for f in found]), np.array([f[1] for f in found])
+    kinds = Counter(f[3].kind for f in found)
+    gains = np.array([f[2] for f in found if f[3].kind == "hierarchy"])
+    print(
+        f"\n{len(found)} instances, lookaheads to {most}: regret of the refined pick max {refined.max():.4%} "
+        f"(0 in {np.sum(refined < 1e-9)})"
+    )
+    print(f"of the affine pick max {seeded.max():.2%} mean {seeded.mean():.2%}; kinds {dict(kinds)}")
+    print(f"gain of picked hierarchies over the best single draft: mean {gains.mean():.1%}, max {gains.max():.1%}")
+    return refined, kinds
+
+
+def test_refined_pick_is_the_best_by_the_exact_law():
+    refined, kinds = regrets(range(24), 6)
+    assert refined.min() > -1e-12 and refined.max() <= 1e-3
+    assert {"one draft", "hierarchy"} <= set(kinds)
+
+
+@pytest.mark.slow
+def test_refined_pick_is_the_best_on_many_instances():
+    refined, _ = regrets(range(100, 160), 10)
+    assert refined.min() > -1e-12 and refined.max() <= 1e-3
+
+
+def test_every_answer_is_possible():
+    """Databases, one draft, a hierarchy and no draft at all, each where it must win."""
+    even = lambda a: Edge(tail=a)
+    costs = {"a": LevelCost((0.02,)), "b": LevelCost((0.2,)), "target": LevelCost((1.0,))}
+    edges = {("a", "b"): even(0.75), ("a", "target"): even(0.6), ("b", "target"): even(0.85)}
+    models = ("a", "b", "target")
+    # A published example: .461 by the best single draft, .341 by both (with lookaheads near 5 and 6).
+    choice = select(Calibration(models, costs, edges))
+    assert choice.kind == "hierarchy" and parse(choice.picked.stack).drafts[1].name == "b"
+    assert choice.best_single_draft.ms_per_token == pytest.approx(0.461, abs=0.001)
+    assert choice.picked.ms_per_token == pytest.approx(0.341, abs=0.002)
+    assert "best single draft" in choice.explain() and "over plain" in choice.explain()
+
+    slow = {**costs, "a": LevelCost((0.9,)), "b": LevelCost((0.95,))}
+    assert select(Calibration(models, slow, edges)).picked.stack == "target"
+    assert select(Calibration(models, {**slow, "a": costs["a"]}, {**edges, ("a", "b"): even(0.1)})).kind == "one draft"
+    good = Tier.of(0.9, (0.0, 0.0, 0.0, 1.0), even(0.9))
+    assert select(Calibration(models, slow, edges, {("db", "target"): good})).picked.stack == "db > target"
+    # Where verifying many tokens is dear, short drafts win.
+    steep = {**costs, "target": LevelCost((1.0, 1.4, 1.8))}
+    assert max(m.lookahead for m in parse(select(Calibration(models, steep, edges)).picked.stack).drafts) < 4
+    assert select(Calibration(models, costs, edges), max_drafts=0).picked.stack == "target"
+    with pytest.raises(ValueError, match="from 1 to 64"):
+        select(Calibration(models, costs, edges), most=65)
+
+
+def test_doubts_name_the_figure_that_matters():
+    """Two drafts that are nearly equal: the pick hangs on either's acceptance, and not on a third one that is never used."""
+    costs = {"a": LevelCost((0.3,)), "b": LevelCost((0.1,)), "c": LevelCost((0.1,)), "target": LevelCost((1.0,))}
+    edges = {("a", "target"): Edge(tail=0.2), ("b", "target"): Edge(tail=0.80), ("c", "target"): Edge(tail=0.79)}
+    calibration = Calibration(("a", "b", "c", "target"), costs, edges)
+    choice = select(calibration)
+    assert parse(choice.picked.stack).drafts[0].name == "b"
+    found = {d.what: d for d in doubts(choice, calibration)}
+    assert (
+        parse(found["acceptance of b by target -0.05"].picked).drafts[0].name == "c"
+        and found["acceptance of b by target -0.05"].regret > 0.02
+    )
+    assert found["cost of c -20%"].regret > 0
+    assert found["acceptance of a by target +0.05"].regret == 0
+
+
+def test_selection_is_quick():
+    print("\nmodels  databases  affine ms  refined ms")
+    for models in range(3, 9):
+        for databases in (False, True):
+            times = []
+            for seed in range(5):
+                calibration = random_calibration(np.random.default_rng(seed), models - 1, databases=databases, ladder=True)
+                zero = time.perf_counter()
+                affine(calibration)
+                one = time.perf_counter()
+                select(calibration)
+                times.append((one - zero, time.perf_counter() - one))
+            middle = np.median(times, axis=0) * 1e3
+            print(f"{models:6d}  {'yes' if databases else 'no':>9}  {middle[0]:9.2f}  {middle[1]:10.1f}")
+            assert models != 5 or min(t[1] for t in times) < 0.05
