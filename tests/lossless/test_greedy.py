@@ -32,7 +32,7 @@ STACKS = [
 
 
 class Watched(Loop):
-    """The loop with an observer that sees what the target said at every node, and that it is called once per verification."""
+    """The loop, showing drafters that learn from it what the target held likely at every node it verified."""
 
     def verify(self, i, draft):
         text = list(self.text)
