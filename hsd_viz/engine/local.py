@@ -138,8 +138,6 @@ class LocalEngine:
         if notes:
             yield Stage(f"{', '.join(sorted(notes))}: decoding on the eager runtime")
         positions = min((m.positions for m in loaded if m.positions is not None), default=None)
-        if positions is not None and len(ids) >= positions:
-            raise ValueError(f"the prompt has {len(ids)} tokens and the context holds {positions}: use a shorter prompt")
         eos = self._eos(self.models.get(chain[-1]), text)
         drafter = None
         if resolved.bottom is not None:

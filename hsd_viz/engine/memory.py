@@ -46,17 +46,16 @@ def need(config: PreTrainedConfig, weights: int, dtype: torch.dtype, prompt: int
     """
     config = config.get_text_config(decoder=True)
     heads = getattr(config, "num_attention_heads", None) or 1
-    keys = getattr(config, "num_key_value_heads", None) or heads
+    shared = getattr(config, "num_key_value_heads", None) or heads
     width = getattr(config, "hidden_size", 0)
     head = getattr(config, "head_dim", None) or width // heads
     inner = getattr(config, "intermediate_size", None) or 4 * width
     size, chunk = dtype.itemsize, min(PREFILL_CHUNK, prompt)
     places = capacity(length) if grown else length
-    cache = 2 * config.num_hidden_layers * keys * head * places * size
-    # A chunk's own activations, its mask (boolean, and as the numbers that are added), keys repeated for the heads that share them.
-    work = chunk * (6 * width + 3 * inner) * size + chunk * length * (1 + size)
-    if keys < heads:
-        work += 2 * heads * head * length * size
+    cache = 2 * config.num_hidden_layers * shared * head * places * size
+    # A chunk's own activations; its mask, as booleans and as the numbers that are added, each made from another like it; one
+    # layer's keys and values, laid out and repeated for the heads that share them.
+    work = chunk * (6 * width + 3 * inner) * size + 2 * chunk * length * (1 + size) + 2 * heads * head * length * size
     if getattr(config, "_attn_implementation", None) == "eager":
         work += 3 * heads * chunk * length * max(size, 4)
     return Need(weights, cache, max(work, _ROWS * config.vocab_size * _ROW_BYTES))

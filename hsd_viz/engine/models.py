@@ -119,7 +119,10 @@ class Models:
         Yields what it does and how far it is, first how much memory the decode needs. Raises ``ValueError`` with one sentence
         when that is clearly not there, and for models that do not go together. Closing it stops the loading.
         """
-        yield Stage(self._memory(chain, len(ids), max_new_tokens))
+        limits = [limit for name in chain if (limit := context(self.config(name).get_text_config(decoder=True))) is not None]
+        if limits and len(ids) >= min(limits):
+            raise ValueError(f"the prompt has {len(ids)} tokens and the context holds {min(limits)}: use a shorter prompt")
+        yield Stage(self._memory(chain, len(ids), min([len(ids) + max_new_tokens, *limits])))
         for name in chain:
             if self.loaded(name):
                 continue
@@ -165,21 +168,16 @@ class Models:
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
-    def _memory(self, chain: Sequence[str], prompt: int, max_new_tokens: int) -> str:
-        """Say how much memory a decode needs. Raises ``ValueError`` when there is clearly less."""
-        configs = [self.config(name) for name in chain]
-        limits = [limit for config in configs if (limit := context(config.get_text_config(decoder=True))) is not None]
-        length = min([prompt + max_new_tokens, *limits])
+    def _memory(self, chain: Sequence[str], prompt: int, length: int) -> str:
+        """Say how much memory a decode needs whose text grows to ``length``. Raises ``ValueError`` when there is clearly less."""
         needs, held = [], 0
-        for name, config in zip(chain, configs, strict=True):
-            where = self.where(name)
+        for name in chain:
+            where, config = self.where(name), self.config(name)
             if where not in self._weights:
                 self._weights[where] = memory.parameter_bytes(config, DTYPES[self.dtype], where)
             if self.loaded(name):
                 held += self._weights[where]
-            needs.append(
-                memory.need(config, self._weights[where], DTYPES[self.dtype], min(prompt, length), length, self.device.type == "cuda")
-            )
+            needs.append(memory.need(config, self._weights[where], DTYPES[self.dtype], prompt, length, self.device.type == "cuda"))
         if self._spread:  # the disk takes what does not fit
             return memory.describe(needs)
         return memory.check(needs, held, self.device)

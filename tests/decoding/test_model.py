@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import torch
 from families import CONFIGS, module, text_of
-from transformers import AutoModelForCausalLM, MambaConfig, T5Config
+from transformers import AutoModelForCausalLM, LlamaConfig, MambaConfig, T5Config
 
 from hsd_viz.decoding.model import HFModel
 
@@ -98,3 +100,22 @@ def test_recurrent_and_encoder_decoder_models_are_refused():
     t5 = T5ForConditionalGeneration(T5Config(vocab_size=20, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2))
     with pytest.raises(ValueError, match="encoder-decoder"):
         HFModel("t5", t5)
+
+
+def test_a_long_prompt_costs_no_more_than_its_length_asks():
+    """Each chunk looks at all before it, so its time grows in a line, and the cache is copied when it doubles only."""
+    config = LlamaConfig(vocab_size=64, hidden_size=128, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128)
+    model = HFModel("llama", AutoModelForCausalLM.from_config(config))
+    times = []
+    for _ in range(3):
+        session, grown, times_now = model.session(), set(), []
+        for start in range(0, 8192, 512):
+            begin = time.perf_counter()
+            session.forward(text_of(512, seed=start), 1)
+            times_now.append(time.perf_counter() - begin)
+            grown.add(session._cache.layers[0].keys.data_ptr())
+        times.append(times_now)
+    assert len(grown) <= 5, "512, 1024, ... 8192"
+    best = [min(of_chunk) for of_chunk in zip(*times, strict=True)]
+    # In a line: at most 12.5 / 4.5 = 2.8 times as long in the second half; with a whole mask or a copy each time, 7 and more.
+    assert sum(best[8:]) < 4.5 * sum(best[:8])
