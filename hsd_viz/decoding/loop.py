@@ -300,7 +300,8 @@ class Loop:
                 start = self.log.now()
                 logits = level.model.forward(chunk, 1)
                 if logits.is_cuda:
-                    torch.cuda.synchronize(logits.device)
+                    # The stream alone: a whole device may not be waited for while some other decode captures a graph.
+                    torch.cuda.current_stream(logits.device).synchronize()
                 self.log.call(i, level.name, "prefill", start, fed=len(chunk), cached=begin)
                 yield level.name, begin + len(chunk), len(prompt)
 

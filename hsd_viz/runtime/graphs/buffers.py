@@ -12,11 +12,17 @@ SMALLEST = 512
 
 
 def bucket_of(length: int) -> int:
-    """The smallest of 512, 1024, 2048, ... that holds ``length`` places."""
-    bucket = SMALLEST
-    while bucket < length:
-        bucket *= 2
-    return bucket
+    """The smallest of 512, 768, 1024, 1536, 2048, 3072, ... that holds ``length`` places: attention reads so many."""
+    capacity = capacity_of(length)
+    return capacity // 4 * 3 if capacity > SMALLEST and length <= capacity // 4 * 3 else capacity
+
+
+def capacity_of(length: int) -> int:
+    """The smallest of 512, 1024, 2048, ... that holds ``length`` places: buffers are so large."""
+    capacity = SMALLEST
+    while capacity < length:
+        capacity *= 2
+    return capacity
 
 
 @dataclass(frozen=True, slots=True)

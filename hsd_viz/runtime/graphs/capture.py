@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Protocol
 
 import torch
@@ -42,13 +43,15 @@ class CudaCapturer:
 
     Graphs of one pool may put their passing results, and even their outputs, into the same places: a replay and the copying
     of its outputs must follow each other on one stream with no other replay between (see :class:`~hsd_viz.runtime.graphs.slot.Slot`).
+    ``compiled`` work is not looked into before: torch.compile steps aside where somebody watches.
     """
 
     # Only one capture may be under way in a process.
     _alone = threading.Lock()
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, compiled: bool = False) -> None:
         self._device = device
+        self._compiled = compiled
         self._pool = torch.cuda.graph_pool_handle()
         self._stream = torch.cuda.Stream(device)
 
@@ -58,7 +61,7 @@ class CudaCapturer:
             before = torch.cuda.current_stream()
             self._stream.wait_stream(before)
             # Once on the side: libraries take their work space and compiled kernels are loaded while that is still allowed.
-            with torch.cuda.stream(self._stream):
+            with torch.cuda.stream(self._stream), nullcontext() if self._compiled else Capturable():
                 work()
             before.wait_stream(self._stream)
             collecting = gc.isenabled()

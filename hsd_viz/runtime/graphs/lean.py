@@ -114,7 +114,7 @@ def block(
 ) -> Tensor:
     """One layer: ``x`` ``[w, width]`` to the same; writes its keys and values ``[1, kv heads, capacity, size]`` at ``places``.
 
-    ``mask`` is ``[group * w, bucket]``, ``cos`` and ``sin`` are ``[w, 1, size]``.
+    ``mask`` is ``[group * w, bucket]``, ``cos`` and ``sin`` are ``[w, 1, size]``, the latter with the rotation's sign.
     """
     w, group = len(x), shape.heads // shape.kv_heads
     mixed = F.linear(F.rms_norm(x, x.shape[-1:], weights.before, shape.eps), weights.qkv, weights.qkv_bias)
@@ -124,8 +124,7 @@ def block(
         q, k = turned.split([shape.heads, shape.kv_heads], dim=1)
         q, k = (F.rms_norm(t, (shape.size,), norm, shape.eps) for t, norm in ((q, weights.query_norm), (k, weights.key_norm)))
         turned = torch.cat([q, k], dim=1)
-    left, right = turned.chunk(2, dim=-1)
-    turned = torch.addcmul(turned * cos, torch.cat([-right, left], dim=-1), sin)
+    turned = torch.addcmul(turned * cos, turned.roll(shape.size // 2, -1), sin)
     q, k = turned.split([shape.heads, shape.kv_heads], dim=1)
     keys.index_copy_(2, places, k.transpose(0, 1)[None])
     values.index_copy_(2, places, v.transpose(0, 1)[None])
@@ -188,7 +187,9 @@ class LeanForward:
 
     def prepare(self, cache: StaticCache) -> None:
         cos, sin = self._rotary(self._embedding[:1, None], cache.index[None])
-        cache.rotary = cos[0, :, None], sin[0, :, None]
+        left, right = sin[0, :, None].chunk(2, dim=-1)
+        # The left half is turned by minus the right one: with the sign in the table, swapping the halves is all that is left.
+        cache.rotary = cos[0, :, None].contiguous(), torch.cat([-left, right], dim=-1)
 
     def __call__(self, ids: Tensor, positions: Tensor, seen: Seen, cache: StaticCache, rows: int) -> Tensor:
         shape = self._shape

@@ -24,7 +24,7 @@ class GraphModel:
     """The weights of ``model`` over static buffers, its work replayed as CUDA graphs.
 
     Small models on a GPU spend their time on launches: a step is hundreds of them, a graph is one. Every width of a forward
-    and every length of a draft has its graph per bucket of text length (512, 1024, ...), captured when it is wanted for the
+    and every length of a draft has its graph per bucket of text length (512, 768, 1024, ...), captured when it is wanted for the
     second time. Llama and its relatives run through :class:`~hsd_viz.runtime.graphs.lean.LeanForward` (``lean=False``: as
     they are), everything else through its own module.
 
@@ -46,7 +46,7 @@ class GraphModel:
         self.device = model.device
         self.dtype = model.dtype
         if capturer is None and self.device.type == "cuda":
-            capturer = CudaCapturer(self.device)
+            capturer = CudaCapturer(self.device, compiled=bool(compile))
         self._replays = Replays(capturer)
         self._reason: str | None = None
         self._free: list[Slot] = []

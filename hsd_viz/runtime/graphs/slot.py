@@ -8,7 +8,7 @@ from collections import Counter
 import torch
 from torch import Tensor
 
-from hsd_viz.runtime.graphs.buffers import Layout, StaticCache, bucket_of
+from hsd_viz.runtime.graphs.buffers import Layout, StaticCache, capacity_of
 from hsd_viz.runtime.graphs.capture import Captured, Capturer, Work
 from hsd_viz.runtime.graphs.feed import Feed
 from hsd_viz.runtime.graphs.forward import Forward
@@ -38,7 +38,7 @@ class Slot:
         self._forward = forward
         self._replays = replays
         self.device = device
-        self.cache = StaticCache(layout, bucket_of(capacity), device)
+        self.cache = StaticCache(layout, capacity_of(capacity), device)
         forward.prepare(self.cache)
         self._feeds: dict[int, Feed] = {}
         self._chances: dict[int, Tensor] = {}
@@ -66,7 +66,7 @@ class Slot:
             self._captured.clear()
             self._refused.clear()
             self._asked.clear()
-            self.cache.grow(bucket_of(length))
+            self.cache.grow(capacity_of(length))
             self._forward.prepare(self.cache)
 
     def captured(self) -> list[tuple]:

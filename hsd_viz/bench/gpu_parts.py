@@ -1,0 +1,353 @@
+"""The parts of ``python -m hsd_viz.bench.gpu``: each measures one thing and returns its figures."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
+
+from hsd_viz.bench.machine import describe
+from hsd_viz.bench.suites import load_suite
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.model import HFModel
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.ladder.load import load_model, load_tokenizer
+from hsd_viz.ladder.pad import pad, padded_name
+from hsd_viz.runtime.graphs import GraphModel
+
+#: Hidden size, layers, heads, key heads, feed-forward width.
+SHAPES = {"68M": (768, 2, 12, 12, 3072), "1B": (2048, 22, 32, 4, 5632), "7B": (4096, 32, 32, 32, 11008)}
+TINY = {"68M": (32, 1, 2, 2, 48), "1B": (32, 2, 2, 1, 48), "7B": (48, 2, 4, 4, 64)}
+WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
+LOOKAHEAD = 4
+RUNTIMES = ("eager", "graphs", "graphs, lean", "graphs, lean, compiled")
+DRAWN = Sampling(temperature=1.0, seed=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much of everything is measured."""
+
+    shapes: dict[str, tuple[int, int, int, int, int]]
+    vocabulary: int
+    context: int
+    repeats: int
+    rounds: int
+    runs: int
+    copied: int
+    padding: tuple[int, int]
+    prompts: int
+    tokens: int
+
+
+FULL = Scale(SHAPES, 32_000, 512, 50, 60, 1000, 2 << 30, (24, 65_536), 6, 96)
+SMALL = Scale(TINY, 4096, 20, 3, 4, 20, 1 << 20, (1, 64), 2, 12)
+
+
+class Bench:
+    """One session of measuring on one device. :meth:`run` fills ``result`` part by part."""
+
+    def __init__(self, device: torch.device, scale: Scale, seconds: float, compiled: bool) -> None:
+        self.device, self.scale, self.compiled = device, scale, compiled
+        self.dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+        self._end = perf_counter() + seconds
+        self._built: dict[str, HFModel] = {}
+        self._graphs: dict[tuple[str, str], Any] = {}
+        self.result: dict[str, Any] = {"machine": describe(), "dtype": str(self.dtype).removeprefix("torch."), "left_out": {}}
+
+    def run(self, say: Callable[[str], None]) -> dict[str, Any]:
+        """Every part in order of importance."""
+        names = list(self.scale.shapes)
+        kinds = RUNTIMES if self.compiled else RUNTIMES[:3]
+        parts: dict[str, Callable[[], Any]] = {"bandwidth": self.bandwidth}
+        for name in reversed(names):
+            for kind in (kinds[2], kinds[0], kinds[1]):
+                parts[f"steps/{name}/{kind}"] = partial(self.steps, name, kind)
+        for draft, target in ((names[0], names[2]), (names[1], names[2]), (names[0], names[1])):
+            parts[f"rounds/{draft}:{LOOKAHEAD} > {target}"] = partial(self.rounds, draft, target)
+        parts["memory"] = self.memory
+        parts["padded"] = self.padded
+        parts[f"kernels/{names[2]}"] = partial(self.kernels, names[2])
+        for name in (names[2], names[0], names[1]) if self.compiled else ():
+            parts[f"steps/{name}/{kinds[3]}"] = partial(self.steps, name, kinds[3])
+        for path, part in parts.items():
+            if perf_counter() > self._end:
+                self.result["left_out"][path] = "out of time"
+                continue
+            started = perf_counter()
+            try:
+                found = part()
+            except (RuntimeError, ValueError) as error:
+                self.result["left_out"][path] = (str(error).strip().splitlines() or [type(error).__name__])[0]
+                self._graphs.clear()
+                self._clean()
+                continue
+            place = self.result
+            *above, last = path.split("/")
+            for key in above:
+                place = place.setdefault(key, {})
+            place[last] = found
+            say(f"{path}: {perf_counter() - started:.1f} s")
+        return self.result
+
+    # --- parts -----------------------------------------------------------------------------------------------------
+
+    def bandwidth(self) -> dict[str, float]:
+        """A large copy on the device, bytes read and bytes written both counted."""
+        source = torch.zeros(self.scale.copied, dtype=torch.uint8, device=self.device)
+        to = torch.empty_like(source)
+        ms = self.time(lambda: to.copy_(source))
+        return {"copied_bytes": self.scale.copied, "ms": ms, "bytes_per_second": 2 * self.scale.copied / ms * 1e3}
+
+    def steps(self, name: str, kind: str) -> dict[str, Any]:
+        """One forward of each width behind a context, and a whole draft in one launch; milliseconds, medians."""
+        model = self.model(name, kind)
+        session, context = model.session(), self.scale.context
+        session.forward([k % 1000 for k in range(context)], 1)
+
+        def step(width: int) -> None:
+            session.forward([7] * width, width)
+            session.truncate(context)
+
+        # Compiling a width takes seconds.
+        widths = WIDTHS if "compiled" not in kind else (1, 2, 4, 8, 16)
+        found: dict[str, Any] = {"width_ms": {str(width): self.time(partial(step, width)) for width in widths}}
+        if hasattr(session, "sample"):
+
+            def draft(sampling: Sampling) -> None:
+                chances = [] if sampling.greedy else [0.5] * LOOKAHEAD
+                session.sample([7], LOOKAHEAD, sampling, chances, frozenset())
+                session.truncate(context)
+
+            ms = {label: self.time(partial(draft, sampling)) for label, sampling in (("greedy", Sampling()), ("drawn", DRAWN))}
+            found["draft_ms"] = {"tokens": LOOKAHEAD} | ms
+        weights = read_bytes(self._built[name].module)
+        bound = weights / self.result["bandwidth"]["bytes_per_second"] * 1e3
+        found |= {
+            "parameters": model.parameters,
+            "weight_bytes": weights,
+            "bound_ms": bound,
+            "ratio_to_bound": found["width_ms"]["1"] / bound,
+            "runtime": model.runtime,
+            "reason": getattr(model, "reason", None),
+            "not_lean": getattr(model, "not_lean", None),
+        }
+        return found
+
+    def rounds(self, draft: str, target: str) -> dict[str, Any]:
+        """Whole rounds of the loop, greedy and drawn, beside what their launch and their forward take by themselves."""
+        below, above = self.model(draft, RUNTIMES[2]), self.model(target, RUNTIMES[2])
+        lone = self.result["steps"]
+        width = next(w for w in WIDTHS if w >= LOOKAHEAD + 1)
+        out = {}
+        for label, sampling in (("greedy", Sampling()), ("drawn", DRAWN)):
+            walls = []
+            for _ in range(2):  # the first run captures
+                levels = [Level(draft, below.session(), LOOKAHEAD), Level(target, above.session())]
+                prompt = [k % 1000 for k in range(self.scale.context)]
+                loop = Loop(levels, None, sampling, prompt, max_new_tokens=self.scale.rounds * (LOOKAHEAD + 1))
+                for _ in loop.prefill():
+                    pass
+                loop.log.take()
+                started = perf_counter()
+                for n, _ in enumerate(loop.rounds(), 1):
+                    if n == self.scale.rounds:
+                        break
+                walls.append((perf_counter() - started) / n * 1e3)
+            calls, rounds = loop.log.calls, loop.log.rounds
+            forwards = lone[draft][RUNTIMES[2]]["draft_ms"][label] + lone[target][RUNTIMES[2]]["width_ms"][str(width)]
+            wall = median(r.duration_ns for r in rounds) / 1e6
+            out[label] = {
+                "round_ms": wall,
+                "round_ms_mean": walls[-1],
+                "draft_ms": median(c.duration_ns for c in calls if c.kind == "draft") / 1e6,
+                "verify_ms": median(c.duration_ns for c in calls if c.kind == "verify") / 1e6,
+                "forwards_alone_ms": forwards,
+                "overhead": wall / forwards,
+            }
+        return out
+
+    def memory(self) -> dict[str, Any]:
+        """Device memory after a few and after many short decodes, each with sessions of its own."""
+        small, large = list(self.scale.shapes)[:2]
+        below, above = self.model(small, RUNTIMES[2]), self.model(large, RUNTIMES[2])
+        held, marks = {}, {self.scale.runs // 10, self.scale.runs // 2, self.scale.runs}
+        for run in range(1, self.scale.runs + 1):
+            levels = [Level(small, below.session(), LOOKAHEAD), Level(large, above.session())]
+            loop = Loop(levels, None, DRAWN if run % 2 else Sampling(), [run % 1000, 2, 3], max_new_tokens=8)
+            for _ in loop.prefill():
+                pass
+            for _ in loop.rounds():
+                pass
+            if run in marks:
+                del loop, levels
+                held[str(run)] = self._memory()
+        return {"bytes_after_runs": held, "graphs": below.captures + above.captures}
+
+    def padded(self) -> dict[str, Any]:
+        """The shipped ladder, its target padded to a price: real acceptance, beside transformers' assisted generation."""
+        layers, inner = self.scale.padding
+        target = HFModel(padded_name("target", layers), pad(self._ladder("target"), layers, inner=inner))
+        drafts = {name: HFModel(name, self._ladder(name)) for name in ("nano", "small")}
+        runs = {kind: (lambda m: m) if kind == "eager" else GraphModel for kind in ("graphs, lean", "eager")}
+        texts = [p.text for p in load_suite("heldout").limited(self.scale.prompts).prompts]
+        tokenizer = load_tokenizer()
+        prompts = [tokenizer.encode(text)[-self.scale.context :] for text in texts]
+        decoders: dict[str, Callable[[list[int]], tuple[list[int], int]]] = {}
+        for kind, make in runs.items():
+            built = {"target": make(target), **{name: make(model) for name, model in drafts.items()}}
+            for stack in ((), ("nano",), ("nano", "small")):
+                label = " > ".join([*(f"{name}:{LOOKAHEAD * (k + 1)}" for k, name in enumerate(stack)), target.name])
+                decoders[f"{label} ({kind})"] = partial(self._decode, [built[name] for name in stack], built["target"])
+        decoders["transformers generate"] = partial(self._generate, target.module, None)
+        decoders["transformers assisted by nano"] = partial(self._generate, target.module, drafts["nano"].module)
+        for decode in decoders.values():
+            decode(prompts[0]), decode(prompts[0])
+        seconds = {label: 0.0 for label in decoders}
+        outputs: dict[str, list[tuple[list[int], int]]] = {label: [] for label in decoders}
+        for prompt in prompts:  # interleaved: what disturbs one disturbs its neighbours alike
+            for label, decode in decoders.items():
+                started = perf_counter()
+                outputs[label].append(decode(prompt))
+                seconds[label] += perf_counter() - started
+        plain = [tokens for tokens, _ in next(iter(outputs.values()))]
+        rows = {}
+        for label, found in outputs.items():
+            tokens = sum(len(t) for t, _ in found)
+            rows[label] = {
+                "tokens_per_second_with_prefill": tokens / seconds[label],
+                "mean_acceptance_length": tokens / sum(f for _, f in found),
+                "identical_to_plain": [sum(t == p for (t, _), p in zip(found, plain, strict=True)), len(plain)],
+            }
+        return {"target": target.name, "inner": inner, "parameters": target.parameters, "new_tokens": self.scale.tokens, "rows": rows}
+
+    def kernels(self, name: str) -> list[dict[str, Any]] | str:
+        """What a step of width 1 is made of, by time on the device."""
+        if self.device.type != "cuda":
+            return "there is no GPU"
+        from torch.profiler import ProfilerActivity, profile
+
+        session = self.model(name, RUNTIMES[2]).session()
+        session.forward([7] * self.scale.context, 1)
+        for _ in range(3):
+            session.forward([7], 1)
+        with profile(activities=[ProfilerActivity.CUDA]) as watched:
+            for _ in range(10):
+                session.forward([7], 1)
+            torch.cuda.synchronize()
+        rows = sorted(watched.key_averages(), key=lambda row: -row.self_device_time_total)[:20]
+        return [{"kernel": r.key[:120], "per_step": r.count / 10, "us_per_step": r.self_device_time_total / 10} for r in rows]
+
+    # --- tools -----------------------------------------------------------------------------------------------------
+
+    def time(self, work: Callable[[], Any]) -> float:
+        """Median milliseconds of ``work``: on a GPU by its own events, queued one after the other."""
+        for _ in range(3):
+            work()
+        if self.device.type != "cuda":
+            spans = []
+            for _ in range(self.scale.repeats):
+                started = perf_counter()
+                work()
+                spans.append((perf_counter() - started) * 1e3)
+            return median(spans)
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(self.scale.repeats + 1)]
+        torch.cuda.synchronize()
+        marks[0].record()
+        for mark in marks[1:]:
+            work()
+            mark.record()
+        torch.cuda.synchronize()
+        return median(a.elapsed_time(b) for a, b in pairwise(marks))
+
+    def model(self, name: str, kind: str) -> HFModel | GraphModel:
+        """A random model of that shape in that runtime. All runtimes of a shape share its weights."""
+        if name not in self._built:
+            self._built[name] = HFModel(name, random_llama(self.scale.shapes[name], self.scale.vocabulary, self.device, self.dtype))
+        if kind == "eager":
+            return self._built[name]
+        if (name, kind) not in self._graphs:
+            made = GraphModel(self._built[name], lean="lean" in kind, compile="compiled" in kind)
+            self._graphs[name, kind] = made
+        return self._graphs[name, kind]
+
+    def _ladder(self, name: str) -> torch.nn.Module:
+        return load_model(name, device=str(self.device), dtype=self.dtype)
+
+    def _decode(self, drafts: list, target, prompt: list[int]) -> tuple[list[int], int]:
+        levels = [Level(d.name, d.session(), LOOKAHEAD * (k + 1)) for k, d in enumerate(drafts)] + [Level("target", target.session())]
+        loop = Loop(levels, None, Sampling(), prompt, max_new_tokens=self.scale.tokens)
+        for _ in loop.prefill():
+            pass
+        rounds = sum(1 for _ in loop.rounds())
+        return loop.text[len(prompt) :], rounds
+
+    @torch.inference_mode()
+    def _generate(self, target: torch.nn.Module, assistant: torch.nn.Module | None, prompt: list[int]) -> tuple[list[int], int]:
+        forwards = 0
+
+        def count(*_: Any) -> None:
+            nonlocal forwards
+            forwards += 1
+
+        ids = torch.tensor([prompt], device=self.device)
+        config = GenerationConfig(max_new_tokens=self.scale.tokens, do_sample=False, pad_token_id=0)
+        hook = target.register_forward_hook(count)
+        try:
+            with_assistant = {} if assistant is None else {"assistant_model": assistant}
+            found = target.generate(ids, attention_mask=torch.ones_like(ids), generation_config=config, **with_assistant)
+        finally:
+            hook.remove()
+        return found[0, len(prompt) :].tolist(), forwards
+
+    def _memory(self) -> dict[str, int | None]:
+        self._clean()
+        if self.device.type != "cuda":
+            return {"allocated": None, "reserved": None}
+        return {"allocated": torch.cuda.memory_allocated(), "reserved": torch.cuda.memory_reserved()}
+
+    def _clean(self) -> None:
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+
+def random_llama(shape: tuple[int, ...], vocabulary: int, device: torch.device, dtype: torch.dtype) -> LlamaForCausalLM:
+    """A Llama of that shape with random weights, made on the device."""
+    width, layers, heads, kv_heads, inner = shape
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        intermediate_size=inner,
+        max_position_embeddings=4096,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=None,
+        dtype=dtype,
+    )
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        with device:
+            torch.manual_seed(0)
+            return LlamaForCausalLM(config)
+    finally:
+        torch.set_default_dtype(before)
+
+
+def read_bytes(module: torch.nn.Module) -> int:
+    """Bytes of weights that one step reads: all but the table of embeddings, of which it takes a row, unless the head is the same."""
+    table = module.get_input_embeddings().weight
+    tied = module.get_output_embeddings().weight is table
+    return sum(p.nbytes for p in module.parameters()) - (0 if tied else table.nbytes)
