@@ -36,7 +36,7 @@ def build(request, monkeypatch):
     build, threads = SETTINGS[request.param]
     if not build.wait():
         pytest.skip(f"the compiler has no such flags: {build.reason}")
-    monkeypatch.setattr(session_module, "PARALLEL_BYTES", 0)
+    monkeypatch.setattr(session_module, "BYTES_A_THREAD", 1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     return build
 
@@ -140,7 +140,7 @@ def test_a_tail_that_only_a_tensor_holds():
 
 def test_sessions_of_one_model_in_several_threads(monkeypatch):
     """They share weights, angles and the pool, which serves one at a time; each gets the bits it would get alone."""
-    monkeypatch.setattr(session_module, "PARALLEL_BYTES", 0)
+    monkeypatch.setattr(session_module, "BYTES_A_THREAD", 1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     fresh = NativeModel(eager("llama"))
     texts = [ids(900, seed) for seed in range(4)]
@@ -164,7 +164,7 @@ import os, sys, torch
 sys.path.insert(0, {tests!r})
 from models import native, ids
 from hsd_viz.runtime.native import session
-session.PARALLEL_BYTES = 0
+session.BYTES_A_THREAD = 1
 torch.set_num_threads(2)
 model = native("llama")
 expected = model.session().forward(ids(50), 50)

@@ -81,7 +81,7 @@ class NativeModel:
         self._lock = threading.Lock()
         self._angles: tuple[Tensor, Tensor] | None = None
         self.handle = self._pack()
-        weakref.finalize(self, self.library.hsd_model_free, self.handle)
+        weakref.finalize(self, self.library.hsd_model_free, self.handle).atexit = False
         #: Bytes of the packed weights (padding included): what one forward reads, but for the embedding's rows.
         self.weight_bytes: int = self.library.hsd_model_bytes(self.handle)
         self._check(model)

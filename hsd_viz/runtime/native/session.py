@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .model import NativeModel
 
 
-#: Bytes of weights gone over by a forward (a read serves about four tokens) below which more threads cost more than they bring.
-PARALLEL_BYTES = 12_000_000
+#: Bytes of weights that a thread must go over in a forward to be worth waking (about 0.1 ms; one read serves a few tokens).
+BYTES_A_THREAD = 6_000_000
 _TOKENS_A_READ = 4
 
 
@@ -29,7 +29,7 @@ class NativeSession:
 
     Logits do not depend on how tokens were fed: one at a time, as a chain or as a draft tree, on any number of threads, the row
     after a token is the same to the last bit. One session is used by one thread at a time; sessions of one model run side by side.
-    The threads of a forward are those of torch (``torch.get_num_threads()``); very small models run on one.
+    The threads of a forward are those of torch (``torch.get_num_threads()``), fewer for small models.
     """
 
     def __init__(self, model: NativeModel) -> None:
@@ -40,7 +40,8 @@ class NativeSession:
         if not self._handle:
             raise failure(self._library)
         # The finalizer holds the model: its weights outlive the session.
-        weakref.finalize(self, _free, model, self._handle)
+        # Nothing is freed at exit: a thread may still be in the middle of a forward.
+        weakref.finalize(self, _free, model, self._handle).atexit = False
 
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None) -> Tensor:
         """Feed tokens; see :class:`~hsd_viz.decoding.model.CachedModel`. Raises ``ValueError`` for tokens outside of the vocabulary."""
@@ -99,8 +100,8 @@ class NativeSession:
         return ids[:steps], None if rows is None else rows[:steps]
 
     def _threads(self, n: int) -> int:
-        wanted = torch.get_num_threads()
-        return wanted if self._model.weight_bytes * max(1, n / _TOKENS_A_READ) >= PARALLEL_BYTES else 1
+        worth = self._model.weight_bytes * max(1, n / _TOKENS_A_READ) / BYTES_A_THREAD
+        return max(1, min(torch.get_num_threads(), int(worth)))
 
     def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int], most: int) -> list[Detail]:
         """Probability, entropy and likeliest tokens of rows of logits; see :class:`~hsd_viz.decoding.details.Describer`."""
