@@ -8,7 +8,9 @@
 """
 
 from .make import make_drafter
+from .memory import Memory
+from .observe import Observer
 from .shared import SharedDatabases
 from .tree import Drafter, DraftTree
 
-__all__ = ["DraftTree", "Drafter", "SharedDatabases", "make_drafter"]
+__all__ = ["DraftTree", "Drafter", "Memory", "Observer", "SharedDatabases", "make_drafter"]
