@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from hsd_viz.trace import Event, Trace
@@ -13,7 +13,7 @@ class Engine(Protocol):
 
     def decode(
         self,
-        prompt: str,
+        prompt: str | Sequence[int],
         stack: str = "target",
         *,
         max_new_tokens: int = 128,
@@ -26,10 +26,11 @@ class Engine(Protocol):
     ) -> Iterator[Event]:
         """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``. Closing the generator cancels the decode.
 
-        ``chat`` gives the prompt to the target as one turn of a user, in the form of its tokenizer's chat template.
+        A prompt that is no text is a list of token ids, taken as they are. ``chat`` gives the prompt to the target as one turn
+        of a user, in the form of its tokenizer's chat template.
         ``record=False`` leaves out what costs time to look at: probabilities, entropies and top-5 lists.
         Raises ``ValueError`` with one sentence for bad input.
         """
 
-    def run(self, prompt: str, stack: str = "target", **options) -> Trace:
+    def run(self, prompt: str | Sequence[int], stack: str = "target", **options) -> Trace:
         """Decode to the end and return the trace; the options of :meth:`decode`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -82,7 +82,7 @@ class LocalEngine:
         """Return when nothing is being compiled: figures taken before would be of another runtime. ``progress`` gets words."""
         self._runtimes.wait(progress)
 
-    def run(self, prompt: str, stack: str = "target", **options: Any) -> Trace:
+    def run(self, prompt: str | Sequence[int], stack: str = "target", **options: Any) -> Trace:
         """Decode to the end and return the trace; the options of :meth:`decode`."""
         for event in self.decode(prompt, stack, **options):
             if isinstance(event, Finished):
@@ -91,7 +91,7 @@ class LocalEngine:
 
     def decode(
         self,
-        prompt: str,
+        prompt: str | Sequence[int],
         stack: str = "target",
         *,
         max_new_tokens: int = 128,
@@ -120,7 +120,14 @@ class LocalEngine:
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _decode(
-        self, prompt: str, written: str, parsed: Stack, sampling: Sampling, max_new_tokens: int, record: bool, chat: bool
+        self,
+        prompt: str | Sequence[int],
+        written: str,
+        parsed: Stack,
+        sampling: Sampling,
+        max_new_tokens: int,
+        record: bool,
+        chat: bool,
     ) -> Iterator[Event]:
         resolved = parsed.resolved(DEFAULT_LOOKAHEAD)
         chain = [self._name(m.name) for m in resolved.models]
@@ -157,7 +164,8 @@ class LocalEngine:
             eos=eos,
             piece=lambda t: text.piece(t)[0],
         )
-        meta = self._meta(prompt, written, resolved, loaded, sampling, max_new_tokens)
+        shown = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
+        meta = self._meta(shown, written, resolved, loaded, sampling, max_new_tokens)
         meta["chat"] = chat
         meta["runtime_note"] = ", ".join(sorted(notes)) or None
         try:
@@ -168,9 +176,13 @@ class LocalEngine:
     def _name(self, name: str) -> str:
         return self.models.target if name == "target" else name
 
-    def _encode(self, prompt: str, text: TokenText, chat: bool) -> list[int]:
+    def _encode(self, prompt: str | Sequence[int], text: TokenText, chat: bool) -> list[int]:
+        if isinstance(prompt, list | tuple) and prompt and not chat:
+            if all(type(token) is int and 0 <= token < text.size for token in prompt):
+                return list(prompt)
+            raise ValueError(f"the prompt is no list of token ids: they are whole numbers from 0 to {text.size - 1}")
         if not isinstance(prompt, str):
-            raise ValueError(f"the prompt is text, not {type(prompt).__name__}")
+            raise ValueError(f"the prompt is text or, without chat, a list of token ids, not {type(prompt).__name__}")
         try:
             prompt.encode()
         except UnicodeEncodeError:

@@ -18,6 +18,7 @@ from huggingface_hub.errors import RepositoryNotFoundError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig
 from transformers.utils import logging as hf_logging
 
+from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.decoding.suitable import check_config, check_forward, context
 from hsd_viz.decoding.text import TokenText, differing_tokens
@@ -121,7 +122,7 @@ class Models:
         """
         limits = [limit for name in chain if (limit := context(self.config(name).get_text_config(decoder=True))) is not None]
         if limits and len(ids) >= min(limits):
-            raise ValueError(f"the prompt has {len(ids)} tokens and the context holds {min(limits)}: use a shorter prompt")
+            raise PromptTooLong(len(ids), min(limits))
         yield Stage(self._memory(chain, len(ids), min([len(ids) + max_new_tokens, *limits])))
         for name in chain:
             if self.loaded(name):
