@@ -15,6 +15,7 @@ from transformers import (
     JambaConfig,
     Mamba2Config,
     MambaConfig,
+    MixtralConfig,
     MptConfig,
     Phi3Config,
     Qwen3NextConfig,
@@ -23,6 +24,7 @@ from transformers import (
     T5Config,
     ViTConfig,
 )
+from transformers.models.llama4 import Llama4TextConfig
 
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.decoding.suitable import check_config, check_forward, context
@@ -69,6 +71,27 @@ def test_a_forward_that_tells(kind):
     with pytest.raises(ValueError, match="it cannot be decoded here") as error:
         check_forward(model)
     assert "\n" not in str(error.value)
+
+
+WIDE = {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+WIDE |= {"intermediate_size": 48, "max_position_embeddings": 256, "initializer_range": 0.3, "num_local_experts": 4}
+OTHERS = {
+    "experts and a window": MixtralConfig(**WIDE, sliding_window=5),
+    "chunks": Llama4TextConfig(**WIDE, head_dim=8, attention_chunk_size=4, intermediate_size_mlp=48, no_rope_layers=[1, 0]),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_other_layers_give_the_rows_of_the_text(kind):
+    """Experts run in float32 only; the probe's text is longer than the window and the chunk."""
+    torch.manual_seed(0)
+    model = HFModel(kind, AutoModelForCausalLM.from_config(OTHERS[kind]))
+    with torch.no_grad():
+        for name, weight in model.module.named_parameters():
+            if "experts" in name:  # made without values
+                weight.copy_(0.3 * torch.randn_like(weight))
+    check_config(kind, model.module.config)
+    check_forward(model)
 
 
 def test_a_model_without_numbers_is_told():
