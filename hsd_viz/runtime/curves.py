@@ -115,7 +115,8 @@ def main(argv: list[str] | None = None) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"{a.model}, {a.dtype}, {a.threads} threads, {a.context} tokens cached, {native.weight_bytes / 1e6:.1f} MB of weights")
+    threads = f"{a.threads} thread{'s' * (a.threads > 1)}"
+    print(f"{a.model}, {a.dtype}, {threads}, {a.context} tokens cached, {native.weight_bytes / 1e6:.1f} MB of weights")
     print(_table(measured))
     if a.json is not None:
         settings = {"model": a.model, "dtype": a.dtype, "threads": a.threads, "context": a.context, "prefill": a.prefill}

@@ -52,7 +52,7 @@ def dynamic() -> LlamaForCausalLM:
         (lambda: llama().half(), "float16 has no native forward"),
         (dynamic, "rotary angles of type dynamic depend on the text's length"),
         (quantized, "model.layers.1.mlp.up_proj is a Int8Linear, which has no native forward"),
-        (lambda: llama().to("meta"), "the native forward is for the CPU, and the model is on meta"),
+        (lambda: llama().to("meta"), "the native forward is for the CPU, and weights are on meta"),
     ],
 )
 def test_the_others_are_told_why(make, said):

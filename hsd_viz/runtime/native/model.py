@@ -32,8 +32,8 @@ def unsupported(module: nn.Module) -> str | None:
     if type(module) not in FAMILIES:
         return f"{type(module).__name__} has no native forward"
     config = module.config
-    if module.device.type != "cpu":
-        return f"the native forward is for the CPU, and the model is on {module.device.type}"
+    if elsewhere := {p.device.type for p in module.parameters()} - {"cpu"}:
+        return f"the native forward is for the CPU, and weights are on {', '.join(sorted(elsewhere))}"
     if module.dtype not in TYPES:
         return f"{str(module.dtype).removeprefix('torch.')} has no native forward"
     if config.hidden_act not in ("silu", "swish"):
