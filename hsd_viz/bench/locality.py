@@ -26,3 +26,16 @@ def locality(prompt: str, continuation: str, n: int = 4) -> float:
     before = _LEXICAL.findall(prompt)
     flags = repeated(before + _LEXICAL.findall(continuation), n, len(before))
     return sum(flags) / len(flags) if flags else 0.0
+
+
+def in_prompt(prompt: str, continuation: str, n: int = 4) -> float:
+    """Share of the continuation's 4-grams of words and marks, those that begin in the prompt's end among them, that the prompt holds.
+
+    Less than :func:`locality`, which also counts what the continuation repeats of itself.
+    """
+    before = _LEXICAL.findall(prompt)
+    after = _LEXICAL.findall(continuation)
+    known = {tuple(before[k : k + n]) for k in range(len(before) - n + 1)}
+    text = before[max(0, len(before) - n + 1) :] + after
+    grams = [tuple(text[k : k + n]) for k in range(len(text) - n + 1)]
+    return sum(g in known for g in grams) / len(grams) if grams else 0.0

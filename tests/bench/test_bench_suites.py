@@ -1,6 +1,6 @@
 import pytest
 
-from hsd_viz.bench import load_suite
+from hsd_viz.bench import load_suite, suites
 from hsd_viz.bench.heldout import CATEGORIES, build_heldout
 from hsd_viz.bench.locality import locality, repeated
 from hsd_viz.ladder.corpus import SourceFile, is_heldout
@@ -28,6 +28,8 @@ def test_three_blank_lines_separate_prompts_and_two_do_not(tmp_path):
         ("one\n   \n\t\n\n\n\n\ntwo", ["one", "two"]),
         ("\n\n\n\n\n  one\n\n\n\n\n", ["  one"]),
         ("one\n\n\n\n    two\n    three\n", ["one", "    two\n    three"]),
+        (b"\xef\xbb\xbfone\r\r\r\rtwo\r", ["one", "two"]),
+        ("one and only", ["one and only"]),
     ],
 )
 def test_line_ends_spaces_and_indentation(tmp_path, content, expected):
@@ -36,7 +38,7 @@ def test_line_ends_spaces_and_indentation(tmp_path, content, expected):
 
 @pytest.mark.parametrize(
     ("content", "part"),
-    [("\n \n\n\n\n", "holds no prompt"), (b"abc\xff", "not UTF-8 text (byte 3 is 0xff)")],
+    [("\n \n\n\n\n", "holds no prompt"), ("", "holds no prompt"), (b"abc\xff", "not UTF-8 text (byte 3 is 0xff)")],
 )
 def test_a_bad_suite_file_gives_one_sentence(tmp_path, content, part):
     with pytest.raises(ValueError, match="suite") as caught:
@@ -44,9 +46,30 @@ def test_a_bad_suite_file_gives_one_sentence(tmp_path, content, part):
     assert part in str(caught.value)
 
 
-def test_an_unknown_suite_names_the_shipped_ones():
-    with pytest.raises(ValueError, match=r"unknown suite 'nix'.*heldout"):
-        load_suite("nix")
+def test_a_file_is_its_own_category(tmp_path):
+    suite = load_suite(write(tmp_path, "one\n\n\n\ntwo"))
+    assert suite.name == "suite.txt" and suite.categories == {"suite": "The prompts of suite.txt."}
+    assert {p.category for p in suite.prompts} == {"suite"} and len(suite.limited(1).prompts) == 1
+
+
+def test_a_huge_file_a_folder_and_a_missing_one_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(suites, "_MOST_BYTES", 2**20)
+    with pytest.raises(ValueError, match=r"suite\.txt is too large: it may have 1 MiB"):
+        load_suite(write(tmp_path, b"x" * (2**20 + 1)))
+    assert texts(load_suite(write(tmp_path, b"x" * 2**20))) == ["x" * 2**20]
+    with pytest.raises(ValueError, match=r"cannot read the suite file .*directory"):
+        load_suite(str(tmp_path))
+    for name in ("nix", ""):
+        with pytest.raises(ValueError, match=rf"unknown suite '{name}': there are heldout, python, spec-bench"):
+            load_suite(name)
+
+
+def test_every_suite_explains_its_categories():
+    told = suites.describe_suites()
+    for name in ("heldout", "python"):
+        for category, sentence in load_suite(name).categories.items():
+            assert f"  {category}: {sentence}" in told
+    assert "mt_bench" in told and "spec-bench" in told
 
 
 def test_the_shipped_suite_is_held_out_and_says_where_it_is_from():
