@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -12,6 +13,8 @@ from time import perf_counter
 from typing import Any
 
 import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 
 from hsd_viz.bench.machine import describe
@@ -22,12 +25,16 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import load_model, load_tokenizer
 from hsd_viz.ladder.pad import pad, padded_name
 from hsd_viz.runtime.graphs import GraphModel
+from hsd_viz.runtime.graphs.buffers import bucket_of
+from hsd_viz.runtime.graphs.capture import CudaCapturer
 
 #: Hidden size, layers, heads, key heads, feed-forward width.
 SHAPES = {"68M": (768, 2, 12, 12, 3072), "1B": (2048, 22, 32, 4, 5632), "7B": (4096, 32, 32, 32, 11008)}
 TINY = {"68M": (32, 1, 2, 2, 48), "1B": (32, 2, 2, 1, 48), "7B": (48, 2, 4, 4, 64)}
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 LOOKAHEAD = 4
+#: Operations in one graph where a single one is too short to be timed.
+MANY = 16
 RUNTIMES = ("eager", "graphs", "graphs, lean", "graphs, lean, compiled")
 DRAWN = Sampling(temperature=1.0, seed=1)
 
@@ -75,6 +82,7 @@ class Bench:
             parts[f"rounds/{draft}:{LOOKAHEAD} > {target}"] = partial(self.rounds, draft, target)
         parts["memory"] = self.memory
         parts["padded"] = self.padded
+        parts["attention"], parts["products"] = self.attention, self.products
         parts[f"kernels/{names[2]}"] = partial(self.kernels, names[2])
         for name in (names[2], names[0], names[1]) if self.compiled else ():
             parts[f"steps/{name}/{kinds[3]}"] = partial(self.steps, name, kinds[3])
@@ -246,6 +254,48 @@ class Bench:
         rows = sorted(watched.key_averages(), key=lambda row: -row.self_device_time_total)[:20]
         return [{"kernel": r.key[:120], "per_step": r.count / 10, "us_per_step": r.self_device_time_total / 10} for r in rows]
 
+    def attention(self) -> dict[str, dict[str, float | str]]:
+        """Microseconds of one attention of the largest shape behind the context, by rows of queries and by torch's kernel."""
+        width, _, heads, kv_heads, _ = self.scale.shapes[list(self.scale.shapes)[2]]
+        size, bucket = width // heads, bucket_of(self.scale.context + 16)
+        make = partial(torch.randn, device=self.device, dtype=self.dtype)
+        keys, values = make(1, kv_heads, bucket, size), make(1, kv_heads, bucket, size)
+        kernels: dict[str, Any] = {"torch's choice": None}
+        if self.device.type == "cuda":
+            kernels |= {k: getattr(SDPBackend, k) for k in ("EFFICIENT_ATTENTION", "CUDNN_ATTENTION", "MATH")}
+        found: dict[str, dict[str, float | str]] = {}
+        for rows in (1, 6, 16):
+            queries, mask = make(1, heads, rows, size)[:, :kv_heads], make(1, 1, rows, bucket)
+            for name, kernel in kernels.items():
+
+                def work(kernel=kernel, queries=queries, mask=mask) -> tuple[torch.Tensor, ...]:
+                    with nullcontext() if kernel is None else sdpa_kernel(kernel):
+                        return tuple(F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask) for _ in range(MANY))
+
+                found.setdefault(str(rows), {})[name] = self.many(work)
+        return found
+
+    def products(self) -> dict[str, dict[str, float | str]]:
+        """How near the largest shape's products come to the copy's bandwidth, by rows: 1 is all of it."""
+        width, _, heads, kv_heads, inner = self.scale.shapes[list(self.scale.shapes)[2]]
+        size = width // heads
+        maps = {
+            "qkv": ((heads + 2 * kv_heads) * size, width),
+            "out": (width, heads * size),
+            "gate, up": (2 * inner, width),
+            "down": (width, inner),
+        }
+        found: dict[str, dict[str, float | str]] = {}
+        for name, (to, come) in maps.items():
+            # As many matrices as a model has: none of them is in a cache when its turn comes again.
+            matrices = [torch.randn(to, come, device=self.device, dtype=self.dtype) for _ in range(MANY)]
+            for rows in (1, 4, 6, 16):
+                x = torch.randn(rows, come, device=self.device, dtype=self.dtype)
+                us = self.many(lambda x=x, matrices=matrices: tuple(F.linear(x, m) for m in matrices))
+                share = us if isinstance(us, str) else matrices[0].nbytes / (us / 1e6) / self.result["bandwidth"]["bytes_per_second"]
+                found.setdefault(name, {})[str(rows)] = share
+        return found
+
     # --- tools -----------------------------------------------------------------------------------------------------
 
     def time(self, work: Callable[[], Any]) -> float:
@@ -267,6 +317,16 @@ class Bench:
             mark.record()
         torch.cuda.synchronize()
         return median(a.elapsed_time(b) for a, b in pairwise(marks))
+
+    @torch.inference_mode()
+    def many(self, work: Callable[[], tuple[torch.Tensor, ...]]) -> float | str:
+        """Microseconds of one of the ``MANY`` operations of ``work``, on a GPU within one graph; a sentence where it cannot be done."""
+        try:
+            if self.device.type != "cuda":
+                return self.time(work) / MANY * 1e3
+            return self.time(CudaCapturer(self.device).capture(work).replay) / MANY * 1e3
+        except RuntimeError as error:
+            return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
     def model(self, name: str, kind: str) -> HFModel | GraphModel:
         """A random model of that shape in that runtime. All runtimes of a shape share its weights."""

@@ -29,8 +29,16 @@ def describe(threads: int | None = None) -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "transformers": metadata.version("transformers"),
-        "hsd_viz": metadata.version("hsd-viz"),
+        "hsd_viz": _own_version(),
     }
+
+
+def _own_version() -> str | None:
+    """``None`` where the package is run from its source, uninstalled."""
+    try:
+        return metadata.version("hsd-viz")
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def cpu_model() -> str:

@@ -19,6 +19,12 @@ def put(values: Sequence, device: torch.device, dtype: torch.dtype | None = None
     return torch.tensor(values, dtype=dtype, pin_memory=True).to(device, non_blocking=True)
 
 
+def fill(target: Tensor, values: Sequence) -> None:
+    """Overwrite ``target`` with a list of its length; the host does not wait, the device does it in its turn."""
+    on_gpu = target.device.type == "cuda"
+    target.copy_(torch.tensor(values, dtype=target.dtype, pin_memory=on_gpu), non_blocking=on_gpu)
+
+
 class CudaTimer:
     """Time that a CUDA device spends between now and :meth:`stop`, on the current stream."""
 

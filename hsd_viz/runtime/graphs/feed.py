@@ -8,12 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.transfer import put
+from hsd_viz.decoding.transfer import fill, put
 from hsd_viz.runtime.graphs.buffers import StaticCache
-from hsd_viz.runtime.graphs.forward import Forward, Rules, Seen
-
-#: Widths that have a graph of their own; a forward of another width up to the last is padded to the next.
-WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+from hsd_viz.runtime.graphs.forward import WIDTHS, Forward, Rules, Seen
 
 
 def width_of(n: int) -> int:
@@ -50,7 +47,7 @@ class Feed:
             cached,
             n - 1,
         ]
-        self._packed.copy_(put(packed, self._packed.device, torch.long), non_blocking=True)
+        fill(self._packed, packed)
         if tail is not None:
             self.ids[len(tokens) : n].copy_(tail)
 

@@ -12,6 +12,8 @@ from hsd_viz.decoding.masks import CHUNKED, FULL, SLIDING, layer_kinds
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.runtime.graphs.buffers import StaticCache
 
+#: Widths that have a graph of their own; a forward of another width up to the last is padded to the next.
+WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 #: A mask ``[width, bucket]`` for each kind of layer that a model has, to be added to the scores.
 Seen = dict[str, Tensor]
 #: Which positions a layer of a kind may look at, of those before it; ``None``: all.

@@ -7,8 +7,8 @@ copying them. Numbers differ from the module's by rounding.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.runtime.graphs.buffers import StaticCache
-from hsd_viz.runtime.graphs.forward import Seen
+from hsd_viz.runtime.graphs.forward import WIDTHS, Seen
 
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
 _STEADY_ROPE = ("default", "linear", "llama3", "yarn")
@@ -156,7 +156,7 @@ class LeanForward:
         self._embedding, self._norm, self._head = body.embed_tokens.weight.detach(), body.norm.weight.detach(), module.lm_head
         self._rotary = body.rotary_emb
         self._vocabulary = model.vocab_size
-        self._block: Any = block
+        self._compiled: Callable[..., Tensor] | None = None
 
     @staticmethod
     def _read(layer: nn.Module, kind: str | None) -> Layer:
@@ -180,10 +180,10 @@ class LeanForward:
         return Layer(*(None if t is None else t.detach() for t in tensors), kind)
 
     def compile(self, backend: str) -> None:
-        """From now on every layer runs through ``torch.compile``: one compilation per width and bucket serves all layers."""
+        """From now on layers run through ``torch.compile``, where they are captured: one compilation per width and bucket serves all."""
         # Every width and bucket is a compilation of the same function; torch gives up after eight.
         torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 128)
-        self._block = torch.compile(block, backend=backend, fullgraph=True, dynamic=False)
+        self._compiled = torch.compile(block, backend=backend, fullgraph=True, dynamic=False)
 
     def prepare(self, cache: StaticCache) -> None:
         cos, sin = self._rotary(self._embedding[:1, None], cache.index[None])
@@ -198,8 +198,10 @@ class LeanForward:
         only = next(iter(masks.values()))
         cos, sin = (table.index_select(0, positions) for table in cache.rotary)
         x = self._embedding.index_select(0, ids)
+        # A prompt may have any width: compiling each would take far longer than it saves.
+        run = self._compiled if self._compiled is not None and len(ids) <= WIDTHS[-1] else block
         for weights, layer in zip(self._layers, cache.layers, strict=True):
             mask = masks.get(weights.kind, only)
-            x = self._block(x, weights, shape, layer.keys, layer.values, cache.places, cache.bucket, mask, cos, sin)
+            x = run(x, weights, shape, layer.keys, layer.values, cache.places, cache.bucket, mask, cos, sin)
         x = F.rms_norm(x[-rows:], x.shape[-1:], self._norm, shape.eps)
         return F.linear(x, self._head.weight, self._head.bias)[:, : self._vocabulary]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 import torch
 
 from hsd_viz.decoding.model import CachedModel, HFModel
+from hsd_viz.decoding.settings import Sampling
 from hsd_viz.runtime.graphs.buffers import Layout
 from hsd_viz.runtime.graphs.capture import Capturable, Capturer, CudaCapturer
 from hsd_viz.runtime.graphs.forward import Forward, ModuleForward, rules_of
@@ -14,8 +16,9 @@ from hsd_viz.runtime.graphs.lean import LeanForward, why_not
 from hsd_viz.runtime.graphs.session import GraphSession
 from hsd_viz.runtime.graphs.slot import Replays, Slot
 
-#: Rows over static buffers may differ from the module's own by rounding: this much of the rows' spread.
-_TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-3, torch.float16: 0.05, torch.bfloat16: 0.2}
+#: Rows over static buffers may differ from the module's own by rounding (TF32 included): this much of the rows' spread. A token that
+#: is seen where it should not be, or is not, changes them by about all of it.
+_TOLERANCE = {torch.float64: 1e-4, torch.float32: 0.02, torch.float16: 0.05, torch.bfloat16: 0.2}
 #: Slots kept for the next decodes; more decodes at once make more, which are given back.
 _SPARE = 2
 
@@ -96,6 +99,24 @@ class GraphModel:
         else:
             slot.cache.clear()
         return GraphSession(self, slot)
+
+    def warm(self, length: int, widths: Sequence[int], drafts: Sequence[int] = (), sampling: Sampling | None = None) -> None:
+        """Capture beforehand what a decode around ``length`` tokens will ask for, so that none of its rounds has to.
+
+        ``widths`` of forwards (a verification of n draft tokens feeds n + 1, or a few more), ``drafts`` the tokens of a launch.
+        """
+        session = self.session()
+        if not isinstance(session, GraphSession):
+            return
+        sampling = sampling or Sampling()
+        for width in widths:
+            for _ in range(2):  # called, then captured
+                session.length = length
+                session.forward([0] * width, 1)
+        for n in drafts:
+            for _ in range(2):
+                session.length = length
+                session.sample([0], n, sampling, [] if sampling.greedy else [0.5] * n, frozenset())
 
     def release(self, slot: Slot) -> None:
         """Take back the slot of a session that is over."""

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from hsd_viz.decoding.sampling import distribution_on_device, draw_on_device
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.transfer import CudaTimer, put
+from hsd_viz.decoding.transfer import CudaTimer, fill, put
 from hsd_viz.runtime.graphs.buffers import bucket_of
-from hsd_viz.runtime.graphs.feed import WIDTHS, Next, WideFeed, run, width_of
+from hsd_viz.runtime.graphs.feed import Next, WideFeed, run, width_of
+from hsd_viz.runtime.graphs.forward import WIDTHS
 
 if TYPE_CHECKING:
     from hsd_viz.runtime.graphs.model import GraphModel
@@ -79,7 +80,7 @@ class GraphSession:
             feed.fill(tokens, None, self.length, None)
             room = slot.chances(steps)
             if settings is not None:
-                room[: len(chances)].copy_(put(list(chances), self.device, torch.float64), non_blocking=True)
+                fill(room[: len(chances)], list(chances))
             work = lambda: self._draft(slot, bucket, steps, sampling, room)
             ids, *drawn = slot.run(("draft", steps, bucket, settings), work, again=asked > 1)
         self.length += len(tokens) + n - 1
