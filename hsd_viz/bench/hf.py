@@ -6,8 +6,10 @@ and step in one, so its end is the end of prefill, and the tokens it brings do n
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
@@ -26,10 +28,15 @@ LOOKUP_TOKENS = 10
 
 
 class HFDecoder:
-    """Decodes with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``; raises ``ValueError`` for a model that cannot assist."""
+    """Decodes with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``; raises ``ValueError`` for a model that cannot assist.
 
-    def __init__(self, engine: LocalEngine, stack: HFStack) -> None:
+    ``settings`` are fields of transformers' ``GenerationConfig`` in place of the defaults: the target's for ``hf-lookup``, the
+    assistant's for ``hf-assistant`` (where transformers looks for them).
+    """
+
+    def __init__(self, engine: LocalEngine, stack: HFStack, settings: Mapping[str, Any] | None = None) -> None:
         self._stack = stack
+        self._settings = dict(settings or {})
         self._tokenizer = engine.tokenizer
         self._target = engine.model("target")
         self._assistant = None
@@ -56,7 +63,7 @@ class HFDecoder:
         verbosity = logging.get_verbosity()
         logging.set_verbosity_error()
         try:
-            with torch.random.fork_rng(), torch.inference_mode():
+            with torch.random.fork_rng(), torch.inference_mode(), self._assistant_set():
                 torch.manual_seed(sampling.seed)
                 started = perf_counter()
                 found = self._target.generate(
@@ -74,12 +81,29 @@ class HFDecoder:
                 hook.remove()
         return watch.output(tokens, started, ended)
 
+    @contextmanager
+    def _assistant_set(self) -> Iterator[None]:
+        """The assistant with the settings, and then as it was: transformers changes some of them while it runs."""
+        if self._assistant is None:
+            yield
+            return
+        config = self._assistant.generation_config
+        names = ("num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold")
+        before = {name: getattr(config, name) for name in names}
+        try:
+            for name, value in self._settings.items():
+                setattr(config, name, value)
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(config, name, value)
+
     def _config(self, max_new_tokens: int, sampling: Sampling) -> GenerationConfig:
         own = self._target.generation_config
         eos = own.eos_token_id if own.eos_token_id is not None else self._tokenizer.eos_token_id
         pad = eos[0] if isinstance(eos, list) else eos
         drawn = {} if sampling.greedy else {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
-        lookup = {"prompt_lookup_num_tokens": LOOKUP_TOKENS} if self._stack.name == "hf-lookup" else {}
+        lookup = {"prompt_lookup_num_tokens": LOOKUP_TOKENS, **self._settings} if self._stack.name == "hf-lookup" else {}
         return GenerationConfig(
             max_new_tokens=max_new_tokens, do_sample=not sampling.greedy, eos_token_id=eos, pad_token_id=pad, **drawn, **lookup
         )
@@ -121,4 +145,5 @@ class _Watch(StoppingCriteria):
             drafted=sum(self._widths) - self._prompt - (len(self._widths) - 1),
             accepted=len(tokens) - len(self._widths),
             draft_seconds=None,
+            runtime="transformers",
         )

@@ -20,7 +20,7 @@ class Output:
     ``seconds`` run from the end of prefill and brought ``timed_tokens`` of the ``token_ids``: all of them in our loop, whose
     prefill emits nothing; in transformers' loops all but those of the first forward, which is prefill and step in one.
     ``drafted`` and ``accepted`` are draft tokens before the target. ``draft_seconds`` has one entry per target round, spent
-    finding drafts and updating databases; ``None`` where a loop does not tell.
+    finding drafts and updating databases; ``None`` where a loop does not tell. ``runtime`` is what ran the models.
     """
 
     token_ids: tuple[int, ...]
@@ -31,6 +31,7 @@ class Output:
     drafted: int
     accepted: int
     draft_seconds: tuple[float, ...] | None
+    runtime: str | None = None
 
 
 def from_trace(trace: Trace) -> Output:
@@ -45,6 +46,7 @@ def from_trace(trace: Trace) -> Output:
         drafted=figures["drafted"],
         accepted=figures["accepted"],
         draft_seconds=draft_seconds(trace),
+        runtime=trace.meta.get("runtime"),
     )
 
 

@@ -11,9 +11,12 @@ import numpy as np
 from hsd_viz.trace.metrics import repetition_share
 
 from .output import Output
+from .profile import FORWARD, summary
+from .rivals import GRIDS, in_words
 from .runner import PLAIN, Measurement
 
 RESAMPLES = 1000
+PARTS = ("drafting", "acceptance", "recording", "rest")
 #: Outputs that repeat themselves less than this are looked at apart: see :func:`hsd_viz.trace.metrics.repetition_share`.
 LOW_REPETITION = 0.2
 FIGURES = (
@@ -28,14 +31,17 @@ FIGURES = (
 )
 
 
-def build_report(measurement: Measurement, machine: dict[str, Any], engine: dict[str, Any]) -> dict[str, Any]:
+def build_report(
+    measurement: Measurement, machine: dict[str, Any], engine: dict[str, Any], memory: dict[str, dict[str, int | None]] | None = None
+) -> dict[str, Any]:
     """The report as JSON data: machine, suite, settings, and per stack every figure of :data:`FIGURES`.
 
     Each figure has a sibling ``..._ci``: the 95 % interval of a bootstrap over prompts, and is ``None`` where it does not
     exist, as with a single prompt.
     ``low_repetition`` has the same figures over the prompts whose *plain* output repeats itself little (all stacks are thus
     compared on the same prompts), ``by_category`` over each category. ``engine`` (device, dtype, threads, target) joins the
-    settings.
+    settings. Each stack also has its ``runtime``; where they were measured its ``memory`` (bytes of one decode in a process of its
+    own), its ``profile`` (:func:`hsd_viz.bench.profile.summary`) and, for a rival whose settings were tried, ``rival_settings``.
     """
     suite, settings, plain = measurement.suite, measurement.settings, measurement.outputs[PLAIN]
     low = [k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION]
@@ -51,6 +57,10 @@ def build_report(measurement: Measurement, machine: dict[str, Any], engine: dict
                 **_figures(outputs, plain, everything, low),
                 "by_category": by_category,
                 "token_identical_to_plain": [same, len(plain)] if settings.sampling.greedy else None,
+                "runtime": next((o.runtime for o in outputs), None),
+                "memory": (memory or {}).get(name),
+                "profile": summary(measurement.profiles.get(name, ())),
+                "rival_settings": _tuned(measurement, name),
             }
         )
     return {
@@ -72,6 +82,15 @@ def build_report(measurement: Measurement, machine: dict[str, Any], engine: dict
         "complete": measurement.complete,
         "stacks": stacks,
     }
+
+
+def _tuned(measurement: Measurement, name: str) -> dict[str, Any] | None:
+    """What was tried for the rival's row ``name``, fastest first."""
+    found = measurement.tuned.get(name)
+    if found is None:
+        return None
+    tried = [{**settings, "tokens_per_second": speed} for settings, speed in found.tried]
+    return {**found.settings, "tuned_on": list(found.prompts), "tried": sorted(tried, key=lambda t: -t["tokens_per_second"])}
 
 
 def _figures(outputs: Sequence[Output], plain: Sequence[Output], chosen: list[int], low: list[int]) -> dict[str, Any]:
@@ -160,16 +179,63 @@ def text_table(report: dict[str, Any]) -> str:
         lines += ["", f"every plain output repeats itself in {share} of its tokens or more"]
     elif few["outputs"] < suite["prompts"]:
         lines += ["", f"the {few['outputs']} outputs with less than {share} repetition:"]
-        lines += _table([{**s["low_repetition"], "stack": s["stack"], "token_identical_to_plain": None} for s in stacks])
+        lines += _table(
+            [{**s["low_repetition"], "stack": s["stack"], "runtime": s["runtime"], "token_identical_to_plain": None} for s in stacks]
+        )
     if len(suite["categories"]) > 1:
         head = ["speed-up by category", *suite["categories"]]
         rows = [[s["stack"], *(_show(s["by_category"][c], "speedup_over_plain", "{:.2f}") for c in suite["categories"])] for s in stacks]
         lines += ["", *_columns([head, *rows])]
+    lines += _notes(stacks)
     return "\n".join(lines)
 
 
+def _notes(stacks: Sequence[dict[str, Any]]) -> list[str]:
+    """Profiles, memory and the rivals' settings, where they were measured."""
+    lines = []
+    profiled = [s for s in stacks if s["profile"]]
+    if profiled:
+        rows = [
+            [
+                "where a target round's time goes: median µs (share of all)",
+                "round",
+                "forwards",
+                "target's",
+                *PARTS,
+                "Python / target's forwards",
+            ]
+        ]
+        for s in profiled:
+            profile = s["profile"]
+            parts = profile["parts"]
+            forwards = [part for part in parts if part.startswith(FORWARD)]
+            cells = [f"{sum(parts[f]['median_us'] for f in forwards):.0f} ({sum(parts[f]['share'] for f in forwards):.0%})"]
+            for part in (f"{FORWARD}target", *PARTS):
+                cells.append(f"{parts[part]['median_us']:.0f} ({parts[part]['share']:.0%})" if part in parts else "-")
+            rows.append([s["stack"], f"{profile['round_us']:.0f}", *cells, f"{profile['python_over_forward']:.0%}"])
+        lines += ["", *_columns(rows)]
+    if any(s["memory"] for s in stacks):
+        rows = [["memory of one decode in a process of its own, MB", "resident", "GPU"]]
+        for s in stacks:
+            found = s["memory"] or {}
+            rows.append([s["stack"], *(_megabytes(found.get(kind)) for kind in ("resident_bytes", "device_bytes"))])
+        lines += ["", *_columns(rows)]
+    tuned = [s for s in stacks if s["rival_settings"]]
+    if tuned:
+        lines += ["", "best of the settings that were tried on prompts that are not measured:"]
+        names = {name for grid in GRIDS.values() for options in grid for name in options}
+        for s in tuned:
+            chosen = {name: value for name, value in s["rival_settings"].items() if name in names}
+            lines.append(f"{s['stack']}: {in_words(chosen)}")
+    return lines
+
+
+def _megabytes(value: int | None) -> str:
+    return "-" if value is None else f"{value / 1e6:.0f}"
+
+
 def _table(stacks: Sequence[dict[str, Any]]) -> list[str]:
-    head = ["stack", "tokens/s", "speed-up", "acceptance length", "accepted", "drafting µs/round", "repetition", "same as plain"]
+    head = ["stack", "tokens/s", "speed-up", "acceptance length", "accepted", "drafting µs/round", "repetition", "same as plain", "runtime"]
     rows = []
     for s in stacks:
         same = s["token_identical_to_plain"]
@@ -184,6 +250,7 @@ def _table(stacks: Sequence[dict[str, Any]]) -> list[str]:
                 "-" if draft is None else f"{draft * 1e6:.0f}",
                 f"{s['repetition_share'] or 0:.0%}",
                 "-" if same is None else f"{same[0]}/{same[1]}",
+                s["runtime"] or "-",
             ]
         )
     return _columns([head, *rows])

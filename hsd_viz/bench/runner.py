@@ -15,6 +15,8 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.stack import HFStack, Stack, parse_bench
 
 from .output import Output, from_trace, median_of
+from .profile import Round, profile_decode
+from .rivals import TUNING_TOKENS, Tuned, tune
 from .suites import Prompt, Suite
 
 if TYPE_CHECKING:
@@ -29,11 +31,17 @@ Decoder = Callable[[str, int, Sampling], Output]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What every run shares. ``repeats`` runs of each prompt and stack give median times."""
+    """What every run shares. ``repeats`` runs of each prompt and stack give median times.
+
+    ``profile``: one more decode of each prompt in our own loop tells where its rounds' time goes. ``tune_rivals``: the settings
+    of transformers' loops are tried first; the best ones are measured beside the defaults, in a row of their own.
+    """
 
     max_new_tokens: int = 128
     sampling: Sampling = field(default_factory=Sampling)
     repeats: int = 3
+    profile: bool = False
+    tune_rivals: bool = False
 
     def __post_init__(self) -> None:
         if self.max_new_tokens < 1:
@@ -44,23 +52,33 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``done`` of ``total`` decodes are over; the next one is ``stack`` on ``prompt`` (empty during warm-up)."""
+    """``done`` of ``total`` decodes are over; the next one is ``stack`` on ``prompt`` (empty during warm-up).
+
+    ``note`` says what is done instead, before anything is measured: compiling, trying settings.
+    """
 
     done: int
     total: int
     stack: str
     prompt: str
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """All outputs of one bench: ``outputs[stack]`` follows ``prompts``; ``complete`` is False when it was cut short."""
+    """All outputs of one bench: ``outputs[stack]`` follows ``prompts``; ``complete`` is False when it was cut short.
+
+    ``profiles`` has the target rounds of the profiled decodes by stack, ``tuned`` what was found out about a rival's settings, by
+    the name of its row.
+    """
 
     suite: Suite
     settings: Settings
     prompts: tuple[Prompt, ...]
     outputs: dict[str, tuple[Output, ...]]
     complete: bool
+    profiles: dict[str, list[Round]] = field(default_factory=dict)
+    tuned: dict[str, Tuned] = field(default_factory=dict)
 
 
 def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
@@ -85,31 +103,83 @@ def run_bench(
     suite: Suite,
     settings: Settings | None = None,
     *,
+    spare: Sequence[Prompt] = (),
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Measurement:
     """Measure every stack on every prompt of ``suite``.
 
-    Each stack first decodes a few tokens that do not count: models load and caches warm up. ``cancelled`` is asked before each
+    Nothing is measured while the engine still compiles. Each stack first decodes a few tokens that do not count: models load
+    and caches warm up. ``spare`` are the prompts on which the rivals' settings are tried. ``cancelled`` is asked before each
     decode; a cancelled or interrupted bench returns what all stacks have done by then, with ``complete`` False. Raises
     ``ValueError`` with one sentence for bad input.
     """
     settings = settings or Settings()
-    decoders = {name: _decoder(engine, stack) for name, stack in read_stacks(stacks).items()}
-    total = settings.repeats * len(suite.prompts) * len(decoders)
+    parsed = read_stacks(stacks)
+    decoders = {name: _decoder(engine, stack) for name, stack in parsed.items()}
+    tuned: dict[str, Tuned] = {}
+    profiles: dict[str, list[Round]] = {}
     done: dict[tuple[str, str], list[Output]] = {}
     complete = False
+
+    def total() -> int:
+        return settings.repeats * len(suite.prompts) * len(decoders)
+
+    def note(text: str) -> None:
+        progress(Progress(0, total(), "", "", text))
+
     try:
+        _wait_ready(engine, note)
+        if settings.tune_rivals:
+            decoders = _with_best_rivals(engine, parsed, decoders, settings, spare, tuned, note, cancelled)
         for name, decode in decoders.items():
-            progress(Progress(0, total, name, ""))
+            progress(Progress(0, total(), name, ""))
             with _naming(suite.prompts[0]):
                 decode(suite.prompts[0].text, min(WARM_UP_TOKENS, settings.max_new_tokens), settings.sampling)
-        complete = _measure(decoders, suite, settings, done, lambda n, s, p: progress(Progress(n, total, s, p)), cancelled)
+        # What warmed up may have had something compiled.
+        _wait_ready(engine, note)
+        complete = _measure(decoders, suite, settings, done, lambda n, s, p: progress(Progress(n, total(), s, p)), cancelled)
+        if complete and settings.profile:
+            for prompt in suite.prompts:
+                for name, stack in parsed.items():
+                    if isinstance(stack, Stack) and not cancelled():
+                        progress(Progress(total(), total(), name, prompt.id, "profiling"))
+                        rounds = profile_decode(engine, prompt.text, name, settings.max_new_tokens, settings.sampling)
+                        profiles.setdefault(name, []).extend(rounds)
     except KeyboardInterrupt:
-        pass
+        complete = False
     prompts = tuple(p for p in suite.prompts if all((name, p.id) in done for name in decoders))
     outputs = {name: tuple(median_of(done[name, p.id]) for p in prompts) for name in decoders}
-    return Measurement(suite, settings, prompts, outputs, complete)
+    return Measurement(suite, settings, prompts, outputs, complete, profiles, tuned)
+
+
+def _wait_ready(engine: Any, note: Callable[[str], None]) -> None:
+    if hasattr(engine, "wait_ready"):
+        engine.wait_ready(note)
+
+
+def _with_best_rivals(
+    engine: Any,
+    parsed: dict[str, Stack | HFStack],
+    decoders: dict[str, Decoder],
+    settings: Settings,
+    spare: Sequence[Prompt],
+    tuned: dict[str, Tuned],
+    note: Callable[[str], None],
+    cancelled: Callable[[], bool],
+) -> dict[str, Decoder]:
+    """``decoders`` and, behind each of transformers' loops, the same with its best settings; these are noted in ``tuned``."""
+    out: dict[str, Decoder] = {}
+    for name, stack in parsed.items():
+        out[name] = decoders[name]
+        if not isinstance(stack, HFStack):
+            continue
+        tokens = min(TUNING_TOKENS, settings.max_new_tokens)
+        found = tune(engine, stack, spare, settings.sampling, max_new_tokens=tokens, progress=note, cancelled=cancelled)
+        if found is not None:
+            tuned[f"{name} (best)"] = found
+            out[f"{name} (best)"] = _decoder(engine, stack, found.settings)
+    return out
 
 
 @contextmanager
@@ -146,11 +216,11 @@ def _measure(
     return True
 
 
-def _decoder(engine: Any, stack: Stack | HFStack) -> Decoder:
+def _decoder(engine: Any, stack: Stack | HFStack, settings: dict[str, Any] | None = None) -> Decoder:
     if isinstance(stack, HFStack):
         from .hf import HFDecoder
 
-        return HFDecoder(engine, stack)
+        return HFDecoder(engine, stack, settings)
 
     def decode(prompt: str, max_new_tokens: int, sampling: Sampling) -> Output:
         trace = engine.run(

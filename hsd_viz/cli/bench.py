@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from hsd_viz.cli import arguments
+
+if TYPE_CHECKING:
+    from hsd_viz.bench import Settings
 
 _EPILOG = """\
 examples:
@@ -33,6 +37,16 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--suite", default="heldout", metavar="NAME|PATH", help="prompts: a shipped suite or a text file (default heldout)")
     parser.add_argument("--limit", type=int, metavar="N", help="use N prompts, from all categories in turn")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each prompt and stack; times are medians (default 3)")
+    parser.add_argument(
+        "--profile", action="store_true", help="one more decode of each prompt tells where the time of a round goes (our own loop)"
+    )
+    parser.add_argument(
+        "--rival-settings",
+        choices=("default", "best"),
+        default="default",
+        help="best: try the settings of transformers' loops on prompts that are not measured and measure the best ones too",
+    )
+    parser.add_argument("--memory", action="store_true", help="measure the memory of each stack, each in a process of its own")
     parser.add_argument("--json", type=arguments.file_name, metavar="OUT", help="write the whole report")
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)
@@ -42,24 +56,33 @@ def add(commands: argparse._SubParsersAction) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure; returns the exit code. Raises ``ValueError`` with one sentence for bad input."""
     from hsd_viz.bench import Progress, Settings, build_report, load_suite, read_stacks, run_bench, text_table
+    from hsd_viz.bench.rivals import spare_prompts
 
     read_stacks(args.stack)
-    settings = Settings(args.max_new_tokens, arguments.sampling(args), args.repeats)
-    suite = load_suite(args.suite).limited(args.limit)
+    best = args.rival_settings == "best"
+    settings = Settings(args.max_new_tokens, arguments.sampling(args), args.repeats, args.profile, best)
+    whole = load_suite(args.suite)
+    suite = whole.limited(args.limit)
+    spare = spare_prompts(suite, whole) if best else ()
     if args.json is not None:
         arguments.check_output(args.json)
     engine = arguments.engine(args)
 
     def show(p: Progress) -> None:
-        arguments.status(f"{p.done}/{p.total}  {p.stack}  {p.prompt or 'warming up'}")
+        doing = "  ".join(filter(None, (p.stack, p.prompt, p.note))) if p.note else f"{p.stack}  {p.prompt or 'warming up'}"
+        arguments.status(f"{p.done}/{p.total}  {doing}")
 
-    measurement = run_bench(engine, args.stack, suite, settings, progress=show)
+    measurement = run_bench(engine, args.stack, suite, settings, spare=spare, progress=show)
+    memory = _memory(args, suite.prompts[0].text, settings) if args.memory and measurement.complete else None
     arguments.status()
     from hsd_viz.bench.machine import describe
 
     machine = describe()
     report = build_report(
-        measurement, machine, {"target": args.target, "device": engine.device, "dtype": engine.dtype, "threads": machine["threads"]}
+        measurement,
+        machine,
+        {"target": args.target, "device": engine.device, "dtype": engine.dtype, "threads": machine["threads"]},
+        memory,
     )
     if args.json is not None:
         arguments.write_json(args.json, report)
@@ -68,3 +91,16 @@ def run(args: argparse.Namespace) -> int:
         where = f"; the partial report is in {args.json}" if args.json is not None else ""
         print(f"hsd-viz: interrupted{where}", file=sys.stderr)
     return 0 if measurement.complete else 130
+
+
+def _memory(args: argparse.Namespace, prompt: str, settings: Settings) -> dict[str, dict[str, int | None]]:
+    """What one decode of each stack needs, on the first prompt."""
+    from hsd_viz.bench import read_stacks
+    from hsd_viz.cli.memory import measure
+
+    engine = {"target": args.target, "device": args.device, "dtype": args.dtype, "threads": args.threads, "runtime": args.runtime}
+    found = {}
+    for stack in read_stacks(args.stack):
+        arguments.status(f"memory of {stack}")
+        found[stack] = measure(stack, prompt, settings.max_new_tokens, settings.sampling, engine)
+    return found

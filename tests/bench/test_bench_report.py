@@ -90,6 +90,7 @@ def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
     return Measurement(suite, Settings(30, Sampling(0.0 if greedy else 0.5), 1), prompts, outputs, complete)
 
 
+BESIDE = {"runtime", "memory", "profile", "rival_settings"}
 BLOCK = {"outputs", *FIGURES, *(f"{name}_ci" for name in FIGURES), "low_repetition"}
 
 
@@ -101,7 +102,7 @@ def test_the_report_keeps_its_contract():
     assert {k: report["settings"][k] for k in ENGINE} == ENGINE
     assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"]
     for stack in report["stacks"]:
-        assert set(stack) == {"stack", "by_category", "token_identical_to_plain", *BLOCK}
+        assert set(stack) == {"stack", "by_category", "token_identical_to_plain", *BESIDE, *BLOCK}
         assert set(stack["by_category"]) == {"tables", "prose"}
         assert all(set(block) == BLOCK for block in stack["by_category"].values())
         assert stack["token_identical_to_plain"] == [2, 2]

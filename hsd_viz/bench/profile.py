@@ -1,0 +1,185 @@
+"""Where the time of a target round goes: forwards by level, drafting, acceptance, recording, and the Python around them.
+
+A profiled decode is one of its own, whose figures go nowhere else: while it runs, the loop's methods are wrapped by a stopwatch
+that gives every nanosecond to exactly one part, so that the parts of a round sum to its wall time. Switched off it costs nothing;
+switched on, some fifteen wrapped calls a round cost a few tenths of a microsecond each, which the parts carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from statistics import median
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.trace import Step, Trace
+
+if TYPE_CHECKING:
+    from hsd_viz.engine import Engine
+
+DRAFTING, ACCEPTANCE, RECORDING, REST = "drafting", "acceptance", "recording", "rest"
+FORWARD = "forward "
+#: One target round: nanoseconds by part.
+Round = dict[str, int]
+
+
+class Stopwatch:
+    """Gives the time from :meth:`start` to :meth:`stop` to parts. A part that is entered stops the one around it."""
+
+    def __init__(self) -> None:
+        self._open: list[str] = []
+        self._since = 0
+        self._spent: Round = {}
+
+    def start(self) -> None:
+        self._spent, self._open = {}, [REST]
+        self._since = perf_counter_ns()
+
+    def stop(self) -> Round:
+        """The time since the start, by part."""
+        self._turn()
+        self._open = []
+        return self._spent
+
+    def timed(self, part: str, function: Callable, then: Callable[[], None] | None = None) -> Callable:
+        """``function``, its time given to ``part``, and that of ``then``, which is called after it."""
+
+        def wrapped(*args: Any, **options: Any) -> Any:
+            if not self._open:
+                return function(*args, **options)
+            self._turn()
+            self._open.append(part)
+            try:
+                result = function(*args, **options)
+                if then is not None:
+                    then()
+                return result
+            finally:
+                self._turn()
+                self._open.pop()
+
+        return wrapped
+
+    def _turn(self) -> None:
+        """Give the time since the last turn to the innermost part."""
+        now, part = perf_counter_ns(), self._open[-1]
+        self._spent[part] = self._spent.get(part, 0) + now - self._since
+        self._since = now
+
+
+class _Timed:
+    """An object some of whose methods are timed; everything else is its own."""
+
+    def __init__(self, inner: Any, methods: dict[str, Callable]) -> None:
+        self._inner = inner
+        self.__dict__.update(methods)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def profile_decode(engine: Engine, prompt: str, stack: str, max_new_tokens: int, sampling: Sampling) -> list[Round]:
+    """The target rounds of one recorded decode, each with its nanoseconds by part; they sum to the time the decode took.
+
+    On a GPU the host waits for each forward, so that its time is not found where the next transfer waits: rounds are a little
+    slower than they are unobserved.
+    """
+    watch, rounds = Stopwatch(), []
+    with _watched(watch, _wait(engine)):
+        events = engine.decode(
+            prompt,
+            stack,
+            max_new_tokens=max_new_tokens,
+            temperature=sampling.temperature,
+            top_k=sampling.top_k,
+            top_p=sampling.top_p,
+            seed=sampling.seed,
+            record=True,
+        )
+        while True:
+            # The clock stands still while nobody asks for the next event.
+            watch.start()
+            event = next(events, None)
+            spent = watch.stop()
+            if event is None:
+                return rounds
+            if isinstance(event, Step):
+                rounds.append(spent)
+
+
+def summary(rounds: Sequence[Round]) -> dict[str, Any] | None:
+    """A profile for the report: per part its median microseconds in a round and its share of all time; ``None`` without rounds.
+
+    ``python_over_forward`` is all that is neither a forward nor a wait for one, as a share of the target's forwards.
+    """
+    if not rounds:
+        return None
+    whole = sum(sum(r.values()) for r in rounds)
+    names = sorted({part for r in rounds for part in r}, key=lambda part: (not part.startswith(FORWARD), part))
+    totals = {part: sum(r.get(part, 0) for r in rounds) for part in names}
+    forwards = sum(t for part, t in totals.items() if part.startswith(FORWARD))
+    return {
+        "rounds": len(rounds),
+        "round_us": median(sum(r.values()) for r in rounds) / 1e3,
+        "parts": {
+            part: {
+                "median_us": median(r.get(part, 0) for r in rounds) / 1e3,
+                "mean_us": totals[part] / len(rounds) / 1e3,
+                "share": totals[part] / whole,
+            }
+            for part in names
+        },
+        "python_over_forward": (whole - forwards) / totals[f"{FORWARD}target"],
+    }
+
+
+@contextmanager
+def _watched(watch: Stopwatch, wait: Callable[[], None] | None) -> Iterator[None]:
+    """While it lasts, every loop that is made reports to ``watch``; ``wait`` is called after each forward."""
+    from hsd_viz.decoding import decode, loop
+    from hsd_viz.decoding.log import Log
+
+    made = loop.Loop.__init__
+
+    def make(self: Any, *args: Any, **options: Any) -> None:
+        made(self, *args, **options)
+        if self.drafter is not None:
+            self.drafter = _timed(watch, self.drafter, DRAFTING, ("draft", "extend", "observe"))
+        for level in self.levels:
+            if level is not None:
+                level.model = _timed(watch, level.model, FORWARD + level.name, ("forward", "sample", "keep"), wait)
+
+    replaced = [
+        (loop.Loop, "_judge", ACCEPTANCE),
+        (loop, "sample", ACCEPTANCE),
+        (loop.Loop, "_look_up", DRAFTING),
+        (loop.Loop, "_close_round", RECORDING),
+        *((Log, name, RECORDING) for name in ("open_round", "close_round", "call", "take")),
+        (Trace, "append", RECORDING),
+        *((decode, name, RECORDING) for name in ("_token_rows", "_new_pieces")),
+    ]
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
+    try:
+        for owner, name, part in replaced:
+            setattr(owner, name, watch.timed(part, getattr(owner, name)))
+        loop.Loop.__init__ = make
+        yield
+    finally:
+        loop.Loop.__init__ = made
+        for owner, name, function in before:
+            setattr(owner, name, function)
+
+
+def _timed(watch: Stopwatch, inner: Any, part: str, names: Sequence[str], then: Callable[[], None] | None = None) -> _Timed:
+    return _Timed(inner, {name: watch.timed(part, getattr(inner, name), then) for name in names if hasattr(inner, name)})
+
+
+def _wait(engine: Engine) -> Callable[[], None] | None:
+    """What waits until a GPU has done what it was given; ``None`` where forwards are over when they return."""
+    if not str(getattr(engine, "device", "cpu")).startswith("cuda"):
+        return None
+    import torch
+
+    return torch.cuda.synchronize
