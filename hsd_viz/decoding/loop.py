@@ -31,6 +31,7 @@ from hsd_viz.decoding.sampling import distribution, draw, sample
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.transfer import put
 from hsd_viz.decoding.verify import Verdict, verify_chain, walk, walk_on_host
+from hsd_viz.drafting.observe import TOP, Observer
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.trace.records import DraftRow
 
@@ -87,7 +88,7 @@ class Loop:
     """One decode. ``levels`` are the models, bottom first, the target last; ``drafter`` stands beneath them, if any.
 
     ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds the
-    nodes of a database's draft. ``piece`` gives a token's text for the record.
+    nodes of a database's draft (``None``: what its drafter was made for). ``piece`` gives a token's text for the record.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class Loop:
         max_new_tokens: int,
         positions: int | None = None,
         eos: frozenset[int] = frozenset(),
-        budget: int = 16,
+        budget: int | None = None,
         piece: Callable[[int], str] = str,
     ) -> None:
         assert prompt and levels and max_new_tokens > 0
@@ -111,7 +112,8 @@ class Loop:
         self.text = list(prompt)
         self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
         self.eos = eos
-        self.budget = budget
+        self.budget = budget if budget is not None or drafter is None else drafter.nodes
+        self._observed = isinstance(drafter, Observer)
         self.piece = cache(piece)
         self.draws = Draws(sampling.seed)
         self.log = Log()
@@ -126,11 +128,14 @@ class Loop:
             draft = self.draft(top - 1, room - 1)
             verified = self.verify(top, draft)
             tokens = verified.kept.tree.tokens
-            self.text += tokens
             if self.drafter is not None:
                 start = self.log.now()
+                if self._observed:
+                    likely = verified.logits.topk(min(TOP, verified.logits.shape[-1])).indices
+                    self.drafter.observe(self.text, draft.tree, likely.tolist())
                 self.drafter.extend(tokens)
                 self.log.call(0, self.drafter.name, "update", start, fed=len(tokens))
+            self.text += tokens
             self._close_round(verified)
             yield verified
             if tokens[-1] in self.eos:

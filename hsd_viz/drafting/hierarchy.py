@@ -39,6 +39,7 @@ class DatabaseDrafter:
     """
 
     name = "db"
+    nodes = 16
 
     def __init__(
         self,

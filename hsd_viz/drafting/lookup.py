@@ -24,7 +24,7 @@ class PromptLookup:
             raise ValueError(f"n-grams of {longest} tokens and copies of {most} are out of range: both are at least 1")
         self.ends = ends(eos)
         self.longest = longest
-        self.most = most
+        self.most = self.nodes = most
         self.whole = whole
         self._text = ""
 

@@ -119,6 +119,8 @@ class Drafter(Protocol):
 
     #: Its name in the stack text: ``db``, ``lookup``, ...
     name: str
+    #: Nodes of its largest draft, unless a budget says otherwise.
+    nodes: int
 
     def start(self, prompt: Sequence[int]) -> None:
         """A run begins with this prompt."""

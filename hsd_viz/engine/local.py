@@ -16,7 +16,8 @@ from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import HFModel, Model
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
-from hsd_viz.drafting import SharedDatabases, make_drafter
+from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
+from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.engine.models import Models
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.runtime.choose import Runtimes
@@ -60,6 +61,8 @@ class LocalEngine:
         self.models = models
         self._runtimes = runtimes
         self._databases: dict[str, SharedDatabases] = {}
+        #: What `hd` has worked out from the databases: a matter of time alone, so every run may use it.
+        self._stored: dict[str, StoredDrafts] = {}
 
     @property
     def device(self) -> str:
@@ -101,8 +104,12 @@ class LocalEngine:
         seed: int = 0,
         record: bool = True,
         chat: bool = False,
+        memory: Memory | None = None,
     ) -> Iterator[Event]:
         """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``; see :class:`hsd_viz.engine.base.Engine`.
+
+        ``memory`` is what drafters remember from run to run (some rivals do): the same one for every run of a stack means warm;
+        by default each run begins cold.
 
         What can be checked without loading anything is checked at once, before the first event is asked for.
         """
@@ -115,7 +122,7 @@ class LocalEngine:
             self.models.where(name)
             if named.count(name) > 1:
                 raise ValueError(f"in '{stack.strip()}' {name} would draft for itself: 'target' means {name} here")
-        return self._decode(prompt, stack, parsed, sampling, max_new_tokens, record, chat)
+        return self._decode(prompt, stack, parsed, sampling, max_new_tokens, record, chat, memory)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -128,6 +135,7 @@ class LocalEngine:
         max_new_tokens: int,
         record: bool,
         chat: bool,
+        memory: Memory | None,
     ) -> Iterator[Event]:
         resolved = parsed.resolved(DEFAULT_LOOKAHEAD)
         chain = [self._name(m.name) for m in resolved.models]
@@ -149,7 +157,8 @@ class LocalEngine:
         drafter = None
         if resolved.bottom is not None:
             shared = self._shared(chain[-1], text)
-            drafter = make_drafter(resolved.bottom, databases=shared, eos=eos)
+            memory = memory if memory is not None else Memory(stored=self._stored.setdefault(chain[-1], StoredDrafts(shared.found)))
+            drafter = make_drafter(resolved.bottom, databases=shared, memory=memory, eos=eos)
         levels = [
             Level("target" if k == len(chain) - 1 else m.name, model.session(), m.lookahead)
             for k, (m, model) in enumerate(zip(resolved.models, loaded, strict=True))

@@ -13,7 +13,6 @@ from ladders import NEAR_TIE, bundled_prompts, ladder_engine, needs_native, rand
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import make_drafter
-from hsd_viz.drafting.observe import TOP, Observer
 from hsd_viz.stack import Bottom
 
 STACKS = [
@@ -31,22 +30,10 @@ STACKS = [
 # --- random models, in memory ------------------------------------------------------------------------------------------
 
 
-class Watched(Loop):
-    """The loop, showing drafters that learn from it what the target held likely at every node it verified."""
-
-    def verify(self, i, draft):
-        text = list(self.text)
-        verified = super().verify(i, draft)
-        if i == len(self.levels) - 1 and isinstance(self.drafter, Observer):
-            self.drafter.observe(text, draft.tree, verified.logits.topk(TOP).indices.tolist())
-        return verified
-
-
 def run(models, lookaheads, bottom, prompt, tokens, eos=frozenset(), sampling=None, positions=256):
     levels = [Level(f"m{k}", m.session(), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))]
     drafter = make_drafter(bottom, eos=min(eos, default=None), costs=None) if bottom else None
-    options = {"max_new_tokens": tokens, "positions": positions, "eos": eos, "budget": getattr(drafter, "nodes", 16)}
-    loop = Watched(levels, drafter, sampling or Sampling(), prompt, **options)
+    loop = Loop(levels, drafter, sampling or Sampling(), prompt, max_new_tokens=tokens, positions=positions, eos=eos)
     for _ in loop.prefill():
         pass
     rounds = list(loop.rounds())

@@ -58,6 +58,7 @@ class Guesser:
     """A database of sorts: a random tree of plausible continuations, sometimes none. Looks at the text's last token only."""
 
     name = "db"
+    nodes = 16
 
     def __init__(self, logits: torch.Tensor, seed: int = 0) -> None:
         self.order = logits.argsort(dim=-1, descending=True).tolist()
