@@ -64,8 +64,10 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0, inner
                 _widen(layer.mlp, inner)
             for projection in (layer.self_attn.o_proj, layer.mlp.down_proj):
                 weight = projection.weight
-                random = torch.randn(weight.shape, generator=generator) * (noise * float(weight.float().std()))
-                weight.copy_(random if noise else torch.zeros_like(weight))
+                if noise:
+                    weight.copy_(torch.randn(weight.shape, generator=generator) * (noise * float(weight.float().std())))
+                else:
+                    weight.zero_()
                 if projection.bias is not None:
                     projection.bias.zero_()
             padded.model.layers.append(layer)
