@@ -48,7 +48,7 @@ def measure(
         for name, session in sessions.items():
             times[name].setdefault("step", []).append(_ms(lambda s=session: _draft(s, ids[0])) / _DRAFT)
             session.truncate(context)
-        if prefill and repeat % 4 == 0:
+        if prefill and (repeat < 2 or repeat % 4 == 0):
             for name, model in models.items():
                 times[name].setdefault("prefill", []).append(_ms(lambda m=model: m.session().forward(ids[:prefill], 1)))
     # The first run of each grows buffers.

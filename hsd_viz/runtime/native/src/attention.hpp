@@ -37,7 +37,7 @@ INLINE void score_blocks(const T* q, size_t ldq, const T* keys, int dim, T* scor
 }
 
 // Q queries against `blocks` blocks of keys.
-template <class T, int Q> void score(const T* q, size_t ldq, const T* keys, int dim, int blocks, T* scores, size_t lds) {
+template <class T, int Q> APART void score(const T* q, size_t ldq, const T* keys, int dim, int blocks, T* scores, size_t lds) {
     constexpr int B = MANY_REGISTERS || Q < 4 ? 4 : 2;
     int b = 0;
     for (; b + B <= blocks; b += B) score_blocks<T, Q, B>(q, ldq, keys + (size_t)b * dim * LANES<T>, dim, scores + b * LANES<T>, lds);
@@ -84,7 +84,7 @@ INLINE void blend_vectors(const T* weights, size_t ldw, const T* values, size_t 
 }
 
 template <class T, int Q, bool LISTED>
-void blend(const T* weights, size_t ldw, const T* values, size_t ldv, const int* list, int n, T* out, size_t ldo) {
+APART void blend(const T* weights, size_t ldw, const T* values, size_t ldv, const int* list, int n, T* out, size_t ldo) {
     constexpr int C = MANY_REGISTERS || Q < 4 ? 4 : 2;
     size_t c = 0;
     for (; c + C * LANES<T> <= ldv; c += C * LANES<T>)

@@ -9,17 +9,11 @@
 
 namespace hsd {
 
-constexpr int P = 4;                            // vectors in a line of a panel
-constexpr int TILE = 6;                         // rows whose sums fit into the registers
+constexpr int P = 4;                              // vectors in a line of a panel
+constexpr int TILE = 6;                           // rows whose sums fit into the registers
 constexpr int ONE_PASS = MANY_REGISTERS ? 6 : 3;  // rows that read a panel once, whole
-constexpr int ROWS = 48;                        // rows that go over a panel together
+constexpr int ROWS = 48;                          // rows that go over a panel together
 template <class T> constexpr int PANEL = P * LANES<T>;
-template <class W> struct Sum {
-    typedef W type;
-};
-template <> struct Sum<bf16> {
-    typedef float type;
-};
 
 // Memory lines (64 bytes) in a step of a panel, and steps whose weights are 16 KiB.
 template <class T, class W> constexpr int LINES = std::max(1, PANEL<T> * (int)sizeof(W) / 64);
@@ -45,7 +39,7 @@ INLINE void tile(const W* w, const T* x, size_t ldx, int steps, T* y, bool more,
 }
 
 template <class T, class W, int M, int FETCH>
-void rows_of(const W* w, const T* x, size_t ldx, int steps, T* y, bool more, const char* ahead) {
+APART void rows_of(const W* w, const T* x, size_t ldx, int steps, T* y, bool more, const char* ahead) {
     constexpr int C = MANY_REGISTERS || M <= 3 ? P : P / 2;
     tile<T, W, M, C, FETCH>(w, x, ldx, steps, y, more, ahead);
     if constexpr (C < P) tile<T, W, M, C, 0>(w + C * LANES<T>, x, ldx, steps, y + C * LANES<T>, more, nullptr);
@@ -64,7 +58,7 @@ INLINE void some_rows(int m, const W* w, const T* x, size_t ldx, int steps, T* y
 }
 
 // rows <= ROWS rows of x times one panel into y [rows][PANEL].
-template <class T, class W> void multiply(const W* w, int depth, const T* x, size_t ldx, int rows, T* y) {
+template <class T, class W> APART void multiply(const W* w, int depth, const T* x, size_t ldx, int rows, T* y) {
     constexpr int L = LINES<T, W>;
     if (rows <= ONE_PASS) return some_rows<T, W, L>(rows, w, x, ldx, depth, y, false, (const char*)w + 4096);
     const int groups = (rows + TILE - 1) / TILE;

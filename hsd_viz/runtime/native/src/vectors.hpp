@@ -20,6 +20,7 @@
 #endif
 
 #define INLINE inline __attribute__((always_inline))
+#define APART __attribute__((noinline))  // large once unrolled: one copy is enough
 
 #if defined(__AVX512F__)
 #define VECTOR_BYTES 64
