@@ -18,6 +18,7 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
+from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.runtime.choose import Runtimes
@@ -51,7 +52,7 @@ def load_engine(
             raise ValueError(f"{threads} threads is out of range: it is a whole number from 1 to {MAX_THREADS}")
         torch.set_num_threads(threads)
     models = Models(target, device, dtype, allow_models)
-    return LocalEngine(models, Runtimes(models.device, runtime))
+    return LocalEngine(models, Runtimes(models.device, runtime, free=lambda: free_bytes(models.device)))
 
 
 class LocalEngine:
@@ -59,6 +60,7 @@ class LocalEngine:
 
     def __init__(self, models: Models, runtimes: Runtimes) -> None:
         self.models = models
+        self.models.packed = runtimes.packed
         self._runtimes = runtimes
         self._databases: dict[str, SharedDatabases] = {}
         #: What `hd` has worked out from the databases: a matter of time alone, so every run may use it.

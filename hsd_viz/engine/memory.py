@@ -73,12 +73,11 @@ def check(needs: list[Need], held: int, device: torch.device) -> str:
             f"this needs about {size(total - held)} more and {device} has {size(free)} of memory free: "
             "use smaller models, a smaller dtype, a shorter prompt or fewer new tokens"
         )
-    return describe(needs)
 
 
-def describe(needs: list[Need]) -> str:
-    """What a stack of these models needs, in words: all weights and caches, and the widest forward."""
-    return f"needs about {size(_total(needs))} of memory"
+def describe(needs: list[Need], packed: int = 0) -> str:
+    """What a stack takes, in words: all weights (``packed`` bytes of them twice) and caches, and the widest forward."""
+    return f"needs about {size(_total(needs) + packed)} of memory"
 
 
 def _total(needs: list[Need]) -> int:

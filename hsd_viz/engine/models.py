@@ -57,6 +57,8 @@ class Models:
         self._hub: dict[str, str | None] = {}
         self._agree: set[tuple[str, str]] = set()
         self._offload: tempfile.TemporaryDirectory | None = None
+        #: Model types whose weights the runtime holds a second time.
+        self.packed: frozenset[str] = frozenset()
         self.target = target
         self.where(target)
 
@@ -179,9 +181,11 @@ class Models:
             if self.loaded(name):
                 held += self._weights[where]
             needs.append(memory.need(config, self._weights[where], DTYPES[self.dtype], prompt, length, self.device.type == "cuda"))
-        if self._spread:  # the disk takes what does not fit
-            return memory.describe(needs)
-        return memory.check(needs, held, self.device)
+        if not self._spread:  # else the disk takes what does not fit
+            memory.check(needs, held, self.device)
+        # A runtime that packs the weights holds them once more; without the room for that a model stays eager, so it is not a need.
+        packed = sum(n.weights for n, name in zip(needs, chain, strict=True) if self.config(name).model_type in self.packed)
+        return memory.describe(needs, packed)
 
     def _load(self, name: str, where: str, tell: Tell) -> torch.nn.Module:
         hf_logging.disable_progress_bar()

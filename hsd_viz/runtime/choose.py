@@ -9,7 +9,7 @@ import torch
 
 from hsd_viz.decoding.model import HFModel, Model
 from hsd_viz.runtime.native.build import Build, default_build
-from hsd_viz.runtime.native.model import NativeModel, unsupported
+from hsd_viz.runtime.native.model import FAMILIES, NativeModel, unsupported
 
 RUNTIMES = ("auto", "eager")
 
@@ -18,15 +18,19 @@ class Runtimes:
     """Finds for each model the fastest runtime: ``native`` on the CPU, ``cuda-graphs`` on a GPU, else ``eager``.
 
     On the CPU the library is compiled in the background from the moment this object is made, unless it is in the cache
-    already; until it is there, and where it cannot be, models are eager. ``wish="eager"`` asks for nothing else. Safe for several
-    threads.
+    already; until it is there, and where it cannot be, models are eager. ``wish="eager"`` asks for nothing else. ``free`` tells
+    the bytes of memory that are left: native weights are a packed copy, and where that finds no room a model stays eager. Safe for
+    several threads.
     """
 
-    def __init__(self, device: torch.device, wish: str = "auto", build: Build | None = None) -> None:
+    def __init__(
+        self, device: torch.device, wish: str = "auto", build: Build | None = None, free: Callable[[], int | None] = lambda: None
+    ) -> None:
         if wish not in RUNTIMES:
             raise ValueError(f"unknown runtime {wish!r}: it is one of {', '.join(RUNTIMES)}")
         self._eager = wish == "eager"
         self._build = (build or default_build()).start() if device.type == "cpu" and not self._eager else None
+        self._free = free
         self._found: dict[int, tuple[Model, str | None]] = {}
         self._lock = threading.Lock()
 
@@ -47,6 +51,11 @@ class Runtimes:
         """Whether a faster runtime may be ready later."""
         return self._build is not None and self._build.state == "compiling"
 
+    @property
+    def packed(self) -> frozenset[str]:
+        """The Hugging Face model types whose weights are held a second time."""
+        return frozenset(family.config_class.model_type for family in FAMILIES) if self._build is not None else frozenset()
+
     def wait(self, progress: Callable[[str], None] = lambda text: None) -> None:
         """Return when nothing is being compiled any more; ``progress`` is told once a second what is."""
         while self.compiling:
@@ -61,6 +70,9 @@ class Runtimes:
         why = unsupported(model.module)
         if why is not None:
             return model, why
+        left = self._free()
+        if left is not None and model.parameters * model.dtype.itemsize > left:
+            return model, "there is no room for a packed copy of the weights"
         try:
             return NativeModel(model, self._build), None
         except ValueError as error:

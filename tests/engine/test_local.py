@@ -11,6 +11,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from hsd_viz.engine import load_engine
+from hsd_viz.runtime import default_build
 from hsd_viz.trace import Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.metrics import check
 
@@ -80,11 +81,15 @@ def test_events_come_in_order_and_agree_with_the_trace(engine, paths):
 
 
 def test_the_trace_says_what_was_run(engine, paths):
+    engine.wait_ready()
     meta = engine.run("ab", f"db[context] > {paths['draft']} > target", max_new_tokens=5).meta
     assert meta["stack_resolved"].endswith(":4 > target") and meta["bottom"] == "db[context]"
     assert [m["level"] for m in meta["models"]] == [1, 2]
     assert all(len(m["weights"]) == 12 and m["parameters"] > 1000 for m in meta["models"])
-    assert meta["device"] == "cpu" and meta["dtype"] == "float32" and meta["runtime"] == "eager" and meta["threads"] >= 1
+    assert meta["device"] == "cpu" and meta["dtype"] == "float32" and meta["threads"] >= 1
+    built = default_build()
+    assert (meta["runtime"], meta["runtime_note"]) == (("native", None) if built.wait() else ("eager", built.reason))
+    assert {m["runtime"] for m in meta["models"]} == {meta["runtime"]}
 
 
 def test_details_are_the_targets_at_temperature_one(engine):
