@@ -43,7 +43,11 @@ class CachedModel(Protocol):
 
 
 class Launcher(CachedModel, Protocol):
-    """A model whose whole draft is one launch, sampling inside."""
+    """A model whose whole draft is one launch, sampling inside.
+
+    Where a launch goes on after it returned, ``timer()`` starts a timer of the device's own: ``stop()`` marks the end of what was
+    launched since, ``ns()`` is its time once the device is through (:class:`~hsd_viz.decoding.transfer.CudaTimer`).
+    """
 
     def sample(
         self, tokens: Sequence[int], n: int, sampling: Sampling, chances: Sequence[float], eos: frozenset[int]
