@@ -20,6 +20,8 @@ import tempfile
 import threading
 from pathlib import Path
 
+from hsd_viz import disk
+
 SOURCES = Path(__file__).parent / "src"
 COMPILERS = ("c++", "g++", "clang++")
 # No -ffast-math and no contraction: sums keep their order and are rounded as written, whatever a compiler does unasked.
@@ -129,9 +131,7 @@ def native_flags() -> tuple[tuple[str, ...], ...]:
 
 def cache_folder() -> Path:
     """Where libraries are kept."""
-    if named := os.environ.get("HSD_VIZ_CACHE"):
-        return Path(named).expanduser() / "native"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "hsd_viz" / "native"
+    return disk.cache_folder("native")
 
 
 def _identity(compiler: list[str]) -> str:
