@@ -1,8 +1,9 @@
 """What a forward costs by the number of tokens it is fed: ``python -m hsd_viz.runtime.curves --model target --threads 1``.
 
-Native and eager runs take turns, so that both see the same machine; each figure is the median of its runs. ``prefill`` feeds its
-tokens to an empty cache and asks for one row; every other width is fed behind ``--context`` tokens and asks for all rows, as a
-verification does. ``step`` is one token of a greedy draft made in one call (native) or by forwards (eager).
+Native and eager take turns, so that both see the same machine; the first runs of a turn are not counted, as they find the other's
+data in the processor's caches. Each figure is the median of its runs. ``prefill`` feeds its tokens to an empty cache and asks for
+one row; every other width is fed behind ``--context`` tokens and asks for all rows, as a verification does. ``step`` is one token
+of a greedy draft made in one call (native) or by forwards (eager).
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ from .native.model import NativeModel
 
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 _DRAFT = 8
+_WARM_RUNS, _RUNS = 2, 4
 
 
 def measure(
-    models: dict[str, Model], widths: Sequence[int] = WIDTHS, context: int = 300, prefill: int = 512, repeats: int = 15
+    models: dict[str, Model], widths: Sequence[int] = WIDTHS, context: int = 300, prefill: int = 512, repeats: int = 10
 ) -> dict[str, dict[str, float]]:
     """Medians in milliseconds, ``{runtime: {"1": ms, ..., "step": ms, "prefill": ms}}``, of models of one vocabulary."""
     vocab = min(model.vocab_size for model in models.values())
@@ -40,19 +42,24 @@ def measure(
     for session in sessions.values():
         session.forward(ids[:context], 1)
     times: dict[str, dict[str, list[float]]] = {name: {} for name in models}
-    for repeat in range(repeats + 1):
+
+    def take(name: str, key: str, run: Callable[[], Any], share: int = 1) -> None:
+        for turn in range(_WARM_RUNS + _RUNS):
+            ms = _ms(run) / share
+            sessions[name].truncate(context)
+            if turn >= _WARM_RUNS:
+                times[name].setdefault(key, []).append(ms)
+
+    for repeat in range(repeats):
         for width in widths:
             for name, session in sessions.items():
-                times[name].setdefault(str(width), []).append(_ms(lambda s=session, w=width: s.forward(ids[:w], w)))
-                session.truncate(context)
+                take(name, str(width), lambda s=session, w=width: s.forward(ids[:w], w))
         for name, session in sessions.items():
-            times[name].setdefault("step", []).append(_ms(lambda s=session: _draft(s, ids[0])) / _DRAFT)
-            session.truncate(context)
-        if prefill and (repeat < 2 or repeat % 4 == 0):
+            take(name, "step", lambda s=session: _draft(s, ids[0]), _DRAFT)
+        if prefill and repeat % 10 == 0:
             for name, model in models.items():
-                times[name].setdefault("prefill", []).append(_ms(lambda m=model: m.session().forward(ids[:prefill], 1)))
-    # The first run of each grows buffers.
-    return {name: {width: median(runs[1:]) for width, runs in by_width.items()} for name, by_width in times.items()}
+                take(name, "prefill", lambda m=model: m.session().forward(ids[:prefill], 1))
+    return {name: {key: median(runs) for key, runs in by_key.items()} for name, by_key in times.items()}
 
 
 def _draft(session: CachedModel, token: int) -> None:
@@ -97,7 +104,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--context", type=int, default=300, help="tokens in the cache (default 300)")
     parser.add_argument("--prefill", type=int, default=512, help="tokens of the prefill, 0 leaves it out (default 512)")
-    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--repeats", type=int, default=10, help="turns of each runtime (default 10)")
     parser.add_argument("--json", type=Path, metavar="OUT")
     a = parser.parse_args(argv)
     try:
