@@ -6,8 +6,9 @@ and step in one, so its end is the end of prefill, and the tokens it brings do n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import torch
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 from transformers.utils import logging
 
+from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.stack import HFStack
 
@@ -46,13 +48,13 @@ class HFDecoder:
             engine.models.check_tokenizers(engine.models.target, [stack.assistant])
             self._assistant = engine.model(stack.assistant)
 
-    def __call__(self, prompt: str, max_new_tokens: int, sampling: Sampling) -> Output:
+    def __call__(self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:
         device = self._target.device
-        ids = torch.tensor([self._tokenizer.encode(prompt)], device=device)
+        ids = torch.tensor([self._tokenizer.encode(prompt, verbose=False) if isinstance(prompt, str) else list(prompt)], device=device)
         models = [m for m in (self._target, self._assistant) if m is not None]
         positions = min((p for m in models if (p := getattr(m.config, "max_position_embeddings", None))), default=None)
         if positions is not None and ids.shape[1] >= positions:
-            raise ValueError(f"the prompt has {ids.shape[1]} tokens and the context holds {positions}: use a shorter prompt")
+            raise PromptTooLong(ids.shape[1], positions)
         watch = _Watch(ids.shape[1], device)
         hooks = [
             self._target.register_forward_pre_hook(watch.before, with_kwargs=True),
@@ -146,4 +148,5 @@ class _Watch(StoppingCriteria):
             accepted=len(tokens) - len(self._widths),
             draft_seconds=None,
             runtime="transformers",
+            emitted=tuple(after - before for before, after in pairwise([self._prompt, *self._lengths])),
         )

@@ -10,10 +10,12 @@ import numpy as np
 
 from hsd_viz.trace.metrics import repetition_share
 
+from .answers import build_section, text_tables
 from .output import Output
 from .profile import FORWARD, summary
 from .rivals import GRIDS, in_words
 from .runner import PLAIN, Measurement
+from .turns import TEMPLATES
 
 RESAMPLES = 1000
 PARTS = ("drafting", "acceptance", "recording", "rest")
@@ -42,6 +44,8 @@ def build_report(
     compared on the same prompts), ``by_category`` over each category. ``engine`` (device, dtype, threads, target) joins the
     settings. Each stack also has its ``runtime``; where they were measured its ``memory`` (bytes of one decode in a process of its
     own), its ``profile`` (:func:`hsd_viz.bench.profile.summary`) and, for a rival whose settings were tried, ``rival_settings``.
+    Where questions were asked, ``spec_bench`` has Spec-Bench's own figures (:mod:`hsd_viz.bench.answers`), the template that they
+    were written with, and the questions that were left out.
     """
     suite, settings, plain = measurement.suite, measurement.settings, measurement.outputs[PLAIN]
     low = [k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION]
@@ -63,7 +67,7 @@ def build_report(
                 "rival_settings": _tuned(measurement, name),
             }
         )
-    return {
+    report = {
         "machine": machine,
         "suite": {
             "name": suite.name,
@@ -82,6 +86,14 @@ def build_report(
         "complete": measurement.complete,
         "stacks": stacks,
     }
+    if measurement.template is not None:
+        answers = {name: [o.turns for o in outputs] for name, outputs in measurement.outputs.items()}
+        report["spec_bench"] = {
+            "template": measurement.template,
+            "left_out": dict(measurement.left_out),
+            "stacks": build_section(measurement.prompts, answers, PLAIN),
+        }
+    return report
 
 
 def _tuned(measurement: Measurement, name: str) -> dict[str, Any] | None:
@@ -169,6 +181,9 @@ def text_table(report: dict[str, Any]) -> str:
     ]
     if not report["complete"]:
         lines.append("cut short: only the prompts that every stack had finished count")
+    questions = report.get("spec_bench")
+    if questions is not None:
+        lines += _questions(questions)
     if not suite["prompts"]:
         return "\n".join(lines)
     stacks = report["stacks"]
@@ -187,7 +202,22 @@ def text_table(report: dict[str, Any]) -> str:
         rows = [[s["stack"], *(_show(s["by_category"][c], "speedup_over_plain", "{:.2f}") for c in suite["categories"])] for s in stacks]
         lines += ["", *_columns([head, *rows])]
     lines += _notes(stacks)
+    if questions is not None:
+        lines += [
+            "",
+            "by Spec-Bench's definitions: prefill counts, tokens/s is the mean over questions, speed-up the ratio of such means",
+        ]
+        for rows in text_tables(questions["stacks"]):
+            lines += ["", *_columns(rows)]
     return "\n".join(lines)
+
+
+def _questions(questions: dict[str, Any]) -> list[str]:
+    """How questions were written, and which were left out."""
+    lines = [f"template {questions['template']}: {TEMPLATES[questions['template']]}"]
+    if left_out := questions["left_out"]:
+        lines.append(f"left out, as a turn does not fit the context: {', '.join(left_out)} ({len(left_out)} in all)")
+    return lines
 
 
 def _notes(stacks: Sequence[dict[str, Any]]) -> list[str]:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.stack import HFStack
 
 from .suites import Prompt, Suite, load_suite
+from .turns import Template, opening
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
@@ -29,6 +31,7 @@ GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
 }
 TUNING_PROMPTS = 6
 TUNING_TOKENS = 64
+WARM_UP_TOKENS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,14 @@ def tune(
     sampling: Sampling,
     *,
     max_new_tokens: int = TUNING_TOKENS,
+    template: Template | None = None,
     progress: Callable[[str], None] = lambda text: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Tuned | None:
-    """The fastest settings of ``stack`` on ``prompts``, all taking turns; ``None`` where there is nothing to choose or it was cancelled."""
+    """The fastest settings of ``stack`` on ``prompts``, all taking turns; ``None`` where there is nothing to choose or it was cancelled.
+
+    Of a question the first turn is tried, as ``template`` writes it; what does not fit the context is passed by.
+    """
     from .hf import HFDecoder
 
     grid = GRIDS[stack.name]
@@ -71,18 +78,26 @@ def tune(
         return None
     decoders = [HFDecoder(engine, stack, options) for options in grid]
     tokens, seconds = [0] * len(grid), [0.0] * len(grid)
-    decoders[0](prompts[0].text, max_new_tokens, sampling)
-    for done, prompt in enumerate(prompts):
+    tried = []
+    for prompt in prompts:
+        try:
+            decoders[0](opening(prompt, template), min(WARM_UP_TOKENS, max_new_tokens), sampling)
+            tried.append(prompt)
+        except PromptTooLong:
+            continue
+    if not tried:
+        return None
+    for done, prompt in enumerate(tried):
         for k, decode in enumerate(decoders):
             if cancelled():
                 return None
-            progress(f"trying settings of {stack}: {done * len(grid) + k + 1}/{len(prompts) * len(grid)}")
-            output = decode(prompt.text, max_new_tokens, sampling)
+            progress(f"trying settings of {stack}: {done * len(grid) + k + 1}/{len(tried) * len(grid)}")
+            output = decode(opening(prompt, template), max_new_tokens, sampling)
             tokens[k] += output.timed_tokens
             seconds[k] += output.seconds
     speeds = [t / s if s else 0.0 for t, s in zip(tokens, seconds, strict=True)]
     best = max(range(len(grid)), key=speeds.__getitem__)
-    return Tuned(grid[best], tuple(zip(grid, speeds, strict=True)), tuple(p.id for p in prompts))
+    return Tuned(grid[best], tuple(zip(grid, speeds, strict=True)), tuple(p.id for p in tried))
 
 
 def in_words(settings: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.stack import HFStack, Stack, parse_bench
 
@@ -18,6 +19,7 @@ from .output import Output, from_trace, median_of
 from .profile import Round, profile_decode
 from .rivals import TUNING_TOKENS, Tuned, tune
 from .suites import Prompt, Suite
+from .turns import Template, ask, choose_template, opening
 
 if TYPE_CHECKING:
     from hsd_viz.engine import Engine
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 PLAIN = "target"
 WARM_UP_TOKENS = 8
 
-#: Runs one prompt: (prompt, most new tokens, sampling) -> Output.
-Decoder = Callable[[str, int, Sampling], Output]
+#: Runs one prompt, text or token ids: (prompt, most new tokens, sampling) -> Output.
+Decoder = Callable[[str | Sequence[int], int, Sampling], Output]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,8 @@ class Measurement:
     """All outputs of one bench: ``outputs[stack]`` follows ``prompts``; ``complete`` is False when it was cut short.
 
     ``profiles`` has the target rounds of the profiled decodes by stack, ``tuned`` what was found out about a rival's settings, by
-    the name of its row.
+    the name of its row. ``template`` is the one that questions were written with, ``left_out`` has the questions, by id, of which
+    a turn did not fit the context, and why.
     """
 
     suite: Suite
@@ -79,6 +82,8 @@ class Measurement:
     complete: bool
     profiles: dict[str, list[Round]] = field(default_factory=dict)
     tuned: dict[str, Tuned] = field(default_factory=dict)
+    template: str | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
@@ -104,22 +109,26 @@ def run_bench(
     settings: Settings | None = None,
     *,
     spare: Sequence[Prompt] = (),
+    template: str = "auto",
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Measurement:
     """Measure every stack on every prompt of ``suite``.
 
     Nothing is measured while the engine still compiles. Each stack first decodes a few tokens that do not count: models load
-    and caches warm up. ``spare`` are the prompts on which the rivals' settings are tried. ``cancelled`` is asked before each
-    decode; a cancelled or interrupted bench returns what all stacks have done by then, with ``complete`` False. Raises
-    ``ValueError`` with one sentence for bad input.
+    and caches warm up. ``spare`` are the prompts on which the rivals' settings are tried. ``template`` says how turns and
+    answers become prompts (:func:`~hsd_viz.bench.turns.choose_template`). ``cancelled`` is asked before each decode; a cancelled
+    or interrupted bench returns what all stacks have done by then, with ``complete`` False. Raises ``ValueError`` with one
+    sentence for bad input.
     """
     settings = settings or Settings()
     parsed = read_stacks(stacks)
+    writer = choose_template(engine.tokenizer, engine.models.target, template) if any(p.turns for p in suite.prompts) else None
     decoders = {name: _decoder(engine, stack) for name, stack in parsed.items()}
     tuned: dict[str, Tuned] = {}
     profiles: dict[str, list[Round]] = {}
     done: dict[tuple[str, str], list[Output]] = {}
+    left_out: dict[str, str] = {}
     complete = False
 
     def total() -> int:
@@ -131,26 +140,27 @@ def run_bench(
     try:
         _wait_ready(engine, note)
         if settings.tune_rivals:
-            decoders = _with_best_rivals(engine, parsed, decoders, settings, spare, tuned, note, cancelled)
+            decoders = _with_best_rivals(engine, parsed, decoders, settings, spare, writer, tuned, note, cancelled)
         for name, decode in decoders.items():
             progress(Progress(0, total(), name, ""))
-            with _naming(suite.prompts[0]):
-                decode(suite.prompts[0].text, min(WARM_UP_TOKENS, settings.max_new_tokens), settings.sampling)
+            _warm_up(decode, suite, settings, writer)
         # What warmed up may have had something compiled.
         _wait_ready(engine, note)
-        complete = _measure(decoders, suite, settings, done, lambda n, s, p: progress(Progress(n, total(), s, p)), cancelled)
+        complete = _measure(
+            decoders, suite, settings, writer, done, left_out, lambda n, s, p: progress(Progress(n, total(), s, p)), cancelled
+        )
         if complete and settings.profile:
             for prompt in suite.prompts:
                 for name, stack in parsed.items():
-                    if isinstance(stack, Stack) and not cancelled():
+                    if isinstance(stack, Stack) and prompt.id not in left_out and not cancelled():
                         progress(Progress(total(), total(), name, prompt.id, "profiling"))
-                        rounds = profile_decode(engine, prompt.text, name, settings.max_new_tokens, settings.sampling)
+                        rounds = profile_decode(engine, opening(prompt, writer), name, settings.max_new_tokens, settings.sampling)
                         profiles.setdefault(name, []).extend(rounds)
     except KeyboardInterrupt:
         complete = False
-    prompts = tuple(p for p in suite.prompts if all((name, p.id) in done for name in decoders))
+    prompts = tuple(p for p in suite.prompts if p.id not in left_out and all((name, p.id) in done for name in decoders))
     outputs = {name: tuple(median_of(done[name, p.id]) for p in prompts) for name in decoders}
-    return Measurement(suite, settings, prompts, outputs, complete, profiles, tuned)
+    return Measurement(suite, settings, prompts, outputs, complete, profiles, tuned, writer.name if writer else None, left_out)
 
 
 def _wait_ready(engine: Any, note: Callable[[str], None]) -> None:
@@ -164,6 +174,7 @@ def _with_best_rivals(
     decoders: dict[str, Decoder],
     settings: Settings,
     spare: Sequence[Prompt],
+    template: Template | None,
     tuned: dict[str, Tuned],
     note: Callable[[str], None],
     cancelled: Callable[[], bool],
@@ -175,7 +186,7 @@ def _with_best_rivals(
         if not isinstance(stack, HFStack):
             continue
         tokens = min(TUNING_TOKENS, settings.max_new_tokens)
-        found = tune(engine, stack, spare, settings.sampling, max_new_tokens=tokens, progress=note, cancelled=cancelled)
+        found = tune(engine, stack, spare, settings.sampling, max_new_tokens=tokens, template=template, progress=note, cancelled=cancelled)
         if found is not None:
             tuned[f"{name} (best)"] = found
             out[f"{name} (best)"] = _decoder(engine, stack, found.settings)
@@ -194,25 +205,43 @@ def _naming(prompt: Prompt) -> Iterator[None]:
         raise ValueError(f"prompt {prompt.id}: {error}") from None
 
 
+def _warm_up(decode: Decoder, suite: Suite, settings: Settings, template: Template | None) -> None:
+    """A few tokens after the first prompt; a question that does not fit is passed by, as it will be when it is measured."""
+    for prompt in suite.prompts:
+        with _naming(prompt):
+            try:
+                decode(opening(prompt, template), min(WARM_UP_TOKENS, settings.max_new_tokens), settings.sampling)
+                return
+            except PromptTooLong:
+                if not prompt.turns:
+                    raise
+
+
 def _measure(
     decoders: dict[str, Decoder],
     suite: Suite,
     settings: Settings,
+    template: Template | None,
     done: dict[tuple[str, str], list[Output]],
+    left_out: dict[str, str],
     progress: Callable[[int, str, str], None],
     cancelled: Callable[[], bool],
 ) -> bool:
-    count = 0
-    for _ in range(settings.repeats):
-        for prompt in suite.prompts:
-            for name, decode in decoders.items():
-                if cancelled():
-                    return False
-                progress(count, name, prompt.id)
-                with _naming(prompt):
-                    output = decode(prompt.text, settings.max_new_tokens, settings.sampling)
+    runs = ((prompt, name) for _ in range(settings.repeats) for prompt in suite.prompts for name in decoders)
+    for count, (prompt, name) in enumerate(runs):
+        if cancelled():
+            return False
+        if prompt.id in left_out:
+            continue
+        progress(count, name, prompt.id)
+        with _naming(prompt):
+            try:
+                output = ask(decoders[name], prompt, settings.max_new_tokens, settings.sampling, template)
                 done.setdefault((name, prompt.id), []).append(output)
-                count += 1
+            except PromptTooLong as error:
+                if not prompt.turns:
+                    raise
+                left_out[prompt.id] = str(error)
     return True
 
 
@@ -222,7 +251,7 @@ def _decoder(engine: Any, stack: Stack | HFStack, settings: dict[str, Any] | Non
 
         return HFDecoder(engine, stack, settings)
 
-    def decode(prompt: str, max_new_tokens: int, sampling: Sampling) -> Output:
+    def decode(prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:
         trace = engine.run(
             prompt,
             str(stack),

@@ -73,7 +73,7 @@ def load_suite(name_or_path: str) -> Suite:
         raise ValueError(f"unknown suite '{name_or_path}': there are {', '.join(names())}, and there is no such file")
     if path.suffix.lower() == ".jsonl":
         return read_questions(path)
-    return _from_text(path, read_text(path, "suite"))
+    return _from_text(path.name, read_text(path, "suite"))
 
 
 def describe_suites() -> str:
@@ -113,14 +113,14 @@ def read_text(path: Path, what: str) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _from_text(path: Path, text: str) -> Suite:
+def _from_text(name: str, text: str) -> Suite:
     # A prompt keeps its indentation and its inner blank lines; one line end at its end belongs to the file, not to it.
     blocks = [block.lstrip("\n").removesuffix("\n") for block in _SEPARATOR.split("\n" + text)]
     kept = [block for block in blocks if block.strip()]
     if not kept:
-        raise ValueError(f"the suite {path.name} holds no prompt: write one or more, separated by three or more blank lines")
-    prompts = tuple(Prompt(str(k), path.stem, block) for k, block in enumerate(kept, start=1))
-    return Suite(path.name, {path.stem: f"The prompts of {path.name}."}, prompts)
+        raise ValueError(f"the suite {name} holds no prompt: write one or more, separated by three or more blank lines")
+    prompts = tuple(Prompt(str(k), "all", block) for k, block in enumerate(kept, start=1))
+    return Suite(name, {"all": "Every prompt of the file."}, prompts)
 
 
 def _from_json(data: dict) -> Suite:

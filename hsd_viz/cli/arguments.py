@@ -98,11 +98,16 @@ def writing(path: Path) -> Iterator[None]:
 
 def write_json(path: Path, data: Any) -> None:
     """Write JSON; the file appears whole or not at all."""
+    write_text(path, json.dumps(data, indent=1) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text in UTF-8; the file appears whole or not at all."""
     with writing(path):
         handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(json.dumps(data, indent=1) + "\n")
+                file.write(text)
             os.chmod(temporary, 0o644)
             os.replace(temporary, path)
         except BaseException:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from hsd_viz.cli import arguments
 
 if TYPE_CHECKING:
-    from hsd_viz.bench import Settings
+    from hsd_viz.bench import Measurement, Settings
 
 _EPILOG = """\
 examples:
   hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12
   hsd-viz bench --stack "lookup > target" --stack hf-lookup --stack "hf-assistant[nano]" --json report.json
   hsd-viz bench --stack "db > target" --suite my-prompts.txt --max-new-tokens 64
+  hsd-viz bench --stack "db > target" --suite spec-bench --target owner/model --max-new-tokens 1024 --answers db.jsonl
+  hsd-viz bench --suite '?'
 
 Stacks take turns (A B C A B C ...) in one process, so that what disturbs one disturbs all; each figure is a ratio of sums over
 prompts with a 95 % bootstrap interval. The plain 'target' is added where it is missing. hf-generate, hf-lookup and
@@ -34,7 +36,28 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--stack", action="append", required=True, metavar="S", help="a stack to measure (lookahead 1-64); give it several times"
     )
-    parser.add_argument("--suite", default="heldout", metavar="NAME|PATH", help="prompts: a shipped suite or a text file (default heldout)")
+    parser.add_argument(
+        "--suite",
+        default="heldout",
+        action=_Suite,
+        metavar="NAME|PATH",
+        help="prompts: heldout (the small one), python (six kinds of text), spec-bench (fetched once), a .jsonl file of questions or "
+        "a text file; '?' lists them with their categories (default heldout)",
+    )
+    parser.add_argument(
+        "--template",
+        choices=("auto", "chat", "vicuna", "plain"),
+        default="auto",
+        help="how the turns of a question become a prompt: the tokenizer's own chat template, Vicuna's (Spec-Bench's), or none; auto: its "
+        "own where there is one, Vicuna's for a Vicuna, else none (default auto)",
+    )
+    parser.add_argument(
+        "--answers",
+        type=arguments.file_name,
+        metavar="FILE.jsonl",
+        help="write the answers to questions in Spec-Bench's form: those of the first stack that is not plain target to this file, each "
+        "other stack's beside it under its name",
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="use N prompts, from all categories in turn")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each prompt and stack; times are medians (default 3)")
     parser.add_argument(
@@ -57,13 +80,18 @@ def run(args: argparse.Namespace) -> int:
     """Measure; returns the exit code. Raises ``ValueError`` with one sentence for bad input."""
     from hsd_viz.bench import Progress, Settings, build_report, load_suite, read_stacks, run_bench, text_table
     from hsd_viz.bench.rivals import spare_prompts
+    from hsd_viz.bench.turns import choose_template, opening
 
     read_stacks(args.stack)
+    if args.answers is not None:
+        arguments.check_output(args.answers)
     best = args.rival_settings == "best"
     settings = Settings(args.max_new_tokens, arguments.sampling(args), args.repeats, args.profile, best)
     whole = load_suite(args.suite)
     suite = whole.limited(args.limit)
     spare = spare_prompts(suite, whole) if best else ()
+    if args.answers is not None and not any(p.turns for p in suite.prompts):
+        raise ValueError("--answers needs a suite of questions: spec-bench or a .jsonl file")
     if args.json is not None:
         arguments.check_output(args.json)
     engine = arguments.engine(args)
@@ -72,8 +100,11 @@ def run(args: argparse.Namespace) -> int:
         doing = "  ".join(filter(None, (p.stack, p.prompt, p.note))) if p.note else f"{p.stack}  {p.prompt or 'warming up'}"
         arguments.status(f"{p.done}/{p.total}  {doing}")
 
-    measurement = run_bench(engine, args.stack, suite, settings, spare=spare, progress=show)
-    memory = _memory(args, suite.prompts[0].text, settings) if args.memory and measurement.complete else None
+    measurement = run_bench(engine, args.stack, suite, settings, spare=spare, template=args.template, progress=show)
+    memory = None
+    if args.memory and measurement.complete and measurement.prompts:
+        template = choose_template(engine.tokenizer, args.target, measurement.template) if measurement.template else None
+        memory = _memory(args, opening(measurement.prompts[0], template), settings)
     arguments.status()
     from hsd_viz.bench.machine import describe
 
@@ -87,13 +118,39 @@ def run(args: argparse.Namespace) -> int:
     if args.json is not None:
         arguments.write_json(args.json, report)
     print(text_table(report))
+    if args.answers is not None:
+        _write_answers(args, measurement, engine.dtype)
     if not measurement.complete:
         where = f"; the partial report is in {args.json}" if args.json is not None else ""
         print(f"hsd-viz: interrupted{where}", file=sys.stderr)
     return 0 if measurement.complete else 130
 
 
-def _memory(args: argparse.Namespace, prompt: str, settings: Settings) -> dict[str, dict[str, int | None]]:
+class _Suite(argparse.Action):
+    """The name of a suite; ``?`` lists those there are and ends the program, as ``--help`` does."""
+
+    def __call__(self, parser, namespace, values, option_string=None) -> None:
+        if values == "?":
+            from hsd_viz.bench.suites import describe_suites
+
+            print(describe_suites())
+            parser.exit()
+        setattr(namespace, self.dest, values)
+
+
+def _write_answers(args: argparse.Namespace, measurement: Measurement, dtype: str) -> None:
+    from hsd_viz.bench.answers import answer_lines, answer_paths
+    from hsd_viz.bench.runner import PLAIN
+
+    names = sorted(measurement.outputs, key=lambda name: name == PLAIN)
+    print()
+    for name, path in answer_paths(args.answers, names).items():
+        turns = [output.turns for output in measurement.outputs[name]]
+        arguments.write_text(path, "".join(answer_lines(measurement.prompts, turns, f"{args.target}: {name} ({dtype})")))
+        print(f"answers of {name}: {path}")
+
+
+def _memory(args: argparse.Namespace, prompt: str | list[int], settings: Settings) -> dict[str, dict[str, int | None]]:
     """What one decode of each stack needs, on the first prompt."""
     from hsd_viz.bench import read_stacks
     from hsd_viz.cli.memory import measure

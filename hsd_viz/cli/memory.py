@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TIMEOUT = 900.0
 
 
-def measure(stack: str, prompt: str, max_new_tokens: int, sampling: Sampling, engine: dict[str, Any]) -> dict[str, int | None]:
+def measure(stack: str, prompt: str | list[int], max_new_tokens: int, sampling: Sampling, engine: dict[str, Any]) -> dict[str, int | None]:
     """Bytes that one decode of ``stack`` needs, models and databases included.
 
     ``resident_bytes``: growth of this process's memory over that of a process with an engine that has loaded nothing yet, at its

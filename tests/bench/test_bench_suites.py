@@ -46,10 +46,10 @@ def test_a_bad_suite_file_gives_one_sentence(tmp_path, content, part):
     assert part in str(caught.value)
 
 
-def test_a_file_is_its_own_category(tmp_path):
+def test_a_file_is_one_category(tmp_path):
     suite = load_suite(write(tmp_path, "one\n\n\n\ntwo"))
-    assert suite.name == "suite.txt" and suite.categories == {"suite": "The prompts of suite.txt."}
-    assert {p.category for p in suite.prompts} == {"suite"} and len(suite.limited(1).prompts) == 1
+    assert suite.name == "suite.txt" and suite.categories == {"all": "Every prompt of the file."}
+    assert {p.category for p in suite.prompts} == {"all"} and len(suite.limited(1).prompts) == 1
 
 
 def test_a_huge_file_a_folder_and_a_missing_one_are_refused(tmp_path, monkeypatch):

@@ -1,0 +1,198 @@
+import hashlib
+import json
+import os
+import threading
+
+import pytest
+
+from hsd_viz.bench import Prompt, load_suite, specbench
+from hsd_viz.bench.answers import answer_lines, answer_paths, build_section, figures, text_tables
+from hsd_viz.bench.output import Answer, Output
+from hsd_viz.bench.specbench import question_file
+
+QUESTIONS = [
+    {"question_id": 81, "category": "writing", "turns": ["Write a line.", "Now another."]},
+    {"question_id": 9, "category": "coding", "turns": ["Write a loop.", "Faster."], "reference": ["x", "y"]},
+    {"question_id": 400, "category": "qa", "turns": ["who was it"]},
+    {"question_id": 401, "category": "riddles", "turns": ["What has keys?"]},
+]
+
+
+def write(tmp_path, lines: list, name: str = "question.jsonl") -> str:
+    path = tmp_path / name
+    path.write_bytes(b"\n".join(x if isinstance(x, bytes) else json.dumps(x).encode() for x in lines) + b"\n")
+    return str(path)
+
+
+def test_the_categories_of_mt_bench_are_one_task_and_keep_their_names(tmp_path):
+    suite = load_suite(write(tmp_path, [b"\xef\xbb\xbf" + json.dumps(QUESTIONS[0]).encode(), *QUESTIONS[1:], b"  \r"]))
+    assert suite.name == "question.jsonl" and list(suite.categories) == ["mt_bench", "qa", "riddles"]
+    assert [(p.id, p.category) for p in suite.prompts] == [("81", "mt_bench"), ("9", "mt_bench"), ("400", "qa"), ("401", "riddles")]
+    assert suite.prompts[0].turns == ("Write a line.", "Now another.") and suite.prompts[0].text == "Write a line."
+    assert suite.prompts[1].origin == {"question_id": 9, "category": "coding"}
+    assert [p.category for p in suite.limited(3).prompts] == ["mt_bench", "qa", "riddles"]
+
+
+GOOD = {"question_id": 1, "category": "qa", "turns": ["x"]}
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        (b'{"question_id": 2', "not JSON"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"question_id": ' + b"1" * 5000 + b"}", "not JSON"),
+        (b'{"question_id": 2, "category": "q\xff"}', "not UTF-8 text (byte 33 of the line is 0xff)"),
+        ([1], "a question is a JSON object"),
+        ({"question_id": 2, "turns": ["x"]}, "no category"),
+        ({**GOOD, "question_id": "2"}, "question_id is no whole number"),
+        ({**GOOD, "question_id": True}, "question_id is no whole number"),
+        ({**GOOD, "question_id": 2, "category": " "}, "category is no name"),
+        ({**GOOD, "question_id": 2, "turns": []}, "turns is no list"),
+        ({**GOOD, "question_id": 2, "turns": "x"}, "turns is no list"),
+        ({**GOOD, "question_id": 2, "turns": ["x", " "]}, "turns is no list"),
+        ({**GOOD, "question_id": 2, "turns": ["\ud800"]}, "half a character"),
+        (GOOD, "question_id 1 was there before"),
+    ],
+)
+def test_a_malformed_line_is_named_in_one_sentence(tmp_path, line, part):
+    path = write(tmp_path, [GOOD, b"", line])
+    with pytest.raises(ValueError) as caught:
+        load_suite(path)
+    assert str(caught.value).startswith(f"{path}, line 3: ") and part in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_file_without_questions_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="holds no question"):
+        load_suite(write(tmp_path, [b"", b" "]))
+
+
+# --- fetching ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def known(monkeypatch) -> bytes:
+    data = json.dumps(GOOD).encode()
+    monkeypatch.setattr(specbench, "SHA256", hashlib.sha256(data).hexdigest())
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    return data
+
+
+def test_the_questions_are_fetched_once_and_checked(tmp_path, known, monkeypatch):
+    monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
+    monkeypatch.setattr(specbench, "_fetch", lambda: known)
+    suite = load_suite("spec-bench")
+    assert suite.name == "spec-bench" and len(suite.prompts) == 1
+    (path,) = (tmp_path / "suites").iterdir()
+    monkeypatch.setattr(specbench, "_fetch", lambda: pytest.fail("fetched again"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert load_suite("spec-bench") == suite
+    # A broken copy is not used.
+    path.write_bytes(known[:-1])
+    with pytest.raises(ValueError, match=r"HF_HUB_OFFLINE forbids fetching it.*--suite"):
+        load_suite("spec-bench")
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    assert question_file(fetch=lambda: known).read_bytes() == known
+
+
+def test_what_cannot_be_fetched_or_is_something_else_gives_one_sentence(tmp_path, known):
+    def no_network():
+        raise OSError("no route")
+
+    with pytest.raises(ValueError, match=r"cannot be fetched from https://\S+ \(no route\): give the path"):
+        question_file(tmp_path, no_network)
+    with pytest.raises(ValueError, match="its SHA-256 is another"):
+        question_file(tmp_path, lambda: known + b"\n")
+    assert not list(tmp_path.iterdir())
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(ValueError, match="cannot write"):
+        question_file(blocked, lambda: known)
+
+
+def test_a_silent_network_is_given_up(monkeypatch):
+    silence = threading.Event()
+    monkeypatch.setattr(specbench.urllib.request, "urlopen", lambda *a, **k: silence.wait(5))
+    monkeypatch.setattr(specbench, "_SECONDS", 0.05)
+    with pytest.raises(OSError, match="no answer in"):
+        specbench._fetch()
+    silence.set()
+
+
+# --- figures and answer files ------------------------------------------------------------------------------------------
+
+
+def answer(tokens: int, seconds: float, emitted: tuple[int, ...], text: str = "x") -> Answer:
+    """An answer whose prefill took a quarter of its time."""
+    return Answer(text, Output(tuple(range(tokens)), seconds * 3 / 4, tokens, seconds / 4, len(emitted), 0, 0, (), emitted=emitted))
+
+
+PROMPTS = (
+    Prompt("81", "mt_bench", "a", {"question_id": 81, "category": "writing"}, ("a", "b")),
+    Prompt("9", "qa", "c", {"question_id": 9, "category": "qa"}, ("c",)),
+)
+PLAIN = [[answer(4, 2.0, (1,) * 4), answer(4, 2.0, (1,) * 4)], [answer(2, 1.0, (1, 1))]]
+FAST = [[answer(4, 1.0, (3, 1), "one"), answer(4, 1.0, (4,), "two")], [answer(2, 0.125, (2,), "é")]]
+
+
+def test_the_figures_are_spec_benchs_own():
+    found = figures(FAST, PLAIN)
+    # Questions at 8 / 2 and 2 / 0.125 tokens a second: their mean, not the ratio of sums (10 / 2.125).
+    assert found == {"questions": 2, "tokens_per_second": 10.0, "speedup": 5.0, "mean_accepted_tokens": 10 / 4}
+    assert figures([], []) == {"questions": 0, "tokens_per_second": None, "speedup": None, "mean_accepted_tokens": None}
+
+
+def test_a_table_for_each_figure_by_task():
+    section = json.loads(json.dumps(build_section(PROMPTS, {"target": PLAIN, "db > target": FAST}, "target")))
+    assert section[1]["tasks"]["mt_bench"]["speedup"] == 2 and section[1]["overall"]["speedup"] == 5
+    speedup, speed, length = text_tables(section)
+    assert speedup == [
+        ["speed-up", "mt_bench", "qa", "overall"],
+        ["target", "1.00", "1.00", "1.00"],
+        ["db > target", "2.00", "8.00", "5.00"],
+    ]
+    assert speed[2] == ["db > target", "4.0", "16.0", "10.0"] and length[2] == ["db > target", "2.67", "2.00", "2.50"]
+
+
+def spec_bench_speed(lines: list[str], task: str | None) -> tuple[float, float]:
+    """Tokens per second and mean accepted tokens as Spec-Bench reckons them from an answer file."""
+    rows = [json.loads(line) for line in lines]
+    choices = [r["choices"][0] for r in rows if task in (None, r["category"])]
+    lengths = [n for c in choices for n in c["accept_lengths"]]
+    speeds = [sum(c["new_tokens"]) / sum(c["wall_time"]) for c in choices]
+    return sum(speeds) / len(speeds), sum(lengths) / len(lengths)
+
+
+def test_an_answer_file_says_what_the_figures_say():
+    lines = list(answer_lines(PROMPTS, FAST, "some model", now=lambda: 7.0))
+    rows = [json.loads(line) for line in lines]
+    assert [r["question_id"] for r in rows] == [9, 81] and [r["category"] for r in rows] == ["qa", "writing"]
+    assert len({r.pop("answer_id") for r in rows}) == 2
+    assert rows[1] == {
+        "question_id": 81,
+        "category": "writing",
+        "model_id": "some model",
+        "choices": [
+            {
+                "index": 0,
+                "turns": ["one", "two"],
+                "decoding_steps": [2, 1],
+                "new_tokens": [4, 4],
+                "wall_time": [1.0, 1.0],
+                "accept_lengths": [3, 1, 4],
+            }
+        ],
+        "tstamp": 7.0,
+    }
+    assert spec_bench_speed(lines, None) == (10.0, 2.5) and spec_bench_speed(lines, "writing")[0] == 4.0
+
+
+def test_each_stack_has_an_answer_file_of_its_own(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    found = answer_paths(path, ["db > target", "target", "nano:4 > target", "nano > 4 > target"])
+    assert [os.path.basename(p) for p in found.values()] == [
+        "answers.jsonl",
+        "answers.target.jsonl",
+        "answers.nano-4-target.jsonl",
+        "answers.nano-4-target-2.jsonl",
+    ]

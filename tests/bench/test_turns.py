@@ -1,0 +1,166 @@
+"""Questions of several turns, on the shipped models and on tokenizers made here."""
+
+import json
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
+
+from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench, text_table
+from hsd_viz.bench.output import Answer, Output, joined, median_of
+from hsd_viz.bench.turns import ask, choose_template, opening
+from hsd_viz.cli import main
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.engine.local import load_engine
+
+TURNS = ("Write a loop.", "Faster.", "Again.")
+CHATML = (
+    "{% for m in messages %}<s>{{ m['role'] }}: {{ m['content'] }}</s>{% endfor %}{% if add_generation_prompt %}<s>assistant:{% endif %}"
+)
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return load_engine("nano", threads=1, device="cpu", runtime="eager")
+
+
+def tokenizer(template: str | None = None) -> PreTrainedTokenizerFast:
+    """A tokenizer of single characters that, like Llama's, puts ``<s>`` before every text."""
+    letters = {c: i for i, c in enumerate(["<s>", "</s>", "?", *map(chr, range(32, 127)), "\n"])}
+    fast = Tokenizer(models.WordLevel(letters, unk_token="?"))
+    fast.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    fast.decoder = decoders.Fuse()
+    fast.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    made = PreTrainedTokenizerFast(tokenizer_object=fast, bos_token="<s>", eos_token="</s>")
+    made.chat_template = template
+    return made
+
+
+def shown(own: PreTrainedTokenizerFast, ids: list[int]) -> str:
+    return "".join(own.convert_ids_to_tokens(ids))
+
+
+def test_plain_turns_are_paragraphs():
+    own = tokenizer()
+    template = choose_template(own, "some/base")
+    assert template.name == "plain"
+    assert shown(own, template.write(TURNS[:1], [])) == "<s>Write a loop.\n\n"
+    assert shown(own, template.write(TURNS[:2], ["while 1"])) == "<s>Write a loop.\n\nwhile 1\n\nFaster.\n\n"
+
+
+def test_a_vicuna_is_asked_as_spec_bench_asks_it():
+    own = tokenizer()
+    template = choose_template(own, "lmsys/Vicuna-7b-v1.3")
+    assert template.name == "vicuna"
+    system = (
+        "A chat between a curious user and an artificial intelligence assistant. "
+        "The assistant gives helpful, detailed, and polite answers to the user's questions."
+    )
+    assert shown(own, template.write(TURNS[:1], [])) == f"<s>{system} USER: Write a loop. ASSISTANT:"
+    second = f"<s>{system} USER: Write a loop. ASSISTANT: while 1</s>USER: Faster. ASSISTANT:"
+    assert shown(own, template.write(TURNS[:2], ["while 1"])) == second
+    assert shown(own, template.write(TURNS[:2], [""])) == f"<s>{system} USER: Write a loop. ASSISTANT:USER: Faster. ASSISTANT:"
+
+
+def test_a_chat_template_writes_its_special_tokens_and_none_is_added():
+    own = tokenizer(CHATML)
+    template = choose_template(own, "lmsys/vicuna")
+    assert template.name == "chat"
+    ids = template.write(TURNS[:2], ["while 1"])
+    assert shown(own, ids) == "<s>user: Write a loop.</s><s>assistant: while 1</s><s>user: Faster.</s><s>assistant:"
+    assert ids.count(0) == 4 and ids.count(1) == 3
+    assert template.read([*own.encode(" while 1\n", add_special_tokens=False), 1]) == "while 1"
+
+
+def test_bad_templates_give_one_sentence():
+    with pytest.raises(ValueError, match="unknown template 'alpaca'"):
+        choose_template(tokenizer(), "x", "alpaca")
+    with pytest.raises(ValueError, match="the tokenizer of x has no chat template"):
+        choose_template(tokenizer(), "x", "chat")
+    strict = choose_template(tokenizer("{{ raise_exception('one turn only') }}"), "x")
+    with pytest.raises(ValueError, match=r"does not take 2 turns: one turn only\Z"):
+        strict.write(TURNS[:2], ["a"])
+
+
+def test_each_turn_holds_the_answers_before_it():
+    own = tokenizer()
+    asked = []
+
+    def decode(prompt, max_new_tokens, sampling):
+        asked.append(prompt if isinstance(prompt, str) else shown(own, prompt))
+        ids = own.encode(f"answer{len(asked)}", add_special_tokens=False)
+        return Output(tuple(ids), float(len(asked)), len(ids), 0.5, 2, 3, 1, (0.1,), "eager", (4, 3))
+
+    question = Prompt("1", "x", TURNS[0], turns=TURNS)
+    output = ask(decode, question, 7, Sampling(), choose_template(own, "base"))
+    assert asked[2] == "<s>" + "\n\n".join([TURNS[0], "answer1", TURNS[1], "answer2", TURNS[2]]) + "\n\n"
+    assert [a.text for a in output.turns] == ["answer1", "answer2", "answer3"]
+    assert output.seconds == 6 and output.prefill_seconds == 1.5 and [a.seconds for a in output.turns] == [1.5, 2.5, 3.5]
+    assert output.timed_tokens == len(output.token_ids) == 21 and output.target_forwards == 6 and output.emitted == (4, 3) * 3
+    assert (output.drafted, output.accepted, output.draft_seconds, output.runtime) == (9, 3, (0.1,) * 3, "eager")
+    assert opening(question, None) == TURNS[0] and ask(decode, Prompt("2", "x", "text"), 1, Sampling(), None).turns == ()
+
+
+def test_repeats_of_a_question_give_median_times_for_each_turn():
+    def once(first: float, second: float) -> Output:
+        return joined([Answer("a", Output((1,), s, 1, 1.0, 1, 0, 0, None, emitted=(1,))) for s in (first, second)])
+
+    found = median_of([once(1.0, 9.0), once(5.0, 2.0), once(2.0, 4.0)])
+    assert [a.seconds for a in found.turns] == [3.0, 5.0] and found.seconds == 7.0 and found.draft_seconds is None
+
+
+QUESTIONS = Suite(
+    "two",
+    {"mt_bench": "Talk.", "qa": "Ask."},
+    (
+        Prompt("81", "mt_bench", "def one(", {"question_id": 81, "category": "coding"}, ("def one(", "def two(")),
+        Prompt("400", "qa", "x" * 9000, {"question_id": 400, "category": "qa"}, ("import os, " * 1000,)),
+    ),
+)
+
+
+def test_our_loop_and_transformers_are_asked_alike(engine):
+    stacks = ["db > target", "hf-generate", "hf-lookup"]
+    measured = run_bench(engine, stacks, QUESTIONS, Settings(max_new_tokens=12, repeats=1))
+    assert measured.complete and [p.id for p in measured.prompts] == ["81"] and measured.template == "plain"
+    assert list(measured.left_out) == ["400"] and "the context holds 2048" in measured.left_out["400"]
+    outputs = {name: row[0] for name, row in measured.outputs.items()}
+    assert len({o.token_ids for o in outputs.values()}) == 1 and len({tuple(a.text for a in o.turns) for o in outputs.values()}) == 1
+    for name, output in outputs.items():
+        for turn in (output, *(a.output for a in output.turns)):
+            assert sum(turn.emitted) == len(turn.token_ids) and len(turn.emitted) == turn.target_forwards, name
+    first = engine.tokenizer.decode(outputs["target"].turns[0].output.token_ids).strip()
+    trace = engine.run(f"def one(\n\n{first}\n\ndef two(\n\n", max_new_tokens=12)
+    assert tuple(trace.token_ids) == outputs["target"].turns[1].output.token_ids
+    report = json.loads(json.dumps(build_report(measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1})))
+    assert report["spec_bench"]["left_out"] == measured.left_out and report["suite"]["prompts"] == 1
+    assert [s["stack"] for s in report["spec_bench"]["stacks"]] == ["target", *stacks]
+    table = text_table(report)
+    assert "template plain" in table and "left out, as a turn does not fit the context: 400 (1 in all)" in table
+    assert "by Spec-Bench's definitions" in table and "mean accepted tokens" in table
+
+
+def test_the_command_writes_answers_that_can_be_read_back(tmp_path, capsys):
+    suite, out = tmp_path / "question.jsonl", tmp_path / "answers.jsonl"
+    rows = [{**p.origin, "turns": p.turns} for p in QUESTIONS.prompts]
+    suite.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    argv = ["bench", "--target", "nano", "--runtime", "eager", "--stack", "db > target", "--repeats", "1", "--max-new-tokens", "6"]
+    assert main([*argv, "--suite", str(suite), "--answers", str(out), "--json", str(tmp_path / "r.json")]) == 0
+    assert "answers of db > target" in capsys.readouterr().out
+    found = {path.name: [json.loads(line) for line in path.read_text().splitlines()] for path in tmp_path.glob("answers*")}
+    assert set(found) == {"answers.jsonl", "answers.target.jsonl"}
+    report = json.loads((tmp_path / "r.json").read_text())["spec_bench"]["stacks"]
+    for block, (row,) in zip(report, (found["answers.target.jsonl"], found["answers.jsonl"]), strict=True):
+        (choice,) = row["choices"]
+        assert row["question_id"] == 81 and row["category"] == "coding" and row["model_id"] == f"nano: {block['stack']} (float32)"
+        assert len(choice["turns"]) == len(choice["wall_time"]) == 2 and choice["new_tokens"] == [6, 6]
+        assert sum(choice["decoding_steps"]) == len(choice["accept_lengths"]) and sum(choice["accept_lengths"]) == 12
+        assert block["overall"]["tokens_per_second"] == pytest.approx(12 / sum(choice["wall_time"]))
+        assert block["overall"]["mean_accepted_tokens"] == pytest.approx(12 / len(choice["accept_lengths"]))
+    assert main([*argv, "--suite", "heldout", "--answers", str(out)]) == 2
+    assert "--answers needs a suite of questions" in capsys.readouterr().err
+
+
+def test_a_question_mark_lists_the_suites(capsys):
+    assert main(["bench", "--suite", "?"]) == 0
+    assert "openings" in capsys.readouterr().out
