@@ -72,15 +72,14 @@ def _new_pieces(text: TokenText, ids: list[int], named: set[int]) -> dict[int, s
 
 def _token_rows(loop: Loop, verified: Verified, text: TokenText, first: int, record: bool) -> list[TokenRow]:
     """The tokens that one verification of the target emitted."""
-    top_level = len(loop.levels) - 1
     kept, count = verified.kept, len(verified.kept)
     model = loop.levels[-1].model
     details = describe(verified.logits, verified.rows, kept.tree.tokens, model) if record else [(None, None, None)] * count
     depths = verified.draft.tree.depths()
     round_id = loop.log.rounds[-1].id
     rows = []
-    for k, (token, source, origin, (p, entropy, top)) in enumerate(
-        zip(kept.tree.tokens, kept.tree.sources, kept.origins, details, strict=True)
+    for k, (token, source, path, (p, entropy, top)) in enumerate(
+        zip(kept.tree.tokens, kept.tree.sources, kept.paths, details, strict=True)
     ):
         own = verified.own and k == count - 1
         residual = q = None
@@ -96,7 +95,7 @@ def _token_rows(loop: Loop, verified: Verified, text: TokenText, first: int, rec
                 round_id,
                 verified.outcome if own else "accepted",
                 "target" if own else source,
-                tuple(range(origin, top_level + 1)),
+                path,
                 0 if own else depths[verified.accepted[k]],
                 p,
                 entropy,

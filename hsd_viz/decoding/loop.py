@@ -38,6 +38,9 @@ from hsd_viz.trace.records import DraftRow
 PREFILL_CHUNK = 512
 _UNKNOWN = -1
 
+#: The levels that draft for a round, bottom first, each with its lookahead (``None`` for a database's).
+Chain = Sequence[tuple[int, int | None]]
+
 
 @dataclass(slots=True)
 class Level:
@@ -52,13 +55,13 @@ class Level:
 class Draft:
     """What is handed to a verifier: tokens with where they come from, and the rows they were sampled from.
 
-    ``origins`` is the level of each token's source. ``rows`` ``[n, V]`` is q; ``None`` means point masses. ``ids`` ``[n]`` are the
-    tokens while only the device knows them: the verification brings them over together with its verdict, so that a round waits
-    for the device once.
+    ``paths`` are the levels that each token has passed, its source's first. ``rows`` ``[n, V]`` is q; ``None`` means point masses.
+    ``ids`` ``[n]`` are the tokens while only the device knows them: the verification brings them over together with its verdict,
+    so that a round waits for the device once.
     """
 
     tree: DraftTree = field(default_factory=DraftTree)
-    origins: list[int] = field(default_factory=list)
+    paths: list[tuple[int, ...]] = field(default_factory=list)
     rows: Tensor | None = None
     ids: Tensor | None = None
 
@@ -107,6 +110,7 @@ class Loop:
         assert prompt and levels and max_new_tokens > 0
         # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
         self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
+        self.chain: Chain = [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
         self.drafter = drafter
         self.sampling = sampling
         self.text = list(prompt)
@@ -125,7 +129,7 @@ class Loop:
         top = len(self.levels) - 1
         while (room := self.limit - len(self.text)) > 0:
             self.log.open_round(top)
-            draft = self.draft(top - 1, room - 1)
+            draft = self.propose(room - 1)
             verified = self.verify(top, draft)
             tokens = verified.kept.tree.tokens
             if self.drafter is not None:
@@ -141,20 +145,24 @@ class Loop:
             if tokens[-1] in self.eos:
                 return
 
-    def draft(self, i: int, room: int) -> Draft:
-        """call(i): at most ``room`` tokens that follow ``text``, distributed as level i's own (or a database's point masses)."""
-        if i < 0 or room <= 0:
-            return Draft(DraftTree(why_empty="off" if i < 0 else "no room"))
-        level = self.levels[i]
-        if level is None:
+    def propose(self, room: int) -> Draft:
+        """What the target verifies next. Whoever decides may look at all that is past, never at a token before it is kept."""
+        return self.draft(self.chain, room)
+
+    def draft(self, chain: Chain, room: int) -> Draft:
+        """call(i), level i the last of ``chain``: at most ``room`` tokens that follow ``text``, distributed as level i's own (a
+        database's: point masses)."""
+        if not chain or room <= 0:
+            return Draft(DraftTree(why_empty="no room" if chain else "off"))
+        *below, (i, lookahead) = chain
+        if self.levels[i] is None:
             return self._look_up(room)
-        if i == 0:
-            return self._sample(level, min(level.lookahead, room))
+        if not below:
+            return self._sample(i, min(lookahead, room))
         kept, base = Draft(), len(self.text)
-        while len(kept) < min(level.lookahead, room) and not self._ended(kept):
+        while len(kept) < min(lookahead, room) and not self._ended(kept):
             self.log.open_round(i)
-            below = self.draft(i - 1, room - len(kept) - 1)
-            verified = self.verify(i, below)
+            verified = self.verify(i, self.draft(below, room - len(kept) - 1))
             self.text += verified.kept.tree.tokens
             _append(kept, verified.kept)
             self._close_round(verified)
@@ -184,14 +192,14 @@ class Loop:
                 below.model.truncate(base + len(accepted))
         self.log.call(i, level.name, "verify", start, fed=len(pending) + len(tree), cached=cached)
 
-        kept = Draft(tree.path(accepted), [draft.origins[node] for node in accepted])
+        kept = Draft(tree.path(accepted), [(*draft.paths[node], i) for node in accepted])
         rows = [0, *(node + 1 for node in accepted)]
         if stopped:
             rows.pop()
             outcome = "stopped"
         else:
             kept.tree.add(verdict.token, len(kept) - 1, level.name)
-            kept.origins.append(i)
+            kept.paths.append((i,))
             # A place that was examined and led no further had draft tokens, all of them wrong.
             outcome = "correction" if verdict.examined > len(accepted) else "bonus" if len(tree) else "plain"
         if p is not None and i < len(self.levels) - 1:
@@ -243,10 +251,11 @@ class Loop:
 
     # --- the bottom ------------------------------------------------------------------------------------------------
 
-    def _sample(self, level: Level, n: int) -> Draft:
-        """The bottom model decodes ``n`` tokens by itself, fewer at EOS."""
+    def _sample(self, i: int, n: int) -> Draft:
+        """Level i, the lowest that takes part, decodes ``n`` tokens by itself, fewer at EOS."""
+        level = self.levels[i]
         if hasattr(level.model, "sample"):
-            return self._launch(level, n)
+            return self._launch(i, n)
         out, rows, base = Draft(), [], len(self.text)
         while len(out) < n and not self._ended(out):
             pending, cached = self.text[level.model.length :], level.model.length
@@ -255,16 +264,17 @@ class Loop:
             token, row = sample(logits, self.sampling, 0.0 if self.sampling.greedy else self.draws.fresh(1)[0])
             if row is not None:
                 rows.append(row)
-            self.log.call(0, level.name, "draft", start, fed=len(pending), cached=cached)
+            self.log.call(i, level.name, "draft", start, fed=len(pending), cached=cached)
             out.tree.add(token, len(out) - 1, level.name)
-            out.origins.append(0)
+            out.paths.append((i,))
             self.text.append(token)
         del self.text[base:]
         out.rows = torch.cat(rows) if rows else None
         return out
 
-    def _launch(self, level: Level, n: int) -> Draft:
+    def _launch(self, i: int, n: int) -> Draft:
         """The same by a model that does it in one go. It may run past EOS: tokens behind one are drafts that can never be kept."""
+        level = self.levels[i]
         pending, cached = self.text[level.model.length :], level.model.length
         chances = [] if self.sampling.greedy else self.draws.fresh(n)
         start, timer = self.log.now(), _timer(level.model)
@@ -272,8 +282,8 @@ class Loop:
         if timer is not None:
             timer.stop()
         steps = len(ids)
-        self.log.call(0, level.name, "draft", start, fed=len(pending) + steps - 1, cached=cached, steps=steps, timer=timer)
-        out = Draft(origins=[0] * steps, rows=rows, ids=ids)
+        self.log.call(i, level.name, "draft", start, fed=len(pending) + steps - 1, cached=cached, steps=steps, timer=timer)
+        out = Draft(paths=[(i,)] * steps, rows=rows, ids=ids)
         for k in range(steps):
             out.tree.add(_UNKNOWN, k - 1, level.name)
         return out
@@ -287,7 +297,7 @@ class Loop:
         start = self.log.now()
         tree = self.drafter.draft(self.text, self.budget).within(room)
         self.log.call(0, self.drafter.name, "lookup", start, fed=len(tree))
-        return Draft(tree, [0] * len(tree))
+        return Draft(tree, [(0,)] * len(tree))
 
     # --- start and record ------------------------------------------------------------------------------------------
 
@@ -351,7 +361,7 @@ def _timer(model: CachedModel):
 def _append(kept: Draft, part: Draft) -> None:
     """Put ``part`` (a chain) behind ``kept`` (a chain)."""
     kept.tree.append(part.tree)
-    kept.origins += part.origins
+    kept.paths += part.paths
     if part.rows is not None:
         kept.rows = part.rows if kept.rows is None else torch.cat([kept.rows, part.rows])
 

@@ -110,51 +110,52 @@ class DraftersRowHandedUp(Loop):
 class UnlikelyTokenDropped(Loop):
     """Rule 4: a token is dropped after it was seen."""
 
-    def draft(self, i, room):
-        out = super().draft(i, room)
-        if i == 0 and len(out) > 1:
+    def draft(self, chain, room):
+        out = super().draft(chain, room)
+        if len(chain) == 1 and len(out) > 1:
             last = out.tree.tokens[-1]
             if out.rows[-1, last] < 0.25:
                 n = len(out) - 1
-                out = Draft(out.tree.within(n), out.origins[:n], out.rows[:n])
+                out = Draft(out.tree.within(n), out.paths[:n], out.rows[:n])
         return out
 
 
 class StopsAfterUnlikelyToken(Loop):
     """The lossless cousin of the mutant above: stop early, but keep the token."""
 
-    def draft(self, i, room):
-        out = super().draft(i, room)
-        if i != 0:
+    def draft(self, chain, room):
+        out = super().draft(chain, room)
+        if len(chain) != 1:
             return out
         for n in range(1, len(out)):
             if out.rows[n - 1, out.tree.tokens[n - 1]] < 0.25:
                 self.levels[0].model.truncate(len(self.text) + n - 1)
-                return Draft(out.tree.within(n), out.origins[:n], out.rows[:n])
+                return Draft(out.tree.within(n), out.paths[:n], out.rows[:n])
         return out
 
 
 class RowBeforeTemperature(Loop):
     """Rule 5: q is taken before temperature, top-k and top-p."""
 
-    def _sample(self, level, n):
-        out = super()._sample(level, n)
+    def _sample(self, i, n):
+        out = super()._sample(i, n)
         before = [self.text[-1], *out.tree.tokens[:-1]]
-        out.rows = torch.softmax(level.model.logits[torch.tensor(before)], dim=-1)
+        out.rows = torch.softmax(self.levels[i].model.logits[torch.tensor(before)], dim=-1)
         return out
 
 
 class SoftmaxOfArgMax(Loop):
     """Rule 6: the draft is the arg-max, its q the softmax."""
 
-    def _sample(self, level, n):
+    def _sample(self, i, n):
+        level = self.levels[i]
         out, base = Draft(), len(self.text)
         rows = []
         for _ in range(n):
             row = level.model.forward(self.text[level.model.length :], 1)
             rows.append(distribution(row, self.sampling))
             out.tree.add(int(row.argmax()), len(out) - 1, level.name)
-            out.origins.append(0)
+            out.paths.append((i,))
             self.text.append(out.tree.tokens[-1])
         del self.text[base:]
         out.rows = torch.cat(rows)
