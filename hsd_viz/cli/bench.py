@@ -23,7 +23,11 @@ Stacks take turns (A B C A B C ...) in one process, so that what disturbs one di
 prompts with a 95 % bootstrap interval. The plain 'target' is added where it is missing. hf-generate, hf-lookup and
 hf-assistant[MODEL] are transformers' own loops on the same weights. A suite file holds prompts separated by three or more blank
 lines. Small models repeat themselves under greedy decoding, which flatters drafting: every figure is also given over the
-prompts whose plain output repeats itself in less than 20 % of its tokens. Ctrl-C ends the bench: table and --json report then
+prompts whose plain output repeats itself in less than 20 % of its tokens. 
+--rival-settings best tries settings of transformers' loops (draft tokens, schedule, confidence threshold, n-gram length) on prompts
+that are not measured and gives the best ones a row beside the defaults; hf-generate has none to try (a static cache pays only with
+torch.compile, which takes minutes for each shape). --profile decodes each prompt once more and says where the time of a round
+goes. Ctrl-C ends the bench: table and --json report then
 cover the prompts that every stack had finished, "complete" is false in the report, and the exit code is 130.
 """
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from hsd_viz.decoding import host
+from hsd_viz.decoding.transfer import put
 from hsd_viz.trace.records import Top
 
 TOP = 5
@@ -70,10 +71,10 @@ def _describe_on_device(logits: Tensor, rows: list[int], tokens: list[int]) -> l
 
     That spares a logarithm for every token of the vocabulary.
     """
-    x = (logits if len(rows) == len(logits) else logits[rows]).float()
+    x = (logits if len(rows) == len(logits) else logits.index_select(0, put(rows, logits.device, torch.long))).float()
     p = torch.softmax(x, dim=-1)
     top = p.topk(min(TOP, p.shape[-1]), dim=-1)
-    mine = p.gather(-1, torch.tensor(tokens, device=p.device)[:, None])
+    mine = p.gather(-1, put(tokens, p.device, torch.long)[:, None])
     best = x.gather(-1, top.indices[:, :1])
     # A score of -inf (a forbidden token) has p = 0 and adds nothing.
     mean = (p * x.clamp_min(torch.finfo(x.dtype).min)).sum(-1, keepdim=True)

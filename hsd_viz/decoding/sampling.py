@@ -12,6 +12,7 @@ from torch import Tensor
 
 from hsd_viz.decoding import host
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.transfer import put
 
 
 def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
@@ -69,4 +70,4 @@ def sample(logits: Tensor, sampling: Sampling, r: float) -> tuple[int, Tensor | 
     p = distribution(logits, sampling)
     if p.is_cpu:
         return host.draw(p.numpy()[0], r), p
-    return int(draw(p, torch.tensor([r], dtype=torch.float64, device=p.device))), p
+    return int(draw(p, put([r], p.device, torch.float64))), p

@@ -18,6 +18,7 @@ import os
 import struct
 import sys
 import zlib
+from codecs import utf_32_le_encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -206,7 +207,7 @@ class Index:
         if size > most:
             tail, size = tail[size - most :], most
         # Characters in UTF-32 are the tokens as u32; some ids are no characters of any text, hence surrogatepass.
-        packed = tail.encode("utf-32-le", "surrogatepass")
+        packed = utf_32_le_encode(tail, "surrogatepass")[0]
         found = -1
         # Most pairs that occur are keys, so the climb begins at two tokens; a single one is the fall-back.
         at = 4 * size - 8 if size > 1 else 4 * size - 4
