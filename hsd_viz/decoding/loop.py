@@ -27,10 +27,10 @@ from hsd_viz.decoding import host
 from hsd_viz.decoding.draws import Draws
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.model import CachedModel
-from hsd_viz.decoding.sampling import distribution, draw, sample
+from hsd_viz.decoding.sampling import distribution, sample
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.transfer import put
-from hsd_viz.decoding.verify import Verdict, verify_chain, walk, walk_on_host
+from hsd_viz.decoding.verify import Verdict, verify_chain, walk, walk_on_device, walk_on_host
 from hsd_viz.drafting.observe import TOP, Observer
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.trace.records import DraftRow
@@ -229,22 +229,14 @@ class Loop:
             verdict, walked = walk_on_host(tree, host.array(logits), self.sampling, number)
             return verdict, None if target else torch.from_numpy(np.stack(walked))
         p = distribution(logits, self.sampling)
-        depths = [0, *tree.depths()]
-        ahead = range(max(depths) + 1)
-        # Only one node of a depth can lie on the walked path, so one number per depth serves every branch.
+        ahead = range(max(tree.depths(), default=0) + 1)
         r = [self.draws.at(base + d) for d in ahead] if target else self.draws.fresh(len(ahead))
         if draft.rows is not None:
             unknown = draft.ids is not None
             verdict = verify_chain(draft.ids if unknown else tree.tokens, draft.rows, p, self.draws.fresh(len(tree)), r)
             tree.tokens[:] = verdict.tokens
             return verdict, p
-        drawn = draw(p, put([r[d] for d in depths], p.device, torch.float64))
-        if not len(tree):
-            return walk(tree, drawn.tolist(), []), p
-        before = put([[parent + 1 for parent in tree.parents], tree.tokens], p.device, torch.long)
-        values = torch.cat([drawn.double(), p[before[0], before[1]].double()]).tolist()
-        rows = len(tree) + 1
-        verdict = walk(tree, [int(v) for v in values[:rows]], values[rows:])
+        verdict = walk_on_device(tree, p, r)
         if target or tree.is_chain:
             return verdict, p
         return verdict, p.index_select(0, put([0, *(node + 1 for node in verdict.accepted)], p.device, torch.long))

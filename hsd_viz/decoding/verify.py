@@ -90,6 +90,22 @@ def walk_on_host(
     return verdict, drawn.p
 
 
+def walk_on_device(tree: DraftTree, p: Tensor, numbers: Sequence[float]) -> Verdict:
+    """:func:`walk` with the verifier's tokens drawn from all rows of ``p`` ``[n + 1, V]`` at once, for one transfer.
+
+    ``numbers`` are the uniform numbers by depth, 0 for the row after the text: only one node of a depth can lie on the walked
+    path, so one number serves every branch.
+    """
+    depths = [0, *tree.depths()]
+    drawn = draw(p, put([numbers[d] for d in depths], p.device, torch.float64))
+    if not len(tree):
+        return walk(tree, drawn.tolist(), [])
+    before = put([[parent + 1 for parent in tree.parents], tree.tokens], p.device, torch.long)
+    values = torch.cat([drawn.double(), p[before[0], before[1]].double()]).tolist()
+    rows = len(tree) + 1
+    return walk(tree, [int(v) for v in values[:rows]], values[rows:])
+
+
 def verify_chain(tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]) -> Verdict:
     """Accept the longest prefix of a sampled chain and draw the token after it.
 
@@ -97,10 +113,12 @@ def verify_chain(tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequen
     places and after the last token. ``u`` ``[n]`` and ``r`` ``[n + 1]`` are uniform numbers in [0, 1): ``u[k]`` decides about
     token k, ``r[k]`` draws the new token if it lands at place k.
     """
-    n = len(tokens)
-    if p.is_cpu:
-        return _chain_on_host(tokens, q, p, u, r)
-    device = p.device
+    return (_chain_on_host if p.is_cpu else chain_on_device)(tokens, q, p, u, r)
+
+
+def chain_on_device(tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]) -> Verdict:
+    """:func:`verify_chain` in torch, wherever the rows are."""
+    n, device = len(tokens), p.device
     ids = tokens if isinstance(tokens, Tensor) else put(tokens, device, torch.long)
     p_of, q_of = p[:n].gather(1, ids[:, None])[:, 0], q.gather(1, ids[:, None])[:, 0]
     chance = put([*u, *r], device, torch.float64)
