@@ -17,7 +17,7 @@ ALLOWED = {
     "decoding": {"drafting", "latency", "stack", "trace"},
     "ladder": {"drafting"},
     "runtime": {"decoding", "disk", "ladder"},
-    "bench": {"decoding", "disk", "ladder", "latency", "runtime", "stack", "trace"},
+    "bench": {"decoding", "disk", "drafting", "ladder", "latency", "runtime", "stack", "trace"},
     "engine": {"bench", "decoding", "drafting", "ladder", "latency", "runtime", "stack", "trace"},
     "views": {"engine", "latency", "stack", "trace"},
     "dashboard": {"engine", "stack", "trace", "views"},

@@ -17,6 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hsd_viz.disk import write_whole
+
 from .cuts import Cut, Size, Source, as_prompt, code, docstrings, find, learnt_text, parsed, pick, prose, recorded_heldout, siblings, tables
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
     out = Path(arguments[0]) if arguments else Path(__file__).parent / "suites" / "heldout.json"
     suite = build_heldout()
-    out.write_text(json.dumps(suite, indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
+    write_whole(out, json.dumps(suite, indent=1, ensure_ascii=True) + "\n")
     for category in CATEGORIES:
         shares = [p["locality"] for p in suite["prompts"] if p["category"] == category]
         print(f"{category:<11} {len(shares):>3} prompts, continuations repeat {min(shares):.2f} to {max(shares):.2f}")

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
+
+from hsd_viz.disk import write_whole
 
 from .cuts import Cut, Size, Source, as_prompt, code, cut_lines, find, is_text, learnt_text, parsed, pick, recorded_heldout, siblings
 from .locality import in_prompt
@@ -173,9 +174,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
     out = Path(arguments[0]) if arguments else Path(__file__).parent / "suites" / "python.json"
     suite, notes = build_python()
-    part = out.with_name(f".{out.name}.{os.getpid()}")
-    part.write_text(json.dumps(suite, indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
-    part.replace(out)
+    write_whole(out, json.dumps(suite, indent=1, ensure_ascii=True) + "\n")
     print("\n".join([*notes, locality_table(suite)]))
     return 0
 

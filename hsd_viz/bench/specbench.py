@@ -15,6 +15,8 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from hsd_viz.disk import cache_folder, write_whole
+
 from .suites import Prompt, Suite, read_bytes
 
 #: Task -> sentence.
@@ -89,7 +91,7 @@ def question_file(folder: Path | None = None, fetch: Callable[[], bytes] | None 
 
     Raises ``ValueError`` with one sentence where it is not there and cannot be had, or ``HF_HUB_OFFLINE`` forbids the network.
     """
-    path = (folder or _cache_folder()) / f"spec-bench-{SHA256[:12]}.jsonl"
+    path = (folder or cache_folder("suites")) / f"spec-bench-{SHA256[:12]}.jsonl"
     try:
         if hashlib.sha256(path.read_bytes()).hexdigest() == SHA256:
             return path
@@ -105,20 +107,12 @@ def question_file(folder: Path | None = None, fetch: Callable[[], bytes] | None 
         raise ValueError(f"Spec-Bench is not on this machine and cannot be fetched from {URL} ({reason}): {otherwise}") from None
     if hashlib.sha256(data).hexdigest() != SHA256:
         raise ValueError(f"what {URL} sends is not the question file of Spec-Bench (its SHA-256 is another): {otherwise}")
-    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(data)
-        part.replace(path)
+        # The known bytes are UTF-8 without carriage returns: as text they are written as they came.
+        write_whole(path, data.decode("utf-8"))
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror or error}") from None
     return path
-
-
-def _cache_folder() -> Path:
-    if named := os.environ.get("HSD_VIZ_CACHE"):
-        return Path(named).expanduser() / "suites"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "hsd_viz" / "suites"
 
 
 def _fetch() -> bytes:

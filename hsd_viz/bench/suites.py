@@ -21,6 +21,7 @@ class Prompt:
 
     A question to a chat model has ``turns``, what its user says one after the other: the prompt of each turn is written by a
     :class:`~hsd_viz.bench.turns.Template` from the turns so far and the answers to them, and ``text`` is the first turn alone.
+    ``continuation`` is what the authors wrote next, where a suite has it.
     """
 
     id: str
@@ -28,6 +29,7 @@ class Prompt:
     text: str
     origin: dict | None = None
     turns: tuple[str, ...] = ()
+    continuation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,5 +126,5 @@ def _from_text(name: str, text: str) -> Suite:
 
 
 def _from_json(data: dict) -> Suite:
-    prompts = tuple(Prompt(p["id"], p["category"], p["text"], p["origin"]) for p in data["prompts"])
+    prompts = tuple(Prompt(p["id"], p["category"], p["text"], p["origin"], continuation=p.get("continuation", "")) for p in data["prompts"])
     return Suite(data["name"], dict(data["categories"]), prompts)

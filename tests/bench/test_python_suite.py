@@ -7,6 +7,8 @@ import pytest
 from hsd_viz.bench import load_suite, suites
 from hsd_viz.bench.locality import in_prompt, locality
 from hsd_viz.bench.python_suite import CATEGORIES, build_python, locality_table
+from hsd_viz.bench.reference import rounds_for
+from hsd_viz.drafting import DraftTree
 from hsd_viz.ladder.corpus import SourceFile
 from hsd_viz.ladder.load import model_path, weights_dir
 
@@ -55,6 +57,39 @@ def test_the_categories_span_temporal_locality(rows):
     assert medians[0] > 0.8 and 0.15 < medians[2] < 0.5 and medians[-1] < 0.05
 
 
+class Scripted:
+    """Proposes, round by round, the branches of a script."""
+
+    nodes = 8
+
+    def __init__(self, *script: list[list[int]]) -> None:
+        self.script, self.seen, self.text = list(script), [], []
+
+    def start(self, prompt) -> None:
+        self.text = list(prompt)
+
+    def extend(self, tokens) -> None:
+        self.text += tokens
+
+    def draft(self, text, budget) -> DraftTree:
+        assert list(text) == self.text
+        tree, at = DraftTree(), {(): -1}
+        for branch in self.script.pop(0):
+            for depth in range(len(branch)):
+                path = tuple(branch[: depth + 1])
+                if path not in at:
+                    at[path] = tree.add(branch[depth], at[path[:-1]], "db")
+        return tree
+
+
+def test_rounds_are_those_of_a_target_that_writes_the_continuation():
+    # Two drafts and a bonus; nothing; two of three and a correction, which is the last token: no draft may bring that one.
+    drafter = Scripted([[9, 1], [1, 2, 7], [1, 8]], [], [[5, 6, 8]])
+    assert rounds_for(drafter, [0], [1, 2, 3, 4, 5, 6, 7]) == 3 and drafter.text == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert rounds_for(Scripted([[1, 2]], []), [0], [1, 2]) == 1
+    assert rounds_for(Scripted(), [0], []) == 0
+
+
 def test_only_what_the_prompt_holds_counts_as_in_the_prompt():
     assert in_prompt("a b c", " a b c") == pytest.approx(2 / 6)  # of "b c a b c" and its blanks, only "a b " and " b c" are known
     assert in_prompt("one", "x y x y x y") == 0 < locality("one", "x y x y x y")
@@ -94,7 +129,12 @@ def test_building_is_deterministic_and_passes_by_what_was_learnt():
     assert {p["category"] for p in suite["prompts"]} == {"edit", "index", "siblings", "openings"}
     assert {p["origin"]["package"] for p in suite["prompts"]} == {"root", "bough", "twig", "bark", "stem"}
     lone, _ = build_python(files)
-    assert "leaf" in {p["origin"]["package"] for p in lone["prompts"]}
+    openings = {p["origin"]["package"]: p["text"] for p in lone["prompts"] if p["category"] == "openings"}
+    assert "leaf" in openings
+    # Only what follows root's opening was learnt.
+    rest = SourceFile("copy", "1.0", "MIT", "copy/b.py", files[1].text.removeprefix(openings["root"]), False)
+    kept = {p["origin"]["package"] for p in build_python([*files, rest])[0]["prompts"] if p["category"] == "openings"}
+    assert kept == set(openings) - {"root"}
     assert "edit" in locality_table({**suite, "categories": ["edit", "index"]})
 
 

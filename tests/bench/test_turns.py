@@ -10,8 +10,10 @@ from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench, text
 from hsd_viz.bench.output import Answer, Output, joined, median_of
 from hsd_viz.bench.turns import ask, choose_template, opening
 from hsd_viz.cli import main
+from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.engine.local import load_engine
+from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
 
 TURNS = ("Write a loop.", "Faster.", "Again.")
 CHATML = (
@@ -34,6 +36,16 @@ def tokenizer(template: str | None = None) -> PreTrainedTokenizerFast:
     made = PreTrainedTokenizerFast(tokenizer_object=fast, bos_token="<s>", eos_token="</s>")
     made.chat_template = template
     return made
+
+
+def plain_trace(tokens: int, seconds: float) -> Trace:
+    """A plain decode: one token a round."""
+    trace = Trace({"wall_ns": round((1 + seconds) * 1e9), "prefill_ns": 10**9})
+    for k in range(tokens):
+        trace.token_rows.append(TokenRow(k, k, "x", None, k, "plain", "target", (0,), 0))
+        trace.round_rows.append(RoundRow(k, None, 0, 0, 0, 0, "plain", "no match", 0, 0))
+        trace.call_rows.append(CallRow(k, 0, "target", "verify", 1, 1, 0, 0, 0))
+    return trace
 
 
 def shown(own: PreTrainedTokenizerFast, ids: list[int]) -> str:
@@ -138,6 +150,28 @@ def test_our_loop_and_transformers_are_asked_alike(engine):
     table = text_table(report)
     assert "template plain" in table and "left out, as a turn does not fit the context: 400 (1 in all)" in table
     assert "by Spec-Bench's definitions" in table and "mean accepted tokens" in table
+
+
+def test_a_question_that_fits_only_at_times_is_left_out_for_all(engine, monkeypatch):
+    """Where rounding or a device changes an answer, the second turn of a later repeat may not fit."""
+    runs = []
+
+    def run(prompt, stack="target", **options):
+        runs.append(stack)
+        if len(runs) == 8:  # after two warm-ups and four turns of the first repeat: the second stack's first turn of the second
+            raise PromptTooLong(2050, 2048)
+        return plain_trace(options["max_new_tokens"], 1.0)
+
+    monkeypatch.setattr(engine, "run", run)
+    suite = Suite("one", QUESTIONS.categories, QUESTIONS.prompts[:1])
+    measured = run_bench(engine, ["target", "db > target"], suite, Settings(max_new_tokens=4, repeats=2))
+    assert measured.prompts == () and measured.complete and list(measured.left_out) == ["81"]
+
+
+def test_a_text_that_does_not_fit_is_refused_not_left_out(engine):
+    suite = Suite("one", {"all": "All."}, (Prompt("a", "all", "x"), Prompt("b", "all", "import os, " * 2000)))
+    with pytest.raises(ValueError, match=r"prompt b: the prompt has \d+ tokens and the context holds 2048"):
+        run_bench(engine, ["target"], suite, Settings(max_new_tokens=2, repeats=1))
 
 
 def test_the_command_writes_answers_that_can_be_read_back(tmp_path, capsys):

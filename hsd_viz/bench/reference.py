@@ -1,0 +1,80 @@
+"""What drafters would save a target that wrote what the authors of a text wrote.
+
+    python -m hsd_viz.bench.reference [STACK ...]
+
+A small model writes what small models write: it loops, and it does not copy where a person would have copied. How much the prompts
+of a suite have to give to a drafter shows when their own continuations play the part of the target's text. Only the drafter
+runs; every node of its draft tree that the continuation follows is accepted. This is a bound of no model, and no speed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hsd_viz.drafting import SharedDatabases, make_drafter
+from hsd_viz.stack import parse
+
+from .suites import load_suite
+
+if TYPE_CHECKING:
+    from hsd_viz.drafting import Drafter, DraftTree
+
+STACKS = ("db > target", "db[context] > target", "db[model,statistics] > target", "hd > target", "lookup > target")
+
+
+def rounds_for(drafter: Drafter, prompt: Sequence[int], continuation: Sequence[int]) -> int:
+    """Rounds of a target that writes ``continuation`` after ``prompt`` (token ids): in each the drafts it follows, and one token more."""
+    drafter.start(prompt)
+    text, rounds, at = list(prompt), 0, 0
+    while at < len(continuation):
+        tree = drafter.draft(text, drafter.nodes)
+        brought = continuation[at : at + _followed(tree, continuation[at:-1]) + 1]
+        drafter.extend(brought)
+        text += brought
+        at += len(brought)
+        rounds += 1
+    return rounds
+
+
+def _followed(tree: DraftTree, ahead: Sequence[int]) -> int:
+    """How many tokens of ``ahead`` a path from the root of the tree spells out."""
+    children = {(parent, token): node for node, (parent, token) in enumerate(zip(tree.parents, tree.tokens, strict=True))}
+    node, depth = -1, 0
+    while depth < len(ahead) and (found := children.get((node, ahead[depth]))) is not None:
+        node, depth = found, depth + 1
+    return depth
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the mean acceptance length of drafters on the suite ``python``, by category, with the ladder's tokenizer."""
+    from tokenizers import Tokenizer
+
+    from hsd_viz.ladder.load import model_path, weights_dir
+
+    stacks = (sys.argv[1:] if argv is None else list(argv)) or list(STACKS)
+    suite = load_suite("python")
+    tokenizer = Tokenizer.from_file(str(model_path("target") / "tokenizer.json"))
+    shared = SharedDatabases.open(weights_dir() / "databases", tokenizer.get_vocab(with_added_tokens=True))
+    width = max(map(len, stacks))
+    print(f"{'':<{width}}  {'  '.join(f'{c:>8}' for c in suite.categories)}")
+    for name in stacks:
+        drafter = parse(name).bottom
+        if drafter is None:
+            raise ValueError(f"the stack '{name}' has no database or rival at its bottom")
+        cells = []
+        for category in suite.categories:
+            tokens = rounds = 0
+            for p in (p for p in suite.prompts if p.category == category):
+                ahead = tokenizer.encode(p.continuation, add_special_tokens=False).ids
+                made = make_drafter(drafter, databases=shared, eos=frozenset())
+                rounds += rounds_for(made, tokenizer.encode(p.text, add_special_tokens=False).ids, ahead)
+                tokens += len(ahead)
+            cells.append(f"{tokens / rounds:>8.2f}")
+        print(f"{name:<{width}}  {'  '.join(cells)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
