@@ -42,7 +42,8 @@ def decode(loop: Loop, text: TokenText, meta: dict[str, Any], *, record: bool = 
             ids += [row.token_id for row in drafts]
             for row in tokens:
                 for top in (row.top, row.residual_top, row.q_top):
-                    ids += [token for token, _ in top or ()]
+                    if top:
+                        ids += [token for token, _ in top]
             pieces = _new_pieces(text, ids, named)
             step = Step(tokens, drafts, rounds, prefill_calls + calls, pieces)
             prefill_calls = []
