@@ -30,7 +30,7 @@ def rounds_for(drafter: Drafter, prompt: Sequence[int], continuation: Sequence[i
     text, rounds, at = list(prompt), 0, 0
     while at < len(continuation):
         tree = drafter.draft(text, drafter.nodes)
-        brought = continuation[at : at + _followed(tree, continuation[at:-1]) + 1]
+        brought = continuation[at : at + _followed(tree, continuation[at:]) + 1]
         drafter.extend(brought)
         text += brought
         at += len(brought)

@@ -83,7 +83,7 @@ class Scripted:
 
 
 def test_rounds_are_those_of_a_target_that_writes_the_continuation():
-    # Two drafts and a bonus; nothing; two of three and a correction, which is the last token: no draft may bring that one.
+    # Two drafts and a bonus; nothing; two of three and a correction, which is the last token.
     drafter = Scripted([[9, 1], [1, 2, 7], [1, 8]], [], [[5, 6, 8]])
     assert rounds_for(drafter, [0], [1, 2, 3, 4, 5, 6, 7]) == 3 and drafter.text == [0, 1, 2, 3, 4, 5, 6, 7]
     assert rounds_for(Scripted([[1, 2]], []), [0], [1, 2]) == 1
