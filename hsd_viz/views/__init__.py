@@ -1,11 +1,33 @@
-"""Widgets and figures over traces. Never imports torch.
+"""Widgets and figures over traces and over the latency law. Never imports torch.
 
 ``TokenStream(trace)`` is a widget; the functions of :mod:`hsd_viz.views.charts` return plotly figures, which :func:`show` puts into
-a notebook without any button that would send them elsewhere.
+a notebook without any button that would send them elsewhere. The views of the law take a calibration, or what :func:`recorded`
+estimates from the recordings of this package: :class:`HierarchyGraph`, :class:`LatencySurface`, :class:`Ranking`, :class:`Levels`,
+and the sliders of :class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf`.
 """
 
 from hsd_viz.views import charts
 from hsd_viz.views.chartbox import show
+from hsd_viz.views.hierarchy import HierarchyGraph
+from hsd_viz.views.latency_compare import Levels, Ranking
+from hsd_viz.views.latency_plot import LatencySurface
+from hsd_viz.views.latency_sources import Basis, Measured, basis_of, measured, recorded
+from hsd_viz.views.latency_whatif import OneDraftWhatIf, SecondDraftWhatIf
 from hsd_viz.views.stream import TokenStream
 
-__all__ = ["TokenStream", "charts", "show"]
+__all__ = [
+    "Basis",
+    "HierarchyGraph",
+    "LatencySurface",
+    "Levels",
+    "Measured",
+    "OneDraftWhatIf",
+    "Ranking",
+    "SecondDraftWhatIf",
+    "TokenStream",
+    "basis_of",
+    "charts",
+    "measured",
+    "recorded",
+    "show",
+]

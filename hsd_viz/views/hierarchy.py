@@ -1,0 +1,113 @@
+"""The hierarchy as a graph: models by size, databases beneath, what accepts how much of whom, and the stack that the law picks.
+
+Take a model or a database out, and the selection is made anew from the calibration, at once: nothing is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import asdict, replace
+from typing import Any
+
+import anywidget
+import traitlets
+
+from hsd_viz.latency.affine import MOST
+from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.select import Choice, select
+from hsd_viz.stack import DATABASES, parse
+from hsd_viz.views.latency_plot import STATIC
+from hsd_viz.views.latency_sources import basis_of, rate, tier_rate
+from hsd_viz.views.palette import HUES, family
+
+KINDS = {
+    "plain": "No draft pays here: the target is fastest alone.",
+    "databases only": "Databases draft, no model beneath the target is worth its time.",
+    "one draft": "One draft model, no hierarchy: a second would cost more than it saves.",
+    "hierarchy": "A hierarchy: every level verifies the one below.",
+}
+
+
+class HierarchyGraph(anywidget.AnyWidget):
+    """Models as circles whose area is the cost of one token, edges as wide as the share of tokens accepted, the picked stack lit.
+
+    ``basis`` is a calibration (or what :func:`~hsd_viz.views.latency_sources.basis_of` takes), ``out`` the names of draft models and
+    databases taken out; people change it with a click or Enter. Raises ``ValueError`` with one sentence.
+    """
+
+    _esm = STATIC / "hierarchy.js"
+    _css = STATIC / "latency.css"
+
+    graph = traitlets.Dict().tag(sync=True)
+    picked = traitlets.Dict().tag(sync=True)
+    out = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    def __init__(self, basis: Any, *, out: Collection[str] = (), most: int = MOST, source: str = "") -> None:
+        basis = basis_of(basis, source)
+        self._calibration, self._most = basis.calibration, most
+        self._choices: dict[frozenset[str], dict[str, Any]] = {}
+        free = {*basis.calibration.models[:-1], *basis.calibration.bottoms}
+        for name in out:
+            if name not in free:
+                raise ValueError(f"'{name}' cannot be taken out: {', '.join(sorted(free)) or 'nothing'} can")
+        super().__init__(graph=graph(basis.calibration, basis.source), out=list(out), picked=self._choose(out))
+        self.observe(self._on_out, "out")
+
+    def _on_out(self, _change: Any) -> None:
+        self.picked = self._choose(self.out)
+
+    def _choose(self, out: Collection[str]) -> dict[str, Any]:
+        key = frozenset(out)
+        if key not in self._choices:
+            # Whatever goes wrong is said on the page: a callback's error is seen nowhere else.
+            try:
+                self._choices[key] = picked(select(without(self._calibration, key), most=self._most)) | {"error": ""}
+            except Exception as error:
+                self._choices[key] = {"error": str(error) or type(error).__name__}
+        return self._choices[key] | {"out": sorted(key)}
+
+
+def without(calibration: Calibration, out: Collection[str]) -> Calibration:
+    """The calibration as if the models and databases in ``out`` had not been measured; the target always stays."""
+    gone = set(out) - {calibration.target}
+    models = tuple(m for m in calibration.models if m not in gone)
+    keep = lambda pairs: {pair: value for pair, value in pairs.items() if not gone & set(pair)}
+    costs = {m: calibration.costs[m] for m in models}
+    return replace(calibration, models=models, costs=costs, edges=keep(calibration.edges), tiers=keep(calibration.tiers))
+
+
+def graph(calibration: Calibration, source: str) -> dict[str, Any]:
+    """What stands still in the picture: models, databases and the edges between them."""
+    models = []
+    for name in calibration.models:
+        hue = "target" if name == calibration.target else family(name)
+        ms = float(calibration.costs[name].drafting(1)[1] if name != calibration.target else calibration.costs[name].verifying(1)[1])
+        models.append({"name": name, "ms": ms, "hue": asdict(HUES[hue])})
+    bottoms = []
+    for name in calibration.bottoms:
+        own = parse(f"{name} > target").bottom
+        parts = [item for item in own.items if item in DATABASES] or list(DATABASES if own.name == "db" else ["rival"])
+        bottoms.append({"name": name, "ms": calibration.lookup(name).lookup, "stripes": [asdict(HUES[p]) for p in parts]})
+    edges = [{"from": d, "to": v, "rate": rate(edge), "per": None} for (d, v), edge in calibration.edges.items() if v in calibration.models]
+    tiers = [{"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1} for (b, v), t in calibration.tiers.items()]
+    return {"models": models, "bottoms": bottoms, "edges": [*edges, *tiers], "source": f"Predicted by the law, on a calibration {source}."}
+
+
+def picked(choice: Choice) -> dict[str, Any]:
+    """The selection in plain data: the stack, its path, its figures and a sentence."""
+    best, single = choice.picked, choice.best_single_draft
+    stack = parse(best.stack)
+    path = [{"name": str(stack.bottom), "lookahead": None}] if stack.bottom is not None else []
+    path += [{"name": m.name, "lookahead": m.lookahead} for m in stack.models]
+    same = single is not None and single.stack == best.stack
+    return {
+        "stack": best.stack,
+        "path": path,
+        "ms": best.ms_per_token,
+        "over_plain": best.gain_over(choice.plain),
+        "over_single": best.gain_over(single) if single is not None else None,
+        "single": "" if single is None else single.stack,
+        "is_single": same,
+        "length": best.acceptance_length,
+        "words": KINDS[choice.kind],
+    }

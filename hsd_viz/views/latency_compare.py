@@ -1,0 +1,218 @@
+"""What the law predicts beside what was measured: whole stacks in order, and one run level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from hsd_viz.latency.estimate import estimate
+from hsd_viz.latency.law import Law, Prediction
+from hsd_viz.latency.select import Choice, select
+from hsd_viz.stack import StackError, parse
+from hsd_viz.trace import Trace
+from hsd_viz.views.latency_plot import STATIC
+from hsd_viz.views.latency_sources import (
+    Basis,
+    Measured,
+    basis_of,
+    level_use,
+    machine_words,
+    measured,
+    plan_machine,
+    plan_measured,
+    read_json,
+    stack_of_trace,
+)
+from hsd_viz.views.palette import HUES, family
+
+TAGS = {"pick": "the law's pick", "single": "best single draft", "plain": "plain decoding"}
+#: A ranking is read, not searched.
+ROWS = 12
+
+
+class Comparison(anywidget.AnyWidget):
+    """Rows with a bar for the prediction and a dot, with its interval, for the measurement. All figures stand in words, too."""
+
+    _esm = STATIC / "compare.js"
+    _css = STATIC / "latency.css"
+
+    spec = traitlets.Dict().tag(sync=True)
+
+
+class Ranking(Comparison):
+    """Stacks by ms per token, fastest first: predicted, and measured where a run was.
+
+    ``plan`` is the JSON data of ``hsd-viz plan`` or the path of its file, or a calibration (or what
+    :func:`~hsd_viz.views.latency_sources.basis_of` takes), ranked here by the law. ``measured`` adds measurements, ms per token by stack.
+    Raises ``ValueError`` with one sentence.
+    """
+
+    def __init__(
+        self,
+        plan: Any,
+        *,
+        measured: Mapping[str, Measured | float] | None = None,
+        choice: Choice | None = None,
+        source: str = "",
+        rows: int = ROWS,
+    ) -> None:
+        if isinstance(plan, str | Path):
+            plan, source = read_json(plan), source or f"from {Path(plan).name}"
+        if isinstance(plan, Mapping) and "hierarchies" in plan:
+            spec = _from_plan(plan, measured or {}, source, rows)
+        else:
+            basis = basis_of(plan, source)
+            spec = _from_basis(basis, basis.measured if measured is None else measured, choice, rows)
+        super().__init__(spec=spec)
+
+
+class Levels(Comparison):
+    """One run, level by level: forwards and time per emitted token, as measured in the trace and as the law predicts them.
+
+    Without a ``basis`` the law is asked with this trace's own acceptance and costs: then what differs is the law's doing alone.
+    Raises ``ValueError`` with one sentence where the basis does not know a level.
+    """
+
+    def __init__(self, trace: Trace, basis: Any = None, *, source: str = "") -> None:
+        if not trace.token_rows:
+            raise ValueError("this trace emitted no token: there is nothing to compare")
+        own = basis is None
+        if own:
+            basis = Basis(estimate([trace]).calibration(), "estimated from this run itself")
+        basis = basis_of(basis, source)
+        super().__init__(spec=_levels_spec(trace, basis, Law(basis.calibration).predict(stack_of_trace(trace))))
+
+
+# --- rankings ----------------------------------------------------------------------------------------------------------
+
+
+def _from_basis(basis: Basis, measurements: Mapping[str, Measured | float], choice: Choice | None, rows: int) -> dict[str, Any]:
+    choice = choice or select(basis.calibration)
+    law = Law(basis.calibration)
+    found = {p.stack: p.ms_per_token for p in (*choice.ranked, choice.plain)}
+    for stack in measurements:
+        if stack not in found and (ms := _predicted(law, stack)) is not None:
+            found[stack] = ms
+    single = choice.best_single_draft
+    tags = {choice.plain.stack: ["plain"]}
+    if single is not None:
+        tags.setdefault(single.stack, []).append("single")
+    tags.setdefault(choice.picked.stack, []).insert(0, "pick")
+    where = "measurements: the interval is the spread of a run's rounds" if measurements else ""
+    return _ranking(found, measurements, tags, f"Predicted by the law, on a calibration {basis.source}", where, rows)
+
+
+def _from_plan(plan: Mapping[str, Any], more: Mapping[str, Measured | float], source: str, rows: int) -> dict[str, Any]:
+    try:
+        found = {str(row["stack"]): row.get("predicted_ms_per_token") for row in plan["hierarchies"]}
+        tags: dict[str, list[str]] = {}
+        for tag, stack in (("pick", plan.get("picked")), ("single", plan.get("best_single_draft")), ("plain", _plain(found))):
+            if stack:
+                tags.setdefault(str(stack), []).append(tag)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"this is no plan: its parts are not of the form of one ({type(error).__name__})") from None
+    place = plan_machine(plan)
+    words = source or (f"calibrated and measured on {place}" if place else "from the plan given")
+    return _ranking(found, {**plan_measured(plan), **more}, tags, f"Law and measurements, {words}", "", rows)
+
+
+def _plain(stacks: Iterable[str]) -> str | None:
+    for written in stacks:
+        try:
+            stack = parse(written)
+        except StackError:
+            continue
+        if len(stack.parts) == 1:
+            return written
+    return None
+
+
+def _predicted(law: Law, stack: str) -> float | None:
+    try:
+        return law.predict(stack).ms_per_token
+    except ValueError:
+        return None
+
+
+def _ranking(found: Mapping[str, float | None], measurements, tags, source: str, where: str, most: int) -> dict[str, Any]:
+    rows = []
+    for stack in dict.fromkeys([*found, *measurements]):
+        row = _row(stack, found.get(stack), measurements.get(stack))
+        row |= {"code": True, "tags": [[t, TAGS[t]] for t in tags.get(stack, ())], "chosen": "pick" in tags.get(stack, ())}
+        rows.append(row)
+    # By what is known best: measured, else predicted.
+    rows.sort(key=lambda r: r["measured"] if r["measured"] is not None else r["predicted"])
+    kept = rows[:most] + [r for r in rows[most:] if r["tags"] or r["measured"] is not None]
+    left = f" {len(rows) - len(kept)} slower stacks are left out." if len(kept) < len(rows) else ""
+    any_measured = any(r["measured"] is not None for r in rows)
+    mixed = any_measured and any(r["measured"] is None for r in rows)
+    order = "measured where a run was, else predicted" if mixed else "measured" if any_measured else "predicted"
+    return {
+        "title": "Stacks, fastest first",
+        "legend": _legend(any_measured),
+        "groups": [{"title": "", "unit": "ms per token", "rows": kept, "what": "stack"}],
+        "text": f"Milliseconds per emitted token, prefill apart, in the order of what is {order}.{left}",
+        "source": f"{source}{'; ' + where if where else ''}.",
+    }
+
+
+# --- levels ------------------------------------------------------------------------------------------------------------
+
+
+def _levels_spec(trace: Trace, basis: Basis, prediction: Prediction) -> dict[str, Any]:
+    uses = level_use(trace)
+    total = sum(u.ms for u in uses)
+    forwards, times = [], []
+    for use, n, share in zip(uses, prediction.forwards_per_token, prediction.share, strict=True):
+        # A database's name in a stack is in no family of sources: its look-ups are neutral, as in the other charts.
+        hue = "rival" if family(use.name) == "draft" and use.name not in trace_models(trace) else family(use.name)
+        what = "look-ups" if use.name not in trace_models(trace) else "forwards"
+        colours = {"light": HUES[hue].light, "dark": HUES[hue].dark}
+        forwards.append(_row(f"{use.name}, {what}", n, Measured(use.forwards)) | {"hue": colours})
+        ms = share * prediction.ms_per_token
+        parts = f"{use.ms / total:.0%} of the time measured, {share:.0%} predicted"
+        times.append(_row(use.name, ms, Measured(use.ms)) | {"hue": colours, "note": parts})
+    whole = measured([trace])[stack_of_trace(trace)]
+    times.append(_row("all levels", prediction.ms_per_token, whole) | {"chosen": True})
+    return {
+        "title": f"Law and run, level by level: {prediction.stack}",
+        "legend": _legend(True),
+        "groups": [
+            {"title": "Forwards per emitted token", "unit": "per token", "rows": forwards[::-1], "what": "level"},
+            {"title": "Time per emitted token", "unit": "ms", "rows": [times[-1], *times[-2::-1]], "what": "level"},
+        ],
+        "text": "A level's time is that of its forwards and of the rounds that it verified, less what ran below it.",
+        "source": f"Measured in this trace ({len(trace.token_rows)} tokens on {machine_words(trace)}); "
+        f"predicted by the law, on a calibration {basis.source}.",
+    }
+
+
+def trace_models(trace: Trace) -> set[str]:
+    """The names of a trace's models: who ran forwards."""
+    return {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
+
+
+# --- parts of a spec ---------------------------------------------------------------------------------------------------
+
+
+def _row(label: str, predicted: float | None, run: Measured | float | None) -> dict[str, Any]:
+    run = Measured(float(run)) if isinstance(run, int | float) else run
+    known = run is not None
+    return {
+        "label": label,
+        "predicted": predicted,
+        "measured": run.ms_per_token if known else None,
+        "low": run.low if known else None,
+        "high": run.high if known else None,
+        "off": predicted / run.ms_per_token - 1 if known and predicted is not None and run.ms_per_token else None,
+        "tags": [],
+    }
+
+
+def _legend(any_measured: bool) -> list[list[str]]:
+    shown = [["law", "predicted by the law"]]
+    return [*shown, ["run", "measured, with a 95 % interval where there is one"]] if any_measured else shown

@@ -1,0 +1,187 @@
+"""A plane of latency: a heat map with labelled contours and marks, or lines over a lookahead. Drawn in the browser, follows the theme.
+
+Python says what is to be seen in a ``spec`` of plain data, the browser draws it: a slider changes some numbers, nothing flickers, and a
+reader without a mouse steps through the cells with the arrow keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import numpy as np
+import traitlets
+
+from hsd_viz.latency.affine import MOST, affine
+from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.law import Law
+from hsd_viz.latency.whatif import surface
+from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.views.latency_contours import contours
+from hsd_viz.views.latency_sources import Basis, Measured, basis_of
+
+STATIC = Path(__file__).parent / "static"
+#: About so many contours are drawn.
+CONTOURS = 7
+#: The heat scale ends at this multiple of the best.
+SCALE_END = 2.5
+#: So high that no way goes there.
+_CLOSED = 1e9
+
+
+class Plot(anywidget.AnyWidget):
+    """A figure on axes.
+
+    ``spec`` holds cells, contours, lines and marks; ``chosen`` is the point (x, y) that a reader clicked or pressed Enter on.
+    """
+
+    _esm = STATIC / "plot.js"
+    _css = STATIC / "latency.css"
+
+    spec = traitlets.Dict().tag(sync=True)
+    chosen = traitlets.List().tag(sync=True)
+
+
+class LatencySurface(Plot):
+    """ms per token over the lookaheads of two neighbouring draft models of ``stack``, as the law has it.
+
+    ``basis`` is a calibration (or what :func:`~hsd_viz.views.latency_sources.basis_of` takes). Marked are the least value, the pick of
+    the affine form on this chain (the generalized shortest path), and what was ``measured``, ms per token by stack, where it is of this
+    chain. Only lookaheads other than the two need be written. Raises ``ValueError`` with one sentence.
+    """
+
+    def __init__(
+        self,
+        basis: Any,
+        stack: Stack | str,
+        *,
+        measured: Mapping[str, Measured | float] | None = None,
+        most: int = MOST,
+        place: int = 0,
+        source: str = "",
+    ) -> None:
+        basis = basis_of(basis, source)
+        stack = parse(stack) if isinstance(stack, str) else stack
+        if len(stack.drafts) < place + 2:
+            raise ValueError(f"a surface needs two neighbouring draft models: '{stack}' has {len(stack.drafts)} from place {place} up")
+        super().__init__(spec=surface_spec(basis, stack, basis.measured if measured is None else measured, most, place))
+
+
+def surface_spec(basis: Basis, stack: Stack, measured: Mapping[str, Measured | float], most: int, place: int) -> dict[str, Any]:
+    """What the browser draws of a surface."""
+    low, high = stack.drafts[place : place + 2]
+    values = surface(stack, basis.calibration, most=most, place=place)
+    best = float(values.min())
+    at = np.unravel_index(int(values.argmin()), values.shape)
+    marks = [mark(int(at[0]) + 1, int(at[1]) + 1, "best", f"{best:.3g}", f"least by the law: {best:.3g} ms")]
+    pick = affine_along(stack, basis.calibration, most)
+    g, h = (m.lookahead for m in pick.drafts[place : place + 2])
+    exact = Law(basis.calibration).predict(pick).ms_per_token
+    marks.append(mark(g, h, "affine", "", f"pick of the affine form: {exact:.3g} ms by the law"))
+    note = ""
+    for written, value in measured.items():
+        if (spot := _spot(written, stack, place)) and max(spot) <= most:
+            ms = value.ms_per_token if isinstance(value, Measured) else float(value)
+            law = float(values[spot[0] - 1, spot[1] - 1])
+            marks.append(mark(*spot, "measured", f"{ms:.3g}", f"measured: {ms:.3g} ms, the law says {law:.3g}"))
+            note = " Where a run was measured, its own figure stands beside the mark."
+    steps = list(range(1, most + 1))
+    return {
+        "title": f"Latency of {_chain(stack)} over its lookaheads",
+        "x": axis(f"lookahead of {low.name}, tokens", 0.5, most + 0.5, steps[:: max(1, most // 8)]),
+        "y": axis(f"lookahead of {high.name}, tokens", 0.5, most + 0.5, steps[:: max(1, most // 8)]),
+        "cells": {
+            "x": steps,
+            "y": steps,
+            "values": np.round(values.T, 4).tolist(),
+            "scale": "time",
+            "best": best,
+            "end": SCALE_END,
+            "phrase": f"{low.name} hands up {{x}}, {high.name} {{y}}: {{v}} ms per token, {{r}} times the best",
+            "ends": [f"{best:.3g} ms/token, the best", f"{best * SCALE_END:.3g} or more"],
+        },
+        "contours": lines_of(steps, steps, values.T, _levels(values, best), lambda v: f"{v:.3g}"),
+        "marks": marks,
+        "legend": legend(marks),
+        "text": f"Each cell is one setting. Lines join settings of equal latency, in ms per token.{note}",
+        "source": f"Predicted by the law, on a calibration {basis.source}.",
+        "shape": 0.72,
+    }
+
+
+def affine_along(stack: Stack, calibration: Calibration, most: int = MOST) -> Stack:
+    """The lookaheads that the affine form picks for a given chain: a shortest path where every other way is closed."""
+    chain = tuple(m.name for m in stack.models)
+    edges = {pair: calibration.edge(*pair) for pair in pairwise(chain)}
+    bottom = None if stack.bottom is None else str(stack.bottom)
+    tiers = {} if bottom is None else {(bottom, chain[0]): calibration.tier(bottom, chain[0])}
+    costs = {}
+    for place, name in enumerate(chain):
+        c = calibration.cost(name)
+        # One token at a time is closed to all but the lowest: the others may not draft, nor the target decode, on their own.
+        forward = c.forward if place == 0 else (_CLOSED, *c.verifying(most + 2)[2:].tolist())
+        costs[name] = LevelCost(forward, c.draft if place == 0 and bottom is None else (_CLOSED,), c.overhead, c.draft_overhead)
+    only = Calibration(chain, costs, edges, tiers, {b: calibration.lookup(b) for b in calibration.bottoms})
+    return affine(only, most=most, bottoms=[] if bottom is None else [bottom]).stack
+
+
+def _spot(written: str, stack: Stack, place: int) -> tuple[int, int] | None:
+    """The two lookaheads of a measured stack, if it is the chain of ``stack`` with the same other lookaheads."""
+    other = parse(written)
+    if other.bottom != stack.bottom or [m.name for m in other.models] != [m.name for m in stack.models]:
+        return None
+    for k, (a, b) in enumerate(zip(other.drafts, stack.drafts, strict=True)):
+        if a.lookahead is None or (k not in (place, place + 1) and a.lookahead != b.lookahead):
+            return None
+    return other.drafts[place].lookahead, other.drafts[place + 1].lookahead
+
+
+def _chain(stack: Stack) -> str:
+    """A stack without lookaheads."""
+    return str(Stack(stack.bottom, tuple(Model(m.name) for m in stack.models)))
+
+
+# --- parts of a spec ---------------------------------------------------------------------------------------------------
+
+MARKS = {
+    "best": "least by the law",
+    "affine": "pick of the affine form (generalized shortest path)",
+    "measured": "measured, in ms",
+    "here": "your setting",
+    "model": "a model calibrated here",
+}
+
+
+def axis(label: str, low: float, high: float, ticks: list, words=str) -> dict[str, Any]:
+    return {"label": label, "range": [low, high], "ticks": [[t, words(t)] for t in ticks]}
+
+
+def mark(x: float, y: float, kind: str, text: str = "", words: str = "") -> dict[str, Any]:
+    return {"x": x, "y": y, "kind": kind, "text": text, "words": words}
+
+
+def legend(marks: list[dict[str, Any]]) -> list[list[str]]:
+    return [[kind, MARKS[kind]] for kind in dict.fromkeys(m["kind"] for m in marks)]
+
+
+def _levels(values: np.ndarray, best: float) -> list[float]:
+    """Round values between the best and the end of the scale."""
+    end = min(float(values.max()), best * SCALE_END)
+    raw = (end - best) / CONTOURS
+    if raw <= 0:
+        return []
+    unit = 10 ** np.floor(np.log10(raw))
+    step = unit * next(k for k in (1, 2, 5, 10) if k * unit >= raw)
+    return [float(v) for v in np.arange(np.ceil(best * 1.01 / step) * step, end + step / 2, step).round(9)]
+
+
+def lines_of(xs, ys, values, levels, words) -> list[dict[str, Any]]:
+    return [
+        {"label": words(level), "level": float(level), "points": [[round(x, 4), round(y, 4)] for x, y in line]}
+        for level in levels
+        for line in contours(xs, ys, values, level)
+    ]

@@ -1,0 +1,106 @@
+"""Sliders above a figure of the law. All are *instant*: the figure is computed anew, no model runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets as widgets
+
+from hsd_viz.latency.affine import MOST
+from hsd_viz.views.latency_plot import Plot
+from hsd_viz.views.latency_sources import Basis, basis_of
+from hsd_viz.views.notice import Notice
+
+OWN = "as the sliders say"
+INSTANT = "Sliders are instant: the law is computed anew, no model runs."
+
+
+class WhatIf(widgets.VBox):
+    """Sliders above a plot. Subclasses fill ``self._sliders`` and compute the plot's spec in :meth:`_spec`."""
+
+    def __init__(self, basis: Any, source: str, sliders: dict[str, widgets.Widget], start: widgets.Dropdown | None) -> None:
+        self._basis: Basis | None = None if basis is None else basis_of(basis, source)
+        self._sliders, self._start, self._filling = sliders, start, False
+        self._lookaheads = [slider for name, slider in sliders.items() if name.endswith("lookahead")]
+        self.notice, self.plot = Notice(), Plot()
+        note = widgets.Label(INSTANT)
+        note.add_class("hsd-whatif-note")
+        fields = widgets.Box([*([start] if start is not None else []), *sliders.values()])
+        fields.add_class("hsd-whatif-fields")
+        guard = self.notice.guard
+        for slider in sliders.values():
+            slider.observe(guard(self._on_slider), "value")
+        if start is not None:
+            start.observe(guard(self._on_start), "value")
+        self.plot.observe(guard(self._on_chosen), "chosen")
+        super().__init__([note, fields, self.notice, self.plot])
+        self.add_class("hsd-whatif")
+
+    def value(self, name: str) -> Any:
+        """The value of a slider."""
+        return self._sliders[name].value
+
+    def set(self, **values: Any) -> None:
+        """Put sliders to ``values`` (held within their ends), and compute once."""
+        self._filling = True
+        try:
+            for name, value in values.items():
+                slider = self._sliders[name]
+                slider.value = min(slider.max, max(slider.min, value))
+        finally:
+            self._filling = False
+        self._draw()
+
+    def _draw(self) -> None:
+        self.notice.clear()
+        self.plot.spec = self._spec()
+
+    def _on_slider(self, change: Any) -> None:
+        if not self._filling:
+            # Whoever moves a slider leaves the models that were calibrated; another lookahead is still the same model.
+            if self._start is not None and change["owner"] not in self._lookaheads:
+                self._filling = True
+                self._start.value = ""
+                self._filling = False
+            self._draw()
+
+    def _on_start(self, _change: Any) -> None:
+        if not self._filling and self._start is not None and self._start.value:
+            self._fill(self._start.value)
+
+    def _on_chosen(self, _change: Any) -> None:
+        if self.plot.chosen:
+            self._choose(self.plot.chosen)
+
+    def _fill(self, name: str) -> None:
+        raise NotImplementedError
+
+    def _choose(self, point: list[float]) -> None:
+        raise NotImplementedError
+
+    def _spec(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _source(self, named: bool) -> str:
+        if named and self._basis is not None:
+            return f"Law; the models' figures: a calibration {self._basis.source}."
+        return "Law alone, over the figures on the sliders: nothing here was measured."
+
+
+# --- fields ---------------------------------------------------------------------------------------------------------------
+
+
+def slider(words: str, value: float, low: float, high: float, step: float, form: str) -> widgets.FloatSlider:
+    return widgets.FloatSlider(value, min=low, max=high, step=step, description=words, readout_format=form)
+
+
+def step_slider(words: str, value: int) -> widgets.IntSlider:
+    return widgets.IntSlider(value, min=1, max=MOST, description=words)
+
+
+def slope_slider() -> widgets.FloatSlider:
+    return slider("checking one more token adds, in forwards", 0.02, 0.0, 0.5, 0.01, ".2f")
+
+
+def start_menu(words: str, options: list[tuple[str, str]]) -> widgets.Dropdown:
+    return widgets.Dropdown(options=[(OWN, ""), *options], value="", description=words)

@@ -1,0 +1,233 @@
+"""What the latency views stand on: a calibration and times, each with the words that say where they come from. No torch.
+
+A calibration is measured by ``hsd-viz plan``, estimated from traces, or, where nothing was measured yet, estimated from the
+recordings that come with the package (:func:`recorded`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.latency.acceptance import Edge, Tier
+from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.estimate import estimate, level_names
+from hsd_viz.trace import Trace
+
+#: A recording that repeats itself more than this is a loop: it says nothing of other text.
+LOOP = 0.75
+#: Acceptance is told for a draft of this length where the lookahead is open.
+USUAL = 4
+_MS = 1e-6
+_Z = 1.959964
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """ms per emitted token, prefill apart, over ``runs`` runs (0: not known).
+
+    ``low`` and ``high`` bound it (95 %), where that is known.
+    """
+
+    ms_per_token: float
+    low: float | None = None
+    high: float | None = None
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """A calibration, where its figures come from in words, and what was measured of whole stacks on the same machine."""
+
+    calibration: Calibration
+    source: str
+    measured: Mapping[str, Measured] = field(default_factory=dict)
+
+
+def recorded() -> Basis:
+    """A calibration from the greedy recordings of this package, a mere loop left out.
+
+    They are short, few, and repeat themselves (the words say how much), which flatters drafting: enough to see how the law works,
+    not to rank stacks on a machine of one's own. Raises ``ValueError`` where no recordings are installed.
+    """
+    greedy = [t for t in map(load_bundled, (r.name for r in bundled())) if not t.meta["sampling"]["temperature"]]
+    traces = [t for t in greedy if t.metrics()["repetition_share"] < LOOP]
+    if not traces:
+        raise ValueError("no recorded runs are installed to estimate a calibration from: measure one, as with 'hsd-viz plan'")
+    tokens = sum(len(t.token_rows) for t in traces)
+    repeated = sum(t.metrics()["repetition_share"] * len(t.token_rows) for t in traces) / tokens
+    words = (
+        f"estimated from {len(traces)} short recorded runs on {machine_words(traces[0])} "
+        f"({tokens} tokens, of which {repeated:.0%} repeat earlier ones, which flatters drafting)"
+    )
+    return Basis(estimate(traces).calibration(), words, measured(traces))
+
+
+def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
+    """Whatever was given as a basis: a calibration, its JSON data, that of ``plan --json``, or the path of a file with either.
+
+    ``source`` says where the figures come from, when they cannot say it themselves. Raises ``ValueError`` with one sentence.
+    """
+    if isinstance(given, Basis):
+        return given
+    if isinstance(given, Calibration):
+        return Basis(given, source or "that was given")
+    if isinstance(given, str | Path):
+        return basis_of(read_json(given), source or f"read from {Path(given).name}")
+    if not isinstance(given, Mapping):
+        raise ValueError(f"a calibration, its JSON data or the path of its file is needed here, not {type(given).__name__}")
+    data = given.get("calibration", given)
+    if "hierarchies" in data:
+        raise ValueError("this plan holds no calibration: give the one that it was made from")
+    place = plan_machine(given)
+    words = source or (f"measured on {place}" if place else "that was given")
+    return Basis(Calibration.from_dict(data), words, plan_measured(given) if "hierarchies" in given else {})
+
+
+def read_json(path: str | Path) -> Any:
+    """The JSON data of a file. Raises ``ValueError`` with one sentence."""
+    try:
+        return json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror or error}") from None
+    except ValueError:
+        raise ValueError(f"{path} is not JSON: give what 'hsd-viz plan --json' wrote") from None
+
+
+# --- plans ------------------------------------------------------------------------------------------------------------
+
+
+def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
+    """What a plan measured, by stack; an interval may stand beside a figure, under its name with ``_ci``."""
+    found = {}
+    for row in plan.get("hierarchies", ()):
+        value = row.get("measured_ms_per_token")
+        if value is not None:
+            low, high = row.get("measured_ms_per_token_ci") or (None, None)
+            found[str(row["stack"])] = Measured(float(value), low, high)
+    return found
+
+
+def plan_machine(plan: Mapping[str, Any]) -> str:
+    """The machine of a plan in words, empty where it says nothing."""
+    machine = plan.get("machine")
+    if isinstance(machine, Mapping):
+        name = machine.get("gpu") or machine.get("cpu") or machine.get("device_name")
+        threads = machine.get("threads") if not machine.get("gpu") else None
+        return ", ".join(str(p) for p in (name, threads and _threads(threads)) if p)
+    return str(machine or "")
+
+
+# --- traces -----------------------------------------------------------------------------------------------------------
+
+
+def machine_words(trace: Trace) -> str:
+    """The machine of a trace, in words."""
+    meta = trace.meta
+    parts = [meta.get("device_name") or meta.get("device") or "a machine that was not recorded", meta.get("dtype")]
+    if meta.get("device") == "cpu" and meta.get("threads"):
+        parts.append(_threads(meta["threads"]))
+    if meta.get("runtime"):
+        parts.append(f"{meta['runtime']} runtime")
+    return ", ".join(str(p) for p in parts if p)
+
+
+def _threads(n: int) -> str:
+    return "1 thread" if n == 1 else f"{n} threads"
+
+
+def stack_of_trace(trace: Trace) -> str:
+    """The stack a trace decoded with, every lookahead written out."""
+    return str(trace.meta.get("stack_resolved") or trace.meta.get("stack") or "")
+
+
+def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
+    """ms per token by stack, over all rounds of its traces; the interval says how much rounds differ within these runs.
+
+    It is that of a ratio estimator (time over tokens, round by round) and knows nothing of what differs between runs.
+    """
+    rounds: dict[str, list[tuple[float, int]]] = {}
+    runs: dict[str, int] = {}
+    for trace in traces:
+        stack = stack_of_trace(trace)
+        rounds.setdefault(stack, []).extend(_round_times(trace))
+        runs[stack] = runs.get(stack, 0) + 1
+    out = {}
+    for stack, rows in rounds.items():
+        tokens = sum(k for _, k in rows)
+        if not tokens:
+            continue
+        ms = sum(t for t, _ in rows) / tokens
+        half = None
+        if len(rows) > 1:
+            spread = sum((t - ms * k) ** 2 for t, k in rows) * len(rows) / (len(rows) - 1)
+            half = _Z * math.sqrt(spread) / tokens
+        out[stack] = Measured(ms, None if half is None else max(0.0, ms - half), None if half is None else ms + half, runs[stack])
+    return out
+
+
+def _round_times(trace: Trace) -> list[tuple[float, int]]:
+    """(ms until the next round begins, tokens emitted) of each target round; the first begins when prefill ends."""
+    emitted: dict[int, int] = {}
+    for token in trace.token_rows:
+        emitted[token.round] = emitted.get(token.round, 0) + 1
+    top = sorted((r for r in trace.round_rows if r.parent is None), key=lambda r: r.start_ns)
+    ends = [r.start_ns for r in top[1:]] + [trace.meta["wall_ns"]] if top else []
+    starts = [trace.meta["prefill_ns"], *ends[:-1]] if top else []
+    return [((end - start) * _MS, emitted.get(r.id, 0)) for r, start, end in zip(top, starts, ends, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelUse:
+    """What one level of a trace did: its forwards (a database: look-ups) and milliseconds per emitted token."""
+
+    name: str
+    forwards: float
+    ms: float
+
+
+def level_use(trace: Trace) -> tuple[LevelUse, ...]:
+    """Forwards and time per emitted token by level, bottom first; the times add up to the decode's, prefill apart.
+
+    A level has the time of its own forwards, and a verifier also that of its rounds in which nothing below it ran.
+    """
+    tokens = len(trace.token_rows)
+    if not tokens:
+        return ()
+    names = level_names(trace)
+    levels = {r.id: r.level for r in trace.round_rows}
+    spent: dict[int, float] = dict.fromkeys(names, 0.0)
+    count: dict[int, int] = dict.fromkeys(names, 0)
+    for r in trace.round_rows:
+        spent[r.level] += r.duration_ns
+        if r.parent in levels:
+            spent[levels[r.parent]] -= r.duration_ns
+    for c in trace.call_rows:
+        if c.kind in ("verify", "draft", "lookup"):
+            count[c.level] += c.steps
+        if c.round in levels and c.level != levels[c.round]:
+            spent[c.level] += c.duration_ns
+            spent[levels[c.round]] -= c.duration_ns
+    target = max(names)
+    spent[target] += trace.meta["wall_ns"] - trace.meta["prefill_ns"] - sum(r.duration_ns for r in trace.round_rows if r.parent is None)
+    return tuple(LevelUse(names[level], count[level] / tokens, spent[level] * _MS / tokens) for level in sorted(names))
+
+
+# --- acceptance as one figure -----------------------------------------------------------------------------------------
+
+
+def rate(edge: Edge, lookahead: int = USUAL) -> float:
+    """Conditional acceptance (accepted / examined) of drafts of ``lookahead`` tokens along a measured curve."""
+    curve = edge.curve(lookahead)
+    return float(curve[1:].sum() / curve[:-1].sum())
+
+
+def tier_rate(tier: Tier) -> float:
+    """The same for a database's drafts."""
+    examined = sum(chance * (a + (a < m)) for m, a, chance in tier.outcomes)
+    return (tier.tokens - 1) / examined if examined else 0.0

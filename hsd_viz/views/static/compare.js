@@ -1,0 +1,139 @@
+// @ts-check
+// Predicted beside measured, row by row. Text only; nothing is fetched.
+
+/** @param {string} tag @param {string} [cls] @param {string} [text] */
+function make(tag, cls, text) {
+  const node = document.createElement(tag);
+  if (cls) node.className = cls;
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+/** Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked. */
+function followTheme(/** @type {HTMLElement} */ root, /** @type {() => void} */ changed) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const apply = () => {
+    const host = document.body.dataset.jpThemeLight;
+    root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
+    changed();
+  };
+  const observer = new MutationObserver(apply);
+  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  system.addEventListener("change", apply);
+  apply();
+  return () => { observer.disconnect(); system.removeEventListener("change", apply); };
+}
+
+const known = (/** @type {any} */ v) => v !== null && v !== undefined;
+const figure = (/** @type {any} */ v) => (!known(v) ? "–" : v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 0.1 ? v.toFixed(2) : v.toFixed(3));
+const percent = (/** @type {any} */ v) => (!known(v) ? "–" : `${v >= 0 ? "+" : "−"}${Math.abs(100 * v).toFixed(0)} %`);
+
+/** Where the scale ends: above all, but a row far above the others does not flatten them. */
+function scaleEnd(rows) {
+  const all = rows.flatMap((r) => [r.predicted, r.measured, r.high]).filter(known).sort((a, b) => a - b);
+  const largest = all[all.length - 1] || 1;
+  const usual = all[Math.floor(all.length / 2)] || largest;
+  return (largest > 8 * usual ? 4 * usual : largest) * 1.02;
+}
+
+function scale(r, end, dark) {
+  const track = make("div", "hsd-scale");
+  track.setAttribute("aria-hidden", "true");
+  const at = (v) => `${Math.min(100, (100 * v) / end)}%`;
+  if (r.hue) track.style.setProperty("--c", dark ? r.hue.dark : r.hue.light);
+  if (known(r.predicted)) {
+    const bar = make("span", "hsd-law");
+    bar.style.width = at(r.predicted);
+    track.append(bar);
+  }
+  if (known(r.measured)) {
+    if (known(r.low) && known(r.high)) {
+      const whisker = make("span", "hsd-whisker");
+      whisker.style.left = at(r.low);
+      whisker.style.right = `calc(100% - ${at(r.high)})`;
+      track.append(whisker);
+    }
+    const dot = make("span", "hsd-run");
+    dot.style.left = at(r.measured);
+    track.append(dot);
+  }
+  if (Math.max(r.predicted || 0, r.measured || 0) > end) track.append(make("span", "hsd-over", "beyond →"));
+  return track;
+}
+
+function cell(role, cls, text, what) {
+  const node = make("div", cls, text);
+  node.setAttribute("role", role);
+  if (what) node.dataset.what = what;
+  return node;
+}
+
+function group(g, dark) {
+  const box = make("div", "hsd-group");
+  if (g.title) box.append(make("h4", "", g.title));
+  const table = make("div", "hsd-rows");
+  table.setAttribute("role", "table");
+  table.setAttribute("aria-label", g.title ? `${g.title}, ${g.unit}` : g.unit);
+  const measured = g.rows.some((r) => known(r.measured));
+  const head = make("div", "hsd-row hsd-head");
+  head.setAttribute("role", "row");
+  // The bars are drawn for the eye; the figures beside them say the same.
+  const unit = make("div", "", g.unit);
+  unit.setAttribute("aria-hidden", "true");
+  head.append(cell("columnheader", "", g.what), unit, cell("columnheader", "hsd-num", "predicted"));
+  if (measured) head.append(cell("columnheader", "hsd-num", "measured"), cell("columnheader", "hsd-num", "law off by"));
+  table.append(head);
+  const end = scaleEnd(g.rows);
+  for (const r of g.rows) {
+    const row = make("div", r.chosen ? "hsd-row hsd-chosen" : "hsd-row");
+    row.setAttribute("role", "row");
+    const name = cell("rowheader", "hsd-row-name");
+    name.append(make(r.code ? "code" : "span", "", r.label));
+    for (const [kind, words] of r.tags) name.append(make("span", `hsd-tag hsd-tag-${kind}`, words));
+    if (r.note) name.append(make("span", "hsd-note", r.note));
+    const interval = known(r.low) && known(r.high) ? `95 % interval ${figure(r.low)} to ${figure(r.high)}` : "";
+    const run = cell("cell", "hsd-num", figure(r.measured), "measured");
+    if (interval) run.title = interval;
+    row.append(name, scale(r, end, dark), cell("cell", "hsd-num", figure(r.predicted), "predicted"));
+    if (measured) row.append(run, cell("cell", "hsd-num", percent(r.off), "law off by"));
+    table.append(row);
+  }
+  box.append(table);
+  return box;
+}
+
+function render({ model, el }) {
+  const root = make("section", "hsd-latency hsd-compare");
+  el.append(root);
+  function redraw() {
+    const s = model.get("spec");
+    root.replaceChildren();
+    if (!s.groups) return;
+    root.setAttribute("aria-label", s.title);
+    root.append(make("h3", "", s.title));
+    const legend = make("ul", "hsd-compare-legend");
+    for (const [kind, words] of s.legend) {
+      const item = make("li");
+      const key = make("span", `hsd-key-${kind}`);
+      if (kind === "run") {
+        const whisker = make("span", "hsd-whisker");
+        whisker.style.cssText = "left: 0; right: 0; top: 5px";
+        const dot = make("span", "hsd-run");
+        dot.style.cssText = "left: 50%; top: 1px";
+        key.append(whisker, dot);
+      }
+      item.append(key, make("span", "", words));
+      legend.append(item);
+    }
+    root.append(legend);
+    const dark = root.classList.contains("hsd-dark");
+    for (const g of s.groups) root.append(group(g, dark));
+    if (s.text) { const p = make("p", "hsd-note", s.text); p.style.marginTop = "12px"; root.append(p); }
+    if (s.source) root.append(make("p", "hsd-source", s.source));
+  }
+  const unfollow = followTheme(root, redraw);
+  model.on("change:spec", redraw);
+  return () => { model.off("change:spec", redraw); unfollow(); root.remove(); };
+}
+
+export default { render };
