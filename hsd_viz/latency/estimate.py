@@ -90,6 +90,17 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
     ``models`` orders the models, smallest first, the target last (default: by parameter count, as the traces give it).
     """
     traces = list(traces)
+    rounds, looked_up = rounds_of(traces)
+    return Estimates(
+        models=tuple(models) if models is not None else _by_size(traces),
+        edges={pair: edge_estimate(rows) for pair, rows in rounds.items() if any(r.examined for r in rows)},
+        tiers={pair: TierEstimate(c.total(), Tier.counted((m, a, n) for (m, a), n in c.items())) for pair, c in looked_up.items()},
+        timing=timings((trace, level_names(trace), bottom_of(trace)) for trace in traces),
+    )
+
+
+def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[RoundRow]], dict[tuple[str, str], Counter]]:
+    """What traces tell of acceptance: rounds by (draft, verifier); by (database, verifier) how often (drafted, accepted) occurred."""
     rounds: dict[tuple[str, str], list[RoundRow]] = {}
     looked_up: dict[tuple[str, str], Counter] = {}
     for trace in traces:
@@ -102,12 +113,7 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
                     looked_up.setdefault((bottom, names[1]), Counter())[row.drafted, row.accepted] += 1
             elif row.drafted:
                 rounds.setdefault((names[row.level - 1], names[row.level]), []).append(row)
-    return Estimates(
-        models=tuple(models) if models is not None else _by_size(traces),
-        edges={pair: edge_estimate(rows) for pair, rows in rounds.items() if any(r.examined for r in rows)},
-        tiers={pair: TierEstimate(c.total(), Tier.counted((m, a, n) for (m, a), n in c.items())) for pair, c in looked_up.items()},
-        timing=timings((trace, level_names(trace), bottom_of(trace)) for trace in traces),
-    )
+    return rounds, looked_up
 
 
 def edge_estimate(rows: Iterable[RoundRow]) -> EdgeEstimate:

@@ -101,7 +101,7 @@ def select(
 
     order = sorted(found, key=lambda way: found[way][0])
     for way in dict.fromkeys([*order[:REFINED], chosen]):
-        found[way] = _refine(law, way, found[way], most)
+        found[way] = refine(law, way, found[way], most)
     order.sort(key=lambda way: found[way][0])
     ranked = tuple(law.predict(_stack(way, found[way][1], target)) for way in dict.fromkeys([*order, chosen]))
     ranked = tuple(sorted(ranked, key=lambda p: p.ms_per_token))
@@ -191,8 +191,11 @@ def _batch(top: Round) -> Round:
     return Round(top.gains[None], top.backlog[None], top.time[None], top.first[None], top.forwards[None])
 
 
-def _refine(law: Law, way: tuple, start: tuple[float, tuple[int, ...]], most: int) -> tuple[float, tuple[int, ...]]:
-    """Change two neighbouring lookaheads at a time, to whatever is best together, until nothing gets better."""
+def refine(law: Law, way: tuple, start: tuple[float, tuple[int, ...]], most: int) -> tuple[float, tuple[int, ...]]:
+    """Change two neighbouring lookaheads at a time, to whatever is best together, until nothing gets better.
+
+    ``way`` is (bottom, draft models), ``start`` and the result are (ms per token, lookaheads). Of ``law`` only the planes are used.
+    """
     drafts = way[1]
     ms, lookaheads = start
     pairs = max(1, len(drafts) - 1) if drafts else 0

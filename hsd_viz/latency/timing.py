@@ -21,13 +21,14 @@ class Timing:
     """``models`` and ``lookups`` by name; ``forwards`` says on how many timed forwards (or launches) a model's curve stands.
 
     ``fed`` lists the numbers of tokens at which its verification was timed; between them the curve is interpolated, below the first it
-    is flat (too high, if anything) and above the last it goes on with the last step.
+    is flat (too high, if anything) and above the last it goes on with the last step. ``medians`` has each of them by itself: (ms, count).
     """
 
     models: Mapping[str, LevelCost]
     lookups: Mapping[str, LookupCost]
     forwards: Mapping[str, int]
     fed: Mapping[str, tuple[int, ...]]
+    medians: Mapping[str, Mapping[int, tuple[float, int]]]
 
 
 def timings(traces: Iterable[tuple[Trace, Mapping[int, str], str | None]]) -> Timing:
@@ -62,7 +63,8 @@ def timings(traces: Iterable[tuple[Trace, Mapping[int, str], str | None]]) -> Ti
         models[name] = LevelCost(forward or draft, draft, overhead, launch)
     lookups = {b: LookupCost(_middle(looked[b]), _middle(updated[b])) for b in looked}
     forwards = {m: sum(map(len, verifying[m].values())) + len(drafts[m]) for m in models}
-    return Timing(models, lookups, forwards, {m: tuple(sorted(verifying[m])) for m in models})
+    medians = {name: {m: (median(found), len(found)) for m, found in sorted(verifying[name].items())} for name in models}
+    return Timing(models, lookups, forwards, {name: tuple(found) for name, found in medians.items()}, medians)
 
 
 def curve(times: Mapping[int, list[float]]) -> tuple[float, ...]:
