@@ -2,7 +2,8 @@
 
     stack    := part (">" part)*                 the last part is the target and has no lookahead
     part     := bottom | model [":" digits]      lookahead 1-64; only an all-digit suffix is one
-    bottom   := name ["[" item ("," item)* "]"]  only first, at most one: those of BOTTOMS
+    bottom   := name ["[" item ("," item)* "]"]  only first, at most one: those of BOTTOMS, with the items given there;
+                                                 auto's items are db and models, and nothing but the target stands above it
     model    := ladder name (a bare word) | hub id (exactly one "/") | path starting with ./ ../ / ~ | any of these quoted
 
 >>> str(parse("db[ context ]>nano:4 > target"))
@@ -25,6 +26,7 @@ BOTTOMS: dict[str, tuple[str, ...]] = {
     "recycling": (),
     "retrieval": (),
     "ngram-cache": (),
+    "auto": ("db",),
 }
 #: transformers' own loops on the same weights, for ``bench`` only.
 HF_STACKS = ("hf-generate", "hf-lookup", "hf-assistant")
@@ -42,13 +44,17 @@ class StackError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Bottom:
-    """A database or rival at the bottom; ``items`` are databases, in the order in which they are asked, and options; () for its default."""
+    """A database, rival or ``auto`` at the bottom; ``items`` are databases, in the order in which they are asked, and options; () for
+    its default. Those of ``auto`` are ``db`` and the names of models, as they are (unquoted)."""
 
     name: str
     items: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.name}[{','.join(self.items)}]" if self.items else self.name
+        items = self.items
+        if self.name == "auto":
+            items = tuple(item if item in BOTTOMS["auto"] else _option_text(item) for item in items)
+        return f"{self.name}[{','.join(items)}]" if items else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,13 @@ def parse(text: str) -> Stack:
     if not models:
         raise StackError(f"'{bottom}' drafts for nobody: end the stack with a target model, as in '{bottom} > target'")
     names = [m.name for m in models]
+    if bottom is not None and bottom.name == "auto":
+        target = models[-1]
+        if len(models) > 1:
+            named = Bottom("auto", ("db", *(m.name for m in models[:-1])))
+            raise StackError(f"'auto' chooses who drafts and stands right before the target: write '{named} > {target}'")
+        if target.name in bottom.items:
+            raise StackError(f"'{target.name}' is the target and stands in '{bottom}' too: a model cannot draft for itself")
     for name in names:
         if names.count(name) > 1:
             raise StackError(f"'{name}' stands twice in the stack: a model cannot draft for itself")
@@ -173,13 +186,33 @@ def _bottom(part: str) -> Bottom | None:
     allowed = BOTTOMS[name]
     if not allowed:
         raise StackError(f"'{name}' takes no brackets: write '{name}'")
-    items = tuple(i.strip() for i in inner.split(","))
+    items = tuple(i.strip() for i in (_split if name == "auto" else str.split)(inner, ","))
+    if name == "auto":
+        allowed = items = tuple(_option(item, part) for item in items)
     for item in items:
         if item not in allowed:
             raise StackError(f"unknown item '{item}' in '{part}': {name}[...] takes {', '.join(allowed)}")
         if items.count(item) > 1:
             raise StackError(f"'{item}' stands twice in '{part}'")
     return Bottom(name, items)
+
+
+def _option(item: str, part: str) -> str:
+    """One of the options of ``auto``: ``db`` or a model's name."""
+    if item in BOTTOMS["auto"]:
+        return item
+    if not item or item in BOTTOMS or ("[" in item and _BOTTOM.match(item)):
+        raise StackError(f"unknown item '{item}' in '{part}': auto[...] takes db and models, such as nano")
+    model = _model(item)
+    if model.lookahead is not None:
+        raise StackError(f"'{item}' in '{part}' has a lookahead: auto chooses it itself, write '{Model(model.name)}'")
+    return model.name
+
+
+def _option_text(name: str) -> str:
+    """A model's name as an item in brackets, where a comma parts and a bracket closes."""
+    text = str(Model(name))
+    return f'"{name}"' if "," in text and not text.startswith('"') else text
 
 
 def _model(part: str) -> Model:

@@ -18,6 +18,9 @@ READ = {
     "hd[statistics,context,window] > target": Stack(Bottom("hd", ("statistics", "context", "window")), (Model("target"),)),
     "ngram-cache > nano > target": Stack(Bottom("ngram-cache"), (Model("nano"), Model("target"))),
     "/abs/v1.5 > target": Stack(None, (Model("/abs/v1.5"), Model("target"))),
+    "auto > target": Stack(Bottom("auto"), (Model("target"),)),
+    "auto[ db, nano ]>target": Stack(Bottom("auto", ("db", "nano")), (Model("target"),)),
+    'auto[owner/name:v2,"./a, b]",db] > small': Stack(Bottom("auto", ("owner/name:v2", "./a, b]", "db")), (Model("small"),)),
 }
 
 
@@ -48,6 +51,16 @@ def test_reads(text):
         ("hd[context,lookahead] > target", "window"),
         ("nano > ngram-cache > target", "first"),
         ("wat[3] > target", "'wat'"),
+        ("auto", "drafts for nobody"),
+        ("auto > nano:4 > target", "'auto[db,nano] > target'"),
+        ("auto[db,nano:4] > target", "write 'nano'"),
+        ("auto[lookup] > target", "'lookup'"),
+        ("auto[db[context],nano] > target", "'db[context]'"),
+        ("auto[] > target", "''"),
+        ("auto[nano,nano] > target", "twice"),
+        ("auto[db,target] > target", "itself"),
+        ("auto[db,a b] > target", "'a b'"),
+        ("nano > auto > target", "first"),
         ("nano > nano > target", "twice"),
         ("nano >> target", "part 2"),
         ("> target", "part 1"),
@@ -68,16 +81,23 @@ words = st.from_regex(r"[a-z][a-z0-9_.-]{0,6}", fullmatch=True).filter(lambda w:
 paths = st.text(st.characters(codec="utf-8", exclude_characters='"', exclude_categories=("Cc",)), max_size=8).map(lambda t: "./" + t)
 names = words | st.tuples(words, words).map("/".join) | paths.filter(lambda p: p == p.strip())
 lookaheads = st.none() | st.integers(1, 64)
-bottoms = st.none() | st.sampled_from(sorted(BOTTOMS)).flatmap(
-    lambda name: st.permutations(BOTTOMS[name]).flatmap(
-        lambda order: st.integers(0, len(order)).map(lambda n: Bottom(name, tuple(order[:n])))
+options = st.lists(st.just("db") | names, max_size=3, unique=True).map(lambda items: Bottom("auto", tuple(items)))
+bottoms = (
+    st.none()
+    | options
+    | st.sampled_from(sorted(BOTTOMS)).flatmap(
+        lambda name: st.permutations(BOTTOMS[name]).flatmap(
+            lambda order: st.integers(0, len(order)).map(lambda n: Bottom(name, tuple(order[:n])))
+        )
     )
 )
 
 
 @given(bottoms, st.lists(st.tuples(names, lookaheads), max_size=3, unique_by=lambda m: m[0]), names)
 def test_writing_is_the_exact_inverse(bottom, drafts, target):
-    if target in [name for name, _ in drafts]:
+    if bottom is not None and bottom.name == "auto":
+        drafts = []
+    if target in [name for name, _ in drafts] or (bottom is not None and target in bottom.items):
         return
     stack = Stack(bottom, (*(Model(*d) for d in drafts), Model(target)))
     assert parse(str(stack)) == stack

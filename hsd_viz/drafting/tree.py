@@ -64,6 +64,20 @@ class DraftTree:
             [self.positions[k] for k in nodes],
         )
 
+    def first(self, n: int) -> DraftTree:
+        """The tree of the first ``n`` nodes (itself when there are no more). Parents come before children, so it is one."""
+        if n >= len(self.tokens):
+            return self
+        return DraftTree(
+            self.tokens[:n],
+            self.parents[:n],
+            self.sources[:n],
+            self.key_lengths[:n],
+            self.counts[:n],
+            self.scores[:n],
+            self.positions[:n],
+        )
+
     def append(self, chain: DraftTree) -> None:
         """Put a chain behind this one, which is a chain itself."""
         first = len(self.tokens) - 1

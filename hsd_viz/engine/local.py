@@ -5,19 +5,24 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 import torch
 
+from hsd_viz.bench.lookaheads import calibrated_lookaheads
 from hsd_viz.bench.machine import cpu_model
+from hsd_viz.decoding.auto import AutoLoop
 from hsd_viz.decoding.decode import decode
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import HFModel, Model
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
+from hsd_viz.drafting.costs import CPU_MARGINAL
 from hsd_viz.drafting.hd import StoredDrafts
+from hsd_viz.engine import auto
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
 from hsd_viz.ladder.load import weights_dir
@@ -38,6 +43,8 @@ def load_engine(
     threads: int | None = None,
     runtime: str = "auto",
     allow_models: bool = True,
+    pad_layers: int = 0,
+    pad_noise: float = 0.0,
 ) -> LocalEngine:
     """An engine in this process.
 
@@ -45,13 +52,15 @@ def load_engine(
     which spreads a model over devices, memory and disk (default: the best device there is), ``dtype`` a torch dtype's name
     (default: float32 on the CPU, bfloat16 on a GPU), ``threads`` the CPU threads of torch, for the whole process. ``runtime`` is
     ``auto`` (the fastest there is for each model; see :class:`hsd_viz.runtime.choose.Runtimes`) or ``eager`` (transformers' own
-    forwards). Models load when a stack first needs them. Raises ``ValueError`` with one sentence for anything that cannot be.
+    forwards). ``pad_layers`` and ``pad_noise`` make the target, and no draft, a cost-padded model (:func:`hsd_viz.ladder.pad.pad`): real
+    cost and real decoding at any price and acceptance, named as such wherever it appears (``target+12``, ``target+12~0.05``).
+    Models load when a stack first needs them. Raises ``ValueError`` with one sentence for anything that cannot be.
     """
     if threads is not None:
         if not 1 <= threads <= MAX_THREADS:
             raise ValueError(f"{threads} threads is out of range: it is a whole number from 1 to {MAX_THREADS}")
         torch.set_num_threads(threads)
-    models = Models(target, device, dtype, allow_models)
+    models = Models(target, device, dtype, allow_models, pad_layers, pad_noise)
     return LocalEngine(models, Runtimes(models.device, runtime, free=lambda: free_bytes(models.device)))
 
 
@@ -65,6 +74,8 @@ class LocalEngine:
         self._databases: dict[str, SharedDatabases] = {}
         #: What `hd` has worked out from the databases: a matter of time alone, so every run may use it.
         self._stored: dict[str, StoredDrafts] = {}
+        #: What `auto` has found out about costs and acceptance.
+        self.learnt = auto.Learnt()
 
     @property
     def device(self) -> str:
@@ -82,6 +93,10 @@ class LocalEngine:
     def model(self, name: str = "target") -> torch.nn.Module:
         """The Hugging Face model behind a name; ``target`` is this engine's target."""
         return self.models.get(self._name(name)).module
+
+    def fast(self, name: str = "target") -> Model:
+        """The model behind a name as decodes run it: in the fastest runtime that is ready."""
+        return self._runtimes.pick(self.models.get(self._name(name)))[0]
 
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
         """Return when nothing is being compiled: figures taken before would be of another runtime. ``progress`` gets words."""
@@ -119,12 +134,19 @@ class LocalEngine:
         if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or not 1 <= max_new_tokens <= MAX_NEW_TOKENS:
             raise ValueError(f"max new tokens {max_new_tokens} is out of range: it is a whole number from 1 to {MAX_NEW_TOKENS}")
         parsed = parse(stack)
-        named = [self._name(m.name) for m in parsed.models]
+        choosing = auto.is_auto(parsed)
+        if choosing:
+            parsed = auto.levels_of(parsed, self.models.base(self._chain(parsed)[-1]))
+        named = self._chain(parsed)
+        if self.models.pad_layers and named[-1] != self.models.target:
+            raise ValueError(
+                f"'{stack.strip()}' ends in {named[-1]}, which is not padded: end it in target, which means {self.models.target}"
+            )
         for name in named:
             self.models.where(name)
             if named.count(name) > 1:
                 raise ValueError(f"in '{stack.strip()}' {name} would draft for itself: 'target' means {name} here")
-        return self._decode(prompt, stack, parsed, sampling, max_new_tokens, record, chat, memory)
+        return self._decode(prompt, stack, parsed, choosing, sampling, max_new_tokens, record, chat, memory)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -133,14 +155,16 @@ class LocalEngine:
         prompt: str | Sequence[int],
         written: str,
         parsed: Stack,
+        choosing: bool,
         sampling: Sampling,
         max_new_tokens: int,
         record: bool,
         chat: bool,
         memory: Memory | None,
     ) -> Iterator[Event]:
-        resolved = parsed.resolved(DEFAULT_LOOKAHEAD)
-        chain = [self._name(m.name) for m in resolved.models]
+        """``parsed`` has the levels; ``choosing``: they are options, one or another of which serves each round."""
+        resolved = parsed if choosing else parsed.resolved(DEFAULT_LOOKAHEAD)
+        chain = self._chain(resolved)
         if not all(map(self.models.loaded, chain)):
             yield Stage("loading the tokenizer")
         text = self.models.text(chain[-1])
@@ -154,18 +178,26 @@ class LocalEngine:
             notes |= {why_eager} - {None}
         if notes:
             yield Stage(f"{', '.join(sorted(notes))}: decoding on the eager runtime")
+        if not choosing and any(m.lookahead is None for m in parsed.drafts):
+            about = self._meta("", written, resolved, loaded, sampling, max_new_tokens)
+            resolved = calibrated_lookaheads(parsed, about) or resolved
         positions = min((m.positions for m in loaded if m.positions is not None), default=None)
         eos = self._eos(self.models.get(chain[-1]), text)
+        known, costs = None, CPU_MARGINAL
+        if choosing:
+            resolved, loaded = auto.in_order(resolved, loaded)
+            known = self.learnt.of(resolved, loaded, sampling)
+            costs = known.drafting()
         drafter = None
         if resolved.bottom is not None:
             shared = self._shared(chain[-1], text)
             memory = memory if memory is not None else Memory(stored=self._stored.setdefault(chain[-1], StoredDrafts(shared.found)))
-            drafter = make_drafter(resolved.bottom, databases=shared, memory=memory, eos=eos)
+            drafter = make_drafter(resolved.bottom, databases=shared, memory=memory, eos=eos, costs=costs)
         levels = [
-            Level("target" if k == len(chain) - 1 else m.name, model.session(), m.lookahead)
+            Level("target" if k == len(loaded) - 1 else m.name, model.session(), m.lookahead)
             for k, (m, model) in enumerate(zip(resolved.models, loaded, strict=True))
         ]
-        loop = Loop(
+        loop = (partial(AutoLoop, estimates=known) if known else Loop)(
             levels,
             drafter,
             sampling,
@@ -177,12 +209,19 @@ class LocalEngine:
         )
         shown = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
         meta = self._meta(shown, written, resolved, loaded, sampling, max_new_tokens)
+        if choosing:
+            meta["stack_resolved"] = str(auto.resolved(resolved))
         meta["chat"] = chat
         meta["runtime_note"] = ", ".join(sorted(notes)) or None
         try:
             yield from decode(loop, text, meta, record=record)
         except torch.OutOfMemoryError:
             raise ValueError(f"{self.device} ran out of memory: use smaller models, a shorter prompt or fewer tokens") from None
+
+    def _chain(self, stack: Stack) -> list[str]:
+        """The models of a stack by name, the target last: the padded one also where the stack names its checkpoint."""
+        last = stack.target.name
+        return [*(self._name(m.name) for m in stack.drafts), self._name("target" if last == self.models.target_base else last)]
 
     def _name(self, name: str) -> str:
         return self.models.target if name == "target" else name
@@ -250,6 +289,7 @@ class LocalEngine:
                 "top_p": sampling.top_p,
                 "seed": sampling.seed,
             },
+            "padding_note": self.models.padding_note,
             "prompt": prompt,
             "max_new_tokens": max_new_tokens,
             "versions": {

@@ -1,0 +1,354 @@
+"""Which option serves the next round of the target: the one of least expected cost minus lambda times expected tokens.
+
+With lambda the latency per token that is reached on average, the best option of a round is the one with the least C - lambda G; and lambda
+is the fixed point at which these minima average 0 (Dinkelbach 1967, for the ratio of two sums). Lambda is followed on-line, as the
+fading ratio of the costs and the tokens of the options that were taken.
+
+Options: a plain step; the first nodes of a database's tree, put straight before the target; any one or two draft models, over the
+database or over nothing, each with its lookahead. C counts what an idle model has to catch up on. An option looks at the
+past alone, the database's tree included, which is a function of the past: so the choice takes nothing from losslessness.
+
+The expected costs are those of :mod:`hsd_viz.latency.law` with averages put in the place of distributions: quick, and right to a few
+percent, which on-line estimates are not better than anyhow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, combinations
+from typing import NamedTuple
+
+from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.online import TABLE, Beneath, ForwardCost, Promise, Tree, prior_acceptance, prior_cost
+
+#: Longest lookahead of a model that drafts straight for the target on its own; those of other hierarchies lie on a grid.
+MOST = 16
+GRID = (1, 2, 3, 4, 6, 8, 12, 16)
+#: Share of the time that may be spent on options that look worse than the best one, to learn about them.
+EXPLORING = 0.005
+#: So many rounds are learnt from one and all; after them, times and the database's promises are looked at in one round of ``TURN``.
+ATTENTIVE = 64
+TURN = 4
+#: Rounds that lambda remembers.
+MEMORY = 60
+#: When look-ups are not worth their time, one round in so many looks up all the same.
+LOOK_EVERY = 12
+#: Acceptance where nothing is known.
+PRIOR_ACCEPTANCE = 0.6
+#: A database's drafts beneath a model where nothing is known: nodes, and nodes accepted.
+PRIOR_TIER = (4.0, 0.8)
+#: A call stops at the first sum that reaches the lookahead: by how much of a round's surplus it overshoots.
+_OVERSHOOT = 0.6
+_SHARE = 0.05
+
+
+class Option(NamedTuple):
+    """What serves a round: ``nodes`` of the database's tree, or ``models`` (number, lookahead), smallest first, over the database
+    when ``looked_up``; neither is a plain step. ``cost`` in ms and ``gain`` in tokens are expectations."""
+
+    nodes: int = 0
+    models: tuple[tuple[int, int], ...] = ()
+    looked_up: bool = False
+    cost: float = 0.0
+    gain: float = 1.0
+
+
+class _Family:
+    """Draft models that work together, over the database or not; ``looks`` are their lookaheads.
+
+    ``cost`` and ``gain`` are as they were when the family was last looked at, ``taken`` the round in which it last served.
+    """
+
+    __slots__ = ("cost", "gain", "looked_up", "looks", "members", "taken", "turns")
+
+    def __init__(self, members: tuple[int, ...], looked_up: bool) -> None:
+        self.members, self.looked_up = members, looked_up
+        self.looks = (4,) * len(members)
+        self.cost, self.gain = float("inf"), 1.0
+        self.taken = self.turns = 0
+
+
+class Estimates:
+    """All that is known of some models, smallest first, the target last, and of a database beneath them: learnt on-line.
+
+    ``parameters`` stand for the models' costs where ``calibration`` (over ``names``, the database's being ``bottom``) says nothing.
+    With ``learn_costs`` False the calibration's costs stay as they are, so that choices depend on the text alone. One object may
+    serve run after run, and runs side by side: it changes how fast they are, and nothing else.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        parameters: Sequence[float],
+        *,
+        bottom: str | None = None,
+        calibration: Calibration | None = None,
+        learn_costs: bool = True,
+    ) -> None:
+        assert len(names) == len(parameters) > 0
+        known = calibration.costs if calibration else {}
+        if not learn_costs and not all(name in known for name in names):
+            raise ValueError("costs that are not to be learnt have to be known: the calibration lacks some of the models")
+        whole = all(name in known for name in names)
+        self.names = tuple(names)
+        self.learn_costs = learn_costs
+        self.costs = [ForwardCost(known[n] if whole else prior_cost(p)) for n, p in zip(names, parameters, strict=True)]
+        self.edges = {
+            (i, j): prior_acceptance(calibration, names[i], names[j], PRIOR_ACCEPTANCE) for i, j in combinations(range(len(names)), 2)
+        }
+        self.bottom = bottom
+        self.promise = Promise()
+        lookup = calibration.lookup(bottom).lookup if calibration and bottom else 0.0
+        self.lookup = lookup
+        self._looked = (0.0, 0.0)
+        #: The database's drafts beneath each model.
+        self.tiers = [self._tier(calibration, n) for n in names]
+        self.families = [
+            _Family(members, looked_up)
+            for looked_up in ((False, True) if bottom else (False,))
+            for n in (1, 2)
+            for members in combinations(range(len(names) - 1), n)
+        ]
+        #: Fading sums of expected cost and tokens of what was taken; all cost, and what of it was spent on learning.
+        self.spent = self.gained = 0.0
+        self.total = self.explored = 0.0
+        #: What a look-up is worth, ms per round.
+        self.worth = float("inf")
+        self.rounds = 0
+
+    def _tier(self, calibration: Calibration | None, name: str) -> Beneath:
+        tier = calibration.tiers.get((self.bottom or "", name)) if calibration else None
+        return Beneath(*PRIOR_TIER) if tier is None else Beneath(sum(m * p for m, _, p in tier.outcomes), tier.tokens - 1)
+
+    def begin(self) -> None:
+        """A new text."""
+        self.promise.begin()
+        for edge in self.edges.values():
+            edge.first.begin()
+            edge.later.begin()
+
+    @property
+    def attentive(self) -> bool:
+        """Whether this round's times and the database's promises are to be learnt from; acceptance always is."""
+        return self.rounds < ATTENTIVE or self.rounds % TURN == 0
+
+    def drafting(self) -> list[float]:
+        """What a database's draft of 0, 1, ... nodes costs the target, in ms: to look it up and to verify it; never falling."""
+        top = self.costs[-1]
+        ms, nodes = self._looked
+        node = ms / nodes if nodes else 0.0
+        return list(accumulate((top.overhead + top.at(1 + m) + node * m for m in range(TABLE)), max))
+
+    # --- what a round showed ---------------------------------------------------------------------------------------
+
+    def see_forward(self, model: int, fed: int, ms: float) -> None:
+        """A verification of ``fed`` tokens."""
+        if self.learn_costs:
+            self.costs[model].see(fed, ms)
+
+    def see_prefill(self, model: int, fed: int, ms: float) -> None:
+        """A prefill of ``fed`` tokens: something to go by until a verification is timed."""
+        if self.learn_costs and not self.costs[model].known:
+            self.costs[model].scale(fed, ms)
+
+    def see_draft(self, model: int, pending: int, steps: int, ms: float) -> None:
+        """``steps`` tokens decoded by a model on its own, ``pending`` tokens being uncached before."""
+        if self.learn_costs:
+            self.costs[model].see_draft(pending, steps, ms)
+
+    def see_lookup(self, nodes: int, ms: float) -> None:
+        """A look-up that found so many nodes. Finding nothing takes about as long as three nodes."""
+        if self.learn_costs:
+            self.lookup += (min(ms, 2 * self.lookup or ms) - self.lookup) * (_SHARE if self.lookup else 1.0)
+            self._looked = self._looked[0] * (1 - _SHARE) + self.lookup, self._looked[1] * (1 - _SHARE) + nodes + 3
+
+    def see_overhead(self, model: int, ms: float) -> None:
+        """What a verification took besides its calls."""
+        if self.learn_costs:
+            cost = self.costs[model]
+            cost.overhead += (min(ms, 2 * cost.overhead or ms) - cost.overhead) * (_SHARE if cost.overhead else 1.0)
+
+    def see_chain(self, draft: int, verifier: int, examined: int, accepted: int) -> None:
+        """A verification of a model's tokens."""
+        self.edges[draft, verifier].see(examined, accepted)
+
+    def see_tree(self, verifier: int, drafted: int, accepted: int) -> None:
+        """A verification of a database's draft, which may have been empty."""
+        self.tiers[verifier].see(drafted, accepted)
+
+    def look_worth(self, ms: float) -> None:
+        """By how much a look-up made the best option better."""
+        self.worth = max(0.0, ms) if self.worth == float("inf") else self.worth + (max(0.0, ms) - self.worth) * _SHARE
+
+    def took(self, cost: float, tokens: float) -> None:
+        """An option was taken that was expected to cost so many ms and give so many tokens."""
+        fade = 1 - 1 / MEMORY
+        self.spent, self.gained = self.spent * fade + cost, self.gained * fade + tokens
+        self.total += cost
+
+
+class Chooser:
+    """Chooses for one run, round by round: :meth:`looks`, :meth:`choose`, and what happened told to ``estimates``."""
+
+    def __init__(self, estimates: Estimates) -> None:
+        self.estimates = estimates
+        self._target = len(estimates.costs) - 1
+        self._turn = 0
+        estimates.begin()
+
+    @property
+    def latency(self) -> float:
+        """Lambda: ms per token."""
+        known = self.estimates
+        if not known.gained:
+            self._start()
+        return known.spent / known.gained
+
+    def looks(self) -> bool:
+        """Whether the database is asked in this round."""
+        known = self.estimates
+        return known.bottom is not None and (known.worth > known.lookup or known.rounds % LOOK_EVERY == 0)
+
+    def tree(
+        self,
+        parents: Sequence[int],
+        scores: Sequence[float | None],
+        sources: Sequence[str],
+        key_lengths: Sequence[int | None],
+    ) -> Tree:
+        """A database's draft, its scores corrected."""
+        return Tree(parents, scores, sources, key_lengths, self.estimates.promise)
+
+    def choose(self, pending: Sequence[int], tree: Tree | None = None) -> Option:
+        """The option of the next round. ``pending`` are the draft models' uncached tokens, ``tree`` what was looked up.
+
+        What an option of models promised when it was last looked at serves until it is about to be taken; one of them in turn is
+        looked at anew now and then.
+        """
+        known, top, latency = self.estimates, self.estimates.costs[-1], self.latency
+        families = known.families
+        known.rounds += 1
+        cost, gain, nodes, best, turn = top.overhead + top.at(1), 1.0, 0, None, None
+        score = cost - latency
+        if families and known.attentive:
+            self._turn = (self._turn + 1) % len(families)
+            turn = families[self._turn]
+            self._look_at(turn, pending, latency, True)
+        for family in families:
+            value = family.cost - latency * family.gain
+            if value < score:
+                best, score = family, value
+        if tree is not None:
+            value, price, tokens, n = self._direct(tree, latency)
+            known.look_worth(score - value)
+            if value < score:
+                best, score, cost, gain, nodes = None, value, price, tokens, n
+        if best is not None:
+            if best is not turn:
+                self._look_at(best, pending, latency, False)
+            cost, gain = best.cost, best.gain
+            score = cost - latency * gain
+        if turn is not None and turn is not best and self._worth_trying(turn, pending, score, latency):
+            known.explored += max(0.0, turn.cost - latency * turn.gain - score)
+            best, cost, gain, nodes = turn, turn.cost, turn.gain, 0
+        known.took(cost, gain)
+        if best is None:
+            return Option(nodes, (), nodes > 0, cost, gain)
+        best.taken = known.rounds
+        return Option(0, tuple(zip(best.members, best.looks, strict=True)), best.looked_up, cost, gain)
+
+    # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Lambda from the priors: the best ratio of all options, by two steps of Dinkelbach's iteration."""
+        known, top = self.estimates, self.estimates.costs[-1]
+        cost, gain = top.overhead + top.at(1), 1.0
+        for _ in range(2):
+            for family in known.families:
+                self._look_at(family, [1] * self._target, cost / gain, True)
+            for family in known.families:
+                if family.cost * gain < cost * family.gain:
+                    cost, gain = family.cost, family.gain
+        known.spent, known.gained = cost * MEMORY / 4, gain * MEMORY / 4
+
+    def _direct(self, tree: Tree, latency: float) -> tuple[float, float, float, int]:
+        """The best first nodes of the database's tree: (score, cost, tokens, nodes), of at least one node where there is one."""
+        top = self.estimates.costs[-1]
+        table, pace, overhead = top.table, top.pace, top.overhead
+        best, at, most, tokens = float("inf"), 0, 1.0, 1.0
+        for n, reach in enumerate(tree.reach, 2):
+            tokens += reach
+            score = pace * table[n] - latency * tokens
+            if score < best:
+                best, at, most = score, n, tokens
+        return best + overhead, overhead + pace * table[at], most, max(0, at - 1)
+
+    def _look_at(self, family: _Family, pending: Sequence[int], latency: float, improve: bool) -> None:
+        """Put the family's cost and gain up to date; ``improve`` its lookaheads, where they lie on the grid by one step at most."""
+        if len(family.members) == 1 and not family.looked_up:
+            self._single(family, pending, latency)
+            return
+        family.cost, family.gain = self._evaluate(family, family.looks, pending)
+        if not improve:
+            return
+        family.turns += 1
+        place, up = family.turns // 2 % len(family.looks), family.turns % 2
+        at = GRID.index(family.looks[place]) + (1 if up else -1)
+        if 0 <= at < len(GRID):
+            looks = (*family.looks[:place], GRID[at], *family.looks[place + 1 :])
+            cost, gain = self._evaluate(family, looks, pending)
+            if cost - latency * gain < family.cost - latency * family.gain:
+                family.cost, family.gain, family.looks = cost, gain, looks
+
+    def _single(self, family: _Family, pending: Sequence[int], latency: float) -> None:
+        """One model that drafts for the target: the lookahead after which no further token could pay."""
+        known, model = self.estimates, family.members[0]
+        own, edge, top = known.costs[model], known.edges[model, self._target], known.costs[-1]
+        later, step, table, pace = edge.later.value, own.step, top.table, top.pace
+        reach = edge.first.value
+        tokens, n = 1.0 + reach, 1
+        best, at, most = step + pace * table[2] - latency * tokens, 1, tokens
+        while n < MOST and latency * reach * later > step:
+            reach *= later
+            tokens += reach
+            n += 1
+            score = n * step + pace * table[n + 1] - latency * tokens
+            if score < best:
+                best, at, most = score, n, tokens
+        family.looks, family.gain = (at,), most
+        family.cost = top.overhead + own.catching_up(pending[model]) + (at - 1) * step + pace * table[at + 1]
+
+    def _evaluate(self, family: _Family, looks: Sequence[int], pending: Sequence[int], idle: int | None = None) -> tuple[float, float]:
+        """Expected cost and gain of a hierarchy: l_i = (E[N] l + C) / E[R] level by level, with averages for N and R.
+
+        ``idle``: with acceptance as high as it may well be after so many rounds out of use.
+        """
+        known, target = self.estimates, self._target
+        cost, n, below = 0.0, 0.0, -1
+        for model, look in zip(family.members, looks, strict=True):
+            own = known.costs[model]
+            if below < 0 and not family.looked_up:
+                cost, n = own.catching_up(pending[model]) + (look - 1) * own.step, float(look)
+            else:
+                if below < 0:
+                    drafted, accepted = known.tiers[model].drafted, known.tiers[model].accepted
+                    each, kept = known.lookup, 1 + accepted
+                else:
+                    drafted = n
+                    each, kept = cost, known.edges[below, model].tokens(n, idle)
+                forward = own.between(1 + drafted)
+                rounds = max(1.0, (look + _OVERSHOOT * (kept - 1)) / kept)
+                late = own.between(pending[model] + drafted) - forward if pending[model] > 1 else 0.0
+                cost, n = rounds * (each + forward + own.overhead) + late, rounds * kept
+            below = model
+        top = known.costs[-1]
+        return cost + top.overhead + top.between(1 + n), known.edges[below, target].tokens(n, idle)
+
+    def _worth_trying(self, family: _Family, pending: Sequence[int], score: float, latency: float) -> bool:
+        """Whether a family may well be better than the best one, and learning about it is not too dear."""
+        known = self.estimates
+        extra = family.cost - latency * family.gain - score
+        if known.explored + max(0.0, extra) > EXPLORING * known.total:
+            return False
+        cost, gain = self._evaluate(family, family.looks, pending, known.rounds - family.taken)
+        return cost - latency * gain < score
