@@ -20,6 +20,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.estimate import Estimates, estimate
 from hsd_viz.latency.mixture import Mixture, mixture
@@ -87,7 +88,7 @@ def calibrate(
     try:
         for stack in stacks:
             progress(Progress(0, total, stack, ""))
-            decode(engine, suite.prompts[0].text, stack, min(WARM_UP_TOKENS, max_new_tokens), sampling)
+            decode(engine, suite.prompts[0], stack, min(WARM_UP_TOKENS, max_new_tokens), sampling)
         if hasattr(engine, "wait_ready"):
             engine.wait_ready(lambda text: progress(Progress(0, total, "", "", text)))
         who = identity(probe(engine, suite.prompts[0], drafts, sampling).meta)
@@ -100,7 +101,7 @@ def calibrate(
                 if cancelled():
                     break
                 progress(Progress(k * len(stacks) + len(found), total, stack, prompt.id))
-                found.append(decode(engine, prompt.text, stack, max_new_tokens, at(sampling, k)))
+                found.append(decode(engine, prompt, stack, max_new_tokens, at(sampling, k)))
             if len(found) < len(stacks):
                 break
             texts.append(found)
@@ -182,7 +183,7 @@ def probe(engine: Any, prompt: Prompt, drafts: Sequence[str], sampling: Sampling
     """One token by a stack of all models: loads and checks them; the meta of its trace is the engine's identity."""
     if hasattr(engine, "wait_ready"):
         engine.wait_ready()
-    return decode(engine, prompt.text, str(Stack(None, (*(Model(d, 1) for d in drafts), Model(TARGET)))), 1, sampling)
+    return decode(engine, prompt, str(Stack(None, (*(Model(d, 1) for d in drafts), Model(TARGET)))), 1, sampling)
 
 
 def estimates_from(traces: Iterable[Trace], models: Sequence[str] | None = None) -> Estimates:
@@ -222,18 +223,21 @@ def _named(trace: Trace, target: str | None) -> Trace:
     return out
 
 
-def decode(engine: Any, prompt: str, stack: str, max_new_tokens: int, sampling: Sampling) -> Trace:
+def decode(engine: Any, prompt: Prompt, stack: str, max_new_tokens: int, sampling: Sampling) -> Trace:
     """One decode without details, its draft tokens forgotten: nothing here needs them and they are most of a trace."""
-    trace = engine.run(
-        prompt,
-        stack,
-        max_new_tokens=max_new_tokens,
-        temperature=sampling.temperature,
-        top_k=sampling.top_k,
-        top_p=sampling.top_p,
-        seed=sampling.seed,
-        record=False,
-    )
+    try:
+        trace = engine.run(
+            prompt.text,
+            stack,
+            max_new_tokens=max_new_tokens,
+            temperature=sampling.temperature,
+            top_k=sampling.top_k,
+            top_p=sampling.top_p,
+            seed=sampling.seed,
+            record=False,
+        )
+    except PromptTooLong as error:
+        raise ValueError(f"prompt {prompt.id}: {error}") from None
     trace.draft_rows.clear()
     return trace
 

@@ -6,7 +6,7 @@ import argparse
 from importlib.metadata import version
 from typing import NoReturn
 
-from hsd_viz.cli import bench, dashboard, databases, decode, export, ladder, traces
+from hsd_viz.cli import bench, dashboard, databases, decode, export, ladder, plan, traces
 
 _EPILOG = """\
 examples:
@@ -43,6 +43,6 @@ def build_parser() -> Parser:
     parser = Parser(prog="hsd-viz", description="See, measure and learn speculative decoding.", epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"hsd-viz {version('hsd-viz')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for module in (decode, bench, dashboard, export, traces, databases, ladder):
+    for module in (decode, bench, plan, dashboard, export, traces, databases, ladder):
         module.add(commands)
     return parser

@@ -1,0 +1,118 @@
+"""What stacks take, side by side with what the law said: ms per emitted token and forwards per token, model by model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.latency.estimate import level_names
+from hsd_viz.trace import Trace
+
+from .calibrate import WARM_UP_TOKENS, at, decode
+from .runner import Progress
+from .suites import Suite
+
+_RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A stack over some prompts: ratios of sums, prefill excluded.
+
+    ``interval`` is the 95 % bootstrap interval of ``ms_per_token`` over prompts. ``forwards_per_token`` goes by model (steps of
+    a launch count each), ``lookups_per_token`` has a database's look-ups by its name.
+    """
+
+    ms_per_token: float
+    interval: tuple[float, float]
+    forwards_per_token: dict[str, float]
+    lookups_per_token: dict[str, float]
+    acceptance_length: float
+
+
+@dataclass(frozen=True, slots=True)
+class _One:
+    tokens: int
+    seconds: float
+    forwards: Counter
+    lookups: Counter
+
+
+def measure(
+    engine: Any,
+    stacks: Sequence[str],
+    suite: Suite,
+    *,
+    sampling: Sampling | None = None,
+    max_new_tokens: int,
+    repeats: int = 3,
+    progress: Callable[[Progress], None] = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[dict[str, Measured], bool]:
+    """Decode every prompt by every stack, the stacks taking turns: (figures by stack, whether all was measured).
+
+    The time of a prompt is the median over the ``repeats``. Cut short, the figures stand on the prompts that every stack had finished
+    at least once.
+    """
+    sampling = sampling or Sampling()
+    done: dict[tuple[int, str], list[_One]] = {}
+    total, complete = repeats * len(suite.prompts) * len(stacks), False
+    try:
+        for stack in stacks:
+            progress(Progress(0, total, stack, ""))
+            decode(engine, suite.prompts[0], stack, min(WARM_UP_TOKENS, max_new_tokens), sampling)
+        count = 0
+        for _ in range(repeats):
+            for k, prompt in enumerate(suite.prompts):
+                for stack in stacks:
+                    if cancelled():
+                        raise KeyboardInterrupt
+                    progress(Progress(count, total, stack, prompt.id))
+                    one = _one(decode(engine, prompt, stack, max_new_tokens, at(sampling, k)))
+                    done.setdefault((k, stack), []).append(one)
+                    count += 1
+        complete = True
+    except KeyboardInterrupt:
+        pass
+    kept = [k for k in range(len(suite.prompts)) if all((k, stack) in done for stack in stacks)]
+    found = {}
+    for stack in stacks:
+        runs = [done[k, stack] for k in kept]
+        if sum(run[0].tokens for run in runs):
+            found[stack] = _together(runs)
+    return found, complete
+
+
+def _one(trace: Trace) -> _One:
+    forwards, lookups = Counter(), Counter()
+    for call in trace.call_rows:
+        if call.kind in ("draft", "verify"):
+            forwards[call.name] += call.steps
+        elif call.kind == "lookup":
+            lookups[call.name] += 1
+    seconds = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e9
+    for name in level_names(trace).values():
+        if name not in lookups:
+            forwards.setdefault(name, 0)
+    return _One(len(trace.token_rows), seconds, forwards, lookups)
+
+
+def _together(runs: Sequence[Sequence[_One]]) -> Measured:
+    tokens = np.array([run[0].tokens for run in runs], float)
+    ms = np.array([median(one.seconds for one in run) * 1e3 for run in runs])
+    draws = np.random.default_rng(0).integers(0, len(runs), (_RESAMPLES, len(runs)))
+    low, high = np.percentile(ms[draws].sum(1) / np.maximum(1, tokens[draws].sum(1)), [2.5, 97.5])
+    count = tokens.sum()
+    forwards, lookups = Counter(), Counter()
+    for run in runs:
+        forwards.update(run[0].forwards)
+        lookups.update(run[0].lookups)
+    rate = lambda counted: {name: n / count for name, n in counted.items()}
+    per_token = rate(forwards)
+    return Measured(float(ms.sum() / count), (float(low), float(high)), per_token, rate(lookups), 1 / per_token["target"])

@@ -1,0 +1,100 @@
+"""A plan for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .plan import Plan
+
+#: Predicted rows that are shown without having been measured.
+SHOWN = 12
+_DOUBTS = 3
+
+
+def plan_table(found: Plan, data: dict[str, Any]) -> str:
+    """The plan ``found`` and its report ``data``: what was calibrated, the table, the pick and what it hangs on."""
+    lines = [_calibration(data), ""]
+    rows = data["hierarchies"]
+    shown = [row for k, row in enumerate(rows) if k < SHOWN or row["measured_ms_per_token"] is not None]
+    lines += _columns([_head(found.models), *(_row(row, found.models) for row in shown)])
+    lines += ["", "predicted / measured" if any(r["measured_ms_per_token"] is not None for r in rows) else "predicted", ""]
+    lines += ["pick by the law:", *(f"  {line}" for line in found.choice.explain().splitlines())]
+    seed = data["affine"]
+    if seed["stack"] != data["picked"]:
+        lines.append(f"  the affine form alone would pick {seed['stack']}: {seed['predicted_ms_per_token']:.4g} ms/token by the law")
+    lines += _doubts(data["doubts"])
+    lines += _outcome(data)
+    return "\n".join(lines)
+
+
+def _calibration(data: dict[str, Any]) -> str:
+    kept, texts = data["calibration"], data["calibration"]["texts"]
+    who = kept["identity"]
+    how = "greedy" if not who["sampling"].get("temperature") else f"temperature {who['sampling']['temperature']:g}"
+    age = f"kept from {_ago(kept['age_seconds'])}" if kept["kept"] else f"measured in {kept['seconds']:.0f} s"
+    runtimes = " + ".join(dict.fromkeys(runtime for _, runtime in who["models"].values() if runtime))
+    where = f"{who['device_name']}, {who['threads']} threads, {who['dtype']}, {runtimes or 'unknown runtime'}, {how}"
+    return f"calibration: {texts['prompts']} prompts of {texts['suite']}, {texts['max_new_tokens']} tokens each, {age}; {where}"
+
+
+def _ago(seconds: float) -> str:
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return f"{seconds:.0f} s ago"
+
+
+def _head(models: Sequence[str]) -> list[str]:
+    return ["stack", "ms/token", "error", "acceptance length", *(f"{name} forwards/token" for name in models)]
+
+
+def _row(row: dict[str, Any], models: Sequence[str]) -> list[str]:
+    forwards = [row["forwards_per_token"].get(name) for name in models]
+    length = row["acceptance_length"]
+    low_high = row["measured_ms_per_token_ci"]
+    ms = _pair(row["predicted_ms_per_token"], row["measured_ms_per_token"], "{:.3f}")
+    return [
+        row["stack"],
+        ms + (f" [{low_high[0]:.3f}, {low_high[1]:.3f}]" if low_high else ""),
+        "" if row["error"] is None else f"{row['error']:+.1%}",
+        _pair(length["predicted"], length["measured"], "{:.2f}"),
+        *("" if n is None else _pair(n["predicted"], n["measured"], "{:.3f}") for n in forwards),
+    ]
+
+
+def _pair(predicted: float, measured: float | None, form: str) -> str:
+    return form.format(predicted) + ("" if measured is None else f" / {form.format(measured)}")
+
+
+def _doubts(doubts: Sequence[dict[str, Any]]) -> list[str]:
+    heavy = [d for d in doubts if d["regret"] > 0][:_DOUBTS]
+    if not heavy:
+        return ["  it stays the pick with any one acceptance 0.05 off or any one cost 20 % off"]
+    return [f"  if off ({d['what']}): {d['picked']} would be {d['regret']:.1%} faster" for d in heavy]
+
+
+def _outcome(data: dict[str, Any]) -> list[str]:
+    errors = data["errors"]
+    if errors is None:
+        return []
+    lines = [""]
+    over = data["picked_over_best_measured"]
+    if over is not None:
+        fastest = data["best_measured"]
+        lines.append(f"measured: {fastest} is the fastest" + ("" if fastest == data["picked"] else f", the pick takes {over:.1%} more"))
+    for what, key in (
+        ("ms/token", "ms_per_token"),
+        ("ms/token without the machine's drift", "ms_per_token_without_drift"),
+        ("forwards/token", "forwards_per_token"),
+    ):
+        if errors[key]:
+            lines.append(f"error of the law, {what}: median {errors[key]['median']:.1%}, worst {errors[key]['worst']:.1%}")
+    if errors["drift"]:
+        lines.append(f"drift since the calibration, by plain decoding: {errors['drift'] - 1:+.1%}")
+    return lines
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip() for row in rows]
