@@ -29,6 +29,8 @@ STATIC = Path(__file__).parent / "static"
 CONTOURS = 7
 #: The heat scale ends at this multiple of the best.
 SCALE_END = 2.5
+#: Lines of so few points are accidents of the grid.
+SPECK = 5
 #: So high that no way goes there.
 _CLOSED = 1e9
 
@@ -77,6 +79,8 @@ def surface_spec(basis: Basis, stack: Stack, measured: Mapping[str, Measured | f
     values = surface(stack, basis.calibration, most=most, place=place)
     best = float(values.min())
     at = np.unravel_index(int(values.argmin()), values.shape)
+    largest = float(values.max()) / best
+    end = min(SCALE_END, max(1.2, largest))
     marks = [mark(int(at[0]) + 1, int(at[1]) + 1, "best", f"{best:.3g}", f"least by the law: {best:.3g} ms")]
     pick = affine_along(stack, basis.calibration, most)
     g, h = (m.lookahead for m in pick.drafts[place : place + 2])
@@ -100,9 +104,9 @@ def surface_spec(basis: Basis, stack: Stack, measured: Mapping[str, Measured | f
             "values": np.round(values.T, 4).tolist(),
             "scale": "time",
             "best": best,
-            "end": SCALE_END,
+            "end": end,
             "phrase": f"{low.name} hands up {{x}}, {high.name} {{y}}: {{v}} ms per token, {{r}} times the best",
-            "ends": [f"{best:.3g} ms/token, the best", f"{best * SCALE_END:.3g} or more"],
+            "ends": [f"{best:.3g} ms/token, the best", f"{best * end:.3g}{' or more' if largest > end else ''}"],
         },
         "contours": lines_of(steps, steps, values.T, _levels(values, best), lambda v: f"{v:.3g}"),
         "marks": marks,
@@ -184,4 +188,5 @@ def lines_of(xs, ys, values, levels, words) -> list[dict[str, Any]]:
         {"label": words(level), "level": float(level), "points": [[round(x, 4), round(y, 4)] for x, y in line]}
         for level in levels
         for line in contours(xs, ys, values, level)
+        if len(line) > SPECK
     ]

@@ -27,6 +27,7 @@ class WhatIf(widgets.VBox):
         note.add_class("hsd-whatif-note")
         fields = widgets.Box([*([start] if start is not None else []), *sliders.values()])
         fields.add_class("hsd-whatif-fields")
+        fields.add_class("hsd-whatif-four" if start is None else "hsd-whatif-five")
         guard = self.notice.guard
         for slider in sliders.values():
             slider.observe(guard(self._on_slider), "value")
@@ -41,12 +42,14 @@ class WhatIf(widgets.VBox):
         return self._sliders[name].value
 
     def set(self, **values: Any) -> None:
-        """Put sliders to ``values`` (held within their ends), and compute once."""
+        """Put sliders to ``values`` (held within their ends, on their steps), and compute once."""
         self._filling = True
         try:
             for name, value in values.items():
                 slider = self._sliders[name]
-                slider.value = min(slider.max, max(slider.min, value))
+                # Between two steps the browser would put a slider on one of them, and it would count as moved.
+                steps = round((min(slider.max, max(slider.min, value)) - slider.min) / slider.step)
+                slider.value = round(slider.min + steps * slider.step, 6)
         finally:
             self._filling = False
         self._draw()

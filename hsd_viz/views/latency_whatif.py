@@ -111,11 +111,11 @@ class SecondDraftWhatIf(WhatIf):
             "cost": slider("larger draft: cost, in target forwards", 0.3, 0.02, 1.0, 0.01, ".2f"),
             "lookahead": step_slider("larger draft: lookahead", 6),
             "slope": slope_slider(),
-            "second_acceptance": slider("second draft: acceptance by the larger", 0.8, LEAST_ACCEPTANCE, 0.99, 0.01, ".0%"),
+            "second_acceptance": slider("second draft: acceptance by the larger", 0.6, LEAST_ACCEPTANCE, 0.99, 0.01, ".0%"),
             "second_cost": slider("second draft: cost, in target forwards", 0.03, 0.0, 1.0, 0.005, ".3f"),
             "second_lookahead": step_slider("second draft: lookahead", 3),
             # Two acceptances leave the third open between bounds: 1 - acceptance is a distance between the models.
-            "closeness": slider("target takes its tokens directly: least 0, most 1", 0.25, 0.0, 1.0, 0.05, ".2f"),
+            "closeness": slider("target takes its tokens directly: least 0, most 1", 0.25, 0.0, 1.0, 0.01, ".2f"),
         }
         super().__init__(basis, source, sliders, start_menu("Larger draft", [(m, m) for m in larger]) if larger else None)
         if larger:

@@ -9,24 +9,30 @@ function make(tag, cls, text) {
   return node;
 }
 
-/** Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked. */
+/** Follow the host's theme (JupyterLab and Voilà say it on <body>, elsewhere the browser is asked), and know the page's colour. */
 function followTheme(/** @type {HTMLElement} */ root, /** @type {() => void} */ changed) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const apply = () => {
     const host = document.body.dataset.jpThemeLight;
     root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
+    for (let node = root.parentElement; node; node = node.parentElement) {
+      const behind = getComputedStyle(node).backgroundColor;
+      if (!/^(transparent|rgba\(.*, 0\))$/.test(behind)) { root.style.setProperty("--paper", behind); break; }
+    }
     changed();
   };
   const observer = new MutationObserver(apply);
   observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
   system.addEventListener("change", apply);
   apply();
+  requestAnimationFrame(apply); // a view is made before it stands on the page
   return () => { observer.disconnect(); system.removeEventListener("change", apply); };
 }
 
 const known = (/** @type {any} */ v) => v !== null && v !== undefined;
 const figure = (/** @type {any} */ v) => (!known(v) ? "–" : v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 0.1 ? v.toFixed(2) : v.toFixed(3));
-const percent = (/** @type {any} */ v) => (!known(v) ? "–" : `${v >= 0 ? "+" : "−"}${Math.abs(100 * v).toFixed(0)} %`);
+const percent = (/** @type {any} */ v) =>
+  !known(v) ? "–" : Math.abs(v) < 0.005 ? "0 %" : `${v > 0 ? "+" : "−"}${Math.abs(100 * v).toFixed(0)} %`;
 
 /** Where the scale ends: above all, but a row far above the others does not flatten them. */
 function scaleEnd(rows) {

@@ -21,17 +21,22 @@ function draw(tag, attributes = {}, text) {
   return node;
 }
 
-/** Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked. */
+/** Follow the host's theme (JupyterLab and Voilà say it on <body>, elsewhere the browser is asked), and know the page's colour. */
 function followTheme(/** @type {HTMLElement} */ root) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const apply = () => {
     const host = document.body.dataset.jpThemeLight;
     root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
+    for (let node = root.parentElement; node; node = node.parentElement) {
+      const behind = getComputedStyle(node).backgroundColor;
+      if (!/^(transparent|rgba\(.*, 0\))$/.test(behind)) { root.style.setProperty("--paper", behind); break; }
+    }
   };
   const observer = new MutationObserver(apply);
   observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
   system.addEventListener("change", apply);
   apply();
+  requestAnimationFrame(apply); // a view is made before it stands on the page
   return () => { observer.disconnect(); system.removeEventListener("change", apply); };
 }
 

@@ -18,17 +18,22 @@ function draw(tag, attributes = {}, text) {
   return node;
 }
 
-/** Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked. */
+/** Follow the host's theme (JupyterLab and Voilà say it on <body>, elsewhere the browser is asked), and know the page's colour. */
 function followTheme(/** @type {HTMLElement} */ root) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const apply = () => {
     const host = document.body.dataset.jpThemeLight;
     root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
+    for (let node = root.parentElement; node; node = node.parentElement) {
+      const behind = getComputedStyle(node).backgroundColor;
+      if (!/^(transparent|rgba\(.*, 0\))$/.test(behind)) { root.style.setProperty("--paper", behind); break; }
+    }
   };
   const observer = new MutationObserver(apply);
   observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
   system.addEventListener("change", apply);
   apply();
+  requestAnimationFrame(apply); // a view is made before it stands on the page
   return () => { observer.disconnect(); system.removeEventListener("change", apply); };
 }
 
@@ -132,11 +137,18 @@ function createView(model, el) {
     const middle = (box.top + box.bottom) / 2;
     svg.append(draw("text", { x: 13, y: middle, "text-anchor": "middle", transform: `rotate(-90 13 ${middle})`, class: "hsd-axis" }, s.y.label));
     const taken = (s.marks || []).map((m) => [toX(m.x), toY(m.y)]);
-    for (const r of s.regions || []) taken.push([toX(r.x), toY(r.y)]);
+    const regions = (s.regions || []).map((r) => {
+      const x = toX(r.x);
+      let y = toY(r.y);
+      // Clear of a mark and of the words beside it.
+      while (taken.some(([a, b]) => Math.abs(a - x) < 110 && Math.abs(b - y) < 22) && y < box.bottom - 24) y += 12;
+      return { x, y, text: r.text };
+    });
+    for (const r of regions) taken.push([r.x, r.y]);
     for (const line of s.lines || []) paintLine(svg, line);
     paintContours(svg, s.contours || [], taken);
-    for (const r of s.regions || []) {
-      svg.append(draw("text", { x: toX(r.x), y: toY(r.y) + 4, "text-anchor": "middle", class: "hsd-halo hsd-strong" }, r.text));
+    for (const r of regions) {
+      svg.append(draw("text", { x: r.x, y: r.y + 4, "text-anchor": "middle", class: "hsd-halo hsd-strong" }, r.text));
     }
     paintMarks(svg, s.marks || []);
     svg.append(cursorNode);
