@@ -19,7 +19,7 @@ import struct
 import sys
 import zlib
 from codecs import utf_32_le_encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,8 @@ MAGIC = b"HSDVIZDB"
 VERSION = 1
 #: Continuations kept per key: their number has three bits.
 MOST_CONTINUATIONS = 7
+#: Values in one file: a place has 29 bits for the first of its key.
+MOST_VALUES = 2**29
 SUFFIX = ".hsdb"
 
 _PREAMBLE = struct.Struct("<8sIIII")
@@ -82,33 +84,42 @@ class Table:
     counts: np.ndarray
 
 
-def write_index(path: str | Path, table: Table, *, kind: str, vocabulary_size: int, vocabulary_hash: str, meta: Mapping) -> None:
-    """Write ``table`` as a database file, atomically: under a temporary name first, then renamed over ``path``."""
-    path = Path(path)
-    wide = vocabulary_size > 2**16
-    keys = len(table.marks)
-    bits = max(1, (max(keys, 2) // 2 - 1).bit_length())
-    # The shorter of two keys with the same mark comes first and is found: it is the likelier one to be asked for.
-    order = np.lexsort((table.lengths, table.marks))
-    buckets = table.marks[order] >> np.uint32(32 - bits)
-    starts = np.searchsorted(buckets, np.arange(2**bits + 1)).astype("<u4")
+def pack_rows(table: Table, order: np.ndarray, wide: bool, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """The arrays ``places`` and ``values`` for the rows of ``table`` in this ``order``, the first of them at value ``first``.
+
+    Raises ValueError where a file has no room for so many values.
+    """
     numbers = np.diff(table.firsts)[order]
-    sizes = 1 + 2 * numbers
-    offsets = np.concatenate(([0], np.cumsum(sizes)))
-    if offsets[-1] >= 2**29:
-        raise ValueError(f"{offsets[-1]} values are too many for one database file: prune more")
+    offsets = np.concatenate(([0], np.cumsum(1 + 2 * numbers)))
+    if first + offsets[-1] >= MOST_VALUES:
+        raise ValueError(f"{first + offsets[-1]} values are too many for one database file: prune more")
     values = np.zeros(offsets[-1], dtype="<u4" if wide else "<u2")
     values[offsets[:-1]] = pack_counts(table.totals[order], wide)
     # Each continuation's place: its key's first value, then pairs.
-    row = np.repeat(np.arange(keys), numbers)
+    row = np.repeat(np.arange(len(order)), numbers)
     rank = np.arange(len(row)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
     source = np.repeat(table.firsts[:-1][order], numbers) + rank
     values[offsets[row] + 1 + 2 * rank] = table.tokens[source]
     values[offsets[row] + 2 + 2 * rank] = pack_counts(table.counts[source], wide)
+    return ((first + offsets[:-1]) * 8 + numbers).astype("<u4"), values
+
+
+def bucket_bits(keys: int) -> int:
+    """How many upper bits of a mark choose its bucket in a file of ``keys`` keys."""
+    return max(1, (max(keys, 2) // 2 - 1).bit_length())
+
+
+def write_index(path: str | Path, table: Table, *, kind: str, vocabulary_size: int, vocabulary_hash: str, meta: Mapping) -> None:
+    """Write ``table`` as a database file, atomically: under a temporary name first, then renamed over ``path``."""
+    bits = bucket_bits(len(table.marks))
+    # The shorter of two keys with the same mark comes first and is found: it is the likelier one to be asked for.
+    order = np.lexsort((table.lengths, table.marks))
+    buckets = table.marks[order] >> np.uint32(32 - bits)
+    places, values = pack_rows(table, order, vocabulary_size > 2**16)
     arrays = {
-        "starts": starts,
+        "starts": np.searchsorted(buckets, np.arange(2**bits + 1)).astype("<u4"),
         "marks": table.marks[order].astype("<u4"),
-        "places": (offsets[:-1] * 8 + numbers).astype("<u4"),
+        "places": places,
         "values": values,
     }
     header = {
@@ -119,18 +130,33 @@ def write_index(path: str | Path, table: Table, *, kind: str, vocabulary_size: i
         "longest": int(table.lengths.max(initial=1)),
         "keys_by_length": {str(n): int((table.lengths == n).sum()) for n in np.unique(table.lengths)},
         "continuations": len(table.tokens),
-        "arrays": {name: [str(a.dtype), len(a)] for name, a in arrays.items()},
-        "meta": dict(meta),
     }
+    shapes = {name: [str(a.dtype), len(a)] for name, a in arrays.items()}
+    write_file(path, {**header, "arrays": shapes, "meta": dict(meta)}, ([a.tobytes()] for a in arrays.values()))
+
+
+def write_file(path: str | Path, header: dict, arrays: Iterable[Iterable[bytes]]) -> None:
+    """Write a database file atomically from its header and the bytes of its arrays, each in pieces, in the header's order."""
+    path = Path(path)
     head = json.dumps(header).encode()
     head += b" " * (-(_PREAMBLE.size + len(head)) % 8)
-    body = b"".join(a.tobytes() + b"\0" * (-a.nbytes % 8) for a in arrays.values())
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         with open(fresh, "wb") as f:
-            f.write(_PREAMBLE.pack(MAGIC, VERSION, len(head), zlib.crc32(head), zlib.crc32(body)) + head)
-            f.write(body)
+            f.write(bytes(_PREAMBLE.size) + head)
+            crc = 0
+            for pieces in arrays:
+                size = 0
+                for piece in pieces:
+                    size += len(piece)
+                    crc = zlib.crc32(piece, crc)
+                    f.write(piece)
+                padding = bytes(-size % 8)
+                crc = zlib.crc32(padding, crc)
+                f.write(padding)
+            f.seek(0)
+            f.write(_PREAMBLE.pack(MAGIC, VERSION, len(head), zlib.crc32(head), crc))
             f.flush()
             os.fsync(f.fileno())
         os.replace(fresh, path)
@@ -142,12 +168,13 @@ class Index:
     """An open database file. Read-only, memory-mapped: any number of runs and processes share its pages.
 
     Raises :class:`DatabaseError` for a file that is missing, cut short, altered, of another version or, where
-    ``vocabulary_hash`` is given, made with another tokenizer.
+    ``vocabulary_hash`` is given, made with another tokenizer. ``whole=False`` leaves the arrays unread, and so unchecked: opening
+    a large file then costs no more than a small one, and :mod:`hsd_viz.drafting.guarded` reads it without believing it.
     """
 
     __slots__ = ("_bits", "_map", "_marks", "_places", "_starts", "_values", "_wide", "header", "longest", "path", "size")
 
-    def __init__(self, path: str | Path, vocabulary_hash: str | None = None) -> None:
+    def __init__(self, path: str | Path, vocabulary_hash: str | None = None, *, whole: bool = True) -> None:
         self.path = Path(path)
         name = self.path.name
         try:
@@ -158,25 +185,25 @@ class Index:
                 self._map = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise DatabaseError(f"the database '{self.path}' cannot be read: {error.strerror or error}") from None
-        self.header, body = self._check(name)
+        self.header, body = self._check(name, whole)
         theirs = self.header["vocabulary_hash"]
         if vocabulary_hash is not None and theirs != vocabulary_hash:
             raise DatabaseError(
                 f"the database '{name}' was made with another tokenizer (vocabulary {theirs[:12]}, the models' is {vocabulary_hash[:12]})"
             )
-        whole, views = memoryview(self._map), {}
+        contents, views = memoryview(self._map), {}
         for array, (dtype, count) in self.header["arrays"].items():
             size = np.dtype(dtype).itemsize
             # Plain memoryviews read a scalar several times faster than numpy arrays do.
-            views[array] = whole[body : body + size * count].cast({2: "H", 4: "I"}[size])
+            views[array] = contents[body : body + size * count].cast({2: "H", 4: "I"}[size])
             body += (size * count + 7) // 8 * 8
         self._starts, self._marks, self._places, self._values = (views[k] for k in ("starts", "marks", "places", "values"))
         self._bits = 32 - self.header["bits"]
         self._wide = self.header["vocabulary_size"] > 2**16
         self.longest = self.header["longest"]
 
-    def _check(self, name: str) -> tuple[dict, int]:
-        """The header and where the arrays begin, once every byte of the file is known to be as it was written."""
+    def _check(self, name: str, whole: bool) -> tuple[dict, int]:
+        """The header and where the arrays begin, once the header (``whole``: every byte) is known to be as it was written."""
         magic, version, length, head_crc, body_crc = _PREAMBLE.unpack_from(self._map)
         if magic != MAGIC:
             raise DatabaseError(f"'{name}' is no database file of hsd_viz")
@@ -190,7 +217,7 @@ class Index:
         expected = body + sum((np.dtype(d).itemsize * n + 7) // 8 * 8 for d, n in header["arrays"].values())
         if self.size != expected:
             raise DatabaseError(f"the database '{name}' is damaged: it has {self.size} bytes, {expected} were written")
-        if zlib.crc32(memoryview(self._map)[body:]) != body_crc:
+        if whole and zlib.crc32(memoryview(self._map)[body:]) != body_crc:
             raise DatabaseError(f"the database '{name}' is damaged: its checksum does not fit its contents")
         if sys.byteorder != "little":
             raise DatabaseError(f"the database '{name}' can only be read on little-endian machines")
