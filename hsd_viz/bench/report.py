@@ -41,9 +41,9 @@ def build_report(
     Each figure has a sibling ``..._ci``: the 95 % interval of a bootstrap over prompts, and is ``None`` where it does not
     exist, as with a single prompt.
     ``low_repetition`` has the same figures over the prompts whose *plain* output repeats itself little (all stacks are thus
-    compared on the same prompts), ``by_category`` over each category. ``engine`` (device, dtype, threads, target) joins the
-    settings. Each stack also has its ``runtime``; where they were measured its ``memory`` (bytes of one decode in a process of its
-    own), its ``profile`` (:func:`hsd_viz.bench.profile.summary`) and, for a rival whose settings were tried, ``rival_settings``.
+    compared on the same prompts), ``by_category`` over each category. ``engine`` (device, dtype, threads, target, padding: a sentence
+    or ``None``) joins the settings. Each stack also has its ``runtime``; where they were measured its ``memory`` (bytes of one
+    decode in a process of its own), its ``profile`` (:func:`hsd_viz.bench.profile.summary`) and, for a rival whose settings were tried, ``rival_settings``.
     Where questions were asked, ``spec_bench`` has Spec-Bench's own figures (:mod:`hsd_viz.bench.answers`), the template that they
     were written with, and the questions that were left out.
     """
@@ -179,6 +179,8 @@ def text_table(report: dict[str, Any]) -> str:
         f"{suite['name']}: {suite['prompts']} prompts, {settings['max_new_tokens']} new tokens, {how}, median of {settings['repeats']}; "
         f"{where}, {settings['threads']} threads, {settings['dtype']}",
     ]
+    if settings.get("padding"):
+        lines.append(settings["padding"])
     if not report["complete"]:
         lines.append("cut short: only the prompts that every stack had finished count")
     questions = report.get("spec_bench")

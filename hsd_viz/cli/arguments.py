@@ -32,13 +32,27 @@ def add_sampling(parser: argparse.ArgumentParser) -> None:
 
 
 def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> None:
-    """``--target``, ``--device``, ``--dtype``, ``--runtime``, ``--threads``; ``threads`` is the default, None leaves them to torch."""
+    """``--target``, padding, ``--device``, ``--dtype``, ``--runtime``, ``--threads``; ``threads``: the default, None leaves it to torch."""
     group = parser.add_argument_group("models and machine")
     group.add_argument(
         "--target",
         default="target",
         metavar="M",
         help="what 'target' means: a ladder name (nano, small, target), a hub id (owner/name) or a path such as ./folder (default target)",
+    )
+    group.add_argument(
+        "--pad-layers",
+        type=int,
+        default=0,
+        metavar="N",
+        help="add N residual layers to the target alone, 0-10000: real runs at a higher cost, the outputs unchanged (default 0)",
+    )
+    group.add_argument(
+        "--pad-noise",
+        type=float,
+        default=0.0,
+        metavar="E",
+        help="noise in these layers, 0-10 of a layer's own scale: the more, the less the target agrees with the drafts (default 0)",
     )
     group.add_argument(
         "--device",
@@ -66,7 +80,20 @@ def engine(args: argparse.Namespace) -> Any:
     """An engine for the options of :func:`add_machine`; imports torch."""
     from hsd_viz.engine.local import load_engine
 
-    return load_engine(args.target, device=args.device, dtype=args.dtype, threads=args.threads, runtime=args.runtime)
+    return load_engine(**engine_options(args))
+
+
+def engine_options(args: argparse.Namespace) -> dict[str, Any]:
+    """The options of :func:`add_machine` as arguments of :func:`hsd_viz.engine.local.load_engine`."""
+    return {
+        "target": args.target,
+        "device": args.device,
+        "dtype": args.dtype,
+        "threads": args.threads,
+        "runtime": args.runtime,
+        "pad_layers": args.pad_layers,
+        "pad_noise": args.pad_noise,
+    }
 
 
 def file_name(text: str) -> Path:

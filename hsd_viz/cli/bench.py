@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from hsd_viz.cli import arguments
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hsd_viz.bench import Measurement, Settings
 
 _EPILOG = """\
@@ -116,14 +118,20 @@ def run(args: argparse.Namespace) -> int:
     report = build_report(
         measurement,
         machine,
-        {"target": args.target, "device": engine.device, "dtype": engine.dtype, "threads": machine["threads"]},
+        {
+            "target": engine.models.target,
+            "padding": engine.models.padding_note,
+            "device": engine.device,
+            "dtype": engine.dtype,
+            "threads": machine["threads"],
+        },
         memory,
     )
     if args.json is not None:
         arguments.write_json(args.json, report)
     print(text_table(report))
     if args.answers is not None:
-        _write_answers(args, measurement, engine.dtype)
+        _write_answers(args.answers, measurement, engine.models.target, engine.dtype)
     if not measurement.complete:
         where = f"; the partial report is in {args.json}" if args.json is not None else ""
         print(f"hsd-viz: interrupted{where}", file=sys.stderr)
@@ -142,15 +150,15 @@ class _Suite(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def _write_answers(args: argparse.Namespace, measurement: Measurement, dtype: str) -> None:
+def _write_answers(answers: Path, measurement: Measurement, target: str, dtype: str) -> None:
     from hsd_viz.bench.answers import answer_lines, answer_paths
     from hsd_viz.bench.runner import PLAIN
 
     names = sorted(measurement.outputs, key=lambda name: name == PLAIN)
     print()
-    for name, path in answer_paths(args.answers, names).items():
+    for name, path in answer_paths(answers, names).items():
         turns = [output.turns for output in measurement.outputs[name]]
-        arguments.write_text(path, "".join(answer_lines(measurement.prompts, turns, f"{args.target}: {name} ({dtype})")))
+        arguments.write_text(path, "".join(answer_lines(measurement.prompts, turns, f"{target}: {name} ({dtype})")))
         print(f"answers of {name}: {path}")
 
 
@@ -159,9 +167,8 @@ def _memory(args: argparse.Namespace, prompt: str | list[int], settings: Setting
     from hsd_viz.bench import read_stacks
     from hsd_viz.cli.memory import measure
 
-    engine = {"target": args.target, "device": args.device, "dtype": args.dtype, "threads": args.threads, "runtime": args.runtime}
     found = {}
     for stack in read_stacks(args.stack):
         arguments.status(f"memory of {stack}")
-        found[stack] = measure(stack, prompt, settings.max_new_tokens, settings.sampling, engine)
+        found[stack] = measure(stack, prompt, settings.max_new_tokens, settings.sampling, arguments.engine_options(args))
     return found

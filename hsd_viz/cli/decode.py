@@ -22,8 +22,8 @@ examples:
   hsd-viz decode --stack "nano:4 > target" --prompt "class Node:" --temperature 0.8 --seed 3 --json
 
 The text goes to standard output as it comes, the figures to standard error. --json prints one object instead:
-text, token_ids, stop_reason, stack, stack_resolved, metrics, calls_by_level. Ctrl-C stops the decode, as does a reader that
-leaves (`| head -1`); what was decoded so far is saved when --save was given, and the exit code is 130.
+text, token_ids, stop_reason, stack, stack_resolved, target, padding_note, metrics, calls_by_level. Ctrl-C stops the decode, as
+does a reader that leaves (`| head -1`); what was decoded so far is saved when --save was given, and the exit code is 130.
 A prompt that begins with a dash is written --prompt=-x.
 """
 
@@ -168,6 +168,8 @@ def summary(trace: Trace) -> dict[str, Any]:
         "stop_reason": trace.meta["stop_reason"],
         "stack": trace.meta["stack"],
         "stack_resolved": trace.meta["stack_resolved"],
+        "target": trace.meta["models"][-1]["model"],
+        "padding_note": trace.meta.get("padding_note"),
         "metrics": figures,
         "calls_by_level": calls,
     }
@@ -184,6 +186,8 @@ def _figures(trace: Trace) -> str:
         f"drafted {m['drafted']}, accepted {m['accepted']} ({_number(m['acceptance_rate'], '.0%')})",
         f"  from {sources or 'nobody'}",
     ]
+    if note := trace.meta.get("padding_note"):
+        lines.append(f"  {note}")
     return "\n".join(lines)
 
 

@@ -25,6 +25,7 @@ from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.engine import memory
 from hsd_viz.engine.loading import Tell, told, watched
 from hsd_viz.ladder.load import model_path, names, weights_hash
+from hsd_viz.ladder.pad import check_padding, pad, padded_config, padded_name, padding_note
 from hsd_viz.trace import Stage
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "float64": torch.float64}
@@ -35,12 +36,18 @@ class Models:
     """The models of one engine: a target and whatever drafts for it, on one device and dtype.
 
     The device ``auto`` spreads a model that is too large for one device over all there are, the memory of the machine and its
-    disk (by the package ``accelerate``). ``allow_models=False`` refuses everything but ladder names. Raises ``ValueError`` with one
-    sentence for names that are no models and for drafts whose tokenizer is not the target's.
+    disk (by the package ``accelerate``). ``allow_models=False`` refuses everything but ladder names. With ``pad_layers`` the target,
+    and no draft, is a cost-padded model (:func:`hsd_viz.ladder.pad.pad`). Raises ``ValueError`` with one sentence for names that are
+    no models, for drafts whose tokenizer is not the target's and for a padding that cannot be.
     """
 
-    def __init__(self, target: str, device: str | None, dtype: str | None, allow_models: bool) -> None:
+    def __init__(
+        self, target: str, device: str | None, dtype: str | None, allow_models: bool, pad_layers: int = 0, pad_noise: float = 0.0
+    ) -> None:
+        check_padding(pad_layers, pad_noise)
         self._spread = device == "auto"
+        if self._spread and pad_layers:
+            raise ValueError("a padded target needs all its weights in one place: use the device cpu or cuda, not auto")
         if self._spread and importlib.util.find_spec("accelerate") is None:
             raise ValueError("the device auto needs the package accelerate: install it with `pip install accelerate`")
         self.device = _device(None if self._spread else device)
@@ -59,11 +66,21 @@ class Models:
         self._offload: tempfile.TemporaryDirectory | None = None
         #: Model types whose weights the runtime holds a second time.
         self.packed: frozenset[str] = frozenset()
-        self.target = target
-        self.where(target)
+        self.pad_layers, self.pad_noise = pad_layers, pad_noise
+        #: The file name or hub id of the target.
+        self.target_base = target
+        #: The target's name: that of its checkpoint, and what it was padded with.
+        self.target = padded_name(target, pad_layers, pad_noise) if pad_layers else target
+        self.where(self.target)
+
+    @property
+    def padding_note(self) -> str | None:
+        """What the padded target is, in a sentence; ``None`` where it is as its checkpoint has it."""
+        return padding_note(self.target_base, self.pad_layers, self.pad_noise) if self.pad_layers else None
 
     def where(self, name: str) -> str:
         """The checkpoint directory or hub id behind a name."""
+        name = self.base(name)
         if name in names():
             return str(model_path(name))
         named = name.startswith(("./", "../", "/", "~"))
@@ -78,9 +95,23 @@ class Models:
             raise ValueError(f"{name} is no model: a model is a folder with a config.json and weights")
         return str(path.absolute())
 
+    def base(self, name: str) -> str:
+        """The name of the checkpoint that a model is made from: another than its own for a padded target alone."""
+        return self.target_base if name == self.target else name
+
     def config(self, name: str) -> PreTrainedConfig:
         """The configuration of a model. Raises ``ValueError`` where it tells that the model cannot be decoded here."""
-        where = self.where(name)
+        found = self._config(name, self.where(name))
+        if not self._padded(name):
+            return found
+        if self._key(name) not in self._configs:
+            if getattr(found, "quantization_config", None) is not None:
+                raise ValueError(f"{self.target_base} cannot be padded: its weights are quantised")
+            self._configs[self._key(name)] = padded_config(found, self.pad_layers)
+        return self._configs[self._key(name)]
+
+    def _config(self, name: str, where: str) -> PreTrainedConfig:
+        """The configuration of a checkpoint."""
         if where not in self._configs:
             try:
                 config = AutoConfig.from_pretrained(where, **self._source(where))
@@ -94,7 +125,7 @@ class Models:
         """The tokenizer of a model."""
         where = self.where(name)
         if where not in self._texts:
-            self.config(name)
+            self._config(name, where)
             try:
                 self._texts[where] = TokenText(AutoTokenizer.from_pretrained(where, **self._source(where)))
             except Exception as error:  # whatever the libraries for files and formats raise
@@ -103,18 +134,19 @@ class Models:
 
     def loaded(self, name: str) -> bool:
         """Whether :meth:`get` would return at once."""
-        return self.where(name) in self._models
+        return self._key(name) in self._models
 
     def get(self, name: str, tell: Tell = lambda done, total: None) -> HFModel:
         """The model of that name, loaded on first use; ``tell(tensors done, tensors in all)`` is called meanwhile."""
-        where = self.where(name)
+        key = self._key(name)
         with self._lock:
-            if where not in self._models:
+            if key not in self._models:
                 tokens = self.text(name).size
-                model = HFModel(name, self._load(name, where, tell), tokens)
+                module = self._load(name, self.where(name), tell)
+                model = HFModel(name, self._pad(module) if self._padded(name) else module, tokens)
                 check_forward(model)
-                self._models[where] = model
-            return self._models[where]
+                self._models[key] = model
+            return self._models[key]
 
     def prepare(self, chain: Sequence[str], ids: Sequence[int], max_new_tokens: int) -> Generator[Stage, None, list[HFModel]]:
         """Load what is missing of a stack's models (``chain``, the target last) for a prompt of token ``ids``; returns them all.
@@ -160,7 +192,9 @@ class Models:
             self._agree.add(pair)
 
     def hash(self, name: str) -> str | None:
-        """A short hash of the weights, ``None`` where they are no local safetensors."""
+        """A short hash of the weights, ``None`` where they are no local safetensors, as those of a padded target are not."""
+        if self._padded(name):
+            return None
         where = self.where(name)
         if where not in self._hashes:
             try:
@@ -175,17 +209,30 @@ class Models:
         """Say how much memory a decode needs whose text grows to ``length``. Raises ``ValueError`` when there is clearly less."""
         needs, held = [], 0
         for name in chain:
-            where, config = self.where(name), self.config(name)
-            if where not in self._weights:
-                self._weights[where] = memory.parameter_bytes(config, DTYPES[self.dtype], where)
+            key, config = self._key(name), self.config(name)
+            if key not in self._weights:
+                self._weights[key] = memory.parameter_bytes(config, DTYPES[self.dtype], self.where(name))
             if self.loaded(name):
-                held += self._weights[where]
-            needs.append(memory.need(config, self._weights[where], DTYPES[self.dtype], prompt, length, self.device.type == "cuda"))
+                held += self._weights[key]
+            needs.append(memory.need(config, self._weights[key], DTYPES[self.dtype], prompt, length, self.device.type == "cuda"))
         if not self._spread:  # else the disk takes what does not fit
             memory.check(needs, held, self.device)
         # A runtime that packs the weights holds them once more; without the room for that a model stays eager, so it is not a need.
         packed = sum(n.weights for n, name in zip(needs, chain, strict=True) if self.config(name).model_type in self.packed)
         return memory.describe(needs, packed)
+
+    def _padded(self, name: str) -> bool:
+        return self.pad_layers > 0 and name == self.target
+
+    def _key(self, name: str) -> str:
+        """Under what a model is kept: a padded target is another model than the one of its checkpoint."""
+        return self.target if self._padded(name) else self.where(name)
+
+    def _pad(self, module: torch.nn.Module) -> torch.nn.Module:
+        try:
+            return pad(module, self.pad_layers, self.pad_noise)
+        except torch.OutOfMemoryError:
+            raise ValueError(f"{self.target} does not fit on {self.device}: the device has too little free memory") from None
 
     def _load(self, name: str, where: str, tell: Tell) -> torch.nn.Module:
         hf_logging.disable_progress_bar()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torch import nn
+    from transformers import PreTrainedConfig
 
 
 def padded_name(name: str, layers: int, noise: float = 0.0) -> str:
@@ -22,6 +23,35 @@ def padded_name(name: str, layers: int, noise: float = 0.0) -> str:
     ('target+12', 'target+12~0.05')
     """
     return f"{name}+{layers}" + (f"~{noise:g}" if noise else "")
+
+
+def check_padding(layers: int, noise: float = 0.0) -> None:
+    """Raise ``ValueError`` with one sentence for numbers that :func:`pad` does not take."""
+    if isinstance(layers, bool) or not isinstance(layers, int) or not 0 <= layers <= 10_000:
+        raise ValueError(f"{layers} layers is out of range: a model is padded with 0 to 10000")
+    if not isinstance(noise, int | float) or not 0 <= noise <= 10:
+        raise ValueError(f"noise {noise} is out of range: it is a number from 0 (the same model) to 10")
+    if noise and not layers:
+        raise ValueError(f"noise {noise:g} has no layers to be in: pad the model with one layer or more")
+
+
+def padding_note(name: str, layers: int, noise: float = 0.0) -> str:
+    """What a padded model is, in a sentence.
+
+    >>> padding_note("target", 12)
+    'target+12 is target with 12 residual layers adding nothing: the same model at a higher cost'
+    """
+    what = f"noise, {noise:g} of a layer's own scale: another model" if noise else "nothing: the same model"
+    return f"{padded_name(name, layers, noise)} is {name} with {layers} residual layer{'s' * (layers != 1)} adding {what} at a higher cost"
+
+
+def padded_config(config: PreTrainedConfig, layers: int) -> PreTrainedConfig:
+    """The configuration of a model padded with ``layers``; ``config`` stays as it is."""
+    found = copy.deepcopy(config)
+    found.num_hidden_layers += layers
+    if kinds := getattr(config, "layer_types", None):
+        found.layer_types = [*kinds, *[kinds[-1]] * layers]
+    return found
 
 
 def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0, inner: int | None = None) -> nn.Module:
@@ -34,10 +64,7 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0, inner
     """
     import torch
 
-    if not 0 <= layers <= 10_000:
-        raise ValueError(f"{layers} layers is out of range: a model is padded with 0 to 10000")
-    if not 0 <= noise <= 10:
-        raise ValueError(f"noise {noise:g} is out of range: it is a number from 0 (the same model) to 10")
+    check_padding(layers, noise)
     if inner is not None and not 1 <= inner <= 1_000_000:
         raise ValueError(f"an inner width of {inner} is out of range: it is a whole number from 1 to 1000000")
     body = getattr(module, "model", None)
@@ -46,10 +73,7 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0, inner
         raise ValueError(f"{module.config.model_type} cannot be padded: its layers are not those of a Llama")
 
     padded = copy.copy(module)
-    padded.config = copy.deepcopy(module.config)
-    padded.config.num_hidden_layers += layers
-    if kinds := getattr(module.config, "layer_types", None):
-        padded.config.layer_types = [*kinds, *[kinds[-1]] * layers]
+    padded.config = padded_config(module.config, layers)
     # Copies of the containers, not of what they hold: the module itself stays as it is.
     padded._modules = {**module._modules, "model": copy.copy(body)}
     padded.model._modules = {**body._modules, "layers": type(body.layers)(body.layers)}
