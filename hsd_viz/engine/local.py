@@ -33,6 +33,7 @@ from hsd_viz.trace import Event, Finished, Stage, Trace
 DEFAULT_LOOKAHEAD = 4
 MAX_NEW_TOKENS = 100_000
 MAX_THREADS = 1024
+MAX_BUDGET = 256
 
 
 def load_engine(
@@ -122,17 +123,21 @@ class LocalEngine:
         record: bool = True,
         chat: bool = False,
         memory: Memory | None = None,
+        budget: int | None = None,
     ) -> Iterator[Event]:
         """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``; see :class:`hsd_viz.engine.base.Engine`.
 
         ``memory`` is what drafters remember from run to run (some rivals do): the same one for every run of a stack means warm;
-        by default each run begins cold.
+        by default each run begins cold. ``budget`` is the most draft tokens that a database or rival at the bottom may put up at a
+        time, 1-256, whatever they cost (``auto`` goes on weighing costs); by default each drafts as it was made to.
 
         What can be checked without loading anything is checked at once, before the first event is asked for.
         """
         sampling = Sampling(float(temperature), top_k, float(top_p), seed)
         if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or not 1 <= max_new_tokens <= MAX_NEW_TOKENS:
             raise ValueError(f"max new tokens {max_new_tokens} is out of range: it is a whole number from 1 to {MAX_NEW_TOKENS}")
+        if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or not 1 <= budget <= MAX_BUDGET):
+            raise ValueError(f"a budget of {budget} draft tokens is out of range: it is a whole number from 1 to {MAX_BUDGET}")
         parsed = parse(stack)
         choosing = auto.is_auto(parsed)
         if choosing:
@@ -146,7 +151,7 @@ class LocalEngine:
             self.models.where(name)
             if named.count(name) > 1:
                 raise ValueError(f"in '{stack.strip()}' {name} would draft for itself: 'target' means {name} here")
-        return self._decode(prompt, stack, parsed, choosing, sampling, max_new_tokens, record, chat, memory)
+        return self._decode(prompt, stack, parsed, choosing, sampling, max_new_tokens, record, chat, memory, budget)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -161,6 +166,7 @@ class LocalEngine:
         record: bool,
         chat: bool,
         memory: Memory | None,
+        budget: int | None,
     ) -> Iterator[Event]:
         """``parsed`` has the levels; ``choosing``: they are options, one or another of which serves each round."""
         resolved = parsed if choosing else parsed.resolved(DEFAULT_LOOKAHEAD)
@@ -183,7 +189,7 @@ class LocalEngine:
             resolved = calibrated_lookaheads(parsed, about) or resolved
         positions = min((m.positions for m in loaded if m.positions is not None), default=None)
         eos = self._eos(self.models.get(chain[-1]), text)
-        known, costs = None, CPU_MARGINAL
+        known, costs = None, CPU_MARGINAL if budget is None else None
         if choosing:
             resolved, loaded = auto.in_order(resolved, loaded)
             known = self.learnt.of(resolved, loaded, sampling)
@@ -205,6 +211,7 @@ class LocalEngine:
             max_new_tokens=max_new_tokens,
             positions=positions,
             eos=eos,
+            budget=budget,
             piece=lambda t: text.piece(t)[0],
         )
         shown = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
