@@ -136,7 +136,8 @@ function createView(model, el) {
     svg.append(draw("text", { x: (box.left + box.right) / 2, y: box.bottom + 39, "text-anchor": "middle", class: "hsd-axis" }, s.x.label));
     const middle = (box.top + box.bottom) / 2;
     svg.append(draw("text", { x: 13, y: middle, "text-anchor": "middle", transform: `rotate(-90 13 ${middle})`, class: "hsd-axis" }, s.y.label));
-    const taken = (s.marks || []).map((m) => [toX(m.x), toY(m.y)]);
+    // Labels keep away from marks and from the words beside them.
+    const taken = (s.marks || []).flatMap((m) => [[toX(m.x), toY(m.y)], ...(m.text ? [[toX(m.x) + 20 + 4 * m.text.length, toY(m.y)]] : [])]);
     const regions = (s.regions || []).map((r) => {
       const x = toX(r.x);
       let y = toY(r.y);

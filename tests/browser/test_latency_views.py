@@ -1,0 +1,192 @@
+"""The views of the latency law in a browser: they draw, nothing overlaps, and what people do in them reaches the law."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from hsd_viz import views
+from hsd_viz.engine.replay import load_bundled
+from hsd_viz.latency.acceptance import Edge
+from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.costs import LevelCost
+
+from .test_lab import run_all
+
+pytestmark = pytest.mark.browser
+
+#: One view over a stand-in for its model, on a page of a given colour.
+HARNESS = """async ([script, style, state]) => {
+  document.head.append(Object.assign(document.createElement("style"), { textContent: style }));
+  const listeners = new Map();
+  const model = {
+    get: (k) => state[k],
+    set: (k, v) => { state[k] = v; (listeners.get(`change:${k}`) || []).forEach((f) => f()); },
+    save_changes: () => {},
+    on: (events, f) => events.split(" ").forEach((e) => listeners.set(e, [...(listeners.get(e) || []), f])),
+    off: () => {},
+  };
+  window.state = state;
+  const module = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+  module.default.render({ model, el: document.body.appendChild(document.createElement("div")) });
+}"""
+#: Pairs of words in a figure that lie on one another, by more than their line spacing allows.
+OVERLAPS = """() => [...document.querySelectorAll("svg[viewBox]")].flatMap((svg) => {
+  const all = [...svg.querySelectorAll("text")].map((t) => ({ words: t.textContent, at: t.getBoundingClientRect() }));
+  const across = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left);
+  const down = (a, b) => Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+  const touch = (a, b) => across(a.at, b.at) > 2 && down(a.at, b.at) > 4;
+  return all.flatMap((a, i) => all.slice(i + 1).filter((b) => touch(a, b)).map((b) => `${a.words} / ${b.words}`));
+})"""
+#: The least contrast of words with what is behind them. Words over a heat map have a halo of the page's colour, which counts.
+CONTRAST = """() => {
+  const rgb = (colour) => {
+    const context = document.createElement("canvas").getContext("2d");
+    context.fillStyle = colour;
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data];
+  };
+  const linear = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const behind = (node) => {
+    for (; node; node = node.parentElement) {
+      const colour = rgb(getComputedStyle(node).backgroundColor);
+      if (colour[3] === 255) return colour;
+    }
+    return [255, 255, 255];
+  };
+  let least = [99, ""];
+  for (const node of document.querySelectorAll(".hsd-latency *")) {
+    if (![...node.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) || node.tagName === "title") continue;
+    const style = getComputedStyle(node);
+    const ink = rgb(node.namespaceURI.endsWith("svg") ? style.fill : style.color);
+    const [low, high] = [light(ink), light(behind(node))].sort((x, y) => x - y);
+    const ratio = (high + 0.05) / (low + 0.05);
+    if (ratio < least[0]) least = [ratio, node.textContent];
+  }
+  return least;
+}"""
+FAR_APART = Calibration(
+    ("small", "medium", "large"),
+    {"small": LevelCost((0.02,)), "medium": LevelCost((0.2,)), "large": LevelCost((1.0,))},
+    {("small", "medium"): Edge(tail=0.75), ("medium", "large"): Edge(tail=0.85), ("small", "large"): Edge(tail=0.6)},
+)
+
+
+def show(page, view, dark: bool = False) -> None:
+    state = {name: getattr(view, name) for name in view.trait_names() if name in ("spec", "chosen", "graph", "picked", "out")}
+    back = "#212121" if dark else "#fff"
+    page.set_content(f"<body data-jp-theme-light='{str(not dark).lower()}' style='margin: 0; padding: 0 12px; background: {back}'></body>")
+    page.evaluate(HARNESS, [str(view._esm), str(view._css), json.loads(json.dumps(state))])
+    page.wait_for_timeout(150)  # sizes settle in a frame or two
+
+
+def all_views() -> dict:
+    basis = views.recorded()
+    return {
+        "graph": views.HierarchyGraph(basis),
+        "graph of a hierarchy": views.HierarchyGraph(FAR_APART),
+        "surface": views.LatencySurface(FAR_APART, "small > medium > large"),
+        "surface with a run": views.LatencySurface(basis, "db > nano > small > target"),
+        "ranking": views.Ranking(basis),
+        "levels": views.Levels(load_bundled("both"), basis),
+        "one draft": views.OneDraftWhatIf(basis).plot,
+        "second draft": views.SecondDraftWhatIf().plot,
+        "second draft of a machine": views.SecondDraftWhatIf(basis).plot,
+    }
+
+
+@pytest.mark.parametrize("width", [420, 1400])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_view_fits_its_page_and_can_be_read(open_page, width, dark):
+    shown = open_page(width)
+    for name, view in all_views().items():
+        show(shown.page, view, dark)
+        assert shown.page.locator(".hsd-latency").count() == 1
+        assert shown.page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert shown.page.evaluate(OVERLAPS) == [], name
+        ratio, words = shown.page.evaluate(CONTRAST)
+        assert ratio >= 4.5, (name, words)
+    shown.check()
+
+
+def test_a_plane_is_read_and_set_with_the_keyboard(open_page):
+    shown = open_page()
+    page = shown.page
+    view = views.SecondDraftWhatIf()
+    show(page, view.plot)
+    page.locator(".hsd-plot-frame").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowUp"):  # the first press puts the cursor in the corner
+        page.keyboard.press(key)
+    cells = view.plot.spec["cells"]
+    said = page.locator(".hsd-plot-readout").inner_text()
+    assert f"{cells['values'][1][1] * 100:+.0f} %".replace("-", "−") in said
+    page.keyboard.press("Enter")
+    assert page.evaluate("state.chosen") == [cells["x"][1], cells["y"][1]]
+    page.keyboard.press("Escape")
+    expect(page.locator(".hsd-cursor > *")).to_have_count(0)
+    shown.check()
+
+
+def test_names_that_are_markup_stay_text(open_page):
+    nasty = "./<img src=x onerror=window.pwned=1>"
+    calibration = Calibration(
+        (nasty, "target"), {nasty: LevelCost((0.1,)), "target": LevelCost((1.0,))}, {(nasty, "target"): Edge(tail=0.8)}
+    )
+    shown = open_page()
+    for view in (views.HierarchyGraph(calibration, source="<b>x</b>"), views.Ranking(calibration, source="<b>x</b>")):
+        show(shown.page, view)
+        assert "<b>x</b>" in shown.page.locator(".hsd-source").inner_text()
+        assert shown.page.locator(".hsd-latency img, .hsd-latency b").count() == 0
+    assert shown.page.evaluate("window.pwned") is None
+    shown.check()
+
+
+def test_the_notebook_runs_and_answers(open_page, lab):
+    shown = open_page()
+    page = shown.page
+    page.goto(f"{lab}hierarchical_speculative_decoding.ipynb?reset", wait_until="domcontentloaded")
+    page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+    run_all(page)
+    # The graph over the recordings: without the databases one draft is left, without that model plain decoding or the next.
+    graph = page.locator(".hsd-hierarchy").last
+    graph.scroll_into_view_if_needed()
+    stack = graph.locator(".hsd-answer-stack")
+    expect(stack).to_have_text("db > target")
+    database = graph.get_by_role("button", name=re.compile(r"^db, database"))
+    expect(database).to_have_attribute("aria-pressed", "true")
+    database.click()
+    expect(stack).to_have_text(re.compile(r"^nano:\d+ > target$"))
+    graph.get_by_role("button", name=re.compile(r"^nano")).focus()
+    page.keyboard.press("Enter")
+    expect(stack).not_to_contain_text("nano")
+    expect(graph.get_by_role("button", name=re.compile(r"^nano"))).to_be_focused()
+    graph.get_by_role("button", name="Put all back in").click()
+    expect(stack).to_have_text("db > target")
+
+    # A slider moves the verdict, and the menu no longer names the model.
+    sliders = page.locator(".hsd-whatif").first
+    sliders.scroll_into_view_if_needed()
+    verdict = sliders.locator(".hsd-verdict strong")
+    expect(sliders.locator("select")).to_have_value("nano")
+    before = verdict.inner_text()
+    handle = sliders.locator(".noUi-handle").first
+    handle.focus()
+    for _ in range(10):
+        page.keyboard.press("ArrowRight")
+    expect(verdict).not_to_have_text(before)
+    expect(sliders.locator("select")).to_have_value("as the sliders say")
+
+    # A click on the map puts the second draft there.
+    sliders = page.locator(".hsd-whatif").nth(1)
+    sliders.scroll_into_view_if_needed()
+    frame = sliders.locator(".hsd-plot-frame")
+    size = frame.bounding_box()
+    before = sliders.locator(".hsd-verdict strong").inner_text()
+    frame.click(position={"x": size["width"] * 0.9, "y": size["height"] * 0.75})
+    expect(sliders.locator(".hsd-verdict strong")).not_to_have_text(before)
+    expect(sliders.locator(".hsd-verdict p")).to_contain_text("does not pay")
+    shown.check()
