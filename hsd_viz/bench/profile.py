@@ -80,7 +80,9 @@ class _Timed:
         return getattr(self._inner, name)
 
 
-def profile_decode(engine: Engine, prompt: str, stack: str, max_new_tokens: int, sampling: Sampling) -> list[Round]:
+def profile_decode(
+    engine: Engine, prompt: str, stack: str, max_new_tokens: int, sampling: Sampling, budget: int | None = None
+) -> list[Round]:
     """The target rounds of one recorded decode, each with its nanoseconds by part; they sum to the time the decode took.
 
     On a GPU the host waits for each forward, so that its time is not found where the next transfer waits: rounds are a little
@@ -97,6 +99,7 @@ def profile_decode(engine: Engine, prompt: str, stack: str, max_new_tokens: int,
             top_p=sampling.top_p,
             seed=sampling.seed,
             record=True,
+            **({} if budget is None else {"budget": budget}),
         )
         while True:
             # The clock stands still while nobody asks for the next event.

@@ -2,6 +2,7 @@
 
 Timings drift with the machine's mood (other work, heat, caches). So the stacks take turns, A B C A B C ..., prompt by prompt and
 repeat by repeat: what disturbs one disturbs its neighbours alike, and ratios between them hold where absolute times do not.
+What drafters remember from prompt to prompt is a matter of the rows: see :mod:`~hsd_viz.bench.rows`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.stack import HFStack, Stack, parse_bench
 
-from .output import Output, from_trace, median_of
+from .checkpoint import Checkpoint
+from .output import Output, median_of
 from .profile import Round, profile_decode
 from .rivals import TUNING_TOKENS, Tuned, tune
+from .rows import MAX_BUDGET, STATES, Decoder, LoopDecoder, Row, rows_of
 from .suites import Prompt, Suite
 from .turns import Template, ask, choose_template, opening
 
@@ -27,16 +30,15 @@ if TYPE_CHECKING:
 PLAIN = "target"
 WARM_UP_TOKENS = 8
 
-#: Runs one prompt, text or token ids: (prompt, most new tokens, sampling) -> Output.
-Decoder = Callable[[str | Sequence[int], int, Sampling], Output]
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What every run shares. ``repeats`` runs of each prompt and stack give median times.
 
     ``profile``: one more decode of each prompt in our own loop tells where its rounds' time goes. ``tune_rivals``: the settings
-    of transformers' loops are tried first; the best ones are measured beside the defaults, in a row of their own.
+    of transformers' loops are tried first; the best ones are measured beside the defaults, in a row of their own. ``state`` is
+    ``cold``, ``warm`` or ``both``, for drafters that remember (:mod:`~hsd_viz.bench.rows`). ``budget``: the most draft tokens
+    that a database or rival puts up at a time, cost stopping off; ``None`` as each was made.
     """
 
     max_new_tokens: int = 128
@@ -44,12 +46,18 @@ class Settings:
     repeats: int = 3
     profile: bool = False
     tune_rivals: bool = False
+    state: str = "cold"
+    budget: int | None = None
 
     def __post_init__(self) -> None:
         if self.max_new_tokens < 1:
             raise ValueError(f"max new tokens {self.max_new_tokens} is out of range: it is a whole number from 1")
         if self.repeats < 1:
             raise ValueError(f"{self.repeats} repeats is out of range: it is a whole number from 1")
+        if self.state not in STATES:
+            raise ValueError(f"the state '{self.state}' is unknown: it is {', '.join(STATES[:-1])} or {STATES[-1]}")
+        if self.budget is not None and not 1 <= self.budget <= MAX_BUDGET:
+            raise ValueError(f"a budget of {self.budget} draft tokens is out of range: it is a whole number from 1 to {MAX_BUDGET}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +76,11 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """All outputs of one bench: ``outputs[stack]`` follows ``prompts``; ``complete`` is False when it was cut short.
+    """All outputs of one bench: ``outputs[row]`` follows ``prompts``; ``complete`` is False when it was cut short.
 
     ``profiles`` has the target rounds of the profiled decodes by stack, ``tuned`` what was found out about a rival's settings, by
     the name of its row. ``template`` is the one that questions were written with, ``left_out`` has the questions, by id, of which
-    a turn did not fit the context, and why.
+    a turn did not fit the context, and why. ``rows`` has the stack and state of each row, where it is more than a stack's name.
     """
 
     suite: Suite
@@ -84,6 +92,7 @@ class Measurement:
     tuned: dict[str, Tuned] = field(default_factory=dict)
     template: str | None = None
     left_out: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, Row] = field(default_factory=dict)
 
 
 def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
@@ -110,6 +119,7 @@ def run_bench(
     *,
     spare: Sequence[Prompt] = (),
     template: str = "auto",
+    checkpoint: Checkpoint | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Measurement:
@@ -117,18 +127,18 @@ def run_bench(
 
     Nothing is measured while the engine still compiles. Each stack first decodes a few tokens that do not count: models load
     and caches warm up. ``spare`` are the prompts on which the rivals' settings are tried. ``template`` says how turns and
-    answers become prompts (:func:`~hsd_viz.bench.turns.choose_template`). ``cancelled`` is asked before each decode; a cancelled
+    answers become prompts (:func:`~hsd_viz.bench.turns.choose_template`). ``checkpoint`` has what an earlier run of the same bench
+    has done, which is not done again, and keeps what this one does. ``cancelled`` is asked before each decode; a cancelled
     or interrupted bench returns what all stacks have done by then, with ``complete`` False. Raises ``ValueError`` with one
     sentence for bad input.
     """
     settings = settings or Settings()
     parsed = read_stacks(stacks)
     writer = choose_template(engine.tokenizer, engine.models.target, template) if any(p.turns for p in suite.prompts) else None
-    decoders = {name: _decoder(engine, stack) for name, stack in parsed.items()}
-    tuned: dict[str, Tuned] = {}
+    rows = rows_of(parsed, settings.state)
+    decoders = {name: _decoder(engine, parsed[row.stack], row, settings.budget) for name, row in rows.items()}
+    kept = checkpoint or Checkpoint()
     profiles: dict[str, list[Round]] = {}
-    done: dict[tuple[str, str], list[Output]] = {}
-    left_out: dict[str, str] = {}
     complete = False
 
     def total() -> int:
@@ -140,7 +150,7 @@ def run_bench(
     try:
         _wait_ready(engine, note)
         if settings.tune_rivals:
-            decoders = _with_best_rivals(engine, parsed, decoders, settings, spare, writer, tuned, note, cancelled)
+            decoders = _with_best_rivals(engine, parsed, decoders, settings, spare, writer, kept, note, cancelled)
         for name, decode in decoders.items():
             progress(Progress(0, total(), name, ""))
             # On a GPU work is captured the second time that it is wanted: whole decodes leave little of that to the measured ones.
@@ -148,21 +158,26 @@ def run_bench(
                 _warm_up(decode, suite, settings, writer, tokens)
         # What warmed up may have had something compiled.
         _wait_ready(engine, note)
-        complete = _measure(
-            decoders, suite, settings, writer, done, left_out, lambda n, s, p: progress(Progress(n, total(), s, p)), cancelled
-        )
+        complete = _measure(decoders, suite, settings, writer, kept, lambda n, s, p: progress(Progress(n, total(), s, p)), cancelled)
         if complete and settings.profile:
             for prompt in suite.prompts:
-                for name, stack in parsed.items():
-                    if isinstance(stack, Stack) and prompt.id not in left_out and not cancelled():
+                for name, row in rows.items():
+                    # A profiled decode has no memory: of a warm row it would tell nothing.
+                    own = isinstance(parsed[row.stack], Stack) and row.state != "warm"
+                    if own and prompt.id not in kept.left_out and not cancelled():
                         progress(Progress(total(), total(), name, prompt.id, "profiling"))
-                        rounds = profile_decode(engine, opening(prompt, writer), name, settings.max_new_tokens, settings.sampling)
+                        start = opening(prompt, writer)
+                        rounds = profile_decode(engine, start, row.stack, settings.max_new_tokens, settings.sampling, settings.budget)
                         profiles.setdefault(name, []).extend(rounds)
     except KeyboardInterrupt:
         complete = False
-    prompts = tuple(p for p in suite.prompts if p.id not in left_out and all((name, p.id) in done for name in decoders))
-    outputs = {name: tuple(median_of(done[name, p.id]) for p in prompts) for name in decoders}
-    return Measurement(suite, settings, prompts, outputs, complete, profiles, tuned, writer.name if writer else None, left_out)
+    finally:
+        kept.flush()
+    prompts = tuple(p for p in suite.prompts if p.id not in kept.left_out and all((name, p.id) in kept.done for name in decoders))
+    outputs = {name: tuple(median_of(kept.done[name, p.id]) for p in prompts) for name in decoders}
+    return Measurement(
+        suite, settings, prompts, outputs, complete, profiles, kept.tuned, writer.name if writer else None, kept.left_out, rows
+    )
 
 
 def _wait_ready(engine: Any, note: Callable[[str], None]) -> None:
@@ -177,21 +192,27 @@ def _with_best_rivals(
     settings: Settings,
     spare: Sequence[Prompt],
     template: Template | None,
-    tuned: dict[str, Tuned],
+    kept: Checkpoint,
     note: Callable[[str], None],
     cancelled: Callable[[], bool],
 ) -> dict[str, Decoder]:
-    """``decoders`` and, behind each of transformers' loops, the same with its best settings; these are noted in ``tuned``."""
+    """``decoders`` and, behind each of transformers' loops, the same with its best settings; these are noted in ``kept``."""
     out: dict[str, Decoder] = {}
-    for name, stack in parsed.items():
-        out[name] = decoders[name]
+    for name, decoder in decoders.items():
+        out[name] = decoder
+        stack = parsed.get(name)
         if not isinstance(stack, HFStack):
             continue
-        tokens = min(TUNING_TOKENS, settings.max_new_tokens)
-        found = tune(engine, stack, spare, settings.sampling, max_new_tokens=tokens, template=template, progress=note, cancelled=cancelled)
-        if found is not None:
-            tuned[f"{name} (best)"] = found
-            out[f"{name} (best)"] = _decoder(engine, stack, found.settings)
+        best = f"{name} (best)"
+        if best not in kept.tuned:
+            tokens = min(TUNING_TOKENS, settings.max_new_tokens)
+            found = tune(
+                engine, stack, spare, settings.sampling, max_new_tokens=tokens, template=template, progress=note, cancelled=cancelled
+            )
+            if found is None:
+                continue
+            kept.tune(best, found)
+        out[best] = _decoder(engine, stack, settings=kept.tuned[best].settings)
     return out
 
 
@@ -228,46 +249,53 @@ def _measure(
     suite: Suite,
     settings: Settings,
     template: Template | None,
-    done: dict[tuple[str, str], list[Output]],
-    left_out: dict[str, str],
+    kept: Checkpoint,
     progress: Callable[[int, str, str], None],
     cancelled: Callable[[], bool],
 ) -> bool:
-    runs = ((prompt, name) for _ in range(settings.repeats) for prompt in suite.prompts for name in decoders)
-    for count, (prompt, name) in enumerate(runs):
-        if cancelled():
-            return False
-        if prompt.id in left_out:
-            continue
-        progress(count, name, prompt.id)
-        with _naming(prompt):
-            try:
-                output = ask(decoders[name], prompt, settings.max_new_tokens, settings.sampling, template)
-                done.setdefault((name, prompt.id), []).append(output)
-            except PromptTooLong as error:
-                if not prompt.turns:
-                    raise
-                left_out[prompt.id] = str(error)
+    count = -1
+    for repeat in range(settings.repeats):
+        for decode in decoders.values():
+            if isinstance(decode, LoopDecoder):
+                decode.begin()
+        for prompt, name in ((prompt, name) for prompt in suite.prompts for name in decoders):
+            count += 1
+            if cancelled():
+                return False
+            known = _known(kept, name, prompt, repeat)
+            if prompt.id in kept.left_out or (known and not _to_remember(decoders[name], kept, name, suite, repeat)):
+                continue
+            progress(count, name, prompt.id)
+            with _naming(prompt):
+                try:
+                    output = ask(decoders[name], prompt, settings.max_new_tokens, settings.sampling, template)
+                    if not known:
+                        kept.add(name, prompt.id, output)
+                except PromptTooLong as error:
+                    if not prompt.turns:
+                        raise
+                    kept.leave_out(prompt.id, str(error))
     return True
 
 
-def _decoder(engine: Any, stack: Stack | HFStack, settings: dict[str, Any] | None = None) -> Decoder:
+def _known(kept: Checkpoint, name: str, prompt: Prompt, repeat: int) -> bool:
+    return len(kept.done.get((name, prompt.id), ())) > repeat
+
+
+def _to_remember(decode: Decoder, kept: Checkpoint, name: str, suite: Suite, repeat: int) -> bool:
+    """Whether a prompt that an earlier run has measured is decoded again: a warm row goes on with what it remembered there."""
+    return (
+        isinstance(decode, LoopDecoder)
+        and decode.warm
+        and any(not _known(kept, name, p, repeat) for p in suite.prompts if p.id not in kept.left_out)
+    )
+
+
+def _decoder(
+    engine: Any, stack: Stack | HFStack, row: Row | None = None, budget: int | None = None, settings: dict[str, Any] | None = None
+) -> Decoder:
     if isinstance(stack, HFStack):
         from .hf import HFDecoder
 
         return HFDecoder(engine, stack, settings)
-
-    def decode(prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:
-        trace = engine.run(
-            prompt,
-            str(stack),
-            max_new_tokens=max_new_tokens,
-            temperature=sampling.temperature,
-            top_k=sampling.top_k,
-            top_p=sampling.top_p,
-            seed=sampling.seed,
-            record=False,
-        )
-        return from_trace(trace)
-
-    return decode
+    return LoopDecoder(engine, row or Row(str(stack), str(stack)), budget)
