@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,10 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from .count import Pruning, count
+from .external import PART_TOKENS, ExternalCount
 from .index import Table, marks, write_index
+from .select import write_chosen
+from .spool import CorpusWriter
 
 #: Keys of the shipped databases, in tokens.
 LONGEST = 6
+#: The longest keys that can be asked for.
+MOST_LONGEST = 32
 #: The 5-grams that Hierarchy Drafting keeps: so many in all, so many that begin with the same token.
 FIVEGRAMS = 100_000
 FIVEGRAMS_PER_TOKEN = 7
@@ -64,6 +71,61 @@ def build_model_database(
     table = count(documents, vocabulary_size=vocabulary_size, longest=longest, pruning=pruning, per_document=True, progress=progress)
     facts = {"outputs": len(documents), "tokens": int(sum(len(d) for d in documents)), **(meta or {})}
     write_index(path, table, kind="model", vocabulary_size=vocabulary_size, vocabulary_hash=vocabulary_hash, meta=facts)
+
+
+def build_streamed(
+    feed: Callable[[CorpusWriter], Mapping],
+    path: str | Path,
+    *,
+    kind: str,
+    vocabulary_size: int,
+    vocabulary_hash: str,
+    longest: int = LONGEST,
+    pruning: Pruning,
+    part_tokens: int = PART_TOKENS,
+    progress: Progress | None = None,
+) -> None:
+    """Count a corpus of any length into a database of ``kind`` (``statistics`` or ``model``) at ``path``, in bounded memory.
+
+    ``feed`` writes the documents and returns what the file is to say of them. The result is the file that
+    :func:`build_statistics` or :func:`build_model_database` makes of the same documents, up to ties at ``pruning.max_bytes``.
+    Memory and disk are as :mod:`hsd_viz.drafting.external` has them; files in the making lie beside ``path`` and are gone at
+    the end, however it ends. Raises ValueError where the corpus is empty.
+    """
+    if kind not in ("statistics", "model"):
+        raise ValueError(f"unknown database '{kind}': the ones to build are model and statistics")
+    if not 1 <= longest <= MOST_LONGEST:
+        raise ValueError(f"keys of {longest} tokens are out of range: they have 1 to {MOST_LONGEST}")
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    try:
+        writer = CorpusWriter(folder, vocabulary_size)
+        try:
+            meta = feed(writer)
+            corpus = writer.finish()
+        finally:
+            writer.close()
+        if not len(corpus.tokens):
+            raise ValueError("there is no text to count")
+        counting = ExternalCount(
+            corpus,
+            folder,
+            vocabulary_size=vocabulary_size,
+            longest=longest,
+            pruning=pruning,
+            per_document=kind == "model",
+            part_tokens=part_tokens,
+            progress=progress,
+        )
+        candidates = counting.run()
+        if progress:
+            progress("writing the file", 1.0)
+        facts = {"outputs" if kind == "model" else "documents": len(corpus.ends), "tokens": len(corpus.tokens), **meta}
+        identity = {"kind": kind, "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
+        write_chosen(candidates, path, **identity, max_bytes=pruning.max_bytes, meta=facts)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def build_fivegrams(

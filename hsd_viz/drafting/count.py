@@ -30,7 +30,7 @@ class Pruning:
 
 
 @dataclass(slots=True)
-class _Level:
+class Level:
     """The keys of one length within one part of the corpus. ``parents``: row of each key's longest proper suffix one level down."""
 
     marks: np.ndarray
@@ -66,25 +66,49 @@ def count(
     part_of = (np.cumsum(frequencies) - frequencies) // part_tokens
     last = np.zeros(len(tokens), dtype=bool)
     last[ends[ends > 0] - 1] = True
-    levels: list[_Level] = []
+    levels: list[Level] = []
     parts = np.unique(part_of[frequencies > 0])
     for done, part in enumerate(parts):
         places = np.flatnonzero((part_of[tokens] == part) & ~last)
-        levels += _count_part(tokens, ends, places, vocabulary_size, longest, pruning, per_document)
+        levels += count_part(tokens, ends, places, vocabulary_size, longest, pruning, per_document)
         if progress:
             progress("counting", (done + 1) / len(parts))
     return _choose(levels, longest, pruning, 4 if vocabulary_size > 2**16 else 2)
 
 
-def _count_part(tokens, ends, places, vocabulary_size, longest, pruning, per_document) -> list[_Level]:
-    """All levels of the keys that end at ``places``. A key is its suffix's number and one older token: exact, without hashes."""
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The one key that ends all keys of a part, already counted: its ``length`` in tokens and what ``followers`` it has how often.
+
+    ``followers``: int64 token ids, ascending; ``counts`` int64; ``total`` their sum.
+    """
+
+    length: int
+    followers: np.ndarray
+    counts: np.ndarray
+
+    @property
+    def total(self) -> int:
+        return int(self.counts.sum())
+
+
+def count_part(tokens, ends, places, vocabulary_size, longest, pruning, per_document, below: Known | None = None) -> list[Level]:
+    """All levels of the keys that end at ``places``. A key is its suffix's number and one older token: exact, without hashes.
+
+    ``below`` is the key that they all extend, where they do not begin with the shortest: the first level is then the one above
+    it. ``Level.parents`` holds the lengths of the keys when done.
+    """
     wide = np.int64(vocabulary_size)
     document = np.searchsorted(ends, places, side="right")
     begin = np.concatenate(([0], ends))[document]
     keys = np.zeros(len(places), dtype=np.int64)
-    levels: list[_Level] = []
+    levels: list[Level] = []
     pairs_below = counts_below = totals_below = None
-    for n in range(1, longest + 1):
+    shortest = 1
+    if below is not None:
+        shortest, pairs_below, counts_below = below.length + 1, below.followers, below.counts
+        totals_below = np.array([below.total])
+    for n in range(shortest, longest + 1):
         inside = places - (n - 1) >= begin
         places, document, begin, keys = (a[inside] for a in (places, document, begin, keys))
         older = tokens[places - (n - 1)].astype(np.int64)
@@ -101,12 +125,8 @@ def _count_part(tokens, ends, places, vocabulary_size, longest, pruning, per_doc
         keep = totals >= pruning.least
         if not keep.any():
             break
-        # Continuations by key, likeliest first; the lower token first among equals.
-        order = np.lexsort((follower, -counts, owners))
-        rank = np.arange(len(order)) - np.searchsorted(owners, np.arange(len(grown)))[owners[order]]
-        best = order[rank == 0]
-        enough = (counts >= pruning.least_continuation) & (counts >= pruning.least_share * totals[owners])
-        stored = order[keep[owners[order]] & ((rank == 0) | enough[order]) & (rank < min(pruning.most, MOST_CONTINUATIONS))]
+        stored, best = likeliest(owners, follower, counts, totals, pruning)
+        stored = stored[keep[owners[stored]]]
         parents = grown // wide
         gains = counts[best].astype(float)
         if n > 1:
@@ -116,7 +136,7 @@ def _count_part(tokens, ends, places, vocabulary_size, longest, pruning, per_doc
         renumber = np.cumsum(keep) - 1
         numbers = np.bincount(renumber[owners[stored]], minlength=int(keep.sum()))
         levels.append(
-            _Level(
+            Level(
                 marks(tokens[places[first[keep]][:, None] + np.arange(1 - n, 1)]),
                 totals[keep],
                 parents[keep],
@@ -135,12 +155,24 @@ def _count_part(tokens, ends, places, vocabulary_size, longest, pruning, per_doc
     # A key is worth at least what its extensions are worth, because a look-up climbs through it.
     for lower, upper in zip(levels[-2::-1], levels[:0:-1], strict=True):
         np.maximum.at(lower.gains, upper.parents, upper.gains)
-    for n, level in enumerate(levels, 1):
+    for n, level in enumerate(levels, shortest):
         level.parents = np.full(len(level.marks), n)
     return levels
 
 
-def _choose(levels: list[_Level], longest: int, pruning: Pruning, value_bytes: int) -> Table:
+def likeliest(owners, follower, counts, totals, pruning) -> tuple[np.ndarray, np.ndarray]:
+    """Which (key, continuation) pairs are worth storing, likeliest first, and the likeliest of each key.
+
+    ``owners`` (ascending from 0), ``follower`` and ``counts`` int [pairs]; ``totals`` int [keys]. The lower token goes first among
+    equals.
+    """
+    order = np.lexsort((follower, -counts, owners))
+    rank = np.arange(len(order)) - np.searchsorted(owners, np.arange(len(totals)))[owners[order]]
+    enough = (counts >= pruning.least_continuation) & (counts >= pruning.least_share * totals[owners])
+    return order[((rank == 0) | enough[order]) & (rank < min(pruning.most, MOST_CONTINUATIONS))], order[rank == 0]
+
+
+def _choose(levels: list[Level], longest: int, pruning: Pruning, value_bytes: int) -> Table:
     """The keys of most gain that fit into ``pruning.max_bytes``, with their continuations."""
     if not levels:
         empty = np.zeros(0, dtype=np.int64)
