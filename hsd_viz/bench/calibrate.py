@@ -23,7 +23,7 @@ from typing import Any
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.estimate import Estimates, estimate
-from hsd_viz.latency.mixture import Mixture, mixture
+from hsd_viz.latency.mixture import Mixture, mixture, stretches
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.trace import Trace
 
@@ -34,7 +34,7 @@ from .suites import Prompt, Suite
 
 TARGET = "target"
 #: Tokens decoded of each prompt.
-TOKENS = 96
+TOKENS = 128
 WARM_UP_TOKENS = 8
 #: Lookaheads of a model right under the target; those of two models, the lower one's first; those of a model over a database.
 ALONE = (2, 4, 8)
@@ -114,12 +114,14 @@ def calibrate(
         return None
     found = estimate([trace for text in texts for trace in text], (*drafts, TARGET))
     prompts = [p.text for p in suite.prompts[: len(texts)]]
+    # Under greedy decoding all stacks write the same text, so its parts can be told apart.
+    alike = [part for text in texts for part in stretches(text)] if sampling.greedy else texts
     return Kept(
         identity=who,
         texts={**texts_of(suite.name, prompts, max_new_tokens), "levels": max_levels, "drafts": list(drafts), "bottoms": list(bottoms)},
         created=begun,
         seconds=time.time() - begun,
-        mixture=_shaped(mixture(texts, found), found, shapes),
+        mixture=_shaped(mixture(alike, found), found, shapes),
         acceptance=acceptance_of(found),
         lookups={f"{b} > {v}": tier.rounds for (b, v), tier in found.tiers.items()},
         forwards=dict(found.timing.forwards),

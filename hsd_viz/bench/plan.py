@@ -31,13 +31,15 @@ PROMPTS = 24
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What is asked for. ``models`` are the draft models (``None``: those of the ladder below the target), ``stacks`` are predicted and
-    measured besides those that the ranking brings up; ``measured`` of its best are measured (0: nothing is).
+    measured besides those that the ranking brings up; ``measured`` of its best are measured (0: nothing is), on the calibration's own
+    prompts with ``same_prompts``.
     """
 
     models: tuple[str, ...] | None = None
     stacks: tuple[str, ...] = ()
     max_levels: int | None = None
     measured: int = 0
+    same_prompts: bool = False
     fresh: bool = False
     limit: int = PROMPTS
     repeats: int = 3
@@ -67,7 +69,8 @@ class Wish:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What was found. ``rows`` are (prediction, what was measured of it), fastest prediction first; ``kept_before``: the calibration
-    had been kept from an earlier run; ``complete`` is False where something was cut short.
+    had been kept from an earlier run; ``measured_on`` says which prompts were measured; ``complete`` is False where something was cut
+    short.
     """
 
     models: tuple[str, ...]
@@ -76,6 +79,7 @@ class Plan:
     choice: Choice
     doubts: tuple[Doubt, ...]
     rows: tuple[tuple[Prediction, Measured | None], ...]
+    measured_on: str
     complete: bool
 
 
@@ -110,6 +114,8 @@ def plan(
     Ctrl-C and ``cancelled`` end it with what there is. Raises ``ValueError`` with one sentence for bad input.
     """
     texts, others = split(suite, wish.limit)
+    if wish.same_prompts:
+        others = texts
     if wish.measured and not others.prompts:
         raise ValueError(f"the suite {suite.name} holds one prompt: calibration and measurement need one each")
     parsed = [parse(text) for text in wish.stacks]
@@ -159,6 +165,7 @@ def plan(
         choice=choice,
         doubts=doubts(choice, kept.calibration, **limits),
         rows=tuple((p, found.get(p.stack)) for p in ranked),
+        measured_on=f"{len(others.prompts)} {'prompts of the calibration' if wish.same_prompts else 'other prompts'}",
         complete=complete,
     )
 
@@ -209,6 +216,7 @@ def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
         },
         "best_measured": None if best is None else best["stack"],
         "picked_over_best_measured": over,
+        "measured_on": found.measured_on if measured else None,
         "errors": _errors(rows),
         "doubts": [asdict(d) for d in found.doubts],
         "calibration": {

@@ -18,7 +18,7 @@ def plan_table(found: Plan, data: dict[str, Any]) -> str:
     rows = data["hierarchies"]
     shown = [row for k, row in enumerate(rows) if k < SHOWN or row["measured_ms_per_token"] is not None]
     lines += _columns([_head(found.models), *(_row(row, found.models) for row in shown)])
-    lines += ["", "predicted / measured" if any(r["measured_ms_per_token"] is not None for r in rows) else "predicted", ""]
+    lines += ["", f"predicted / measured on {data['measured_on']}" if data["measured_on"] else "predicted", ""]
     lines += ["pick by the law:", *(f"  {line}" for line in found.choice.explain().splitlines())]
     seed = data["affine"]
     if seed["stack"] != data["picked"]:

@@ -126,10 +126,10 @@ def save(kept: Kept) -> Path:
 
 def load(path: Path) -> Kept:
     """A calibration from its file. Raises ``FileNotFoundError``, and ``ValueError`` with one sentence for anything unreadable."""
+    if not path.is_file():
+        raise FileNotFoundError(path)
     try:
         return from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         raise ValueError(f"the calibration kept in {path} cannot be read") from None
 

@@ -39,6 +39,11 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--suite", default="heldout", metavar="NAME|PATH", help="prompts: a suite's name or a file (default heldout)")
     parser.add_argument("--limit", type=int, default=24, metavar="N", help="prompts to calibrate on, and to measure on (default 24)")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="measured runs of each prompt and stack (default 3)")
+    parser.add_argument(
+        "--same-prompts",
+        action="store_true",
+        help="measure on the calibration's own prompts: tells the law's error apart from that of meeting other texts",
+    )
     parser.add_argument("--fresh", action="store_true", help="calibrate anew, whatever is kept")
     parser.add_argument("--json", type=arguments.file_name, metavar="OUT", help="write the whole plan")
     arguments.add_sampling(parser)
@@ -57,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
         stacks=tuple(args.stack),
         max_levels=args.max_levels,
         measured=args.measure,
+        same_prompts=args.same_prompts,
         fresh=args.fresh,
         limit=args.limit,
         repeats=args.repeats,

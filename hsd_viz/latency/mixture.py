@@ -27,10 +27,13 @@ from hsd_viz.latency.law import Law, Prediction
 from hsd_viz.latency.select import Choice, refine, select
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.trace import RoundRow, Trace
+from hsd_viz.trace.metrics import target_round_of
 
 PRIOR = 3.0
 #: Texts to a group, and the most groups.
 GROUP, GROUPS = 4, 8
+#: Emitted tokens to a stretch of a text.
+STRETCH = 16
 #: Places of a draft that a group tells of by itself; behind them the pool's figure stands.
 _PLACES = 24
 
@@ -79,7 +82,9 @@ class MixedLaw:
 
 
 def mixture(texts: Sequence[Sequence[Trace]], found: Estimates, *, prior: float = PRIOR) -> Mixture:
-    """Groups of texts by ease. ``texts[k]`` are the traces of one text, by the same stacks for each; ``found`` is estimated from all.
+    """Groups of texts (or of their :func:`stretches`) by ease; ``found`` is estimated from all of them.
+
+    ``texts[k]`` are the traces of one text, by the same stacks for each.
 
     Easier is a text whose target rounds brought more tokens.
     """
@@ -98,6 +103,30 @@ def mixture(texts: Sequence[Sequence[Trace]], found: Estimates, *, prior: float 
         tiers = {pair: _tier(looked_up.get(pair, Counter()), pool, prior) for pair, pool in pooled.tiers.items()}
         parts.append((n / sum(tokens), replace(pooled, edges=edges, tiers=tiers)))
     return Mixture(pooled, tuple(parts))
+
+
+def stretches(text: Sequence[Trace], length: int = STRETCH) -> list[list[Trace]]:
+    """The traces of one text cut into stretches of ``length`` emitted tokens: a text that begins hard may end in repetition.
+
+    Only where every stack wrote the same text, as under greedy decoding, do equal places mean the same words. A target round and
+    all rounds below it belong to the stretch of its first token.
+    """
+    cut: dict[int, list[Trace]] = {}
+    for trace in text:
+        owner, first = target_round_of(trace.round_rows), {}
+        for token in trace.token_rows:
+            first.setdefault(token.round, token.index // length)
+        parts: dict[int, Trace] = {}
+        for place in sorted(set(first.values())):
+            parts[place] = Trace(trace.meta)
+            parts[place].call_rows = trace.call_rows
+            cut.setdefault(place, []).append(parts[place])
+        for token in trace.token_rows:
+            parts[first[token.round]].token_rows.append(token)
+        for row in trace.round_rows:
+            if owner[row.id] in first:
+                parts[first[owner[row.id]]].round_rows.append(row)
+    return list(cut.values())
 
 
 def _ease(text: Sequence[Trace]) -> float:

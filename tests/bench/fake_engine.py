@@ -1,0 +1,163 @@
+"""An engine of coins and a clock of its own: known acceptances, known costs, the loop's own order of calls. Knows nothing of the law."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from dataclasses import dataclass, field
+
+from hsd_viz.stack import parse
+from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
+
+MS = 1_000_000
+SIZES = {"tiny": 1, "mid": 5, "target": 20}
+
+
+@dataclass
+class World:
+    """``acceptance`` by (draft, verifier); of a database's drafts by ("db", verifier), each ``found`` tokens long with chance ``hit``.
+
+    Times in ms: a verification of m tokens takes ``first + step * m``, a launch of n draft tokens ``launch + each * n``; every round
+    costs its level ``overhead`` and every target round a ``pause`` besides.
+    """
+
+    acceptance: dict[tuple[str, str], float]
+    first: dict[str, float]
+    step: dict[str, float]
+    each: dict[str, float]
+    launch: float = 0.05
+    overhead: float = 0.02
+    pause: float = 0.01
+    lookup: float = 0.004
+    update: float = 0.002
+    hit: float = 0.6
+    found: int = 5
+
+    def verify(self, model: str, fed: int) -> float:
+        return self.first[model] + self.step[model] * fed
+
+
+WORLD = World(
+    acceptance={
+        ("tiny", "mid"): 0.7,
+        ("tiny", "target"): 0.6,
+        ("mid", "target"): 0.85,
+        ("db", "tiny"): 0.5,
+        ("db", "mid"): 0.45,
+        ("db", "target"): 0.4,
+    },
+    first={"tiny": 0.08, "mid": 0.4, "target": 1.8},
+    step={"tiny": 0.02, "mid": 0.05, "target": 0.2},
+    each={"tiny": 0.1, "mid": 0.45, "target": 2.0},
+)
+
+
+@dataclass
+class FakeEngine:
+    """``asked`` are the (prompt, stack) pairs it was asked for; at the ``stop_at``-th it is interrupted."""
+
+    world: World = field(default_factory=lambda: WORLD)
+    stop_at: int | None = None
+    weights: str = "0123"
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    options: list[dict] = field(default_factory=list)
+
+    def run(self, prompt: str, stack: str, **options) -> Trace:
+        self.asked.append((prompt, stack))
+        self.options.append(options)
+        if len(self.asked) == self.stop_at:
+            raise KeyboardInterrupt
+        for model in parse(stack).models:
+            if model.name not in SIZES:
+                raise ValueError(f"unknown model '{model.name}'")
+        return _Run(self, prompt, stack, options).trace
+
+
+class _Run:
+    def __init__(self, engine: FakeEngine, prompt: str, stack: str, options: dict) -> None:
+        self.world, self.stack = engine.world, parse(stack).resolved(4)
+        self.random = random.Random(zlib.crc32(f"{prompt}{stack}{options['seed']}".encode()))
+        self.names = [*(["db"] if self.stack.bottom else []), *(m.name for m in self.stack.models)]
+        self.lookaheads = [*([None] if self.stack.bottom else []), *(m.lookahead for m in self.stack.models)]
+        self.cached = [0] * len(self.names)
+        self.text = self.now = self.round = 0
+        self.open: list[int] = []
+        self.trace = Trace(
+            {
+                "stack": stack,
+                "bottom": "db" if self.stack.bottom else None,
+                "models": [
+                    {"name": m.name, "model": m.name, "parameters": SIZES[m.name], "weights": engine.weights + m.name, "runtime": "coins"}
+                    for m in self.stack.models
+                ],
+                "device": "cpu",
+                "device_name": "a box",
+                "dtype": "float32",
+                "threads": 1,
+                "sampling": {"temperature": options["temperature"], "top_k": 0, "top_p": 1.0, "seed": options["seed"]},
+                "versions": {"hsd_viz": "1"},
+                "prefill_ns": 0,
+            }
+        )
+        top, limit = len(self.names) - 1, options["max_new_tokens"]
+        while self.text < limit:
+            base, kept = self.text, self.verify(top, limit - self.text)
+            for _ in range(kept):
+                index = len(self.trace.token_rows)
+                self.trace.token_rows.append(TokenRow(index, 0, "x", None, self.trace.round_rows[-1].id, "accepted", "x", (0,), 1))
+            self.text = base + kept
+            self.now += round(self.world.pause * MS)
+        self.trace.meta["wall_ns"] = self.now
+
+    def spend(self, level: int, kind: str, ms: float, fed: int, steps: int = 1) -> None:
+        row = CallRow(self.open[-1], level, self.names[level], kind, steps, fed, 0, self.now, round(ms * MS))
+        self.trace.call_rows.append(row)
+        self.now += round(ms * MS)
+
+    def verify(self, level: int, room: int) -> int:
+        """One round; returns the tokens kept. ``text`` is left where it was."""
+        name, id, start = self.names[level], self.round, self.now
+        self.round += 1
+        self.open.append(id)
+        base = self.text
+        drafted = self.draft(level - 1, room - 1)
+        # The prompt's last token stands before the emitted ones, and no level has fed it yet.
+        fed = base + 1 - self.cached[level] + drafted
+        rate = self.world.acceptance.get((self.names[level - 1], name), 0.0) if level else 0.0
+        accepted = 0
+        while accepted < drafted and self.random.random() < rate:
+            accepted += 1
+        self.spend(level, "verify", self.world.verify(name, fed), fed)
+        self.cached[level] = base + 1 + drafted
+        for below in range(level + 1):
+            self.cached[below] = min(self.cached[below], base + 1 + accepted)
+        if level == len(self.names) - 1 and self.stack.bottom:
+            self.spend(0, "update", self.world.update, accepted + 1)
+        self.now += round(self.world.overhead * MS)
+        parent = self.open[-2] if len(self.open) > 1 else None
+        self.open.pop()
+        outcome = "correction" if accepted < drafted else "bonus" if drafted else "plain"
+        why = None if drafted else ("no match" if level and room > 1 else "no room")
+        examined = min(accepted + 1, drafted)
+        self.trace.round_rows.append(RoundRow(id, parent, level, drafted, examined, accepted, outcome, why, start, self.now - start))
+        return accepted + 1
+
+    def draft(self, level: int, room: int) -> int:
+        if level < 0 or room <= 0:
+            return 0
+        if self.names[level] == "db":
+            found = min(self.world.found, room) if self.random.random() < self.world.hit else 0
+            self.spend(level, "lookup", self.world.lookup, found)
+            return found
+        name, wanted = self.names[level], min(self.lookaheads[level], room)
+        if level == 0:
+            self.spend(level, "draft", self.world.launch + self.world.each[name] * wanted, wanted, wanted)
+            self.cached[level] = self.text + wanted
+            return wanted
+        base, kept = self.text, 0
+        while kept < wanted:
+            got = self.verify(level, room - kept)
+            kept += got
+            self.text = base + kept
+        self.text = base
+        return kept

@@ -1,0 +1,245 @@
+"""Calibration on an engine of known costs and acceptances, and what is kept of it on disk."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from fake_engine import WORLD, FakeEngine
+
+from hsd_viz.bench import Prompt, Suite, store
+from hsd_viz.bench.calibrate import TOKENS, calibrate, calibrated, calibration_stacks, estimates_from
+from hsd_viz.bench.isolated import fitted
+from hsd_viz.bench.lookaheads import calibrated_lookaheads
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.latency.mixture import MixedLaw, fill
+from hsd_viz.stack import parse
+
+DRAFTS = ("tiny", "mid")
+WARM = Sampling(temperature=1.0)
+
+
+def suite(prompts: int) -> Suite:
+    return Suite("some", {"all": "All."}, tuple(Prompt(str(k), "all", f"prompt {k}") for k in range(prompts)))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
+    return tmp_path / "calibration"
+
+
+@pytest.fixture(scope="module")
+def known():
+    return calibrate(FakeEngine(), suite(12), DRAFTS, sampling=WARM)
+
+
+def test_what_is_known_is_found_again(known):
+    calibration = known.calibration
+    assert calibration.models == ("tiny", "mid", "target") and known.complete
+    for one in known.acceptance:
+        truth = WORLD.acceptance[one.draft, one.verifier]
+        assert one.low - 0.01 <= truth <= one.high + 0.01 and one.high - one.low < 0.06
+        assert sum(one.histogram) == one.rounds
+    for pair, edge in calibration.edges.items():
+        assert edge.curve(4)[1:] == pytest.approx(WORLD.acceptance[pair] ** np.arange(1, 5), abs=0.035)
+    for verifier in calibration.models:
+        tier, rate = calibration.tiers["db", verifier], WORLD.acceptance["db", verifier]
+        assert tier.hit_rate == pytest.approx(WORLD.hit, abs=0.03)
+        assert tier.tokens == pytest.approx(1 + WORLD.hit * sum(rate**k for k in range(1, 6)), abs=0.06)
+
+
+def test_costs_are_those_that_rounds_pay(known):
+    costs = known.calibration.costs
+    for name in ("tiny", "mid", "target"):
+        assert costs[name].forward == pytest.approx([WORLD.verify(name, m) for m in range(1, len(costs[name].forward) + 1)], abs=1e-3)
+    for name in DRAFTS:
+        assert costs[name].drafting(1)[1] == pytest.approx(WORLD.each[name], abs=1e-3)
+        assert costs[name].draft_overhead == pytest.approx(WORLD.launch, abs=2e-3)
+        assert costs[name].overhead == pytest.approx(WORLD.overhead, abs=1e-6)
+    # The pause between rounds is the target's alone, and counted once.
+    assert costs["target"].overhead == pytest.approx(WORLD.overhead + WORLD.pause, abs=1e-6)
+    assert known.calibration.lookups["db"].lookup == pytest.approx(WORLD.lookup)
+    assert known.calibration.lookups["db"].update == pytest.approx(WORLD.update)
+
+
+@pytest.mark.parametrize("stack", ["tiny:6 > target", "mid:3 > target", "tiny:3 > mid:6 > target", "db > target", "db > mid:5 > target"])
+def test_stacks_that_were_not_decoded_are_predicted(known, stack):
+    assert stack not in calibration_stacks(DRAFTS, ("db",)) or stack == "db > target"
+    engine, law = FakeEngine(), MixedLaw(known.mixture)
+    traces = [engine.run(f"other {k}", stack, max_new_tokens=400, temperature=1.0, seed=k) for k in range(12)]
+    tokens = sum(len(t.token_rows) for t in traces)
+    measured = sum(t.meta["wall_ns"] for t in traces) / 1e6 / tokens
+    said = law.predict(stack)
+    assert said.ms_per_token == pytest.approx(measured, rel=0.03)
+    for name, n in zip(said.names, said.forwards_per_token, strict=True):
+        steps = sum(c.steps for t in traces for c in t.call_rows if c.name == name and c.kind != "update")
+        assert n == pytest.approx(steps / tokens, rel=0.04)
+
+
+def test_two_kinds_of_text_are_told_apart():
+    """Easy and hard prompts: what is pooled is wrong about a hierarchy, the mixture is right."""
+
+    class Two(FakeEngine):
+        def run(self, prompt, stack, **options):
+            easy = int(prompt.split()[1]) % 2
+            rates = {pair: 0.97 if easy else 0.25 for pair in WORLD.acceptance}
+            self.world = replace(WORLD, acceptance=rates, hit=0.95 if easy else 0.3)
+            return super().run(prompt, stack, **options)
+
+    kept = calibrate(Two(), suite(16), DRAFTS, sampling=WARM)
+    engine, stack = Two(), "db > mid:3 > target"
+    traces = [engine.run(f"other {k}", stack, max_new_tokens=TOKENS, temperature=1.0, seed=k) for k in range(40)]
+    measured = sum(t.meta["wall_ns"] for t in traces) / 1e6 / sum(len(t.token_rows) for t in traces)
+    mixed = MixedLaw(kept.mixture).predict(stack).ms_per_token
+    pooled = MixedLaw(type(kept.mixture).of(kept.calibration)).predict(stack).ms_per_token
+    assert mixed == pytest.approx(measured, rel=0.05) and abs(pooled / measured - 1) > 0.1
+
+
+def test_a_curve_takes_its_shape_from_forwards_by_themselves():
+    shape = {m: 1.0 + 0.1 * m for m in (1, 2, 4, 8, 16)}
+    real = {m: (1.3 * (1.0 + 0.1 * m), 50) for m in (1, 3, 5)} | {9: (9.0, 2)}
+    assert fitted(shape, real) == pytest.approx([1.3 * (1.0 + 0.1 * m) for m in range(1, 17)])
+
+
+# --- on disk -----------------------------------------------------------------------------------------------------------
+
+
+def run(engine: FakeEngine, notes: list[str] | None = None, **options):
+    return calibrated(
+        engine, suite(2), DRAFTS, sampling=WARM, max_new_tokens=40, note=(notes if notes is not None else []).append, **options
+    )
+
+
+def test_it_is_kept_and_found_again(cache):
+    first, before = run(FakeEngine())
+    assert not before and len(list(cache.iterdir())) == 1
+    engine = FakeEngine()
+    again, before = run(engine)
+    assert before and again == first and len(engine.asked) <= 1
+    assert run(FakeEngine(), fresh=True)[1] is False
+    assert all(o["record"] is False for o in engine.options)
+
+
+def test_another_engine_or_text_is_measured_by_itself():
+    run(FakeEngine())
+    assert run(FakeEngine(weights="4567"))[1] is False
+    assert calibrated(FakeEngine(), suite(2), DRAFTS, sampling=Sampling(), max_new_tokens=40)[1] is False
+    assert calibrated(FakeEngine(), suite(3), DRAFTS, sampling=WARM, max_new_tokens=40)[1] is False
+    assert calibrated(FakeEngine(), suite(2), ("mid",), sampling=WARM, max_new_tokens=40)[1] is False
+    assert run(FakeEngine())[1] is True
+
+
+def test_an_old_one_is_measured_anew(cache):
+    run(FakeEngine())
+    (path,) = cache.iterdir()
+    data = json.loads(path.read_text())
+    for days, used in ((store.MAX_AGE_DAYS - 1, True), (store.MAX_AGE_DAYS + 1, False), (-30, False)):
+        path.write_text(json.dumps({**data, "created": data["created"] - days * 86_400}))
+        assert run(FakeEngine())[1] is used
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"format": "hsd_viz calibration", "schema": 2}', '{"format": "hsd_viz calibration", "schema": 1}']
+)
+def test_a_broken_file_is_said_and_replaced(cache, text):
+    run(FakeEngine())
+    (path,) = cache.iterdir()
+    path.write_text(text)
+    notes: list[str] = []
+    kept, before = run(FakeEngine(), notes)
+    assert not before and notes == [f"the calibration kept in {path} cannot be read: it is measured anew"]
+    assert store.load(path) == kept
+
+
+def test_where_nothing_can_be_kept_it_is_said(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path / "file"))
+    notes: list[str] = []
+    kept, before = run(FakeEngine(), notes)
+    assert kept is not None and not before and len(notes) == 1 and "cannot be kept" in notes[0]
+
+
+@pytest.mark.parametrize("how", ["cancelled", "interrupted"])
+def test_cut_short_it_stands_on_whole_prompts_and_is_not_kept(cache, how):
+    stacks = len(calibration_stacks(DRAFTS, ("db",)))
+    stop = 2 + stacks + stacks + 3  # two probes, warm-up, the first prompt and a bit of the second
+    engine = FakeEngine(stop_at=stop if how == "interrupted" else None)
+    cancelled = (lambda: len(engine.asked) >= stop) if how == "cancelled" else lambda: False
+    kept, _ = calibrated(engine, suite(3), DRAFTS, sampling=WARM, max_new_tokens=40, cancelled=cancelled)
+    assert not kept.complete and kept.texts["prompts"] == 1 and not cache.exists()
+    assert calibrated(FakeEngine(stop_at=5), suite(3), DRAFTS, sampling=WARM) == (None, False)
+
+
+# --- lookaheads that are left out --------------------------------------------------------------------------------------
+
+
+def meta_of(stack: str, **changes) -> dict:
+    return {**FakeEngine().run("p", stack, max_new_tokens=1, temperature=1.0, seed=3).meta, **changes}
+
+
+def test_left_out_lookaheads_are_the_laws(cache, known):
+    stack = parse("tiny > mid > target")
+    assert calibrated_lookaheads(stack, meta_of("tiny > mid > target")) is None
+    store.save(known)
+    best = calibrated_lookaheads(stack, meta_of("tiny > mid > target"))
+    law = MixedLaw(known.mixture)
+    at = law.predict(best).ms_per_token
+    for other in ((1, 1), (4, 4), (2, 8), (8, 16)):
+        assert at <= law.predict(f"tiny:{other[0]} > mid:{other[1]} > target").ms_per_token
+    half = fill(parse("db > mid:9 > target"), known.mixture)
+    assert str(half) == "db > mid:9 > target"
+    assert fill(parse("tiny > mid:5 > target"), known.mixture).drafts[1].lookahead == 5
+
+
+def test_another_engine_gets_none(known):
+    store.save(known)
+    stack = parse("tiny > target")
+    assert calibrated_lookaheads(stack, meta_of("tiny > target")) is not None
+    for change in ({"threads": 2}, {"device_name": "another box"}, {"dtype": "bfloat16"}, {"versions": {"hsd_viz": "2"}}):
+        assert calibrated_lookaheads(stack, meta_of("tiny > target", **change)) is None
+    sampling = {"temperature": 0.5, "top_k": 0, "top_p": 1.0, "seed": 3}
+    assert calibrated_lookaheads(stack, meta_of("tiny > target", sampling=sampling)) is None
+    # An unmeasured database says nothing of lookaheads.
+    assert calibrated_lookaheads(parse("lookup > tiny > target"), meta_of("tiny > target")) is None
+    models = meta_of("tiny > target")["models"]
+    models[0]["runtime"] = "eager"
+    assert calibrated_lookaheads(stack, meta_of("tiny > target", models=models)) is None
+
+
+# --- estimates from recorded traces ------------------------------------------------------------------------------------
+
+
+def test_any_traces_give_estimates_and_each_target_its_own_name():
+    engine = FakeEngine()
+    traces = [
+        engine.run(f"p {k}", s, max_new_tokens=300, temperature=1.0, seed=k)
+        for k in range(8)
+        for s in ("mid:4 > target", "tiny:4 > target")
+    ]
+    for k in range(8):
+        trace = engine.run(f"q {k}", "tiny:3 > mid", max_new_tokens=300, temperature=1.0, seed=k)
+        top = max(c.level for c in trace.call_rows)
+        # As the engine writes it: whoever stands last is called the target.
+        trace.call_rows = [c._replace(name="target") if c.level == top else c for c in trace.call_rows]
+        trace.meta["models"][-1]["name"] = "target"
+        traces.append(trace)
+    found = estimates_from(traces)
+    assert found.models == ("tiny", "mid", "target")
+    for pair in (("tiny", "mid"), ("tiny", "target"), ("mid", "target")):
+        assert found.edges[pair].acceptance == pytest.approx(WORLD.acceptance[pair], abs=0.04)
+
+
+def test_traces_that_do_not_go_together_are_refused():
+    one = FakeEngine().run("p", "target", max_new_tokens=4, temperature=1.0, seed=0)
+    two = FakeEngine().run("p", "target", max_new_tokens=4, temperature=0.0, seed=0)
+    with pytest.raises(ValueError, match=r"\Athe traces differ in their sampling: "):
+        estimates_from([one, two])
+    with pytest.raises(ValueError, match="hold no round"):
+        estimates_from([])
