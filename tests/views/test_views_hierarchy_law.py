@@ -21,6 +21,7 @@ from hsd_viz.latency.select import select
 from hsd_viz.latency.whatif import second_draft, surface
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
+from hsd_viz.views import latency_figures as figures
 from hsd_viz.views.latency_contours import contours
 from hsd_viz.views.latency_plot import affine_along
 from hsd_viz.views.latency_sources import level_use, rate
@@ -313,6 +314,15 @@ def test_the_map_is_the_laws_and_holds_the_calibrated_models():
     assert (point["text"], point["x"]) == ("nano", pytest.approx(c.costs["nano"].drafting(1)[1] / plain))
     assert point["y"] == rate(c.edges["nano", "small"])
     json.dumps(view.plot.spec)
+
+
+def test_sliders_and_map_are_one_law_where_checking_more_costs():
+    for closeness in (0.0, 0.4):
+        here = second_draft(np.array([0.7]), np.array([0.05]), cost=0.3, acceptance=0.8, slope=0.2, closeness=closeness)
+        g, h = (int(x) for x in here.lookaheads[0, 0])
+        assert figures.stacked(0.7, 0.05, 0.8, 0.3, 0.2, g, h) == pytest.approx(here.both[0, 0], rel=1e-12)
+        alone = min(figures.one(0.8, 0.3, 0.2).min(), figures.one(figures.direct(0.7, 0.8, closeness), 0.05, 0.2).min(), 1.0)
+        assert alone == pytest.approx(here.one[0, 0], rel=1e-12)
 
 
 def test_lookaheads_on_the_sliders_are_never_faster_than_the_best():
