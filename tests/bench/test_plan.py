@@ -1,0 +1,149 @@
+"""Plans on an engine of known costs and acceptances: what is ranked, what is measured, and the report's contract."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from fake_engine import FakeEngine
+
+from hsd_viz.bench import Prompt, Suite, load_suite
+from hsd_viz.bench.plan import Wish, plan, report, split
+from hsd_viz.bench.plan_text import plan_table
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.stack import parse
+
+WARM = Sampling(temperature=1.0)
+SUITE = Suite("some", {"a": "A.", "b": "B."}, tuple(Prompt(f"{c}{k}", c, f"text {c}{k}") for c in "ab" for k in range(16)))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
+
+
+def wish(**options) -> Wish:
+    return Wish(**{"models": ("mid", "tiny"), "limit": 12, "repeats": 1, "sampling": WARM, **options})
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HSD_VIZ_CACHE", str(tmp_path_factory.mktemp("cache")))
+        engine = FakeEngine()
+        found = plan(engine, SUITE, wish(measured=3, stacks=("tiny:2 > mid > target",)))
+    return engine, found, json.loads(json.dumps(report(found, {"cpu": "a box"})))
+
+
+def test_calibration_and_measurement_share_no_prompt(measured):
+    engine, _, data = measured
+    first, second = split(SUITE, 12)
+    assert not {p.id for p in first.prompts} & {p.id for p in second.prompts}
+    assert [sum(p.category == c for p in half.prompts) for half in (first, second) for c in "ab"] == [6, 6, 6, 6]
+    shown = data["hierarchies"]
+    extra = next(row["stack"] for row in shown if row["stack"].startswith("tiny:2 > mid:"))
+    on = {stack: {prompt for prompt, asked in engine.asked if asked == stack} for stack in (extra, "mid:8 > target")}
+    assert on[extra] == {p.text for p in second.prompts}
+    assert on["mid:8 > target"] == {p.text for p in first.prompts}
+    heldout = split(load_suite("heldout"), 1000)
+    assert [len(half.prompts) for half in heldout] == [36, 36]
+    one_each = Suite("few", {"a": "A.", "b": "B."}, (Prompt("1", "a", "x"), Prompt("2", "b", "y")))
+    assert [[p.id for p in half.prompts] for half in split(one_each, 5)] == [["1"], ["2"]]
+
+
+def test_the_report_keeps_its_contract(measured):
+    _, found, data = measured
+    assert data["models"] == ["tiny", "mid", "target"] and data["machine"] == {"cpu": "a box"} and data["complete"]
+    rows = data["hierarchies"]
+    predicted = [row["predicted_ms_per_token"] for row in rows]
+    assert predicted == sorted(predicted) and data["picked"] in {row["stack"] for row in rows}
+    best = parse(data["best_single_draft"])
+    assert best.bottom is None and len(best.drafts) == 1
+    done = {row["stack"] for row in rows if row["measured_ms_per_token"] is not None}
+    assert {"target", "db > target", data["picked"], data["best_single_draft"]} <= done and len(done) >= 5
+    for row in rows:
+        names = [m.name for m in parse(row["stack"]).models]
+        assert list(row["forwards_per_token"]) == names
+        for n in row["forwards_per_token"].values():
+            assert n["predicted"] > 0 and (n["measured"] is None) == (row["stack"] not in done)
+        if row["stack"] in done:
+            low, high = row["measured_ms_per_token_ci"]
+            assert low <= row["measured_ms_per_token"] <= high
+            assert row["error"] == pytest.approx(row["predicted_ms_per_token"] / row["measured_ms_per_token"] - 1)
+        assert list(row["lookups_per_token"]) == (["db"] if row["stack"].startswith("db") else [])
+    assert found.choice.picked.ms_per_token == min(predicted)
+
+
+def test_the_law_meets_what_is_measured(measured):
+    """Costs are exact here, so all that is left is luck: few tokens of few prompts."""
+    data = measured[2]
+    assert data["errors"]["ms_per_token"]["median"] < 0.04 and data["errors"]["ms_per_token"]["worst"] < 0.12
+    assert data["errors"]["forwards_per_token"]["median"] < 0.05
+    assert data["errors"]["drift"] == pytest.approx(1.0, abs=1e-3)
+    assert data["picked_over_best_measured"] < 0.05
+
+
+def test_the_table_shows_pick_errors_and_doubts(measured):
+    _, found, data = measured
+    text = plan_table(found, data)
+    assert text.startswith("calibration: 12 prompts of some, 128 tokens each, measured in ")
+    assert found.choice.explain().splitlines()[0] in text and "error of the law, forwards/token: median" in text
+    assert "predicted / measured on 12 other prompts" in text and all(row["stack"] in text for row in data["hierarchies"][:3])
+
+
+def test_without_measuring_nothing_is_measured():
+    engine = FakeEngine()
+    found = plan(engine, SUITE, wish(max_levels=2))
+    data = report(found, {})
+    assert all(row["measured_ms_per_token"] is None for row in data["hierarchies"]) and data["errors"] is None
+    assert all(len(parse(row["stack"]).parts) <= 2 for row in data["hierarchies"])
+    # Nothing higher was decoded either, but for the probes of one token.
+    assert all(len(parse(s).parts) <= 2 for (_, s), o in zip(engine.asked, engine.options, strict=True) if o["max_new_tokens"] > 1)
+    # A second look costs no decode beyond the probes.
+    again = FakeEngine()
+    assert plan(again, SUITE, wish(max_levels=2)).kept_before and all(o["max_new_tokens"] == 1 for o in again.options)
+    alone = report(plan(FakeEngine(), SUITE, wish(max_levels=1)), {})
+    assert [row["stack"] for row in alone["hierarchies"]] == ["target"] and alone["best_single_draft"] is None
+
+
+def test_interrupted_while_measuring_it_says_what_is_known():
+    whole = FakeEngine()
+    plan(whole, SUITE, wish(limit=2, fresh=True))
+    engine = FakeEngine(stop_at=len(whole.asked) + 14)
+    found = plan(engine, SUITE, wish(limit=2, measured=2, fresh=True))
+    data = report(found, {})
+    assert not data["complete"] and sum(row["measured_ms_per_token"] is not None for row in data["hierarchies"]) >= 4
+    assert plan(FakeEngine(stop_at=6), SUITE, wish(limit=2, fresh=True)) is None
+    # Cancelled during calibration: ranked by the prompts there are, nothing is measured.
+    engine = FakeEngine()
+    found = plan(engine, SUITE, wish(limit=2, measured=2, fresh=True), cancelled=lambda: len(engine.asked) > len(whole.asked) - 3)
+    assert not found.complete and found.kept.texts["prompts"] == 1 and all(m is None for _, m in found.rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"max_levels": 0}, "the number of levels 0"),
+        ({"limit": 0}, "the limit 0"),
+        ({"measured": -1}, "the number of stacks to measure -1"),
+        ({"models": ("tiny", "tiny")}, "'tiny,tiny' are not readable"),
+        ({"stacks": ("tiny > mid",)}, "does not end in 'target'"),
+        ({"stacks": ("tiny > > target",)}, "part 2"),
+        ({"models": ("huge",)}, "unknown model 'huge'"),
+    ],
+)
+def test_bad_wishes_give_one_sentence(options, part):
+    with pytest.raises(ValueError) as caught:
+        plan(FakeEngine(), SUITE, wish(**options))
+    assert part in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_one_prompt_is_too_few_to_measure():
+    one = Suite("one", {"a": "A."}, (Prompt("1", "a", "x"),))
+    with pytest.raises(ValueError, match="holds one prompt"):
+        plan(FakeEngine(), one, wish(measured=1))
+    assert plan(FakeEngine(), one, wish()).complete
