@@ -41,6 +41,13 @@ def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> 
         help="what 'target' means: a ladder name (nano, small, target), a hub id (owner/name) or a path such as ./folder (default target)",
     )
     group.add_argument(
+        "--databases",
+        type=folder_name,
+        metavar="DIR",
+        help="the folder with the databases that stacks use, as `hsd-viz databases build` makes it (default: the shipped ones, for models "
+        "of the shipped tokenizer)",
+    )
+    group.add_argument(
         "--pad-layers",
         type=int,
         default=0,
@@ -93,6 +100,7 @@ def engine_options(args: argparse.Namespace) -> dict[str, Any]:
         "runtime": args.runtime,
         "pad_layers": args.pad_layers,
         "pad_noise": args.pad_noise,
+        "databases": None if args.databases is None else str(args.databases),
     }
 
 
@@ -100,6 +108,13 @@ def file_name(text: str) -> Path:
     """The type of an option that names a file: an empty name would silently mean the current folder."""
     if not text:
         raise argparse.ArgumentTypeError("the name of the file is empty")
+    return Path(text)
+
+
+def folder_name(text: str) -> Path:
+    """The type of an option that names a folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name of the folder is empty")
     return Path(text)
 
 
