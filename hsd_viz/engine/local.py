@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.costs import CPU_MARGINAL
 from hsd_viz.drafting.hd import StoredDrafts
+from hsd_viz.drafting.shared import check_folder
 from hsd_viz.engine import auto
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
@@ -46,6 +48,7 @@ def load_engine(
     allow_models: bool = True,
     pad_layers: int = 0,
     pad_noise: float = 0.0,
+    databases: str | Path | None = None,
 ) -> LocalEngine:
     """An engine in this process.
 
@@ -55,6 +58,7 @@ def load_engine(
     ``auto`` (the fastest there is for each model; see :class:`hsd_viz.runtime.choose.Runtimes`) or ``eager`` (transformers' own
     forwards). ``pad_layers`` and ``pad_noise`` make the target, and no draft, a cost-padded model (:func:`hsd_viz.ladder.pad.pad`): real
     cost and real decoding at any price and acceptance, named as such wherever it appears (``target+12``, ``target+12~0.05``).
+    ``databases`` is a folder with the databases to use in place of the shipped ones, which serve models of the ladder's tokenizer.
     Models load when a stack first needs them. Raises ``ValueError`` with one sentence for anything that cannot be.
     """
     if threads is not None:
@@ -62,16 +66,19 @@ def load_engine(
             raise ValueError(f"{threads} threads is out of range: it is a whole number from 1 to {MAX_THREADS}")
         torch.set_num_threads(threads)
     models = Models(target, device, dtype, allow_models, pad_layers, pad_noise)
-    return LocalEngine(models, Runtimes(models.device, runtime, free=lambda: free_bytes(models.device)))
+    if databases is not None:
+        check_folder(databases)
+    return LocalEngine(models, Runtimes(models.device, runtime, free=lambda: free_bytes(models.device)), databases)
 
 
 class LocalEngine:
     """Decodes in this process. Weights and databases are shared by all decodes; each decode has its own caches."""
 
-    def __init__(self, models: Models, runtimes: Runtimes) -> None:
+    def __init__(self, models: Models, runtimes: Runtimes, databases: str | Path | None = None) -> None:
         self.models = models
         self.models.packed = runtimes.packed
         self._runtimes = runtimes
+        self._folder = databases
         self._databases: dict[str, SharedDatabases] = {}
         #: What `hd` has worked out from the databases: a matter of time alone, so every run may use it.
         self._stored: dict[str, StoredDrafts] = {}
@@ -219,6 +226,8 @@ class LocalEngine:
         if choosing:
             meta["stack_resolved"] = str(auto.resolved(resolved))
         meta["chat"] = chat
+        if self._folder is not None:
+            meta["databases"] = str(self._folder)
         meta["runtime_note"] = ", ".join(sorted(notes)) or None
         try:
             yield from decode(loop, text, meta, record=record)
@@ -258,9 +267,13 @@ class LocalEngine:
         return frozenset(found if isinstance(found, list) else [] if found is None else [found])
 
     def _shared(self, target: str, text: TokenText) -> SharedDatabases:
-        """The shipped databases, where they are of this tokenizer."""
+        """The databases of the folder that was named, else the shipped ones, where they are of this tokenizer."""
         if target not in self._databases:
-            self._databases[target] = SharedDatabases.open(weights_dir() / "databases", text.tokenizer.get_vocab())
+            vocabulary, size = text.tokenizer.get_vocab(), self.models.get(target).vocab_size
+            if self._folder is not None:
+                self._databases[target] = SharedDatabases.require(self._folder, vocabulary, size)
+            else:
+                self._databases[target] = SharedDatabases.open(weights_dir() / "databases", vocabulary, size)
         return self._databases[target]
 
     def _meta(
