@@ -3,27 +3,39 @@
 ``TokenStream(trace)`` is a widget; the functions of :mod:`hsd_viz.views.charts` return plotly figures, which :func:`show` puts into
 a notebook without any button that would send them elsewhere. The views of the law take a calibration, or what :func:`recorded`
 estimates from the recordings of this package: :class:`HierarchyGraph`, :class:`LatencySurface`, :class:`Ranking`, :class:`Levels`,
-and the sliders of :class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf`.
+and the sliders of :class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf`. Drafting from databases has :class:`LocalityMap` for one trace,
+and for measurements :class:`DatabaseAblation`, :class:`OrderAblation`, :class:`CategoryBars`, :class:`LatencyAcceptance`,
+:class:`SpeedPlane` and :class:`TemperatureCurves`.
 """
 
 from hsd_viz.views import charts
 from hsd_viz.views.chartbox import show
+from hsd_viz.views.drafting_bars import CategoryBars, DatabaseAblation, OrderAblation
+from hsd_viz.views.drafting_plane import LatencyAcceptance, SpeedPlane, TemperatureCurves
 from hsd_viz.views.hierarchy import HierarchyGraph
 from hsd_viz.views.latency_compare import Levels, Ranking
 from hsd_viz.views.latency_plot import LatencySurface
 from hsd_viz.views.latency_sources import Basis, Measured, basis_of, measured, recorded
 from hsd_viz.views.latency_whatif import OneDraftWhatIf, SecondDraftWhatIf
+from hsd_viz.views.locality_map import LocalityMap
 from hsd_viz.views.stream import TokenStream
 
 __all__ = [
     "Basis",
+    "CategoryBars",
+    "DatabaseAblation",
     "HierarchyGraph",
+    "LatencyAcceptance",
     "LatencySurface",
     "Levels",
+    "LocalityMap",
     "Measured",
     "OneDraftWhatIf",
+    "OrderAblation",
     "Ranking",
     "SecondDraftWhatIf",
+    "SpeedPlane",
+    "TemperatureCurves",
     "TokenStream",
     "basis_of",
     "charts",

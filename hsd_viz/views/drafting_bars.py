@@ -1,0 +1,238 @@
+"""Who supplied the tokens: databases alone and together, in every order, and by kind of text, as stacked bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anywidget
+import traitlets
+
+from hsd_viz.stack import DATABASES
+from hsd_viz.views import drafting_published as published
+from hsd_viz.views.drafting_data import PLAIN, Study, Supply, method, study_of, temperature_words
+from hsd_viz.views.latency_plot import STATIC
+from hsd_viz.views.palette import HUES, family, label
+
+#: The styles of the latency views, and what is added to them.
+CSS = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in ("latency.css", "drafting.css"))
+DRAFTERS = {"db": "db: longest matching suffix, one scored tree", "hd": "hd: as published, keys of one token, seven drafts of four tokens"}
+COLUMNS = ("tokens per forward", "acceptance ratio", "drafting, µs a round")
+_FULL = set(DATABASES)
+_RATIO = "The acceptance ratio is the share of tokens from rounds that emitted more than one."
+
+
+class DraftBars(anywidget.AnyWidget):
+    """Rows of stacked bars with their figures beside them; the figures stand in words, too."""
+
+    _esm = STATIC / "draft_bars.js"
+    _css = CSS
+
+    spec = traitlets.Dict().tag(sync=True)
+
+
+class DatabaseAblation(DraftBars):
+    """Every subset of the databases: tokens per target forward by source, acceptance ratio and drafting latency.
+
+    ``data`` is an ablation (:mod:`hsd_viz.bench.ablation`), its file, or traces. ``beside`` adds the published figures, on a scale of
+    their own. Raises ``ValueError`` with one sentence.
+    """
+
+    def __init__(self, data: Any, *, temperature: float | None = None, beside: bool = True, source: str = "") -> None:
+        study = study_of(data, source)
+        rows = _sourced(study.at(temperature))
+        order = {frozenset(p.what.split(", ")): k for k, p in enumerate(published.DATABASES)}
+        groups = []
+        for name, words in DRAFTERS.items():
+            subsets = [r for r in rows if _usual_order(r, name)]
+            subsets.sort(key=lambda r: order[frozenset(r.databases)])
+            if subsets:
+                groups.append({"title": words, "rows": [supply_row(r, ", ".join(r.databases)) for r in subsets]})
+        others = [r for r in rows if not groups and r.stack != PLAIN]
+        if others:
+            groups.append({"title": "", "rows": [supply_row(r, r.stack, code=True) for r in others]})
+        if not groups:
+            raise ValueError("no stack with a database was measured: there is nothing to compare")
+        end = max(r.length for r in rows)
+        groups = [{**g, "unit": "tokens per forward of the target, by source", "end": end, "what": "databases"} for g in groups]
+        credit = ""
+        if beside and not others:
+            groups.append(_published_databases())
+            credit = " " + published.CREDIT
+        super().__init__(
+            spec={
+                "title": f"What each database brings, {temperature_words(rows[0].temperature)}",
+                "text": "A bar is as long as the tokens that one forward of the target brought: its own token, then the drafts it "
+                f"accepted, by who proposed them first. Plain decoding would be the first part alone. {_RATIO}",
+                "hues": _hues(rows, "any" if credit else None),
+                "columns": list(COLUMNS),
+                "groups": groups,
+                "source": f"Measured: {study.source}.{credit}",
+            }
+        )
+
+
+class OrderAblation(DraftBars):
+    """All three databases, asked in each of the six orders. Arguments and errors as of :class:`DatabaseAblation`."""
+
+    def __init__(self, data: Any, *, temperature: float | None = None, beside: bool = True, source: str = "") -> None:
+        study = study_of(data, source)
+        rows = [r for r in _sourced(study.at(temperature)) if set(r.databases) == _FULL and method(r.stack)[:2] in DRAFTERS]
+        rows = [r for r in rows if "window" not in r.stack]
+        if not rows:
+            raise ValueError("no stack with all three databases was measured: there is no order to compare")
+        end = max(r.length for r in rows)
+        groups = []
+        for name, words in DRAFTERS.items():
+            some = sorted((r for r in rows if method(r.stack).startswith(name)), key=lambda r: _place(r.databases))
+            if some:
+                lines = [supply_row(r, " → ".join(r.databases), chosen=r.databases == DATABASES) for r in some]
+                groups.append({"title": words, "rows": lines, "unit": "tokens per forward of the target, by source", "end": end})
+        if beside:
+            groups.append(_published_orders())
+        super().__init__(
+            spec={
+                "title": f"In which order the databases are asked, {temperature_words(rows[0].temperature)}",
+                "text": "The most local database first is the order of the paper. hd stops asking once it has seven drafts, so the first "
+                "database takes the places of the others; db takes all answers into one scored tree, where the order decides only who "
+                "has the first say.",
+                "hues": _hues(rows),
+                "columns": list(COLUMNS),
+                "groups": [{**g, "what": "order"} for g in groups],
+                "source": f"Measured: {study.source}." + (f" {published.CREDIT}" if beside else ""),
+            }
+        )
+
+
+class CategoryBars(DraftBars):
+    """Mean acceptance length by kind of text, for some ``stacks`` of a bench report (when left out: those with a draft).
+
+    ``data`` is a report, an ablation or a file of either. Raises ``ValueError`` with one sentence.
+    """
+
+    def __init__(
+        self, data: Any, *, stacks: Sequence[str] | None = None, temperature: float | None = None, words: Mapping[str, str] | None = None
+    ) -> None:
+        study = study_of(data)
+        rows = [r for r in study.at(temperature) if r.categories and r.length > 1]
+        if stacks is not None:
+            rows = [_named(rows, s) for s in stacks]
+        if not rows:
+            raise ValueError("these data say nothing by category: give a report of 'hsd-viz bench' or an ablation")
+        sure = any(c[1] for r in rows for c in r.categories.values())
+        fast = any(c[2] for r in rows for c in r.categories.values())
+        groups = []
+        for name in rows[0].categories:
+            lines = []
+            for row in rows:
+                if name in row.categories:
+                    length, interval, speed = row.categories[name]
+                    cells = [f"{length:.2f}"]
+                    cells += [f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "–"] if sure else []
+                    cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
+                    lines.append({"label": row.method, "code": True, "parts": _parts(length, None), "cells": cells})
+            note = (words or {}).get(name)
+            groups.append({"title": f"{name}: {note}" if note else name, "rows": lines, "unit": "tokens per forward of the target"})
+        end = max(c[0] for r in rows for c in r.categories.values())
+        columns = ["tokens per forward", *(["95 % interval"] if sure else []), *(["speed-up"] if fast else [])]
+        super().__init__(
+            spec={
+                "title": f"By kind of text, {temperature_words(rows[0].temperature)}",
+                "text": "How much a draft brings is a question of the text before it is one of the method: compare the groups first, "
+                "then the rows within one.",
+                "hues": {"target": _own(), "any": _any("accepted drafts")},
+                "columns": columns,
+                "groups": [{**g, "end": end, "what": "stack"} for g in groups],
+                "source": f"Measured: {study.source}.",
+            }
+        )
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def supply_row(row: Supply, name: str, *, code: bool = False, chosen: bool = False) -> dict[str, Any]:
+    """A row of the browser's table: the bar's parts, and the figures of :data:`COLUMNS`."""
+    cells = [f"{row.length:.2f}", "–" if row.ratio is None else f"{row.ratio:.0%}", "–" if row.draft is None else f"{1e6 * row.draft:.0f}"]
+    return {"label": name, "code": code, "chosen": chosen, "parts": _parts(row.length, row.accepted), "cells": cells}
+
+
+def _parts(length: float, accepted: Mapping[str, float] | None) -> list[list[Any]]:
+    """(hue, tokens, words) from the left: the target's own token, then its drafts, databases in their usual order."""
+    accepted = {"any": length - 1} if accepted is None else accepted
+    own = length - sum(accepted.values())
+    names = sorted(accepted, key=lambda s: (DATABASES.index(s) if s in DATABASES else len(DATABASES), s))
+    told = [("target", own), *((s, accepted[s]) for s in names if accepted[s] > 0)]
+    return [[s, round(v, 4), f"{_words(s)}: {v:.2f} tokens per forward"] for s, v in told]
+
+
+def _words(source: str) -> str:
+    return {"target": "the target's own token", "any": "accepted drafts"}.get(source) or label(source)
+
+
+def _hues(rows: Sequence[Supply], *more: str | None) -> dict[str, Any]:
+    names = {s for r in rows for s in r.accepted or {}}
+    found = {"target": _own()}
+    for source in (*(s for s in DATABASES if s in names), *sorted(names - _FULL)):
+        hue = HUES[family(source)]
+        found[source] = {"label": label(source), "light": hue.light, "dark": hue.dark}
+    return found | ({"any": _any("published")} if "any" in more else {})
+
+
+def _own() -> dict[str, Any]:
+    return {"label": "the target's own token", "light": HUES["target"].light, "dark": HUES["target"].dark, "own": True}
+
+
+def _any(words: str) -> dict[str, Any]:
+    return {"label": words, "light": HUES["rival"].light, "dark": HUES["rival"].dark}
+
+
+def _sourced(rows: Sequence[Supply]) -> list[Supply]:
+    known = [r for r in rows if r.accepted is not None]
+    if not known:
+        raise ValueError("a bench report does not say which database supplied a token: give an ablation or traces")
+    return known
+
+
+def _usual_order(row: Supply, name: str) -> bool:
+    """Whether a stack is this drafter with some databases in the usual order, and nothing else."""
+    wanted = tuple(d for d in DATABASES if d in row.databases)
+    return bool(wanted) and row.stack == f"{name}[{','.join(wanted)}] > target"
+
+
+def _place(databases: Sequence[str]) -> tuple[int, ...]:
+    return tuple(DATABASES.index(d) for d in databases)
+
+
+def _named(rows: Sequence[Supply], stack: str) -> Supply:
+    for row in rows:
+        if stack in (row.stack, row.method):
+            return row
+    raise ValueError(f"'{stack}' was not measured: there are {', '.join(r.method for r in rows)}")
+
+
+def _published_databases() -> dict[str, Any]:
+    rows = []
+    for p in published.DATABASES:
+        ratio, ms = p.figures["acceptance_ratio"], p.figures["draft_ms"]
+        rows.append({"label": p.what, "parts": [["any", ratio, p.source]], "cells": ["–", f"{ratio:.0%}", f"{1000 * ms:,.0f}"]})
+    return {
+        "title": "Published for HD, for comparison",
+        "unit": "acceptance ratio: the whole width is 100 %",
+        "what": "databases",
+        "end": 1.0,
+        "rows": rows,
+    }
+
+
+def _published_orders() -> dict[str, Any]:
+    rows = []
+    for p in published.ORDERS:
+        parts = [[s, v, f"{label(s)}: {v:.0%} of all tokens; {p.source}"] for s, v in p.figures["shares"].items()]
+        name = p.what.replace(", ", " → ")
+        rows.append({"label": name, "parts": parts, "cells": [f"{p.figures['speedup']:.2f} ×"], "chosen": p.what == ", ".join(DATABASES)})
+    unit = "share of all tokens by source: the whole width is 100 %"
+    return {"title": "Published for HD, for comparison", "unit": unit, "end": 1.0, "rows": rows, "columns": ["speed-up"]}
+
+
+__all__ = ["CategoryBars", "DatabaseAblation", "DraftBars", "OrderAblation", "Study", "supply_row"]

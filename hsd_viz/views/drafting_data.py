@@ -1,0 +1,212 @@
+"""What the figures of drafting stand on: who supplied how many tokens, by stack and temperature, and where the figures come from.
+
+They are read from what ``python -m hsd_viz.bench.ablation`` wrote, from the reports of ``hsd-viz bench``, or from traces. No torch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
+from hsd_viz.trace import Trace
+from hsd_viz.views.latency_sources import machine_words, read_json
+
+PLAIN = "target"
+_ABLATION = "hsd_viz ablation"
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """What one stack brought at one temperature; ``None`` where the file does not say.
+
+    ``length`` is the mean acceptance length, ``accepted`` tokens per target forward by source, ``ratio`` the share of tokens from rounds
+    that emitted more than one, ``draft`` seconds spent drafting per round, ``speed`` tokens/s. ``categories`` has the length, its 95 %
+    interval and the speed-up by kind of text.
+    """
+
+    stack: str
+    temperature: float
+    length: float
+    accepted: Mapping[str, float] | None = None
+    ratio: float | None = None
+    draft: float | None = None
+    speed: float | None = None
+    categories: Mapping[str, tuple[float, Any, float | None]] = field(default_factory=dict)
+
+    @property
+    def method(self) -> str:
+        """A short name: ``db`` and ``hd`` with all databases, in the usual order, go without brackets, and nobody needs ``> target``."""
+        return method(self.stack)
+
+    @property
+    def databases(self) -> tuple[str, ...]:
+        """The databases named at the bottom, in the order in which they are asked; () where none is named."""
+        items = _bottom_items(self.stack)
+        return tuple(i for i in items if i in DATABASES)
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Rows, and in words what they were measured on."""
+
+    rows: tuple[Supply, ...]
+    source: str
+
+    @property
+    def temperatures(self) -> tuple[float, ...]:
+        return tuple(sorted({r.temperature for r in self.rows}))
+
+    def at(self, temperature: float | None) -> tuple[Supply, ...]:
+        """The rows of one temperature (``None``: the lowest there is). Raises ``ValueError`` where there is none."""
+        there = self.temperatures
+        wanted = there[0] if temperature is None else float(temperature)
+        if wanted not in there:
+            raise ValueError(f"nothing was measured at temperature {wanted:g}: there is {', '.join(f'{t:g}' for t in there)}")
+        return tuple(r for r in self.rows if r.temperature == wanted)
+
+
+def method(stack: str) -> str:
+    """The short name of a stack in a figure."""
+    try:
+        parsed = parse_bench(stack)
+    except StackError:
+        return stack
+    if not isinstance(parsed, Stack) or parsed.bottom is None or len(parsed.models) > 1:
+        return stack.removesuffix(" > target")
+    items, name = parsed.bottom.items, parsed.bottom.name
+    if items == DATABASES:
+        return name
+    if items == (*DATABASES, "window"):
+        return f"{name} + window"
+    return str(parsed.bottom)
+
+
+def lookups_only(stack: str) -> bool:
+    """Whether nothing but look-ups drafts: then the drafting latency is all that a draft costs before it is checked."""
+    try:
+        parsed = parse_bench(stack)
+    except StackError:
+        return False
+    return isinstance(parsed, Stack) and parsed.bottom is not None and len(parsed.models) == 1
+
+
+def study_of(given: Any, source: str = "") -> Study:
+    """Whatever was given: a :class:`Study`, an ablation's or a report's data or path, several of them, or traces.
+
+    Raises ``ValueError`` with one sentence for anything else.
+    """
+    if isinstance(given, Study):
+        return given
+    if isinstance(given, Trace):
+        return _of_traces([given], source)
+    if isinstance(given, str | Path):
+        return study_of(read_json(given), source or "")
+    if isinstance(given, Mapping):
+        try:
+            return _of_ablation(given, source) if given.get("format") == _ABLATION else _of_report(given, source)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"these data are neither an ablation nor a bench report ({type(error).__name__}: {error})") from None
+    if isinstance(given, Iterable):
+        parts = list(given)
+        if parts and all(isinstance(p, Trace) for p in parts):
+            return _of_traces(parts, source)
+        if parts:
+            studies = [study_of(p, source) for p in parts]
+            return Study(tuple(r for s in studies for r in s.rows), "; ".join(dict.fromkeys(s.source for s in studies)))
+    raise ValueError("an ablation, a bench report, their files or traces are needed here")
+
+
+def _of_ablation(data: Mapping[str, Any], source: str) -> Study:
+    rows = []
+    for row in data["rows"]:
+        categories = {c: (n["tokens"] / n["target_forwards"], None, None) for c, n in row["by_category"].items()}
+        rows.append(
+            Supply(
+                row["stack"],
+                float(row["temperature"]),
+                row["mean_acceptance_length"],
+                {s: n / row["target_forwards"] for s, n in row["accepted_by_source"].items()},
+                row["tokens_in_rounds_of_several"] / row["tokens"],
+                row["draft_seconds_per_round"],
+                row["tokens_per_second"],
+                categories,
+            )
+        )
+    return Study(tuple(rows), source or _words(data, "median time of a round"))
+
+
+def _of_report(data: Mapping[str, Any], source: str) -> Study:
+    rows = []
+    for row in data["stacks"]:
+        if row["mean_acceptance_length"] is None:
+            continue
+        categories = {
+            c: (f["mean_acceptance_length"], f["mean_acceptance_length_ci"], f["speedup_over_plain"]) for c, f in row["by_category"].items()
+        }
+        rows.append(
+            Supply(
+                row["stack"],
+                float(data["settings"]["temperature"]),
+                row["mean_acceptance_length"],
+                draft=row["draft_seconds_per_round"],
+                speed=row["tokens_per_second"],
+                categories=categories,
+            )
+        )
+    return Study(tuple(rows), source or _words(data, "mean time of a round"))
+
+
+def _of_traces(traces: list[Trace], source: str) -> Study:
+    groups: dict[tuple[str, float], list[Trace]] = {}
+    for trace in traces:
+        stack = trace.meta.get("stack_resolved") or trace.meta["stack"]
+        groups.setdefault((stack, float(trace.meta.get("sampling", {}).get("temperature", 0.0))), []).append(trace)
+    rows = []
+    for (stack, temperature), some in groups.items():
+        figures = [t.metrics() for t in some]
+        tokens, forwards, rounds = (sum(f[k] for f in figures) for k in ("tokens", "target_forwards", "rounds"))
+        if not forwards:
+            raise ValueError("a trace emitted no token: there is nothing to count")
+        accepted: Counter = Counter()
+        several = 0
+        for trace, f in zip(some, figures, strict=True):
+            accepted.update(f["accepted_by_source"])
+            several += sum(n for n in Counter(t.round for t in trace.token_rows).values() if n > 1)
+        seconds = sum(f["seconds"] for f in figures)
+        draft = sum((f["draft_seconds_per_round"] or 0.0) * f["rounds"] for f in figures) / rounds if rounds else None
+        by_source = {s: n / forwards for s, n in accepted.items()}
+        rows.append(
+            Supply(stack, temperature, tokens / forwards, by_source, several / tokens, draft, tokens / seconds if seconds else None)
+        )
+    number = len(traces)
+    words = f"{number} recorded run{'s' if number > 1 else ''} on {machine_words(traces[0])}; mean time of a round"
+    return Study(tuple(rows), source or words)
+
+
+def _words(data: Mapping[str, Any], times: str) -> str:
+    machine, suite, settings = data["machine"], data["suite"], data["settings"]
+    on_gpu = str(settings.get("device")).startswith("cuda")
+    place = machine["gpu"] if on_gpu else machine["cpu"]
+    threads = "" if on_gpu else f", {settings['threads']} thread{'s' if settings['threads'] != 1 else ''}"
+    load = machine.get("load_average")
+    busy = "" if load is None else f"; times with a load average of {load:.1f}"
+    if busy and machine.get("load_average_at_end") is not None:
+        busy += f" to {machine['load_average_at_end']:.1f}"
+    new = settings["max_new_tokens"]
+    return f"{suite['prompts']} prompts of the suite {suite['name']}, {new} new tokens each, {place}{threads}{busy}, {times}"
+
+
+def _bottom_items(stack: str) -> tuple[str, ...]:
+    try:
+        parsed = parse_bench(stack)
+    except StackError:
+        return ()
+    return parsed.bottom.items if isinstance(parsed, Stack) and parsed.bottom is not None else ()
+
+
+def temperature_words(temperature: float) -> str:
+    return "greedy" if temperature == 0 else f"temperature {temperature:g}"

@@ -1,0 +1,236 @@
+// @ts-check
+// Points and lines on axes, with curves of equal value. In SVG; text only, nothing is fetched.
+
+const NS = "http://www.w3.org/2000/svg";
+
+/** @param {string} tag @param {string} [cls] @param {string} [text] */
+function make(tag, cls, text) {
+  const node = document.createElement(tag);
+  if (cls) node.className = cls;
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+/** @param {string} tag @param {Record<string, any>} [attributes] @param {string} [text] */
+function draw(tag, attributes = {}, text) {
+  const node = document.createElementNS(NS, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+/** Follow the host's theme (JupyterLab and Voilà say it on <body>, elsewhere the browser is asked), and know the page's colour. */
+function followTheme(/** @type {HTMLElement} */ root) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const apply = () => {
+    const host = document.body.dataset.jpThemeLight;
+    root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
+    for (let node = root.parentElement; node; node = node.parentElement) {
+      const behind = getComputedStyle(node).backgroundColor;
+      if (!/^(transparent|rgba\(.*, 0\))$/.test(behind)) { root.style.setProperty("--paper", behind); break; }
+    }
+  };
+  const observer = new MutationObserver(apply);
+  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  system.addEventListener("change", apply);
+  apply();
+  requestAnimationFrame(apply); // a view is made before it stands on the page
+  return () => { observer.disconnect(); system.removeEventListener("change", apply); };
+}
+
+/** Every kind of point has its own shape, so that colour is not needed. */
+function shape(kind, x, y) {
+  if (kind === "strong") return draw("circle", { cx: x, cy: y, r: 7, class: "hsd-d-mark hsd-strong" });
+  if (kind === "second") {
+    return draw("polygon", { points: `${x},${y - 8} ${x + 8},${y} ${x},${y + 8} ${x - 8},${y}`, class: "hsd-d-mark hsd-second" });
+  }
+  if (kind === "there") return draw("rect", { x: x - 6, y: y - 6, width: 12, height: 12, class: "hsd-d-mark hsd-there" });
+  return draw("circle", { cx: x, cy: y, r: 5, class: "hsd-d-mark" });
+}
+
+function render({ model, el }) {
+  const root = make("section", "hsd-latency");
+  const unfollow = followTheme(root);
+  const title = make("h3");
+  const body = make("div", "hsd-d-body");
+  const left = make("div", "hsd-plot-left");
+  const frame = make("div", "hsd-plot-frame");
+  frame.tabIndex = 0;
+  frame.dataset.lmSuppressShortcuts = "true";
+  frame.setAttribute("role", "group");
+  const readout = make("p", "hsd-plot-readout");
+  readout.setAttribute("role", "status");
+  const table = make("details", "hsd-d-table");
+  left.append(frame, readout, table);
+  const aside = make("div", "hsd-plot-aside");
+  body.append(left, aside);
+  const source = make("p", "hsd-source");
+  root.append(title, body, source);
+  el.append(root);
+
+  let spots = [];
+  let chosen = -1;
+  let shownAt = 0;
+  const ring = draw("g");
+  const spec = () => model.get("spec");
+
+  function paint() {
+    const s = spec();
+    if (!s.x) return;
+    const width = Math.max(240, frame.clientWidth);
+    shownAt = frame.clientWidth;
+    const box = { left: 56, right: width - (width > 520 ? s.margin || 14 : 14), top: 12, bottom: 0 };
+    box.bottom = box.top + Math.round(Math.max(240, (box.right - box.left) * (s.shape || 0.6)));
+    const height = box.bottom + 46;
+    const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, height, "aria-hidden": "true" });
+    const scale = (axis, from, to) => {
+      const t = axis.log ? Math.log : (v) => v;
+      const [a, b] = axis.range.map(t);
+      return (v) => from + ((t(v) - a) / (b - a)) * (to - from);
+    };
+    const [toX, toY] = [scale(s.x, box.left, box.right), scale(s.y, box.bottom, box.top)];
+    let last = -1e9;
+    for (const [at, words] of s.x.ticks) {
+      const x = toX(at);
+      svg.append(draw("line", { x1: x, x2: x, y1: box.top, y2: box.bottom, class: "hsd-grid" }));
+      if (x - last < 8 * words.length) continue;
+      last = x;
+      svg.append(draw("text", { x, y: box.bottom + 17, "text-anchor": "middle", class: "hsd-tick" }, words));
+    }
+    for (const [at, words] of s.y.ticks) {
+      const y = toY(at);
+      svg.append(draw("line", { x1: box.left, x2: box.right, y1: y, y2: y, class: "hsd-grid" }));
+      svg.append(draw("text", { x: box.left - 8, y: y + 4, "text-anchor": "end", class: "hsd-tick" }, words));
+    }
+    svg.append(draw("text", { x: (box.left + box.right) / 2, y: box.bottom + 39, "text-anchor": "middle", class: "hsd-axis" }, s.x.label));
+    const middle = (box.top + box.bottom) / 2;
+    svg.append(draw("text", { x: 13, y: middle, "text-anchor": "middle", transform: `rotate(-90 13 ${middle})`, class: "hsd-axis" }, s.y.label));
+
+    const taken = [];
+    spots = (s.points || []).map((p) => ({ ...p, px: toX(p.x), py: toY(p.y) }));
+    for (const p of spots) taken.push([p.px - 8, p.py - 8, p.px + 8, p.py + 8]);
+    for (const line of s.lines || []) {
+      const d = line.points.map(([x, y], k) => `${k ? "L" : "M"}${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`).join("");
+      svg.append(draw("path", { d, class: `hsd-d-line hsd-${line.kind || "plain"}` }));
+    }
+    for (const iso of s.isos || []) {
+      const points = iso.points.map(([x, y]) => [toX(x), toY(y)]).filter(([, y]) => y >= box.top - 0.5 && y <= box.bottom + 0.5);
+      if (points.length < 2) continue;
+      svg.append(draw("path", { d: points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join(""), class: "hsd-d-iso" }));
+      const half = 3.4 * iso.label.length;
+      // At its end where the figure is emptiest, else further along.
+      for (let k = points.length - 1; k > 0; k -= 2) {
+        const [x, y] = [Math.min(points[k][0], box.right - half - 4), points[k][1]];
+        const room = [x - half, y - 9, x + half, y + 9];
+        if (x - half < box.left + 4 || y < box.top + 10 || y > box.bottom - 8 || taken.some((t) => hit(t, room))) continue;
+        svg.append(draw("text", { x, y: y + 4, "text-anchor": "middle", class: "hsd-halo hsd-d-isolabel" }, iso.label));
+        taken.push(room);
+        break;
+      }
+    }
+    for (const p of [...spots].sort((a, b) => rank(a) - rank(b))) name(svg, p, taken, box);
+    for (const p of [...spots].sort((a, b) => rank(b) - rank(a))) svg.append(shape(p.kind, p.px, p.py));
+    svg.append(ring);
+    frame.replaceChildren(svg);
+    point();
+  }
+  const rank = (p) => ["strong", "second", "plain", "there"].indexOf(p.kind || "plain");
+  const hit = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+
+  /** A name goes where it hides nothing; where there is no such place it is left to the read-out. */
+  function name(svg, p, taken, box) {
+    if (!p.label) return;
+    const w = 6.6 * p.label.length;
+    const places = [];
+    for (const far of [12, 24, 40]) {
+      places.push([p.px + far, p.py, "start"], [p.px - far, p.py, "end"], [p.px, p.py - far - 2, "middle"], [p.px, p.py + far + 2, "middle"]);
+      places.push([p.px + far, p.py - far, "start"], [p.px + far, p.py + far, "start"], [p.px - far, p.py - far, "end"], [p.px - far, p.py + far, "end"]);
+    }
+    for (const [x, y, anchor] of spec().aligned ? places.slice(0, 1).concat(places.filter((q) => q[2] === "start")) : places) {
+      const x0 = anchor === "start" ? x : anchor === "end" ? x - w : x - w / 2;
+      const room = [x0 - 1, y - 7, x0 + w + 1, y + 7];
+      const edge = spec().aligned ? 1e9 : box.right - 2;
+      if (room[0] < box.left + 2 || room[2] > edge || room[1] < box.top || room[3] > box.bottom || taken.some((t) => hit(t, room))) continue;
+      if (Math.hypot(x - p.px, y - p.py) > 24) svg.append(draw("line", { x1: p.px, y1: p.py, x2: x, y2: y, class: "hsd-d-lead" }));
+      const strong = p.kind === "strong" || p.kind === "second";
+      svg.append(draw("text", { x, y: y + 4, "text-anchor": anchor, class: strong ? "hsd-halo hsd-strong" : p.kind === "there" ? "hsd-halo hsd-tick" : "hsd-halo" }, p.label));
+      taken.push(room);
+      return;
+    }
+  }
+
+  function point() {
+    const s = spec();
+    ring.replaceChildren();
+    const p = spots[chosen];
+    readout.textContent = p ? p.words : s.hint || "Point at a mark, or step through them with the arrow keys.";
+    readout.classList.toggle("hsd-note", !p);
+    if (p) ring.append(draw("circle", { cx: p.px, cy: p.py, r: 12, class: "hsd-d-ring" }));
+  }
+  function nearest(e) {
+    const svg = frame.querySelector("svg");
+    if (!svg || !spots.length) return -1;
+    const at = svg.getBoundingClientRect();
+    const by = Math.max(240, shownAt) / at.width;
+    const [x, y] = [(e.clientX - at.left) * by, (e.clientY - at.top) * by];
+    const best = spots.reduce((b, p, k) => (Math.hypot(p.px - x, p.py - y) < Math.hypot(spots[b].px - x, spots[b].py - y) ? k : b), 0);
+    return Math.hypot(spots[best].px - x, spots[best].py - y) < 48 ? best : -1;
+  }
+  for (const kind of ["pointermove", "pointerdown"]) frame.addEventListener(kind, (e) => { chosen = nearest(e); point(); });
+  frame.addEventListener("pointerleave", () => { if (document.activeElement !== frame) { chosen = -1; point(); } });
+  frame.addEventListener("blur", () => { chosen = -1; point(); });
+  frame.addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || !spots.length) return;
+    const order = spots.map((_, k) => k).sort((a, b) => spots[a].px - spots[b].px || spots[a].py - spots[b].py);
+    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[e.key];
+    if (step) chosen = order[Math.max(0, Math.min(order.length - 1, chosen < 0 ? 0 : order.indexOf(chosen) + step))];
+    else if (e.key === "Escape") chosen = -1;
+    else return;
+    point();
+    e.preventDefault();
+    e.stopPropagation();
+  });
+
+  function paintText() {
+    const s = spec();
+    title.textContent = s.title || "";
+    root.setAttribute("aria-label", s.title || "");
+    frame.setAttribute("aria-label", `${s.title}. ${s.y?.label} over ${s.x?.label}. Arrow keys step through the marks; the table below has all figures.`);
+    aside.replaceChildren();
+    if (s.text) aside.append(make("p", "hsd-note", s.text));
+    const list = make("ul", "hsd-plot-legend");
+    for (const [kind, words] of s.legend || []) {
+      const item = make("li");
+      const sample = draw("svg", { viewBox: "0 0 30 28", "aria-hidden": "true" });
+      sample.append(kind === "iso" ? draw("path", { d: "M2 20C12 19 20 15 28 8", class: "hsd-d-iso" }) : shape(kind, 15, 14));
+      item.append(sample, make("span", "", words));
+      list.append(item);
+    }
+    aside.append(list);
+    source.textContent = s.source || "";
+    table.replaceChildren();
+    table.hidden = !s.table;
+    if (!s.table) return;
+    const [head, ...rows] = s.table;
+    const grid = make("table");
+    const line = (cells, tag) => {
+      const tr = make("tr");
+      cells.forEach((c, k) => { const th = make(k && tag === "td" ? "td" : "th", "", c); if (th.tagName === "TH") th.scope = tag === "td" ? "row" : "col"; tr.append(th); });
+      return tr;
+    };
+    const [thead, tbody] = [make("thead"), make("tbody")];
+    thead.append(line(head, "th"));
+    tbody.append(...rows.map((r) => line(r, "td")));
+    grid.append(thead, tbody);
+    const scroll = make("div");
+    scroll.append(grid);
+    table.append(make("summary", "", "All figures as a table"), scroll);
+  }
+  const redraw = () => { chosen = -1; paintText(); paint(); };
+  const resized = new ResizeObserver(() => { if (frame.clientWidth !== shownAt) paint(); });
+  resized.observe(frame);
+  model.on("change:spec", redraw);
+  redraw();
+  return () => { model.off("change:spec", redraw); resized.disconnect(); unfollow(); root.remove(); };
+}
+
+export default { render };
