@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,10 +48,10 @@ def decode(loop: Loop, text: TokenText, meta: dict[str, Any], *, record: bool = 
             prefill_calls = []
             trace.append(step)
             meta["wall_ns"] = loop.log.now()
-            before = time.perf_counter_ns()
+            before = loop.log.clock()
             yield step
             # Time spent by whoever looks at the event is not the decode's.
-            loop.log.zero += time.perf_counter_ns() - before
+            loop.log.zero += loop.log.clock() - before
     finally:
         last = trace.token_rows[-1].token_id if trace.token_rows else None
         if last in loop.eos:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Protocol
@@ -24,19 +25,28 @@ class _Open:
 
 @dataclass(slots=True)
 class Log:
-    """Rows of the round in progress. ``zero`` is the clock at the start of the decode; all times are nanoseconds after it."""
+    """Rows of the round in progress. ``zero`` is the clock at the start of the decode; all times are nanoseconds after it.
+
+    ``clock`` gives nanoseconds: wall time, or what a measurement on a machine with other work puts in its place (:meth:`by`).
+    """
 
     zero: int = field(default_factory=perf_counter_ns)
     rounds: list[RoundRow] = field(default_factory=list)
     drafts: list[DraftRow] = field(default_factory=list)
     calls: list[CallRow] = field(default_factory=list)
     _open: list[_Open] = field(default_factory=list)
+    clock: Callable[[], int] = perf_counter_ns
     _next: int = 0
     # Calls that were launched and not yet waited for: their place in ``calls``, and their time.
     _running: list[tuple[int, Timer]] = field(default_factory=list)
 
+    @classmethod
+    def by(cls, clock: Callable[[], int]) -> Log:
+        """A log that begins now by another clock."""
+        return cls(zero=clock(), clock=clock)
+
     def now(self) -> int:
-        return perf_counter_ns() - self.zero
+        return self.clock() - self.zero
 
     @property
     def round(self) -> int:
