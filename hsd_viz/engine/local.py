@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -16,6 +17,7 @@ from hsd_viz.bench.lookaheads import calibrated_lookaheads
 from hsd_viz.bench.machine import cpu_model
 from hsd_viz.decoding.auto import AutoLoop
 from hsd_viz.decoding.decode import decode
+from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import HFModel, Model
 from hsd_viz.decoding.settings import Sampling
@@ -79,6 +81,8 @@ class LocalEngine:
         self.models.packed = runtimes.packed
         self._runtimes = runtimes
         self._folder = databases
+        #: What times decodes. Nanoseconds of the thread's own processor time (``time.thread_time_ns``) leave out what others do on a CPU.
+        self.clock: Callable[[], int] = time.perf_counter_ns
         self._databases: dict[str, SharedDatabases] = {}
         #: What `hd` has worked out from the databases: a matter of time alone, so every run may use it.
         self._stored: dict[str, StoredDrafts] = {}
@@ -221,6 +225,7 @@ class LocalEngine:
             budget=budget,
             piece=lambda t: text.piece(t)[0],
         )
+        loop.log = Log.by(self.clock)
         shown = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
         meta = self._meta(shown, written, resolved, loaded, sampling, max_new_tokens)
         if choosing:
