@@ -14,7 +14,7 @@ _DOUBTS = 3
 
 def plan_table(found: Plan, data: dict[str, Any]) -> str:
     """The plan ``found`` and its report ``data``: what was calibrated, the table, the pick and what it hangs on."""
-    lines = [_calibration(data), ""]
+    lines = [_calibration(data), *_acceptance(data["calibration"]), ""]
     rows = data["hierarchies"]
     shown = [row for k, row in enumerate(rows) if k < SHOWN or row["measured_ms_per_token"] is not None]
     lines += _columns([_head(found.models), *(_row(row, found.models) for row in shown)])
@@ -36,6 +36,15 @@ def _calibration(data: dict[str, Any]) -> str:
     runtimes = " + ".join(dict.fromkeys(runtime for _, runtime in who["models"].values() if runtime))
     where = f"{who['device_name']}, {who['threads']} threads, {who['dtype']}, {runtimes or 'unknown runtime'}, {how}"
     return f"calibration: {texts['prompts']} prompts of {texts['suite']}, {texts['max_new_tokens']} tokens each, {age}; {where}"
+
+
+def _acceptance(kept: dict[str, Any]) -> list[str]:
+    """Accepted of the tokens that were looked at, with 95 % intervals."""
+    told = []
+    for one in kept["acceptance"]:
+        rate = one["accepted"] / one["examined"]
+        told.append(f"{one['draft']} by {one['verifier']} {rate:.2f} [{one['low']:.2f}, {one['high']:.2f}] in {one['rounds']} rounds")
+    return [f"acceptance: {'; '.join(told)}"] if told else []
 
 
 def _ago(seconds: float) -> str:
