@@ -29,7 +29,7 @@ from hsd_viz.views.latency_sources import (
 )
 from hsd_viz.views.palette import HUES, family
 
-TAGS = {"pick": "the law's pick", "single": "best single draft", "plain": "plain decoding"}
+TAGS = {"pick": "the law's pick", "fastest": "fastest measured", "single": "best single draft", "plain": "plain decoding"}
 #: A ranking is read, not searched.
 ROWS = 12
 
@@ -110,14 +110,21 @@ def _from_plan(plan: Mapping[str, Any], more: Mapping[str, Measured | float], so
     try:
         found = {str(row["stack"]): row.get("predicted_ms_per_token") for row in plan["hierarchies"]}
         tags: dict[str, list[str]] = {}
-        for tag, stack in (("pick", plan.get("picked")), ("single", plan.get("best_single_draft")), ("plain", _plain(found))):
+        fastest = plan.get("best_measured") if plan.get("best_measured") != plan.get("picked") else None
+        for tag, stack in (
+            ("pick", plan.get("picked")),
+            ("fastest", fastest),
+            ("single", plan.get("best_single_draft")),
+            ("plain", _plain(found)),
+        ):
             if stack:
                 tags.setdefault(str(stack), []).append(tag)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"this is no plan: its parts are not of the form of one ({type(error).__name__})") from None
     place = plan_machine(plan)
     words = source or (f"calibrated and measured on {place}" if place else "from the plan given")
-    return _ranking(found, {**plan_measured(plan), **more}, tags, f"Law and measurements, {words}", "", rows)
+    where = f"measured on {plan['measured_on']}" if plan.get("measured_on") else ""
+    return _ranking(found, {**plan_measured(plan), **more}, tags, f"Law and measurements, {words}", where, rows)
 
 
 def _plain(stacks: Iterable[str]) -> str | None:

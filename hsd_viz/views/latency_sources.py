@@ -69,7 +69,7 @@ def recorded() -> Basis:
 
 
 def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
-    """Whatever was given as a basis: a calibration, its JSON data, that of ``plan --json``, or the path of a file with either.
+    """Whatever was given as a basis: a calibration, its JSON data, one kept by ``hsd-viz plan``, or the path of a file with any of these.
 
     ``source`` says where the figures come from, when they cannot say it themselves. Raises ``ValueError`` with one sentence.
     """
@@ -81,12 +81,24 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
         return basis_of(read_json(given), source or f"read from {Path(given).name}")
     if not isinstance(given, Mapping):
         raise ValueError(f"a calibration, its JSON data or the path of its file is needed here, not {type(given).__name__}")
-    data = given.get("calibration", given)
-    if "hierarchies" in data:
-        raise ValueError("this plan holds no calibration: give the one that it was made from")
+    if "pooled" in given:  # as ``hsd-viz plan`` keeps it on disk
+        return Basis(Calibration.from_dict(given["pooled"]), source or f"measured on {_kept_words(given)}")
+    data = given
+    if "hierarchies" in given:
+        data = given.get("calibration") or {}
+        if not {"models", "edges"} <= set(data):
+            raise ValueError("this plan holds no calibration that the law could use: give the file in which 'hsd-viz plan' keeps it")
     place = plan_machine(given)
     words = source or (f"measured on {place}" if place else "that was given")
-    return Basis(Calibration.from_dict(data), words, plan_measured(given) if "hierarchies" in given else {})
+    return Basis(Calibration.from_dict(data), words, plan_measured(given))
+
+
+def _kept_words(kept: Mapping[str, Any]) -> str:
+    """Where a kept calibration was measured, and on what."""
+    who, texts = kept.get("identity") or {}, kept.get("texts") or {}
+    threads = _threads(who["threads"]) if who.get("device") == "cpu" and who.get("threads") else None
+    place = ", ".join(str(p) for p in (who.get("device_name"), who.get("dtype"), threads) if p) or "a machine that was not recorded"
+    return f"{place} ({texts['prompts']} prompts of {texts['suite']}, pooled)" if {"prompts", "suite"} <= set(texts) else place
 
 
 def read_json(path: str | Path) -> Any:

@@ -110,12 +110,16 @@ def test_a_basis_comes_from_a_calibration_its_data_or_its_file(tmp_path):
     assert "mine.json" in views.basis_of(path).source
     plan = {"machine": {"cpu": "A processor", "threads": 1}, "hierarchies": [], "calibration": DEAR.to_dict()}
     assert "A processor, 1 thread" in views.basis_of(plan).source
+    who = {"device": "cpu", "device_name": "A processor", "dtype": "float32", "threads": 2}
+    kept = {"identity": who, "texts": {"suite": "heldout", "prompts": 24}, "pooled": DEAR.to_dict(), "parts": []}
+    assert views.basis_of(kept) == views.Basis(DEAR, "measured on A processor, float32, 2 threads (24 prompts of heldout, pooled)")
     (tmp_path / "no.json").write_text("{")
     for given, words in [
         (tmp_path / "missing.json", "cannot be read"),
         (tmp_path / "no.json", "not JSON"),
         ({"models": 3}, "no calibration"),
         ({"hierarchies": []}, "holds no calibration"),
+        ({"hierarchies": [], "calibration": {"costs": {}}}, "holds no calibration"),
         (3, "not int"),
     ]:
         with pytest.raises(ValueError, match=words):
@@ -223,6 +227,8 @@ def test_a_ranking_reads_what_plan_wrote(tmp_path):
         ],
         "picked": "db > target",
         "best_single_draft": "nano:2 > target",
+        "best_measured": "db > target",
+        "measured_on": "24 other prompts",
     }
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(plan))
@@ -232,7 +238,10 @@ def test_a_ranking_reads_what_plan_wrote(tmp_path):
             *(("db > target", ["pick"]), ("nano:2 > target", ["single"]), ("target", ["plain"])),
         ]
         assert (found[0]["low"], found[0]["high"], found[1]["measured"]) == (2.1, 2.3, None)
-    assert "A processor, 2 threads" in views.Ranking(plan).spec["source"]
+    source = views.Ranking(plan).spec["source"]
+    assert "A processor, 2 threads" in source and "24 other prompts" in source
+    (row,) = [r for r in rows(views.Ranking({**plan, "best_measured": "target"})) if r["label"] == "target"]
+    assert [t for t, _ in row["tags"]] == ["fastest", "plain"]
     with pytest.raises(ValueError, match="no plan"):
         views.Ranking({"hierarchies": [{}]})
 

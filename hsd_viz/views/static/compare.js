@@ -81,6 +81,7 @@ function group(g, dark) {
   table.setAttribute("role", "table");
   table.setAttribute("aria-label", g.title ? `${g.title}, ${g.unit}` : g.unit);
   const measured = g.rows.some((r) => known(r.measured));
+  table.classList.toggle("hsd-law-only", !measured);
   const head = make("div", "hsd-row hsd-head");
   head.setAttribute("role", "row");
   // The bars are drawn for the eye; the figures beside them say the same.

@@ -5,6 +5,8 @@
 const NS = "http://www.w3.org/2000/svg";
 const RADIUS = 36;
 const SPACING = 104;
+/** With more edges than these, only those of the pick and of the node looked at have their figures. */
+const FEW = 8;
 
 /** @param {string} tag @param {string} [cls] @param {string} [text] */
 function make(tag, cls, text) {
@@ -41,9 +43,14 @@ function followTheme(/** @type {HTMLElement} */ root) {
 }
 
 const percent = (/** @type {number} */ v) => `${(100 * v).toFixed(0)} %`;
-const signed = (/** @type {number} */ v) => `${v >= -0.0005 ? "+" : "−"}${Math.abs(100 * v).toFixed(Math.abs(v) < 0.0995 ? 1 : 0)} %`;
+const signed = (/** @type {number} */ v) => Math.abs(v) < 0.0005 ? "0 %" : `${v >= -0.0005 ? "+" : "−"}${Math.abs(100 * v).toFixed(Math.abs(v) < 0.0995 ? 1 : 0)} %`;
 const time = (/** @type {number} */ ms) => (ms < 0.1 ? `${(1000 * ms).toFixed(0)} µs` : ms < 10 ? `${ms.toFixed(2)} ms` : `${ms.toFixed(1)} ms`);
-const cut = (/** @type {string} */ name) => (name.length > 15 ? `…${name.slice(-14)}` : name);
+/** A name that fits: the last part of a hub id or a path, its middle left out. */
+function cut(/** @type {string} */ name, /** @type {number} */ room) {
+  const own = name.split("/").pop() || name;
+  const most = Math.max(5, Math.floor(room / 8));
+  return own.length <= most ? own : `${own.slice(0, Math.ceil(most / 2) - 1)}…${own.slice(-Math.floor(most / 2))}`;
+}
 
 function createView(model, el) {
   const root = make("section", "hsd-latency hsd-hierarchy");
@@ -65,6 +72,7 @@ function createView(model, el) {
   /** @type {Map<string, {x: number, y: number, top: number, base: number}>} */
   let at = new Map();
   let shownAt = 0;
+  let room = SPACING;
   let looked = "";
   const isOut = (/** @type {string} */ name) => model.get("out").includes(name);
   const target = () => model.get("graph").models.at(-1).name;
@@ -99,6 +107,7 @@ function createView(model, el) {
     const height = g.bottoms.length ? bottomY + 66 : base + 4;
     const margin = Math.min(width / (2 * n), 90);
     const step = n > 1 ? (width - 2 * margin) / (n - 1) : 0;
+    room = (n > 1 ? Math.min(step, 2 * margin) : width) - 6;
     const most = Math.max(...g.models.map((m) => m.ms));
     at = new Map();
     g.models.forEach((m, k) => {
@@ -121,6 +130,7 @@ function createView(model, el) {
     svg.append(labels);
     for (const m of g.models) svg.append(modelNode(m, path.nodes.has(m.name)));
     for (const b of g.bottoms) svg.append(bottomNode(b, path.nodes.has(b.name)));
+    svg.classList.toggle("hsd-many", g.edges.length > FEW);
     frame.replaceChildren(svg);
     if (focused) for (const node of svg.querySelectorAll("[data-name]")) if (node.getAttribute("data-name") === focused) /** @type {SVGElement} */ (node).focus();
     describe();
@@ -151,7 +161,7 @@ function createView(model, el) {
       // The arrow keeps its size on a thin line of its own: a marker on the wide one would hide the model.
       svg.append(line, draw("path", { d, class: "hsd-edge hsd-on-path", "stroke-width": 1.5, "marker-end": `url(#${uid}-arrow)` }));
     } else svg.append(line);
-    if (off || (count > 8 && !on && !near)) return;
+    if (off || (count > FEW && !on && !near)) return;
     const share = draw("text", { x: mid[0], y: mid[1], "text-anchor": "middle", class: `hsd-halo${on ? " hsd-strong" : ""}` }, percent(e.rate));
     labels.append(share);
     const lookahead = steps.get(`${e.from}\n${e.to}`);
@@ -183,7 +193,7 @@ function createView(model, el) {
     node.addEventListener("pointerleave", () => { looked = ""; describe(); relabel(); });
     return node;
   }
-  const relabel = () => { if (model.get("graph").edges.length > 8) paint(); };
+  const relabel = () => { if (model.get("graph").edges.length > FEW) paint(); };
   function step(name, by) {
     const all = [...frame.querySelectorAll("[data-name]")];
     const here = all.findIndex((node) => node.getAttribute("data-name") === name);
@@ -198,7 +208,7 @@ function createView(model, el) {
     node.append(
       draw("rect", { x: p.x - 46, y: p.y - RADIUS - 4, width: 92, height: 2 * RADIUS + 46, rx: 8, class: "hsd-hit" }),
       draw("circle", { cx: p.x, cy: p.y, r: p.r, class: "hsd-disc" }),
-      draw("text", { x: p.x, y: p.y + RADIUS + 18, "text-anchor": "middle", class: "hsd-halo hsd-strong hsd-name" }, cut(m.name)),
+      draw("text", { x: p.x, y: p.y + RADIUS + 18, "text-anchor": "middle", class: "hsd-halo hsd-strong hsd-name" }, cut(m.name, room)),
       draw("text", { x: p.x, y: p.y + RADIUS + 34, "text-anchor": "middle", class: "hsd-halo hsd-tick" }, isOut(m.name) ? "taken out" : time(m.ms)),
     );
     return node;
@@ -225,7 +235,7 @@ function createView(model, el) {
     node.append(
       draw("path", { d: body, class: "hsd-drum" }),
       draw("path", { d: `M${x} ${y + 7}C${x} ${y + 16} ${x + w} ${y + 16} ${x + w} ${y + 7}`, class: "hsd-drum" }),
-      draw("text", { x: p.x, y: p.y + 41, "text-anchor": "middle", class: "hsd-halo hsd-strong hsd-name" }, cut(b.name)),
+      draw("text", { x: p.x, y: p.y + 41, "text-anchor": "middle", class: "hsd-halo hsd-strong hsd-name" }, cut(b.name, SPACING)),
       draw("text", { x: p.x, y: p.y + 57, "text-anchor": "middle", class: "hsd-halo hsd-tick" }, isOut(b.name) ? "taken out" : time(b.ms)),
     );
     return node;

@@ -212,7 +212,7 @@ function createView(model, el) {
       const group = draw("g");
       group.append(draw("title", {}, m.words), ...shape(m.kind, x, y));
       if (m.text && m.kind === "model") {
-        group.append(draw("text", { x, y: y - 14, "text-anchor": "middle", class: "hsd-halo hsd-strong" }, m.text));
+        group.append(draw("text", { x, y: y - 20, "text-anchor": "middle", class: "hsd-halo hsd-strong" }, m.text));
       } else if (m.text) {
         const aside = m.kind === "here" ? 20 : 14;
         const right = x < box.right - aside - 8 * m.text.length;
