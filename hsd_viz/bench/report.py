@@ -1,8 +1,9 @@
-"""From outputs to figures: ratios of sums over prompts, each with a bootstrap interval, as JSON data and as text."""
+"""From outputs to figures: ratios of sums over prompts, each with a bootstrap interval, as JSON data."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,15 +11,15 @@ import numpy as np
 
 from hsd_viz.trace.metrics import repetition_share
 
-from .answers import build_section, text_tables
+from .answers import build_section
 from .output import Output
-from .profile import FORWARD, summary
-from .rivals import GRIDS, in_words
+from .profile import summary
 from .runner import PLAIN, Measurement
-from .turns import TEMPLATES
+from .tables import columns, text_table
+
+__all__ = ["FIGURES", "build_report", "columns", "figures", "read_report", "text_table"]
 
 RESAMPLES = 1000
-PARTS = ("drafting", "acceptance", "recording", "rest")
 #: Outputs that repeat themselves less than this are looked at apart: see :func:`hsd_viz.trace.metrics.repetition_share`.
 LOW_REPETITION = 0.2
 FIGURES = (
@@ -34,7 +35,11 @@ FIGURES = (
 
 
 def build_report(
-    measurement: Measurement, machine: dict[str, Any], engine: dict[str, Any], memory: dict[str, dict[str, int | None]] | None = None
+    measurement: Measurement,
+    machine: dict[str, Any],
+    engine: dict[str, Any],
+    memory: dict[str, dict[str, int | None]] | None = None,
+    command: str | None = None,
 ) -> dict[str, Any]:
     """The report as JSON data: machine, suite, settings, and per stack every figure of :data:`FIGURES`.
 
@@ -43,7 +48,8 @@ def build_report(
     ``low_repetition`` has the same figures over the prompts whose *plain* output repeats itself little (all stacks are thus
     compared on the same prompts), ``by_category`` over each category. ``engine`` (device, dtype, threads, target, padding: a sentence
     or ``None``) joins the settings. Each stack also has its ``runtime``; where they were measured its ``memory`` (bytes of one
-    decode in a process of its own), its ``profile`` (:func:`hsd_viz.bench.profile.summary`) and, for a rival whose settings were tried, ``rival_settings``.
+    decode in a process of its own), its ``profile`` (:func:`hsd_viz.bench.profile.summary`) and, for a rival whose settings were
+    tried, ``rival_settings``.
     Where questions were asked, ``spec_bench`` has Spec-Bench's own figures (:mod:`hsd_viz.bench.answers`), the template that they
     were written with, and the questions that were left out.
     """
@@ -61,6 +67,7 @@ def build_report(
                 **_figures(outputs, plain, everything, low),
                 "by_category": by_category,
                 "token_identical_to_plain": [same, len(plain)] if settings.sampling.greedy else None,
+                "state": measurement.rows[name].state if name in measurement.rows else None,
                 "runtime": next((o.runtime for o in outputs), None),
                 "memory": (memory or {}).get(name),
                 "profile": summary(measurement.profiles.get(name, ())),
@@ -78,11 +85,14 @@ def build_report(
             "max_new_tokens": settings.max_new_tokens,
             **dataclasses.asdict(settings.sampling),
             "repeats": settings.repeats,
+            "state": settings.state,
+            "budget": settings.budget,
             **engine,
             "interleaved": True,
             "bootstrap_resamples": RESAMPLES,
             "low_repetition_below": LOW_REPETITION,
         },
+        "command": command,
         "complete": measurement.complete,
         "stacks": stacks,
     }
@@ -170,131 +180,15 @@ def _percentile(rounds: Sequence[Sequence[float]], times: np.ndarray, share: flo
     return np.array(found)
 
 
-def text_table(report: dict[str, Any]) -> str:
-    """The report for reading: all outputs, those that repeat themselves little, and the speed-up by category."""
-    machine, settings, suite = report["machine"], report["settings"], report["suite"]
-    where = machine["gpu"] if str(settings["device"]).startswith("cuda") else machine["cpu"]
-    how = "greedy" if settings["temperature"] == 0 else f"temperature {settings['temperature']:g}"
-    lines = [
-        f"{suite['name']}: {suite['prompts']} prompts, {settings['max_new_tokens']} new tokens, {how}, median of {settings['repeats']}; "
-        f"{where}, {settings['threads']} threads, {settings['dtype']}",
-    ]
-    if settings.get("padding"):
-        lines.append(settings["padding"])
-    if not report["complete"]:
-        lines.append("cut short: only the prompts that every stack had finished count")
-    questions = report.get("spec_bench")
-    if questions is not None:
-        lines += _questions(questions)
-    if not suite["prompts"]:
-        return "\n".join(lines)
-    stacks = report["stacks"]
-    lines += ["", *_table(stacks)]
-    few = stacks[0]["low_repetition"]
-    share = f"{settings['low_repetition_below']:.0%}"
-    if few is None:
-        lines += ["", f"every plain output repeats itself in {share} of its tokens or more"]
-    elif few["outputs"] < suite["prompts"]:
-        lines += ["", f"the {few['outputs']} outputs with less than {share} repetition:"]
-        lines += _table(
-            [{**s["low_repetition"], "stack": s["stack"], "runtime": s["runtime"], "token_identical_to_plain": None} for s in stacks]
-        )
-    if len(suite["categories"]) > 1:
-        head = ["speed-up by category", *suite["categories"]]
-        rows = [[s["stack"], *(_show(s["by_category"][c], "speedup_over_plain", "{:.2f}") for c in suite["categories"])] for s in stacks]
-        lines += ["", *_columns([head, *rows])]
-    lines += _notes(stacks)
-    if questions is not None:
-        lines += [
-            "",
-            "by Spec-Bench's definitions: prefill counts, tokens/s is the mean over questions, speed-up the ratio of such means",
-        ]
-        for rows in text_tables(questions["stacks"]):
-            lines += ["", *_columns(rows)]
-    return "\n".join(lines)
-
-
-def _questions(questions: dict[str, Any]) -> list[str]:
-    """How questions were written, and which were left out."""
-    lines = [f"template {questions['template']}: {TEMPLATES[questions['template']]}"]
-    if left_out := questions["left_out"]:
-        lines.append(f"left out, as a turn does not fit the context: {', '.join(left_out)} ({len(left_out)} in all)")
-    return lines
-
-
-def _notes(stacks: Sequence[dict[str, Any]]) -> list[str]:
-    """Profiles, memory and the rivals' settings, where they were measured."""
-    lines = []
-    profiled = [s for s in stacks if s["profile"]]
-    if profiled:
-        rows = [
-            [
-                "where a target round's time goes: median µs (share of all)",
-                "round",
-                "forwards",
-                "target's",
-                *PARTS,
-                "Python / target's forwards",
-            ]
-        ]
-        for s in profiled:
-            profile = s["profile"]
-            parts = profile["parts"]
-            forwards = [part for part in parts if part.startswith(FORWARD)]
-            cells = [f"{sum(parts[f]['median_us'] for f in forwards):.0f} ({sum(parts[f]['share'] for f in forwards):.0%})"]
-            for part in (f"{FORWARD}target", *PARTS):
-                cells.append(f"{parts[part]['median_us']:.0f} ({parts[part]['share']:.0%})" if part in parts else "-")
-            rows.append([s["stack"], f"{profile['round_us']:.0f}", *cells, f"{profile['python_over_forward']:.0%}"])
-        lines += ["", *_columns(rows)]
-    if any(s["memory"] for s in stacks):
-        rows = [["memory of one decode in a process of its own, MB", "resident", "GPU"]]
-        for s in stacks:
-            found = s["memory"] or {}
-            rows.append([s["stack"], *(_megabytes(found.get(kind)) for kind in ("resident_bytes", "device_bytes"))])
-        lines += ["", *_columns(rows)]
-    tuned = [s for s in stacks if s["rival_settings"]]
-    if tuned:
-        lines += ["", "best of the settings that were tried on prompts that are not measured:"]
-        names = {name for grid in GRIDS.values() for options in grid for name in options}
-        for s in tuned:
-            chosen = {name: value for name, value in s["rival_settings"].items() if name in names}
-            lines.append(f"{s['stack']}: {in_words(chosen)}")
-    return lines
-
-
-def _megabytes(value: int | None) -> str:
-    return "-" if value is None else f"{value / 1e6:.0f}"
-
-
-def _table(stacks: Sequence[dict[str, Any]]) -> list[str]:
-    head = ["stack", "tokens/s", "speed-up", "acceptance length", "accepted", "drafting µs/round", "repetition", "same as plain", "runtime"]
-    rows = []
-    for s in stacks:
-        same = s["token_identical_to_plain"]
-        draft = s["draft_seconds_per_round"]
-        rows.append(
-            [
-                s["stack"],
-                _show(s, "tokens_per_second", "{:.1f}"),
-                _show(s, "speedup_over_plain", "{:.2f}"),
-                _show(s, "mean_acceptance_length", "{:.2f}"),
-                "-" if s["acceptance_rate"] is None else f"{s['acceptance_rate']:.0%}",
-                "-" if draft is None else f"{draft * 1e6:.0f}",
-                f"{s['repetition_share'] or 0:.0%}",
-                "-" if same is None else f"{same[0]}/{same[1]}",
-                s["runtime"] or "-",
-            ]
-        )
-    return _columns([head, *rows])
-
-
-def _show(block: dict[str, Any], name: str, form: str) -> str:
-    value, interval = block[name], block[f"{name}_ci"]
-    if value is None:
-        return "-"
-    return form.format(value) + (f" [{form.format(interval[0])}, {form.format(interval[1])}]" if interval else "")
-
-
-def _columns(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip() for row in rows]
+def read_report(text: str, name: str) -> dict[str, Any]:
+    """A report that was written as JSON; what older ones lack is filled in. Raises ``ValueError`` where ``name`` is no report."""
+    try:
+        report = json.loads(text)
+        report.setdefault("command", None)
+        for stack in report["stacks"]:
+            for key in ("state", "runtime", "memory", "profile", "rival_settings"):
+                stack.setdefault(key, None)
+        text_table(report)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        raise ValueError(f"{name} is no report of hsd-viz bench --json") from None
+    return report

@@ -29,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")
     try:
         args = build_parser().parse_args(argv)
+        args.words = list(sys.argv[1:] if argv is None else argv)
         return args.run(args)
     except SystemExit as stop:  # argparse: --help, --version, bad usage
         return stop.code if isinstance(stop.code, int) else BAD_INPUT

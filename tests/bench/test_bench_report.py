@@ -90,13 +90,13 @@ def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
     return Measurement(suite, Settings(30, Sampling(0.0 if greedy else 0.5), 1), prompts, outputs, complete)
 
 
-BESIDE = {"runtime", "memory", "profile", "rival_settings"}
+BESIDE = {"state", "runtime", "memory", "profile", "rival_settings"}
 BLOCK = {"outputs", *FIGURES, *(f"{name}_ci" for name in FIGURES), "low_repetition"}
 
 
 def test_the_report_keeps_its_contract():
     report = json.loads(json.dumps(build_report(measurement(), MACHINE, ENGINE)))
-    assert set(report) == {"machine", "suite", "settings", "complete", "stacks"}
+    assert set(report) == {"machine", "suite", "settings", "command", "complete", "stacks"}
     assert report["suite"] == {"name": "small", "prompts": 2, "categories": {"tables": "Tables.", "prose": "Prose."}}
     assert {"max_new_tokens", "temperature", "top_k", "top_p", "seed", "repeats"} <= set(report["settings"])
     assert {k: report["settings"][k] for k in ENGINE} == ENGINE

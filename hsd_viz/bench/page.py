@@ -1,0 +1,284 @@
+"""A bench report as one HTML page that needs nothing else: no script, no network. Every word of the report is escaped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.stack import HFStack, parse_bench
+
+from .svg import Bar, Point, bars, scatter
+from .tables import Table, introduction, tables
+
+#: Widths at which figures are drawn, in CSS pixels: on wide, middling and narrow pages; panels stand in pairs where it is wide.
+WIDTHS = {"wide": 1040.0, "middle": 700.0, "narrow": 380.0}
+PANEL = 500.0
+KINDS = {
+    "plain": "plain decoding",
+    "database": "databases",
+    "models": "draft models",
+    "both": "databases beneath draft models",
+    "auto": "chosen round by round",
+    "rival": "rival look-ups",
+    "hf": "transformers' own loops",
+}
+DEFINITIONS = {
+    "tokens/s": "New tokens over the seconds from the end of prefill to the end of the decode, both summed over prompts. Of several "
+    "repeats the median time counts.",
+    "speed-up": "The stack's tokens/s over that of plain decoding (target) on the same prompts.",
+    "acceptance length": "New tokens per forward of the target; 1 where nothing is drafted.",
+    "accepted": "Draft tokens that the target accepted, as a share of those that it verified. A tree drafts rivals for one place, of "
+    "which one at most is accepted.",
+    "drafting µs/round": "Time spent on look-ups and on updating what they look in, per forward of the target. Forwards of draft models "
+    "are not in it, so stacks of models alone have 0; transformers' loops do not tell theirs.",
+    "repetition": "Share of new tokens that end a run of 8 tokens which the same output already held. Small models repeat themselves "
+    "when decoded greedily, and that flatters drafting.",
+    "little repetition": "Prompts whose plain output has a repetition below the bound that is named; all stacks are compared "
+    "on the same prompts.",
+    "same as plain": "Outputs that are the same to the token as plain decoding's, of all. Only told when decoding is greedy.",
+    "[low, high]": "95 % interval of a bootstrap over prompts: how much a figure would change with other prompts of the kind. For the "
+    "speed-up the same prompts are drawn on both sides. It says nothing about other machines or models.",
+    "cold, warm": "Some drafters learn from decode to decode. Cold, each decode begins with an empty memory; warm, the stack keeps one "
+    "through the suite, in the order of its prompts, and each repeat begins with an empty one.",
+    "runtime": "What ran the models' forwards.",
+    "taking turns": "Stacks ran in turns, prompt by prompt, in one process: what disturbs one disturbs its neighbours, so ratios hold "
+    "where absolute times do not.",
+}
+_INTERVAL = re.compile(r"(\S+) (\[[^\]]+\]|\(\d+%\))\Z")
+_LABELS = {
+    "target": "target",
+    "padding": "padding",
+    "device": "device",
+    "dtype": "dtype",
+    "threads": "CPU threads",
+    "max_new_tokens": "most new tokens",
+    "temperature": "temperature",
+    "top_k": "top-k",
+    "top_p": "top-p",
+    "seed": "seed",
+    "repeats": "repeats",
+    "state": "state of drafters that learn",
+    "budget": "budget of draft tokens",
+    "interleaved": "stacks take turns",
+    "bootstrap_resamples": "bootstrap resamples",
+    "low_repetition_below": "little repetition is below",
+    "decodes_from_earlier_runs": "decodes from earlier runs",
+    "cpu": "processor",
+    "cores": "cores",
+    "memory_bytes": "memory",
+    "gpu": "GPU",
+    "load_average": "load average at the end",
+    "platform": "system",
+    "python": "Python",
+    "torch": "PyTorch",
+    "transformers": "transformers",
+    "hsd_viz": "hsd-viz",
+}
+
+
+def page(report: dict[str, Any]) -> str:
+    """The page of a report as :func:`hsd_viz.bench.report.build_report` makes it."""
+    css = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+    title = f"Speculative decoding, measured: {report['suite']['name']}"
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(title)}</title><style>{css}</style></head><body><main>",
+        f"<h1>{escape(title)}</h1>",
+        *_opening(report),
+    ]
+    found = {table.title: table for table in tables(report)}
+    if found:
+        parts += _speed(report)
+        parts += [_table(found.pop(name)) for name in ("All outputs", "Outputs with little repetition") if name in found]
+        parts += _latency(report)
+        parts += _categories(report)
+        parts += [_table(table) for table in found.values()]
+    parts += _conditions(report)
+    return "\n".join([*parts, "</main></body></html>", ""])
+
+
+def kind(stack: str) -> str:
+    """The kind of a row, a key of :data:`KINDS`, by its name."""
+    try:
+        parsed = parse_bench(re.sub(r" \((?:warm|best)\)\Z", "", stack))
+    except ValueError:
+        return "rival"
+    if isinstance(parsed, HFStack):
+        return "hf"
+    if parsed.bottom is None:
+        return "models" if parsed.drafts else "plain"
+    if parsed.bottom.name in ("db", "auto"):
+        return "auto" if parsed.bottom.name == "auto" else "both" if parsed.drafts else "database"
+    return "rival"
+
+
+def _opening(report: dict[str, Any]) -> Iterator[str]:
+    first, *others = introduction(report)
+    ranked = [s for s in report["stacks"] if s["speedup_over_plain"] is not None and kind(s["stack"]) != "plain"]
+    if ranked:
+        best = max(ranked, key=lambda s: s["speedup_over_plain"])
+        few = best["low_repetition"]
+        sentence = f"Fastest: <strong>{escape(best['stack'])}</strong>, {_times(best)} plain decoding"
+        if few is not None and few["outputs"] < best["outputs"]:
+            sentence += f"; on the {few['outputs']} prompts whose plain output repeats itself little, {_times(few)}"
+        yield f'<p class="headline">{sentence}.</p>'
+    yield f'<p class="muted">{escape(first)}</p>'
+    for line in others:
+        yield f'<p class="note{" warning" if "cut short" in line else ""}">{escape(line[0].upper() + line[1:])}.</p>'
+
+
+def _times(block: dict[str, Any]) -> str:
+    interval = block["speedup_over_plain_ci"]
+    return f"{block['speedup_over_plain']:.2f}×" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+
+
+def _speed(report: dict[str, Any]) -> Iterator[str]:
+    rows = _bars(report["stacks"], lambda s: s)
+    split = any(row.second is not None for row in rows)
+    thin = " The thin bar beneath: the prompts whose plain output repeats itself little." if split else ""
+    yield "<h2>Speed-up over plain decoding</h2>"
+    yield f'<p class="note">Bars with their 95 % intervals; the dashed line is plain decoding.{thin}</p>'
+    yield _legend(report["stacks"])
+    yield _figure(lambda width: bars(rows, width, title="Speed-up over plain decoding by stack"))
+
+
+def _bars(stacks: Sequence[dict[str, Any]], block: Any, second: bool = True) -> list[Bar]:
+    """The speed-ups of ``block(stack)``, largest first."""
+    rows = []
+    for s in stacks:
+        b = block(s)
+        if b is None or b["speedup_over_plain"] is None:
+            continue
+        few = b["low_repetition"] if second else None
+        few = few if few is not None and few["outputs"] < b["outputs"] else {}
+        rows.append(
+            Bar(
+                s["stack"],
+                kind(s["stack"]),
+                b["speedup_over_plain"],
+                b["speedup_over_plain_ci"],
+                few.get("speedup_over_plain"),
+                few.get("speedup_over_plain_ci"),
+            )
+        )
+    return sorted(rows, key=lambda row: -row.value)
+
+
+def _latency(report: dict[str, Any]) -> Iterator[str]:
+    told = [s for s in report["stacks"] if s["draft_seconds_per_round"] is not None and s["mean_acceptance_length"] is not None]
+    points = [
+        Point(s["stack"].removesuffix(" > target"), kind(s["stack"]), s["draft_seconds_per_round"] * 1e6, s["mean_acceptance_length"])
+        for s in told
+    ]
+    if not points:
+        return
+    silent = [s["stack"] for s in report["stacks"] if s["draft_seconds_per_round"] is None]
+    yield "<h2>Drafting time against acceptance length</h2>"
+    yield (
+        '<p class="note">What a look-up costs and what it brings: up is better, left is cheaper. Forwards of draft models are not in the '
+        "drafting time; stacks without a look-up stand at 0."
+        + (f" Not shown, as they do not tell their drafting time: {escape(', '.join(silent))}." if silent else "")
+        + "</p>"
+    )
+    yield _legend(told)
+    titles = {
+        "title": "Mean acceptance length over drafting time per round, by stack",
+        "x_title": "drafting µs per round (logarithmic)",
+        "y_title": "tokens per forward of the target",
+    }
+    yield _figure(lambda width: scatter(points, width, min(width, 430.0), **titles))
+
+
+def _categories(report: dict[str, Any]) -> Iterator[str]:
+    categories = report["suite"]["categories"]
+    if len(categories) < 2:
+        return
+    panels = {name: _bars(report["stacks"], lambda s, name=name: s["by_category"].get(name), False) for name in categories}
+    most = max((row.most() for rows in panels.values() for row in rows), default=1.0)
+    yield "<h2>Speed-up by kind of text</h2>"
+    yield '<p class="note">One scale for all; what drafting gains depends on how much of a text has been seen before.</p>'
+    yield _legend(report["stacks"])
+    yield '<div class="panels">'
+    for name, rows in panels.items():
+        title = f"Speed-up by stack: {name}"
+        drawn = _figure(lambda width, rows=rows, title=title: bars(rows, width, title=title, most=most), wide=PANEL)
+        yield f'<div><h3>{escape(name)}</h3><p class="note">{escape(categories[name])}</p>{drawn}</div>'
+    yield "</div>"
+
+
+def _conditions(report: dict[str, Any]) -> Iterator[str]:
+    yield '<div class="pair"><div><h2>Settings</h2>'
+    yield _list({_LABELS.get(name, name): _plain(name, value) for name, value in report["settings"].items() if value is not None})
+    yield "</div><div><h2>Machine</h2>"
+    machine = {_LABELS.get(name, name): _plain(name, v) for name, v in report["machine"].items() if v is not None and name != "gpus"}
+    yield f"{_list(machine)}</div></div>"
+    if report["command"]:
+        yield f"<h2>Command</h2><pre>{escape(report['command'])}</pre>"
+    yield f"<h2>What the figures mean</h2>{_list(DEFINITIONS)}"
+
+
+def _plain(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name == "memory_bytes":
+        return f"{value / 2**30:.1f} GiB"
+    if name == "low_repetition_below":
+        return f"{value:.0%}"
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def _list(facts: dict[str, str]) -> str:
+    return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items()) + "</dl>"
+
+
+def _legend(stacks: Sequence[dict[str, Any]]) -> str:
+    there = {kind(s["stack"]) for s in stacks}
+    items = [
+        f'<li><svg width="12" height="12" aria-hidden="true"><rect class="{name}" width="12" height="12" rx="3"/></svg>{escape(words)}</li>'
+        for name, words in KINDS.items()
+        if name in there
+    ]
+    return f'<ul class="legend">{"".join(items)}</ul>'
+
+
+def _figure(draw: Callable[[float], str], wide: float = WIDTHS["wide"]) -> str:
+    """A figure in each width, of which the page shows the one that fits."""
+    drawn = (f'<div class="{name}">{draw(width)}</div>' for name, width in {**WIDTHS, "wide": wide}.items())
+    return f"<figure>{''.join(drawn)}</figure>"
+
+
+def _table(table: Table) -> str:
+    note = f'<p class="note">{escape(table.note[0].upper() + table.note[1:].rstrip(":"))}.</p>' if table.note else ""
+    if not table.rows:
+        return f"<h2>{escape(table.title)}</h2>{note}"
+    # A column in which nothing is known says nothing.
+    told = [k for k, column in enumerate(zip(*table.rows[1:], strict=True)) if not k or any(cell != "-" for cell in column)]
+    head, *rows = ([row[k] for k in told] for row in table.rows)
+    # Words read from the left, figures from the right.
+    words = [bool(k) and not any(c[:1].isdigit() or c == "-" for c in column) for k, column in enumerate(zip(*rows, strict=True))]
+    cells = "".join(f'<th scope="col"{_words(w)}>{escape(c)}</th>' for c, w in zip(head, words, strict=True))
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>'
+        + "".join(f"<td{_words(w)}>{_cell(c)}</td>" for c, w in zip(row[1:], words[1:], strict=True))
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f"<h2>{escape(table.title)}</h2>{note}"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title, quote=True)}">'
+        f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _words(words: bool) -> str:
+    return ' class="words"' if words else ""
+
+
+def _cell(text: str) -> str:
+    """A cell; an interval or a share stands below its figure."""
+    found = _INTERVAL.match(text)
+    return f'{escape(found[1])}<span class="ci">{escape(found[2])}</span>' if found else escape(text)

@@ -1,0 +1,159 @@
+"""A report as tables of words: what the terminal and the page show alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .answers import text_tables
+from .profile import FORWARD
+from .rivals import GRIDS, in_words
+from .turns import TEMPLATES
+
+PARTS = ("drafting", "acceptance", "recording", "rest")
+HEAD = ("stack", "tokens/s", "speed-up", "acceptance length", "accepted", "drafting µs/round", "repetition", "same as plain", "runtime")
+
+Rows = list[list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """``rows`` of cells, the head first, or none where there is only ``note`` to say. ``title`` is for a page, ``note`` for any reader."""
+
+    title: str
+    rows: Rows
+    note: str = ""
+
+
+def text_table(report: dict[str, Any]) -> str:
+    """The report for reading in a terminal."""
+    lines = list(introduction(report))
+    for table in tables(report):
+        lines += ["", *([table.note] if table.note else []), *(columns(table.rows) if table.rows else [])]
+    return "\n".join(lines)
+
+
+def introduction(report: dict[str, Any]) -> Iterator[str]:
+    """Suite, settings and machine, and what a reader has to know before any figure."""
+    machine, settings, suite = report["machine"], report["settings"], report["suite"]
+    where = machine["gpu"] if str(settings["device"]).startswith("cuda") else machine["cpu"]
+    how = "greedy" if settings["temperature"] == 0 else f"temperature {settings['temperature']:g}"
+    budget = settings.get("budget")
+    bounded = "" if budget is None else f", at most {budget} draft tokens of a database or rival at a time, cost stopping off"
+    yield (
+        f"{suite['name']}: {suite['prompts']} prompts, {settings['max_new_tokens']} new tokens, {how}{bounded}, "
+        f"median of {settings['repeats']}; {where}, {settings['threads']} threads, {settings['dtype']}"
+    )
+    if settings.get("padding"):
+        yield settings["padding"]
+    states = {s["state"] for s in report["stacks"]}
+    if "warm" in states:
+        yield (
+            "warm rows keep one memory through the suite: the order of the prompts is part of what was measured; each repeat begins "
+            "with an empty one, so no prompt met what was written for it before"
+        )
+    if "cold" in states and "warm" not in states:
+        yield "drafters that learn from decode to decode began each one cold, with an empty memory"
+    if any(s["stack"].startswith("auto") for s in report["stacks"]):
+        yield "auto keeps what it learns about costs and acceptance (no text) from decode to decode"
+    if earlier := settings.get("decodes_from_earlier_runs"):
+        yield f"{earlier} of the decodes are from an earlier run of the same command, which was cut short"
+    if not report["complete"]:
+        yield "cut short: only the prompts that every stack had finished count"
+    if (questions := report.get("spec_bench")) is not None:
+        yield f"template {questions['template']}: {TEMPLATES[questions['template']]}"
+        if left_out := questions["left_out"]:
+            yield f"left out, as a turn does not fit the context: {', '.join(left_out)} ({len(left_out)} in all)"
+
+
+def tables(report: dict[str, Any]) -> Iterator[Table]:
+    """All outputs, those that repeat themselves little, the speed-up by category, and what else was measured."""
+    stacks, suite, settings = report["stacks"], report["suite"], report["settings"]
+    if not suite["prompts"]:
+        return
+    yield Table("All outputs", _figures(stacks))
+    few = stacks[0]["low_repetition"]
+    share = f"{settings['low_repetition_below']:.0%}"
+    if few is None:
+        yield Table("Outputs with little repetition", [], f"every plain output repeats itself in {share} of its tokens or more")
+    elif few["outputs"] < suite["prompts"]:
+        kept = {"token_identical_to_plain": None}
+        rows = _figures([{**s["low_repetition"], "stack": s["stack"], "runtime": s["runtime"], **kept} for s in stacks])
+        yield Table("Outputs with little repetition", rows, f"the {few['outputs']} outputs with less than {share} repetition:")
+    if len(suite["categories"]) > 1:
+        head = ["speed-up by category", *suite["categories"]]
+        rows = [[s["stack"], *(show(s["by_category"][c], "speedup_over_plain", "{:.2f}") for c in suite["categories"])] for s in stacks]
+        yield Table("Speed-up by category", [head, *rows])
+    yield from _beside(stacks)
+    if (questions := report.get("spec_bench")) is not None:
+        note = "by Spec-Bench's definitions: prefill counts, tokens/s is the mean over questions, speed-up the ratio of such means"
+        for rows in text_tables(questions["stacks"]):
+            yield Table(f"Spec-Bench: {rows[0][0]}", rows, note)
+            note = ""
+
+
+def _beside(stacks: Sequence[dict[str, Any]]) -> Iterator[Table]:
+    """Profiles, memory and the rivals' settings, where they were measured."""
+    if profiled := [s for s in stacks if s["profile"]]:
+        title = "where a target round's time goes: median µs (share of all)"
+        rows = [[title, "round", "forwards", "target's", *PARTS, "Python / target's forwards"]]
+        for s in profiled:
+            profile = s["profile"]
+            parts = profile["parts"]
+            forwards = [part for part in parts if part.startswith(FORWARD)]
+            cells = [f"{sum(parts[f]['median_us'] for f in forwards):.0f} ({sum(parts[f]['share'] for f in forwards):.0%})"]
+            for part in (f"{FORWARD}target", *PARTS):
+                cells.append(f"{parts[part]['median_us']:.0f} ({parts[part]['share']:.0%})" if part in parts else "-")
+            rows.append([s["stack"], f"{profile['round_us']:.0f}", *cells, f"{profile['python_over_forward']:.0%}"])
+        yield Table("Where the time of a round goes", rows)
+    if any(s["memory"] for s in stacks):
+        rows = [["memory of one decode in a process of its own, MB", "resident", "GPU"]]
+        for s in stacks:
+            found = s["memory"] or {}
+            rows.append([s["stack"], *(_megabytes(found.get(kind)) for kind in ("resident_bytes", "device_bytes"))])
+        yield Table("Memory", rows)
+    if tuned := [s for s in stacks if s["rival_settings"]]:
+        names = {name for grid in GRIDS.values() for options in grid for name in options}
+        rows = [["rival", "settings"]]
+        rows += [[s["stack"], in_words({n: v for n, v in s["rival_settings"].items() if n in names})] for s in tuned]
+        yield Table("Rivals at their best settings", rows, "best of the settings that were tried on prompts that are not measured:")
+
+
+def _figures(stacks: Sequence[dict[str, Any]]) -> Rows:
+    rows = [list(HEAD)]
+    for s in stacks:
+        same = s["token_identical_to_plain"]
+        draft = s["draft_seconds_per_round"]
+        rows.append(
+            [
+                s["stack"],
+                show(s, "tokens_per_second", "{:.1f}"),
+                show(s, "speedup_over_plain", "{:.2f}"),
+                show(s, "mean_acceptance_length", "{:.2f}"),
+                "-" if s["acceptance_rate"] is None else f"{s['acceptance_rate']:.0%}",
+                "-" if draft is None else f"{draft * 1e6:.0f}",
+                f"{s['repetition_share'] or 0:.0%}",
+                "-" if same is None else f"{same[0]}/{same[1]}",
+                s["runtime"] or "-",
+            ]
+        )
+    return rows
+
+
+def _megabytes(value: int | None) -> str:
+    return "-" if value is None else f"{value / 1e6:.0f}"
+
+
+def show(block: dict[str, Any], name: str, form: str) -> str:
+    """A figure of a block of the report, with its interval where it has one."""
+    value, interval = block[name], block[f"{name}_ci"]
+    if value is None:
+        return "-"
+    return form.format(value) + (f" [{form.format(interval[0])}, {form.format(interval[1])}]" if interval else "")
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines: the first column left, the others right."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip() for row in rows]
