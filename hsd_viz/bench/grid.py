@@ -29,6 +29,7 @@ from hsd_viz.disk import write_whole
 from hsd_viz.ladder.load import model_path
 from hsd_viz.ladder.pad import check_padding
 
+from .calibrate import TARGET
 from .grid_point import measure_point
 from .grid_text import COMPARED, table
 from .machine import describe
@@ -55,7 +56,7 @@ def points(layers: Sequence[int], noises: Sequence[float]) -> tuple[tuple[int, f
 def drafts_for(wished: Sequence[str], target: str, layers: int) -> tuple[str, ...]:
     """The draft models of one point as stacks name them. ``base`` takes part where the target is padded and so is another model."""
     # In a stack the word target means the padded one.
-    base = str(model_path(target)) if target == "target" else target
+    base = str(model_path(target)) if target == TARGET else target
     return tuple(base if name == BASE else name for name in wished if name != BASE or layers)
 
 
@@ -123,8 +124,7 @@ def run(
             point = None
         if point is None:
             return state(False)
-        named = {draft: BASE for draft, name in zip(drafts, settings["drafts"], strict=False) if name == BASE}
-        found.append(_renamed(point, named))
+        found.append(_renamed(point) if settings["target"] == TARGET else point)
         report = state(len(found) == len(wanted))
         keep(report)
     return report or state(True)
@@ -161,6 +161,8 @@ def reached(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def settings_of(args: argparse.Namespace) -> dict[str, Any]:
     """The settings of a grid, checked. Raises ``ValueError`` with one sentence."""
     layers, noise = _numbers(args.pad_layers, int, "--pad-layers"), _numbers(args.noise, float, "--noise")
+    for n in layers:
+        check_padding(n)
     for n, e in points(layers, noise):
         check_padding(n, e)
     drafts = tuple(name.strip() for name in args.drafts.split(",") if name.strip())
@@ -261,16 +263,14 @@ def _done(path: Path, settings: dict[str, Any]) -> list[dict[str, Any]]:
     return [p for p in found if (p["pad_layers"], p["pad_noise"]) in wanted]
 
 
-def _renamed(value: Any, named: dict[str, str]) -> Any:
-    """The same data with models shown by other names: the base's path is this machine's business."""
+def _renamed(value: Any) -> Any:
+    """The same data with the ladder's own target, as a draft model, called ``base``: its path is this machine's business."""
     if isinstance(value, dict):
-        return {_renamed(k, named): _renamed(v, named) for k, v in value.items()}
+        return {_renamed(k): _renamed(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_renamed(v, named) for v in value]
-    if isinstance(value, str):
-        for path, name in named.items():
-            value = value.replace(f'"{path}"', name).replace(path, name)
-    return value
+        return [_renamed(v) for v in value]
+    path = str(model_path(TARGET))
+    return value.replace(f'"{path}"', BASE).replace(path, BASE) if isinstance(value, str) else value
 
 
 def _show(label: str, p: Progress) -> None:
