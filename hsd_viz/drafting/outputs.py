@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import numpy as np
+
+from .tree import ends
 
 #: From a batch of prompts of one length to what the model writes after each, without the prompt.
 Generate = Callable[[list[list[int]]], list[list[int]]]
@@ -43,44 +46,71 @@ def collect_outputs(
     path: str | Path,
     *,
     identity: dict,
-    eos: int | None,
+    eos: int | Collection[int] | None,
     progress: Callable[[str, float], None] | None = None,
 ) -> list[list[int]]:
     """What the model writes after each prompt: the prompt's last token, then the output up to and with its end.
 
-    Every finished batch is appended to the file ``path``; a file begun with the same ``identity`` (which model, which prompts)
-    is gone on with, any other is begun anew.
+    Every finished batch is appended to the file ``path`` under a digest of its prompts. What a file begun with the same ``identity``
+    (which model, decoding how) holds of these batches is not generated again, in whatever order they come; any other file is
+    begun anew.
     """
     path = Path(path)
-    sequences: list[list[int]] = []
-    done = 0
-    try:
-        lines = path.read_text().splitlines()
-        if lines and json.loads(lines[0]) == identity:
-            for line in lines[1:]:
-                sequences += json.loads(line)
-                done += 1
-    except (OSError, json.JSONDecodeError):
-        # Missing, or cut within its last line: what was read whole so far is kept.
-        pass
-    # Written anew so that a line cut short does not stay in the middle of the file.
+    ends_with = ends(eos)
+    kept = _kept(path, identity)
+    digests = [_digest(batch) for batch in batches]
     path.parent.mkdir(parents=True, exist_ok=True)
-    sizes = [len(b) for b in batches[:done]]
-    with open(path, "w") as f:
-        f.write(json.dumps(identity) + "\n")
-        for i, size in enumerate(sizes):
-            first = sum(sizes[:i])
-            f.write(json.dumps(sequences[first : first + size]) + "\n")
-        for number in range(done, len(batches)):
+    # Written anew, so that a line cut short does not stay in the middle of the file; renamed, so that nothing kept is ever lost.
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        with open(fresh, "w") as f:
+            f.write(json.dumps(identity) + "\n")
+            for digest, rows in kept.items():
+                f.write(_line(digest, rows))
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    with open(path, "a") as f:
+        for number, (digest, batch) in enumerate(zip(digests, batches, strict=True)):
+            if digest in kept:
+                continue
             rows = []
-            for prompt, output in zip(batches[number], generate(batches[number]), strict=True):
-                if eos is not None and eos in output:
-                    output = output[: output.index(eos) + 1]
-                rows.append([prompt[-1], *output])
-            sequences += rows
-            f.write(json.dumps(rows) + "\n")
+            for prompt, output in zip(batch, generate(batch), strict=True):
+                end = next((i + 1 for i, token in enumerate(output) if token in ends_with), len(output))
+                rows.append([prompt[-1], *output[:end]])
+            kept[digest] = rows
+            f.write(_line(digest, rows))
             f.flush()
             os.fsync(f.fileno())
             if progress:
                 progress("writing", (number + 1) / len(batches))
-    return sequences
+    return [row for digest in digests for row in kept[digest]]
+
+
+def _digest(batch: list[list[int]]) -> str:
+    return hashlib.sha256(json.dumps(batch).encode()).hexdigest()[:24]
+
+
+def _line(digest: str, rows: list[list[int]]) -> str:
+    return json.dumps({"prompts": digest, "outputs": rows}) + "\n"
+
+
+def _kept(path: Path, identity: dict) -> dict[str, list[list[int]]]:
+    """The batches that the file holds whole, by digest; none where it is missing or of something else."""
+    found: dict[str, list[list[int]]] = {}
+    try:
+        with open(path, encoding="utf-8") as f:
+            if json.loads(f.readline()) != identity:
+                return {}
+            for line in f:
+                row = json.loads(line)
+                outputs = row["outputs"]
+                if not all(type(token) is int and token >= 0 for output in outputs for token in output):
+                    break
+                found[row["prompts"]] = outputs
+    except (OSError, ValueError, KeyError, TypeError):
+        # Missing, or cut within its last line: what was read whole so far is kept.
+        pass
+    return found

@@ -1,0 +1,156 @@
+"""Databases of one's own: from what a model writes, and from any text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.bench.suites import Prompt, load_suite
+from hsd_viz.bench.turns import choose_template, opening
+from hsd_viz.decoding.limits import PromptTooLong
+from hsd_viz.drafting.build import LONGEST, build_fivegrams, build_streamed
+from hsd_viz.drafting.count import Pruning
+from hsd_viz.drafting.index import SUFFIX
+from hsd_viz.drafting.outputs import collect_outputs
+from hsd_viz.drafting.shared import FIVEGRAMS, vocabulary_hash
+from hsd_viz.drafting.spool import CorpusWriter
+from hsd_viz.drafting.texts import Encode, find_texts, write_texts
+from hsd_viz.engine.local import LocalEngine
+from hsd_viz.engine.models import Models
+
+Progress = Callable[[str, float], None]
+#: What the outputs are kept in beside the databases.
+OUTPUTS = "model.outputs.jsonl"
+PRUNING = Pruning(least=2, least_continuation=1, max_bytes=64_000_000)
+
+
+def read_prompts(paths: Sequence[str | Path]) -> list[Prompt]:
+    """The prompts of suites and of files, in order (see :func:`hsd_viz.bench.suites.load_suite`); the same text is taken once."""
+    found: dict[tuple, Prompt] = {}
+    for path in paths:
+        for prompt in load_suite(str(path)).prompts:
+            found.setdefault((prompt.text, prompt.turns), prompt)
+    return list(found.values())
+
+
+def build_model(
+    engine: LocalEngine,
+    prompts: Sequence[Prompt],
+    out: str | Path,
+    *,
+    max_new_tokens: int = 128,
+    stack: str = "target",
+    longest: int = LONGEST,
+    pruning: Pruning = PRUNING,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Decode the engine's target greedily on ``prompts`` and count what it writes into ``model.hsdb`` and ``fivegrams.hsdb`` in ``out``.
+
+    ``stack`` decodes (any stack gives the target's own greedy text, some sooner). Each output is kept in ``out`` as it comes: an
+    interrupted build goes on where it stopped, and one with more prompts decodes only those. A prompt that fills the context counts
+    as an empty output. Raises ValueError with one sentence for what cannot be decoded.
+    """
+    out = Path(out)
+    target = engine.models.target
+    text = engine.models.text(target)
+    template = choose_template(engine.tokenizer, target) if any(p.turns for p in prompts) else None
+    asked = [opening(p, template) for p in prompts]
+    batches = [[text.encode(ids) if isinstance(ids, str) else list(ids)] for ids in asked]
+    batches = [batch for batch in batches if batch[0]]
+    if not batches:
+        raise ValueError("there is no prompt to decode")
+    too_long = 0
+
+    def generate(batch: list[list[int]]) -> list[list[int]]:
+        nonlocal too_long
+        try:
+            return [engine.run(ids, stack, max_new_tokens=max_new_tokens, record=False).token_ids for ids in batch]
+        except PromptTooLong:
+            too_long += 1
+            return [[] for _ in batch]
+
+    identity = {"weights": engine.models.hash(target) or target, "decoding": "greedy"}
+    identity |= {"max_new_tokens": max_new_tokens, "dtype": engine.dtype}
+    sequences = collect_outputs(generate, batches, out / OUTPUTS, identity=identity, eos=None, progress=progress)
+    if too_long == len(batches):
+        raise ValueError("every prompt fills the model's context: use shorter ones")
+    identified = vocabulary_hash(text.tokenizer.get_vocab())
+    facts = {"vocabulary_size": engine.models.get(target).vocab_size, "vocabulary_hash": identified}
+    meta = {"model": target, **identity, "prompts": len(batches)}
+
+    def feed(writer: CorpusWriter) -> dict[str, Any]:
+        for sequence in sequences:
+            writer.add(sequence)
+            writer.end()
+        return meta
+
+    path, fivegrams = out / f"model{SUFFIX}", out / f"{FIVEGRAMS}{SUFFIX}"
+    build_streamed(feed, path, kind="model", **facts, longest=longest, pruning=pruning, progress=progress)
+    build_fivegrams(sequences, fivegrams, **facts, meta=meta)
+    return [path, fivegrams]
+
+
+def build_text(
+    paths: Sequence[str | Path],
+    tokenizer: Any,
+    out: str | Path,
+    *,
+    longest: int = LONGEST,
+    pruning: Pruning = PRUNING,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Count the text of files and folders, by any ``tokenizer`` of transformers, into ``statistics.hsdb`` in ``out``.
+
+    Files are read in pieces and counted on disk: memory does not grow with them. Raises ValueError with one sentence for a file
+    that is named and cannot be read, and where there is no text.
+    """
+    files = find_texts(paths)
+    vocabulary = tokenizer.get_vocab()
+    size = max(vocabulary.values(), default=-1) + 1
+    encode = _encoder(tokenizer)
+
+    def feed(writer: CorpusWriter) -> dict[str, Any]:
+        counted = write_texts(files, writer, encode, eos=tokenizer.eos_token_id, progress=progress)
+        return {"from": [str(p) for p in paths][:20], **counted}
+
+    path = Path(out) / f"statistics{SUFFIX}"
+    identity = {"vocabulary_size": size, "vocabulary_hash": vocabulary_hash(vocabulary)}
+    build_streamed(feed, path, kind="statistics", **identity, longest=longest, pruning=pruning, progress=progress)
+    return [path]
+
+
+def find_tokenizer(name: str) -> Any:
+    """The tokenizer of a model (a ladder name, a hub id, a path), or one of a folder or ``tokenizer.json`` of its own.
+
+    Raises ValueError with one sentence where there is none.
+    """
+    path = Path(name).expanduser()
+    local = path.is_file() or (path.is_dir() and not (path / "config.json").exists() and any(path.glob("tokenizer*")))
+    if not local:
+        return Models(name, "cpu", None, allow_models=True).text(name).tokenizer
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    try:
+        if path.is_file():
+            return PreTrainedTokenizerFast(tokenizer_file=str(path))
+        return AutoTokenizer.from_pretrained(str(path), trust_remote_code=False, local_files_only=True)
+    except Exception as error:  # whatever the libraries for files and formats raise
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ValueError(f"the tokenizer '{name}' cannot be loaded: {reason}") from None
+
+
+def _encoder(tokenizer: Any) -> Encode:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return lambda texts: [tokenizer.encode(text, add_special_tokens=False, verbose=False) for text in texts]
+
+    def encode(texts: list[str]) -> list[list[int]]:
+        # A text that spells a special token out has its letters, not the token.
+        before, backend.encode_special_tokens = backend.encode_special_tokens, True
+        try:
+            return [encoding.ids for encoding in backend.encode_batch(texts, add_special_tokens=False)]
+        finally:
+            backend.encode_special_tokens = before
+
+    return encode
