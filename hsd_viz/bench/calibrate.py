@@ -94,7 +94,8 @@ def calibrate(
         who = identity(probe(engine, suite.prompts[0], drafts, sampling).meta)
         if hasattr(engine, "fast"):
             progress(Progress(0, total, "", "", "forwards by themselves"))
-            shapes = isolated({name: engine.fast(name) for name in (*drafts, TARGET)}, cancelled=cancelled)
+            clock = getattr(engine, "clock", time.perf_counter_ns)
+            shapes = isolated({name: engine.fast(name) for name in (*drafts, TARGET)}, clock=clock, cancelled=cancelled)
         for k, prompt in enumerate(suite.prompts):
             found = []
             for stack in stacks:
@@ -118,7 +119,7 @@ def calibrate(
     alike = [part for text in texts for part in stretches(text)] if sampling.greedy else texts
     return Kept(
         identity=who,
-        texts={**texts_of(suite.name, prompts, max_new_tokens), "levels": max_levels, "drafts": list(drafts), "bottoms": list(bottoms)},
+        texts=_texts(engine, suite.name, prompts, drafts, bottoms, max_levels, max_new_tokens),
         created=begun,
         seconds=time.time() - begun,
         mixture=_shaped(mixture(alike, found), found, shapes),
@@ -151,8 +152,8 @@ def calibrated(
     sampling = sampling or Sampling()
     progress(Progress(0, 0, "", "", "loading the models"))
     who = identity(probe(engine, suite.prompts[0], drafts, sampling).meta)
-    texts = texts_of(suite.name, [p.text for p in suite.prompts], max_new_tokens)
-    path = path_of(who, {**texts, "levels": max_levels, "drafts": list(drafts), "bottoms": list(bottoms)})
+    prompts = [p.text for p in suite.prompts]
+    path = path_of(who, _texts(engine, suite.name, prompts, drafts, bottoms, max_levels, max_new_tokens))
     if not fresh:
         try:
             kept = load(path)
@@ -179,6 +180,21 @@ def calibrated(
         except ValueError as error:
             note(str(error))
     return found, False
+
+
+def _texts(
+    engine: Any,
+    suite: str,
+    prompts: list[str],
+    drafts: Sequence[str],
+    bottoms: Sequence[str],
+    max_levels: int | None,
+    max_new_tokens: int,
+) -> dict[str, Any]:
+    """What is decoded, and by which clock it is timed."""
+    wall = getattr(engine, "clock", time.perf_counter_ns) is time.perf_counter_ns
+    about = {"levels": max_levels, "drafts": list(drafts), "bottoms": list(bottoms), "clock": "wall" if wall else "processor"}
+    return {**texts_of(suite, prompts, max_new_tokens), **about}
 
 
 def probe(engine: Any, prompt: Prompt, drafts: Sequence[str], sampling: Sampling) -> Trace:

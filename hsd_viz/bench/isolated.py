@@ -30,12 +30,13 @@ def isolated(
     widths: Sequence[int] = WIDTHS,
     context: int = 256,
     repeats: int = 9,
+    clock: Callable[[], int] = time.perf_counter_ns,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> dict[str, dict[int, float]]:
     """Medians in ms, ``{name: {tokens fed: ms}}``, of forwards behind ``context`` tokens that give a row for each token fed.
 
     The models take turns, as they do in a stack. A forward is over when its rows' likeliest tokens are known here, which is what a
-    round waits for. ``context`` is shortened where a model reads less.
+    round waits for. ``context`` is shortened where a model reads less. ``clock`` gives nanoseconds.
     """
     longest = min([context + max(widths), *(m.positions for m in models.values() if m.positions is not None)])
     context = max(1, longest - max(widths))
@@ -50,12 +51,12 @@ def isolated(
             for name, session in sessions.items():
                 if cancelled():
                     return {}
-                start = time.perf_counter()
+                start = clock()
                 session.forward(ids[context : context + width], width).argmax(-1).tolist()
-                spent = time.perf_counter() - start
+                spent = clock() - start
                 session.truncate(context)
                 if repeat:  # the first of each grows buffers
-                    times[name][width].append(spent * 1e3)
+                    times[name][width].append(spent / 1e6)
     return {name: {width: median(found) for width, found in by_width.items()} for name, by_width in times.items()}
 
 

@@ -35,6 +35,8 @@ def _calibration(data: dict[str, Any]) -> str:
     age = f"kept from {_ago(kept['age_seconds'])}" if kept["kept"] else f"measured in {kept['seconds']:.0f} s"
     runtimes = " + ".join(dict.fromkeys(runtime for _, runtime in who["models"].values() if runtime))
     where = f"{who['device_name']}, {who['threads']} threads, {who['dtype']}, {runtimes or 'unknown runtime'}, {how}"
+    if texts.get("clock") == "processor":
+        where += ", timed by the processor's clock"
     return f"calibration: {texts['prompts']} prompts of {texts['suite']}, {texts['max_new_tokens']} tokens each, {age}; {where}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 
 from hsd_viz.cli import arguments
 
@@ -45,6 +46,12 @@ def add(commands: argparse._SubParsersAction) -> None:
         help="measure on the calibration's own prompts: tells the law's error apart from that of meeting other texts",
     )
     parser.add_argument("--fresh", action="store_true", help="calibrate anew, whatever is kept")
+    parser.add_argument(
+        "--clock",
+        choices=("wall", "processor"),
+        default="wall",
+        help="processor: the thread's own time on the CPU, which other work on the machine disturbs less (one thread; default wall)",
+    )
     parser.add_argument("--json", type=arguments.file_name, metavar="OUT", help="write the whole plan")
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)
@@ -73,6 +80,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json is not None:
         arguments.check_output(args.json)
     engine = arguments.engine(args)
+    if args.clock == "processor":
+        if str(engine.device) != "cpu" or args.threads != 1:
+            raise ValueError("the processor's clock knows what one thread on the CPU does: use it with --device cpu and --threads 1")
+        engine.clock = time.thread_time_ns
 
     def show(p: Progress) -> None:
         doing = p.note or f"{p.stack}  {p.prompt or 'warming up'}"

@@ -91,6 +91,7 @@ def test_interrupted_it_says_what_is_known(suite, tmp_path, monkeypatch, capsys)
         (["--json", "/nowhere/plan.json"], "cannot write"),
         (["--temperature", "-1"], "temperature"),
         (["--measure", "x"], "--measure"),
+        (["--clock", "processor", "--threads", "2"], "the processor's clock"),
     ],
 )
 def test_bad_input_is_one_line(suite, capsys, words, part):
