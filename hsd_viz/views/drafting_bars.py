@@ -10,7 +10,7 @@ import traitlets
 
 from hsd_viz.stack import DATABASES
 from hsd_viz.views import drafting_published as published
-from hsd_viz.views.drafting_data import PLAIN, Study, Supply, method, study_of, temperature_words
+from hsd_viz.views.drafting_data import PLAIN, Supply, method, study_of, temperature_words
 from hsd_viz.views.latency_plot import STATIC
 from hsd_viz.views.palette import HUES, family, label
 
@@ -42,18 +42,20 @@ class DatabaseAblation(DraftBars):
         study = study_of(data, source)
         rows = _sourced(study.at(temperature))
         order = {frozenset(p.what.split(", ")): k for k, p in enumerate(published.DATABASES)}
-        groups = []
+        groups, used = [], []
         for name, words in DRAFTERS.items():
             subsets = [r for r in rows if _usual_order(r, name)]
             subsets.sort(key=lambda r: order[frozenset(r.databases)])
+            used += subsets
             if subsets:
                 groups.append({"title": words, "rows": [supply_row(r, ", ".join(r.databases)) for r in subsets]})
         others = [r for r in rows if not groups and r.stack != PLAIN]
         if others:
+            used = others
             groups.append({"title": "", "rows": [supply_row(r, r.stack, code=True) for r in others]})
         if not groups:
             raise ValueError("no stack with a database was measured: there is nothing to compare")
-        end = max(r.length for r in rows)
+        end = max(r.length for r in used)
         groups = [{**g, "unit": "tokens per forward of the target, by source", "end": end, "what": "databases"} for g in groups]
         credit = ""
         if beside and not others:
@@ -64,7 +66,7 @@ class DatabaseAblation(DraftBars):
                 "title": f"What each database brings, {temperature_words(rows[0].temperature)}",
                 "text": "A bar is as long as the tokens that one forward of the target brought: its own token, then the drafts it "
                 f"accepted, by who proposed them first. Plain decoding would be the first part alone. {_RATIO}",
-                "hues": _hues(rows, "any" if credit else None),
+                "hues": _hues(used, "any" if credit else None),
                 "columns": list(COLUMNS),
                 "groups": groups,
                 "source": f"Measured: {study.source}.{credit}",
@@ -94,8 +96,8 @@ class OrderAblation(DraftBars):
             spec={
                 "title": f"In which order the databases are asked, {temperature_words(rows[0].temperature)}",
                 "text": "The most local database first is the order of the paper. hd stops asking once it has seven drafts, so the first "
-                "database takes the places of the others; db takes all answers into one scored tree, where the order decides only who "
-                "has the first say.",
+                "database takes the places of the others. db gathers all answers in one scored tree, but each database has its "
+                "say only over what those before it left open.",
                 "hues": _hues(rows),
                 "columns": list(COLUMNS),
                 "groups": [{**g, "what": "order"} for g in groups],
@@ -132,7 +134,8 @@ class CategoryBars(DraftBars):
                     cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
                     lines.append({"label": row.method, "code": True, "parts": _parts(length, None), "cells": cells})
             note = (words or {}).get(name)
-            groups.append({"title": f"{name}: {note}" if note else name, "rows": lines, "unit": "tokens per forward of the target"})
+            title = f"{name}: {note}" if note else name
+            groups.append({"title": title, "rows": lines, "unit": "tokens per forward of the target", "bare": bool(groups)})
         end = max(c[0] for r in rows for c in r.categories.values())
         columns = ["tokens per forward", *(["95 % interval"] if sure else []), *(["speed-up"] if fast else [])]
         super().__init__(
@@ -153,7 +156,7 @@ class CategoryBars(DraftBars):
 
 def supply_row(row: Supply, name: str, *, code: bool = False, chosen: bool = False) -> dict[str, Any]:
     """A row of the browser's table: the bar's parts, and the figures of :data:`COLUMNS`."""
-    cells = [f"{row.length:.2f}", "–" if row.ratio is None else f"{row.ratio:.0%}", "–" if row.draft is None else f"{1e6 * row.draft:.0f}"]
+    cells = [f"{row.length:.2f}", "–" if row.ratio is None else percent(row.ratio), "–" if row.draft is None else f"{1e6 * row.draft:.0f}"]
     return {"label": name, "code": code, "chosen": chosen, "parts": _parts(row.length, row.accepted), "cells": cells}
 
 
@@ -164,6 +167,10 @@ def _parts(length: float, accepted: Mapping[str, float] | None) -> list[list[Any
     names = sorted(accepted, key=lambda s: (DATABASES.index(s) if s in DATABASES else len(DATABASES), s))
     told = [("target", own), *((s, accepted[s]) for s in names if accepted[s] > 0)]
     return [[s, round(v, 4), f"{_words(s)}: {v:.2f} tokens per forward"] for s, v in told]
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _words(source: str) -> str:
@@ -215,7 +222,9 @@ def _published_databases() -> dict[str, Any]:
     rows = []
     for p in published.DATABASES:
         ratio, ms = p.figures["acceptance_ratio"], p.figures["draft_ms"]
-        rows.append({"label": p.what, "parts": [["any", ratio, p.source]], "cells": ["–", f"{ratio:.0%}", f"{1000 * ms:,.0f}"]})
+        rows.append(
+            {"label": p.what, "parts": [["any", ratio, p.source, percent(ratio)]], "cells": ["–", percent(ratio), f"{1000 * ms:,.0f}"]}
+        )
     return {
         "title": "Published for HD, for comparison",
         "unit": "acceptance ratio: the whole width is 100 %",
@@ -228,11 +237,8 @@ def _published_databases() -> dict[str, Any]:
 def _published_orders() -> dict[str, Any]:
     rows = []
     for p in published.ORDERS:
-        parts = [[s, v, f"{label(s)}: {v:.0%} of all tokens; {p.source}"] for s, v in p.figures["shares"].items()]
+        parts = [[s, v, f"{label(s)}: {percent(v)} of all tokens; {p.source}", percent(v)] for s, v in p.figures["shares"].items()]
         name = p.what.replace(", ", " → ")
         rows.append({"label": name, "parts": parts, "cells": [f"{p.figures['speedup']:.2f} ×"], "chosen": p.what == ", ".join(DATABASES)})
     unit = "share of all tokens by source: the whole width is 100 %"
     return {"title": "Published for HD, for comparison", "unit": unit, "end": 1.0, "rows": rows, "columns": ["speed-up"]}
-
-
-__all__ = ["CategoryBars", "DatabaseAblation", "DraftBars", "OrderAblation", "Study", "supply_row"]

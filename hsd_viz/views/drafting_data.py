@@ -136,7 +136,7 @@ def _of_ablation(data: Mapping[str, Any], source: str) -> Study:
                 categories,
             )
         )
-    return Study(tuple(rows), source or _words(data, "median time of a round"))
+    return Study(tuple(rows), source or _words(data))
 
 
 def _of_report(data: Mapping[str, Any], source: str) -> Study:
@@ -157,7 +157,7 @@ def _of_report(data: Mapping[str, Any], source: str) -> Study:
                 categories=categories,
             )
         )
-    return Study(tuple(rows), source or _words(data, "mean time of a round"))
+    return Study(tuple(rows), source or _words(data))
 
 
 def _of_traces(traces: list[Trace], source: str) -> Study:
@@ -183,21 +183,21 @@ def _of_traces(traces: list[Trace], source: str) -> Study:
             Supply(stack, temperature, tokens / forwards, by_source, several / tokens, draft, tokens / seconds if seconds else None)
         )
     number = len(traces)
-    words = f"{number} recorded run{'s' if number > 1 else ''} on {machine_words(traces[0])}; mean time of a round"
+    words = f"{number} recorded run{'s' if number > 1 else ''} on {machine_words(traces[0])}; drafting latency is the mean over rounds"
     return Study(tuple(rows), source or words)
 
 
-def _words(data: Mapping[str, Any], times: str) -> str:
+def _words(data: Mapping[str, Any]) -> str:
     machine, suite, settings = data["machine"], data["suite"], data["settings"]
     on_gpu = str(settings.get("device")).startswith("cuda")
     place = machine["gpu"] if on_gpu else machine["cpu"]
     threads = "" if on_gpu else f", {settings['threads']} thread{'s' if settings['threads'] != 1 else ''}"
     load = machine.get("load_average")
-    busy = "" if load is None else f"; times with a load average of {load:.1f}"
+    busy = "" if load is None else f"; drafting latency is the mean over rounds, with a load average of {load:.1f}"
     if busy and machine.get("load_average_at_end") is not None:
         busy += f" to {machine['load_average_at_end']:.1f}"
     new = settings["max_new_tokens"]
-    return f"{suite['prompts']} prompts of the suite {suite['name']}, {new} new tokens each, {place}{threads}{busy}, {times}"
+    return f"{suite['prompts']} prompts of the suite {suite['name']}, {new} new tokens each, {place}{threads}{busy}"
 
 
 def _bottom_items(stack: str) -> tuple[str, ...]:

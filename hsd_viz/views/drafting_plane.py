@@ -11,12 +11,12 @@ import numpy as np
 import traitlets
 
 from hsd_viz.views import drafting_published as published
-from hsd_viz.views.drafting_bars import CSS
+from hsd_viz.views.drafting_bars import CSS, percent
 from hsd_viz.views.drafting_data import PLAIN, Study, Supply, lookups_only, method, study_of, temperature_words
 from hsd_viz.views.latency_plot import STATIC
 
 #: Curves of equal speed: about so many.
-ISOS = 7
+ISOS = 10
 _KINDS = {"db": "strong", "hd": "second", "hd + window": "second"}
 _LEGEND = {
     "strong": "db, this project's drafter",
@@ -50,17 +50,20 @@ class LatencyAcceptance(DraftPlane):
             raise ValueError("these data have no acceptance ratio: give an ablation or traces of stacks with a database or a rival")
         points = [
             _point(
-                1e3 * r.draft, r.ratio, r.method, f"{r.method}: {_time(r.draft)} a round, {r.ratio:.0%} of tokens from rounds of several."
+                1e3 * r.draft,
+                r.ratio,
+                r.method,
+                f"{r.method}: {_time(r.draft)} a round, {percent(r.ratio)} of tokens from rounds of several.",
             )
             for r in rows
         ]
         table = [["method", "drafting, ms a round", "acceptance ratio"]]
-        table += [[r.method, f"{1e3 * r.draft:.3f}", f"{r.ratio:.0%}"] for r in sorted(rows, key=lambda r: r.draft)]
+        table += [[r.method, f"{1e3 * r.draft:.3f}", percent(r.ratio)] for r in sorted(rows, key=lambda r: r.draft)]
         for p in published.METHODS if beside else ():
             ms, ratio, speed = (p.figures[k] for k in ("draft_ms", "acceptance_ratio", "speedup"))
-            words = f"{p.what}, published: {ms:g} ms a step, {ratio:.0%}, {speed:g} times as fast as plain decoding."
+            words = f"{p.what}, published: {ms:g} ms a step, {percent(ratio)}, {speed:g} times as fast as plain decoding."
             points.append({**_point(ms, ratio, p.what, words), "kind": "there"})
-            table.append([f"{p.what}, published", f"{ms:g}", f"{ratio:.0%}"])
+            table.append([f"{p.what}, published", f"{ms:g}", percent(ratio)])
         xs = [p["x"] for p in points]
         super().__init__(
             spec={
@@ -192,9 +195,8 @@ class TemperatureCurves(DraftPlane):
                 "points": points,
                 "legend": legend,
                 "aligned": True,
-                "margin": 130,
                 "text": "The higher the temperature, the more often a likely draft is passed over for an unlikely token, whatever the "
-                "method. A model that is sure of itself loses less: large models are, small ones are not.",
+                "method. How much that costs depends on how sure of itself the model is.",
                 "table": table,
                 "source": f"Measured: {study.source}." + (f" {published.CREDIT}" if metric == "speedup" and beside else ""),
                 "shape": 0.7,

@@ -86,9 +86,10 @@ def _spec(trace: Trace) -> dict[str, Any]:
         "again": [list(pair) for pair in longest_repeats(ids)],
         "copied": [-1] * len(prompt) + copied_from(trace),
         "hues": hues,
-        "text": "Read it from left to right, as the text was written. A mark says: this token repeats an earlier one, so far down. Slanted "
-        "lines are whole passages that come again; the nearer to the diagonal, the more recent the place, and that is temporal locality. "
-        "Coloured marks were drafted from that place and accepted. The row at the foot has the source of every token.",
+        "text": "Read it from left to right, as the text was written. A mark stands above a token, at the height of the earlier place "
+        "whose words it repeats. Slanted lines are whole passages that come again; the nearer to the diagonal, the more recent the "
+        "place, and that is temporal locality. Coloured marks were drafted from that place and accepted. The row at the foot has the "
+        "source of every token.",
         "source": f"{trace.meta.get('stack_resolved') or trace.meta['stack']} on {machine_words(trace)}; {len(prompt)} tokens of prompt, "
         f"{len(sources)} written.",
     }

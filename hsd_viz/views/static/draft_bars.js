@@ -51,11 +51,11 @@ function bar(row, end, hues) {
   const whole = make("div", "hsd-d-bar");
   const total = row.parts.reduce((sum, [, v]) => sum + v, 0);
   whole.style.width = `${Math.min(100, (100 * total) / end)}%`;
-  for (const [key, value, words] of row.parts) {
+  for (const [key, value, words, text] of row.parts) {
     const part = hued(make("span", "hsd-d-part"), hues[key]);
     part.style.flex = `${value} 1 0`;
     part.title = words;
-    part.dataset.value = value.toFixed(2);
+    part.dataset.value = text || value.toFixed(2);
     whole.append(part);
   }
   track.append(whole);
@@ -70,7 +70,7 @@ function group(g, columns, hues) {
   table.setAttribute("aria-label", `${g.title || g.what}: ${g.unit}`);
   const heads = g.columns || columns;
   table.style.setProperty("--columns", String(heads.length));
-  const head = make("div", "hsd-d-row hsd-d-head");
+  const head = make("div", g.bare ? "hsd-d-row hsd-d-head hsd-d-bare" : "hsd-d-row hsd-d-head");
   head.setAttribute("role", "row");
   const unit = make("div", "", g.unit);
   unit.setAttribute("aria-hidden", "true");

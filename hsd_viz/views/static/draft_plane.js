@@ -78,7 +78,7 @@ function render({ model, el }) {
     if (!s.x) return;
     const width = Math.max(240, frame.clientWidth);
     shownAt = frame.clientWidth;
-    const box = { left: 56, right: width - (width > 520 ? s.margin || 14 : 14), top: 12, bottom: 0 };
+    const box = { left: 56, right: width - (s.aligned ? (width > 520 ? 136 : 112) : 14), top: 12, bottom: 0 };
     box.bottom = box.top + Math.round(Math.max(240, (box.right - box.left) * (s.shape || 0.6)));
     const height = box.bottom + 46;
     const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, height, "aria-hidden": "true" });
@@ -127,7 +127,8 @@ function render({ model, el }) {
         break;
       }
     }
-    for (const p of [...spots].sort((a, b) => rank(a) - rank(b))) name(svg, p, taken, box);
+    if (s.aligned) align(svg, box);
+    else for (const p of [...spots].sort((a, b) => rank(a) - rank(b))) name(svg, p, taken, box);
     for (const p of [...spots].sort((a, b) => rank(b) - rank(a))) svg.append(shape(p.kind, p.px, p.py));
     svg.append(ring);
     frame.replaceChildren(svg);
@@ -135,6 +136,23 @@ function render({ model, el }) {
   }
   const rank = (p) => ["strong", "second", "plain", "there"].indexOf(p.kind || "plain");
   const hit = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+
+  const style = (p) => (p.kind === "strong" || p.kind === "second" ? "hsd-halo hsd-strong" : p.kind === "there" ? "hsd-halo hsd-tick" : "hsd-halo");
+
+  /** The names of lines stand at their right ends, one below the other. */
+  function align(svg, box) {
+    const ends = spots.filter((p) => p.label).sort((a, b) => a.py - b.py);
+    const at = ends.map((p) => p.py);
+    for (let k = 1; k < at.length; k++) at[k] = Math.max(at[k], at[k - 1] + 16);
+    const lowest = box.bottom + 4;
+    if (at.length && at[at.length - 1] > lowest) at[at.length - 1] = lowest;
+    for (let k = at.length - 2; k >= 0; k--) at[k] = Math.min(at[k], at[k + 1] - 16);
+    ends.forEach((p, k) => {
+      const x = box.right + 12;
+      if (Math.abs(at[k] - p.py) > 2) svg.append(draw("line", { x1: p.px + 6, y1: p.py, x2: x - 3, y2: at[k], class: "hsd-d-lead" }));
+      svg.append(draw("text", { x, y: at[k] + 4, class: style(p) }, p.label));
+    });
+  }
 
   /** A name goes where it hides nothing; where there is no such place it is left to the read-out. */
   function name(svg, p, taken, box) {
@@ -145,14 +163,12 @@ function render({ model, el }) {
       places.push([p.px + far, p.py, "start"], [p.px - far, p.py, "end"], [p.px, p.py - far - 2, "middle"], [p.px, p.py + far + 2, "middle"]);
       places.push([p.px + far, p.py - far, "start"], [p.px + far, p.py + far, "start"], [p.px - far, p.py - far, "end"], [p.px - far, p.py + far, "end"]);
     }
-    for (const [x, y, anchor] of spec().aligned ? places.slice(0, 1).concat(places.filter((q) => q[2] === "start")) : places) {
+    for (const [x, y, anchor] of places) {
       const x0 = anchor === "start" ? x : anchor === "end" ? x - w : x - w / 2;
       const room = [x0 - 1, y - 7, x0 + w + 1, y + 7];
-      const edge = spec().aligned ? 1e9 : box.right - 2;
-      if (room[0] < box.left + 2 || room[2] > edge || room[1] < box.top || room[3] > box.bottom || taken.some((t) => hit(t, room))) continue;
+      if (room[0] < box.left + 2 || room[2] > box.right - 2 || room[1] < box.top || room[3] > box.bottom || taken.some((t) => hit(t, room))) continue;
       if (Math.hypot(x - p.px, y - p.py) > 24) svg.append(draw("line", { x1: p.px, y1: p.py, x2: x, y2: y, class: "hsd-d-lead" }));
-      const strong = p.kind === "strong" || p.kind === "second";
-      svg.append(draw("text", { x, y: y + 4, "text-anchor": anchor, class: strong ? "hsd-halo hsd-strong" : p.kind === "there" ? "hsd-halo hsd-tick" : "hsd-halo" }, p.label));
+      svg.append(draw("text", { x, y: y + 4, "text-anchor": anchor, class: style(p) }, p.label));
       taken.push(room);
       return;
     }

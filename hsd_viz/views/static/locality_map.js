@@ -226,7 +226,7 @@ function render({ model, el }) {
       model.set("least", Number(slider.value));
       model.save_changes();
     });
-    field.append(make("span", "", "Runs of at least this many tokens"), slider, shown);
+    field.append(make("span", "hsd-d-label", "Runs of at least this many tokens"), slider, shown);
     const list = make("ul", "hsd-d-legend");
     list.style.flexDirection = "column";
     const entry = (key, words) => { const item = make("li"); item.append(key, make("span", "", words)); list.append(item); };
