@@ -142,10 +142,10 @@ function createView(model, el) {
       const x = toX(r.x);
       let y = toY(r.y);
       // Clear of a mark and of the words beside it.
-      while (taken.some(([a, b]) => Math.abs(a - x) < 110 && Math.abs(b - y) < 22) && y < box.bottom - 24) y += 12;
+      while (taken.some(([a, b]) => Math.abs(a - x) < 110 && Math.abs(b - y) < 30) && y < box.bottom - 24) y += 12;
       return { x, y, text: r.text };
     });
-    for (const r of regions) taken.push([r.x, r.y]);
+    for (const r of regions) taken.push([r.x - 36, r.y], [r.x, r.y], [r.x + 36, r.y]);
     for (const line of s.lines || []) paintLine(svg, line);
     paintContours(svg, s.contours || [], taken);
     for (const r of regions) {
