@@ -1,0 +1,249 @@
+"""Damaged databases, and anything at all in place of one: refused with one sentence, or harmless.
+
+Harmless: whatever is asked, an answer comes soon, nothing is raised, and every token is in the vocabulary.
+"""
+
+import time
+import zlib
+
+import numpy as np
+import pytest
+
+from hsd_viz.drafting import SharedDatabases, make_drafter
+from hsd_viz.drafting.build import build_fivegrams, build_model_database, build_statistics
+from hsd_viz.drafting.context import spell
+from hsd_viz.drafting.count import Pruning
+from hsd_viz.drafting.guarded import GuardedIndex, open_index
+from hsd_viz.drafting.index import _PREAMBLE, DatabaseError, Index
+from hsd_viz.drafting.shared import vocabulary_hash
+from hsd_viz.stack import parse
+
+SIZE = 60
+VOCABULARY = {f"t{i}": i for i in range(SIZE)}
+STACKS = ("db", "db[statistics]", "db[model,statistics]", "retrieval", "ngram-cache", "hd")
+
+
+@pytest.fixture(scope="module")
+def texts():
+    rng = np.random.default_rng(0)
+    return [(rng.zipf(1.3, 300) % SIZE).astype(np.uint16) for _ in range(12)]
+
+
+@pytest.fixture(scope="module")
+def whole(texts, tmp_path_factory):
+    """The bytes of a good statistics, model and 5-gram database, and of a statistics one of a large vocabulary."""
+    folder = tmp_path_factory.mktemp("good")
+    facts = {"vocabulary_size": SIZE, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
+    sequences = [t.tolist() for t in texts]
+    build_statistics(texts, folder / "statistics", pruning=Pruning(least=2), **facts)
+    build_model_database(sequences, folder / "model", **facts)
+    build_fivegrams(sequences, folder / "fivegrams", **facts)
+    build_statistics(texts, folder / "wide", pruning=Pruning(least=2), **{**facts, "vocabulary_size": 70_000})
+    return {p.name: p.read_bytes() for p in folder.iterdir()}
+
+
+def damaged(good: bytes, rng: np.random.Generator) -> bytes:
+    """One kind of harm or another."""
+    kind = int(rng.integers(6))
+    if kind == 0:
+        return rng.bytes(int(rng.integers(0, 400)))
+    if kind == 1:
+        return good[: int(rng.integers(len(good)))]
+    if kind == 2:
+        return good[: int(rng.integers(4, 40))] + rng.bytes(int(rng.integers(0, 3000)))
+    bad = bytearray(good)
+    if kind == 3:
+        bad[int(rng.integers(len(bad)))] ^= 1 << int(rng.integers(8))
+    elif kind == 4:
+        for place in rng.integers(len(bad), size=int(rng.integers(2, 400))):
+            bad[place] = int(rng.integers(256))
+    else:
+        start = int(rng.integers(len(bad)))
+        end = min(len(bad), start + int(rng.integers(1, 3000)))
+        bad[start:end] = bytes([int(rng.choice([0, 255, int(rng.integers(256))]))]) * (end - start)
+    return bytes(bad)
+
+
+def harm_arrays(good: bytes, rng: np.random.Generator) -> bytes:
+    """A file whose header is whole, so that only its arrays can mislead."""
+    begin = _PREAMBLE.size + _PREAMBLE.unpack_from(good)[2]
+    bad = bytearray(good)
+    for place in rng.integers(begin, len(bad), size=int(rng.choice([1, 3, 30, 3000]))):
+        bad[place] = int(rng.integers(256)) if rng.random() < 0.5 else bad[place] ^ 1 << int(rng.integers(8))
+    return bytes(bad)
+
+
+def ask(index, rng, number):
+    """Look-ups of keys that are there and of tokens of all sorts; every answer must be one."""
+    for _ in range(number):
+        top = SIZE if rng.random() < 0.8 else 0x110000
+        tail = spell(rng.integers(0, top, size=int(rng.integers(0, 12))).tolist())
+        longest = None if rng.random() < 0.7 else int(rng.integers(0, 9))
+        match = index.lookup(tail, longest)
+        if match is not None:
+            length, total, continuations = match
+            assert 1 <= length <= min(len(tail), index.longest) and total >= 1 and continuations
+            assert all(0 <= token < index.header["vocabulary_size"] and 0 < count <= total for token, count, _ in continuations)
+
+
+def decode(shared, rng, texts):
+    """Drafts of a run that goes on with what was drafted, or not; every token must be in the vocabulary."""
+    for name in STACKS:
+        try:
+            drafter = make_drafter(parse(f"{name} > target").bottom, databases=shared, eos=0, costs=0.02)
+        except ValueError as error:
+            assert "\n" not in str(error)
+            continue
+        text = texts[int(rng.integers(len(texts)))][: int(rng.integers(1, 20))].tolist()
+        drafter.start(text)
+        for _ in range(4):
+            tree = drafter.draft(text, int(rng.integers(0, 24)))
+            assert all(0 <= token < SIZE for token in tree.tokens)
+            assert all(parent < k for k, parent in enumerate(tree.parents))
+            new = [*tree.tokens[:1], int(rng.integers(SIZE))]
+            drafter.extend(new)
+            text = text + new
+
+
+def fuzz(cases, whole, texts, folder, seed):
+    """Half of the cases: any harm, opened as ever; half: arrays alone, opened without being read whole, then asked and drafted from."""
+    rng = np.random.default_rng(seed)
+    refused = misled = 0
+    begin, slowest = time.monotonic(), 0.0
+    for case in range(cases):
+        started = time.monotonic()
+        name = ("statistics", "model", "fivegrams", "wide")[int(rng.integers(4))]
+        good = whole[name]
+        path = folder / f"{name if name != 'wide' else 'statistics'}.hsdb"
+        if case % 2:
+            path.write_bytes(bad := damaged(good, rng))
+            guarded = rng.random() < 0.5
+            try:
+                index = open_index(path, vocabulary_hash(VOCABULARY), read_whole=0 if guarded else 2**30)
+            except DatabaseError as error:
+                assert path.name in str(error) and "\n" not in str(error)
+                refused += 1
+            else:
+                assert guarded or bad == good, "a file that was read whole is as it was written"
+                ask(index, rng, 20)
+            shared = SharedDatabases.open(folder, VOCABULARY)
+            assert shared.found.keys() | shared.absent.keys() == {"model", "statistics", "fivegrams"}
+        else:
+            path.write_bytes(harm_arrays(good, rng))
+            index = GuardedIndex(path, vocabulary_hash(VOCABULARY), vocabulary_size=SIZE)
+            ask(index, rng, 40)
+            decode(SharedDatabases({index.header["kind"]: index}), rng, texts)
+            misled += 1
+        path.unlink(missing_ok=True)
+        slowest = max(slowest, time.monotonic() - started)
+    assert refused > 0.3 * cases and misled == cases - cases // 2
+    assert slowest < 5.0, f"a case took {slowest:.1f} s of {time.monotonic() - begin:.1f}"
+
+
+def test_damage_is_refused_or_harmless(whole, texts, tmp_path):
+    fuzz(1_000, whole, texts, tmp_path, seed=1)
+
+
+@pytest.mark.slow
+def test_much_damage_is_refused_or_harmless(whole, texts, tmp_path):
+    fuzz(10_000, whole, texts, tmp_path, seed=2)
+
+
+def test_every_bit_of_the_preamble_and_header(whole, tmp_path):
+    good, path = whole["model"], tmp_path / "model.hsdb"
+    head = _PREAMBLE.size + _PREAMBLE.unpack_from(good)[2]
+    for place in range(0, head * 8, 5):
+        bad = bytearray(good)
+        bad[place // 8] ^= 1 << place % 8
+        path.write_bytes(bad)
+        with pytest.raises(DatabaseError):
+            Index(path)
+        if not 20 <= place // 8 < 24:  # the arrays' own checksum, which is not looked at then
+            with pytest.raises(DatabaseError):
+                GuardedIndex(path)
+
+
+def test_undamaged_files_read_guardedly_say_the_same(whole, texts, tmp_path):
+    for name in ("statistics", "wide", "model"):
+        (tmp_path / name).write_bytes(whole[name])
+        plain, wary = open_index(tmp_path / name), open_index(tmp_path / name, read_whole=0)
+        assert type(plain) is Index and type(wary) is GuardedIndex
+        for text in texts:
+            tails = [spell(text[max(0, i - 8) : i].tolist()) for i in range(1, 120)]
+            for longest in (None, 1, 3):
+                assert [plain.lookup(t, longest) for t in tails] == [wary.lookup(t, longest) for t in tails]
+
+
+def test_rows_that_cannot_be_are_not_given(whole, tmp_path):
+    """Each guard of a row, by the one file that needs it; the arrays' checksum is right, so only the guards stand in between."""
+    path = tmp_path / "statistics.hsdb"
+    good = whole["statistics"]
+    path.write_bytes(good)
+    index = Index(path)
+    first = next(t for t in range(SIZE) if index.lookup(chr(t)))
+    total, continuations = index.lookup(chr(first))[1:]
+    arrays = index.header["arrays"]
+    begin = _PREAMBLE.size + _PREAMBLE.unpack_from(good)[2]
+    starts = begin
+    marks = starts + (4 * arrays["starts"][1] + 7) // 8 * 8
+    places = marks + (4 * arrays["marks"][1] + 7) // 8 * 8
+    values = places + (4 * arrays["places"][1] + 7) // 8 * 8
+    wanted = zlib.crc32(first.to_bytes(4, "little"))
+    row = np.flatnonzero(np.frombuffer(good, "<u4", arrays["marks"][1], marks) == wanted)[0]
+    place = int(np.frombuffer(good, "<u4", 1, places + 4 * row)[0])
+    at = values + 2 * (place >> 3)
+    bucket = wanted >> (32 - index.header["bits"])
+    changes = {
+        "a token outside": (at + 2, (SIZE + 5).to_bytes(2, "little"), continuations[1:]),
+        "a count of none": (at + 4, bytes(2), continuations[1:]),
+        "a count above the total": (at + 4, (total + 1).to_bytes(2, "little"), continuations[1:]),
+        "a total of none": (at, bytes(2), None),
+        "a row beyond the values": (places + 4 * row, b"\xff\xff\xff\xff", None),
+        "a row of nothing": (places + 4 * row, (place & ~7).to_bytes(4, "little"), None),
+        "a bucket that begins beyond the keys": (starts + 4 * bucket, b"\xff\xff\xff\xff", None),
+        "a bucket that never ends": (starts + 4 * bucket + 4, b"\xff\xff\xff\xff", continuations),
+    }
+    for what, (where, new, expected) in changes.items():
+        path.write_bytes(good[:where] + new + good[where + len(new) :])
+        match = GuardedIndex(path).lookup(chr(first))
+        assert (match[2] if match else None) == (expected or None), what
+
+
+def test_a_bucket_without_an_end_costs_no_more_than_others(tmp_path):
+    """Otherwise a flipped bit makes a look-up go through all keys of a large file."""
+    rng = np.random.default_rng(3)
+    path = tmp_path / "large"
+    text = [rng.integers(0, 3000, 300_000).astype(np.uint16)]
+    pruning = Pruning(least=1, max_bytes=10**8, least_continuation=1)
+    build_statistics(text, path, vocabulary_size=3000, vocabulary_hash="v", longest=3, pruning=pruning)
+    good = path.read_bytes()
+    begin = _PREAMBLE.size + _PREAMBLE.unpack_from(good)[2]
+    buckets = Index(path).header["arrays"]["starts"][1]
+    bad = np.frombuffer(good, "<u4", buckets, begin).copy()
+    bad[1::2] = 2**31
+    path.write_bytes(good[:begin] + bad.tobytes() + good[begin + bad.nbytes :])
+    index = GuardedIndex(path)
+    begin = time.perf_counter()
+    for _ in range(2000):
+        index.lookup(spell(rng.integers(0, 3000, 4).tolist()))
+    assert time.perf_counter() - begin < 1.0
+
+
+def test_models_that_know_fewer_tokens_are_given_none_beyond(whole, tmp_path):
+    (tmp_path / "statistics.hsdb").write_bytes(whole["statistics"])
+    shared = SharedDatabases.open(tmp_path, VOCABULARY, size=5)
+    given = [c[0] for t in range(SIZE) if (m := shared.found["statistics"].lookup(chr(t))) for c in m[2]]
+    assert given and max(given) < 5
+    assert type(SharedDatabases.open(tmp_path, VOCABULARY, size=SIZE).found["statistics"]) is Index
+
+
+def test_a_folder_that_was_named_must_do(whole, tmp_path):
+    with pytest.raises(DatabaseError, match="there are no databases in"):
+        SharedDatabases.require(tmp_path, VOCABULARY)
+    (tmp_path / "model.hsdb").write_bytes(whole["model"])
+    assert set(SharedDatabases.require(tmp_path, VOCABULARY).found) == {"model"}
+    with pytest.raises(DatabaseError, match="another tokenizer"):
+        SharedDatabases.require(tmp_path, {**VOCABULARY, "t0": 1, "t1": 0})
+    (tmp_path / "statistics.hsdb").write_bytes(whole["statistics"][:-1])
+    with pytest.raises(DatabaseError, match="statistics"):
+        SharedDatabases.require(tmp_path, VOCABULARY)
