@@ -171,7 +171,7 @@ def _bars(stacks: Sequence[dict[str, Any]], block: Any, second: bool = True) -> 
 def _latency(report: dict[str, Any]) -> Iterator[str]:
     told = [s for s in report["stacks"] if s["draft_seconds_per_round"] is not None and s["mean_acceptance_length"] is not None]
     points = [
-        Point(s["stack"].removesuffix(" > target"), kind(s["stack"]), s["draft_seconds_per_round"] * 1e6, s["mean_acceptance_length"])
+        Point(s["stack"].replace(" > target", ""), kind(s["stack"]), s["draft_seconds_per_round"] * 1e6, s["mean_acceptance_length"])
         for s in told
     ]
     if not points:
@@ -199,7 +199,7 @@ def _categories(report: dict[str, Any]) -> Iterator[str]:
         return
     panels = {name: _bars(report["stacks"], lambda s, name=name: s["by_category"].get(name), False) for name in categories}
     most = max((row.most() for rows in panels.values() for row in rows), default=1.0)
-    yield "<h2>Speed-up by kind of text</h2>"
+    yield "<h2>Speed-up by category</h2>"
     yield '<p class="note">One scale for all; what drafting gains depends on how much of a text has been seen before.</p>'
     yield _legend(report["stacks"])
     yield '<div class="panels">'
@@ -218,7 +218,7 @@ def _conditions(report: dict[str, Any]) -> Iterator[str]:
     yield f"{_list(machine)}</div></div>"
     if report["command"]:
         yield f"<h2>Command</h2><pre>{escape(report['command'])}</pre>"
-    yield f"<h2>What the figures mean</h2>{_list(DEFINITIONS)}"
+    yield f"<h2>What the figures mean</h2>{_list(DEFINITIONS, 'definitions')}"
 
 
 def _plain(name: str, value: Any) -> str:
@@ -231,8 +231,8 @@ def _plain(name: str, value: Any) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
-def _list(facts: dict[str, str]) -> str:
-    return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items()) + "</dl>"
+def _list(facts: dict[str, str], kind: str = "facts") -> str:
+    return f'<dl class="{kind}">' + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items()) + "</dl>"
 
 
 def _legend(stacks: Sequence[dict[str, Any]]) -> str:
@@ -260,7 +260,7 @@ def _table(table: Table) -> str:
     head, *rows = ([row[k] for k in told] for row in table.rows)
     # Words read from the left, figures from the right.
     words = [bool(k) and not any(c[:1].isdigit() or c == "-" for c in column) for k, column in enumerate(zip(*rows, strict=True))]
-    cells = "".join(f'<th scope="col"{_words(w)}>{escape(c)}</th>' for c, w in zip(head, words, strict=True))
+    cells = "".join(f'<th scope="col"{_words(w)}>{_unbroken(escape(c))}</th>' for c, w in zip(head, words, strict=True))
     body = "".join(
         f'<tr><th scope="row">{escape(row[0])}</th>'
         + "".join(f"<td{_words(w)}>{_cell(c)}</td>" for c, w in zip(row[1:], words[1:], strict=True))
@@ -276,6 +276,11 @@ def _table(table: Table) -> str:
 
 def _words(words: bool) -> str:
     return ' class="words"' if words else ""
+
+
+def _unbroken(text: str) -> str:
+    """No line ends after a hyphen."""
+    return text.replace("-", "&#8209;")
 
 
 def _cell(text: str) -> str:

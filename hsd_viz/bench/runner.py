@@ -137,7 +137,7 @@ def run_bench(
     writer = choose_template(engine.tokenizer, engine.models.target, template) if any(p.turns for p in suite.prompts) else None
     rows = rows_of(parsed, settings.state)
     decoders = {name: _decoder(engine, parsed[row.stack], row, settings.budget) for name, row in rows.items()}
-    kept = checkpoint or Checkpoint()
+    kept = checkpoint if checkpoint is not None else Checkpoint()
     profiles: dict[str, list[Round]] = {}
     complete = False
 

@@ -76,7 +76,7 @@ def bars(rows: Sequence[Bar], width: float, *, title: str, reference: float = 1.
     left = labels + 16 if beside else PAD
     shown = [_with_unit(r.value, unit) for r in rows]
     right = max((text_width(s) for s in shown), default=0.0) + 14
-    step = (30 if tall else 26) + (0 if beside else 16)
+    step = (30 if tall else 26) + (0 if beside else 20)
     top = 8.0
     height = top + step * len(rows) + 24
     largest = max([most or 0.0, reference, *(r.most() for r in rows)])
@@ -90,13 +90,13 @@ def bars(rows: Sequence[Bar], width: float, *, title: str, reference: float = 1.
         out.append(_text(x, bottom + 16, f"{mark:g}", "tick", "middle" if mark or beside else "start"))
     words = []
     for k, (row, value) in enumerate(zip(rows, shown, strict=True)):
-        y = top + k * step + (0 if beside else 16)
+        y = top + k * step + (0 if beside else 18)
         thick = 13 if tall else 15
         middle = y + 3 + thick / 2
         if beside:
             words.append(_text(left - 10, middle + (8 if tall else 4), row.label, "label", "end"))
         else:
-            words.append(_text(PAD, y, row.label, "label"))
+            words.append(_text(PAD, y - 3, row.label, "label"))
         told = f"{row.label}: {value}"
         if row.interval is not None:
             told += f" (95 % interval {row.interval[0]:.2f} to {row.interval[1]:.2f})"

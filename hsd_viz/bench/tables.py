@@ -84,7 +84,7 @@ def tables(report: dict[str, Any]) -> Iterator[Table]:
     if len(suite["categories"]) > 1:
         head = ["speed-up by category", *suite["categories"]]
         rows = [[s["stack"], *(show(s["by_category"][c], "speedup_over_plain", "{:.2f}") for c in suite["categories"])] for s in stacks]
-        yield Table("Speed-up by category", [head, *rows])
+        yield Table("Speed-up by category, in numbers", [head, *rows])
     yield from _beside(stacks)
     if (questions := report.get("spec_bench")) is not None:
         note = "by Spec-Bench's definitions: prefill counts, tokens/s is the mean over questions, speed-up the ratio of such means"

@@ -4,7 +4,10 @@ import pytest
 
 from hsd_viz.bench import Prompt, Settings, Suite, load_suite, read_stacks, run_bench
 from hsd_viz.bench.output import Output, draft_seconds, from_trace, median_of
-from hsd_viz.stack import StackError
+from hsd_viz.bench.rows import REMEMBER, rows_of
+from hsd_viz.drafting import Memory, make_drafter
+from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.stack import BOTTOMS, Bottom, StackError
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
 
 SUITE = Suite("two", {"all": "All."}, (Prompt("1", "all", "first"), Prompt("2", "all", "second")))
@@ -148,3 +151,54 @@ def test_repeats_give_median_times_and_pooled_rounds():
 def test_real_prompts_can_be_run_by_any_engine():
     measured = run_bench(FakeEngine(), ["target"], load_suite("heldout").limited(6), Settings(max_new_tokens=2, repeats=1))
     assert len(measured.outputs["target"]) == 6
+
+
+def test_warm_rows_keep_one_memory_through_a_repeat():
+    engine = FakeEngine()
+    run_bench(engine, ["suffix > target"], SUITE, Settings(4, repeats=2, state="both"))
+    # Nothing that warms up is remembered; plain and cold decodes bring no memory of their own.
+    assert not any("memory" in o for o in engine.options[:3])
+    measured = [o.get("memory") for (_, s), o in zip(engine.asked, engine.options, strict=True) if s == "suffix > target"][2:]
+    cold, warm = measured[::2], measured[1::2]
+    assert cold == [None] * 4
+    # The two prompts of a repeat share a memory, and each repeat has its own: a prompt never meets its own earlier output.
+    assert warm[0] is warm[1] and warm[2] is warm[3] and warm[0] is not warm[2] and warm[0] is not None
+
+
+def test_only_what_remembers_has_a_row_for_each_state():
+    stacks = read_stacks(["db > target", "suffix > target", "hf-lookup"])
+    found = {states: [(r.name, r.state) for r in rows_of(stacks, states).values()] for states in ("cold", "warm", "both")}
+    beside = ("target", None), ("db > target", None), ("hf-lookup", None)
+    cold, warm = ("suffix > target", "cold"), ("suffix > target (warm)", "warm")
+    assert found["cold"] == [*beside[:2], cold, beside[2]]
+    assert found["warm"] == [*beside[:2], warm, beside[2]]
+    assert found["both"] == [*beside[:2], cold, warm, beside[2]]
+    with pytest.raises(ValueError, match="the state 'hot' is unknown"):
+        Settings(state="hot")
+
+
+@pytest.mark.parametrize("name", sorted(set(BOTTOMS) - {"auto", "retrieval"}))
+def test_the_drafters_that_remember_are_those_that_a_memory_changes(name):
+    def drafts(memory: Memory) -> list[int]:
+        drafter = make_drafter(Bottom(name), memory=memory)
+        drafter.start([1, 2])
+        drafter.extend([9])
+        return drafter.draft([1, 2, 9], 8).tokens
+
+    memory = Memory()
+    earlier = make_drafter(Bottom(name), memory=memory)
+    text = [5, 6, *[9, 3, 4] * 6]
+    earlier.start(text[:2])
+    for k in range(2, len(text)):
+        earlier.extend(text[k : k + 1])
+        if hasattr(earlier, "observe"):
+            earlier.observe(text[:k], DraftTree(), [[text[k], 7]])
+    assert (drafts(memory) != drafts(Memory())) == (name in REMEMBER)
+
+
+def test_the_budget_reaches_the_engine():
+    engine = FakeEngine()
+    run_bench(engine, ["db > target"], SUITE, Settings(4, repeats=1, budget=7))
+    assert all(o["budget"] == 7 for o in engine.options)
+    with pytest.raises(ValueError, match="a budget of 0 draft tokens is out of range"):
+        Settings(budget=0)

@@ -1,0 +1,98 @@
+"""A bench that was stopped goes on where it stopped."""
+
+import pytest
+from test_bench_runner import SUITE, FakeEngine
+
+from hsd_viz.bench import Prompt, Settings, Suite, run_bench
+from hsd_viz.bench.checkpoint import PAUSE, Checkpoint, beside, fingerprint
+from hsd_viz.bench.output import Answer, Output, joined
+from hsd_viz.bench.rivals import Tuned
+
+ABOUT = {"stacks": ["target"], "settings": {"repeats": 2}, "threads": (1, 2)}
+STACKS = ["target", "suffix > target"]
+SETTINGS = Settings(4, repeats=2, state="warm")
+
+
+def turn(k: int) -> Output:
+    return Output((k, 2), 0.1 + k, 2, 0.2, 1, 3, 1, (1e-6,), "native", (1, 1))
+
+
+def test_what_was_kept_comes_back_as_it_was(tmp_path):
+    path = beside(tmp_path / "report.json")
+    kept = Checkpoint.resume(path, ABOUT)
+    plain = Output((1, 2), 1.5, 2, 0.1, 2, 0, 0, None)
+    question = joined([Answer("a", turn(1)), Answer("b", turn(2))])
+    kept.add("target", "one", plain)
+    kept.add("target", "one", question)
+    kept.leave_out("two", "too long")
+    kept.tune("hf-lookup (best)", Tuned({"n": 3}, (({"n": 3}, 1.5),), ("p",)))
+    kept.flush()
+    again = Checkpoint.resume(path, ABOUT)
+    assert again.done == {("target", "one"): [plain, question]} and len(again) == 2
+    assert again.left_out == {"two": "too long"} and again.tuned == kept.tuned
+    # What comes later joins what was there.
+    again.add("target", "three", plain)
+    again.flush()
+    assert len(Checkpoint.resume(path, ABOUT)) == 3
+    again.remove()
+    assert not path.exists() and len(Checkpoint.resume(path, ABOUT)) == 0
+
+
+def test_another_bench_and_damage_are_refused_in_one_sentence(tmp_path):
+    path = tmp_path / "report.json.partial"
+    kept = Checkpoint(path, ABOUT)
+    kept.add("target", "one", turn(1))
+    kept.flush()
+    with pytest.raises(ValueError, match=r"unfinished bench of other settings: .*--restart") as caught:
+        Checkpoint.resume(path, {**ABOUT, "settings": {"repeats": 3}})
+    assert "\n" not in str(caught.value)
+    whole = path.read_text()
+    for text in (whole[:-20], "", "{}\n", whole.replace('"seconds"', '"minutes"'), '{"format": "x", "about": {}}\n'):
+        path.write_text(text)
+        with pytest.raises(ValueError, match="is damaged") as caught:
+            Checkpoint.resume(path, ABOUT)
+        assert "\n" not in str(caught.value)
+
+
+def test_it_is_written_now_and_then_and_never_piecemeal(tmp_path):
+    path, now = tmp_path / "kept", [0.0]
+    kept = Checkpoint(path, ABOUT, clock=lambda: now[0])
+    kept.add("target", "one", turn(1))
+    assert not path.exists()
+    now[0] = PAUSE
+    kept.add("target", "two", turn(2))
+    assert len(Checkpoint.resume(path, ABOUT)) == 2
+    kept.add("target", "three", turn(3))
+    assert len(Checkpoint.resume(path, ABOUT)) == 2
+    assert [p.name for p in tmp_path.iterdir()] == ["kept"]
+
+
+@pytest.mark.parametrize("stop_at", range(3, 11))
+def test_a_stopped_bench_goes_on_and_decodes_nothing_twice_but_what_warm_rows_need(tmp_path, stop_at):
+    path = tmp_path / "kept"
+    first = FakeEngine(stop_at)
+    assert not run_bench(first, STACKS, SUITE, SETTINGS, checkpoint=Checkpoint(path, ABOUT)).complete
+    kept = Checkpoint.resume(path, ABOUT)
+    before = {key: list(outputs) for key, outputs in kept.done.items()}
+    assert len(kept) == stop_at - 3
+    second = FakeEngine()
+    measured = run_bench(second, STACKS, SUITE, SETTINGS, checkpoint=kept)
+    assert measured.complete and {len(outputs) for outputs in kept.done.values()} == {2} and len(kept.done) == 4
+    # What was measured stays as it was.
+    assert all(kept.done[key][: len(outputs)] == outputs for key, outputs in before.items())
+    decoded = list(zip(second.asked, second.options, strict=True))[2:]
+    # Plain decoding remembers nothing: only what is missing is decoded.
+    missing = 4 - sum(len(outputs) for (name, _), outputs in before.items() if name == "target")
+    assert sum(stack == "target" for (_, stack), _ in decoded) == missing
+    # In every repeat that the warm row had not finished it goes through all prompts, with one memory.
+    passes = {}
+    for (prompt, stack), options in decoded:
+        if stack == "suffix > target":
+            passes.setdefault(id(options["memory"]), []).append(prompt)
+    finished = sum(len(outputs) for (name, _), outputs in before.items() if "warm" in name) // 2
+    assert list(passes.values()) == [["first", "second"]] * (2 - finished)
+
+
+def test_suites_are_told_apart_by_their_texts():
+    other = Suite(SUITE.name, SUITE.categories, (SUITE.prompts[0], Prompt("2", "all", "seconds")))
+    assert fingerprint(SUITE) == fingerprint(SUITE) != fingerprint(other)

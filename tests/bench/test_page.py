@@ -1,0 +1,144 @@
+"""The report as a page: whole, safe, and readable without a network."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from hsd_viz.bench.page import KINDS, kind, page
+from hsd_viz.bench.report import read_report
+from hsd_viz.bench.svg import Bar, Point, bars, log_ticks, scatter, ticks
+
+SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench" / "heldout-greedy-cpu.json"
+SVG = re.compile(r"<svg viewBox.*?</svg>", re.S)
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+@pytest.fixture
+def report():
+    return read_report(SAVED.read_text(encoding="utf-8"), SAVED.name)
+
+
+class Tags(HTMLParser):
+    """Checks that elements are closed in the order in which they were opened, and collects them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict]] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_stands_alone(report):
+    text = page(report)
+    assert len(text.encode()) < 1_500_000
+    tags = Tags(text).seen
+    assert not {"script", "link", "iframe", "img", "object"} & {tag for tag, _ in tags}
+    assert not any({"src", "href"} & set(attributes) for _, attributes in tags)
+    assert "url(" not in text and "@import" not in text and "http" not in text
+
+
+def test_it_shows_every_stack_and_figure(report):
+    text = page(report)
+    for stack in report["stacks"]:
+        name = stack["stack"].replace(">", "&gt;")
+        # In the tables of all outputs, of those with little repetition, and of categories.
+        assert text.count(f'<th scope="row">{name}</th>') == 3
+        assert f"{stack['speedup_over_plain']:.2f}×" in text
+    low, high = report["stacks"][1]["speedup_over_plain_ci"]
+    assert f"[{low:.2f}, {high:.2f}]" in text
+    assert "Fastest: <strong>db &gt; target</strong>, 2.64×" in text
+    for word in ("Speed-up by category", "Drafting time against acceptance length", "What the figures mean", report["machine"]["cpu"]):
+        assert word in text
+
+
+def test_what_a_report_says_is_never_markup(report):
+    evil = "<script>alert(1)</script>\"'&"
+    text = json.dumps(report)
+    for name in ("target", "db > target", "rewrite", "Intel(R) Xeon(R) Processor"):
+        text = text.replace(json.dumps(name)[1:-1], json.dumps(evil + name)[1:-1])
+    told = json.loads(text)
+    told["command"] = told["suite"]["name"] = told["settings"]["padding"] = evil
+    # Stacks are read to tell their kinds; what is no stack has a colour all the same.
+    shown = page(told)
+    assert "<script" not in shown and "&lt;script&gt;" in shown
+    Tags(shown)
+
+
+def test_kinds_of_stacks():
+    found = {
+        "target": "plain",
+        "db[context] > target": "database",
+        "nano:4 > target": "models",
+        "db > nano:4 > target": "both",
+        "auto > target": "auto",
+        "suffix > target (warm)": "rival",
+        "hf-lookup (best)": "hf",
+        "hf-assistant[nano]": "hf",
+    }
+    assert {name: kind(name) for name in found} == found and set(found.values()) == set(KINDS)
+
+
+def attributes(svg: str, tag: str) -> list[dict]:
+    return [dict(e.attrib) for e in ElementTree.fromstring(svg).iter(tag)]
+
+
+def test_bars_are_as_long_as_their_values():
+    rows = [Bar("a > b & c", "database", 2.0, (1.0, 3.0), 1.0), Bar("d", "plain", 1.0)]
+    svg = bars(rows, 700, title="speed", reference=1.0)
+    first, second, last = attributes(svg, "rect")
+    assert float(first["width"]) == pytest.approx(2 * float(last["width"]), abs=0.2)
+    assert float(second["width"]) == pytest.approx(float(last["width"]), abs=0.2)
+    # The line at 1 stands where bars of 1 end.
+    line = next(e for e in attributes(svg, "line") if e["class"] == "reference")
+    assert float(line["x1"]) == pytest.approx(float(last["x"]) + float(last["width"]), abs=0.2)
+    # The interval ends at 3, half a bar behind its middle.
+    ends = [float(x) for x in re.findall(r"M([\d.]+)", attributes(svg, "path")[0]["d"])]
+    assert max(ends) - min(ends) == pytest.approx(float(first["width"]), abs=0.3)
+
+
+def test_a_scatter_puts_more_to_the_right_and_above():
+    points = [Point("none", "plain", 0.0, 1.0), Point("slow", "rival", 200.0, 2.0), Point("fast", "database", 20.0, 4.0)]
+    none, slow, fast = attributes(scatter(points, 700, 400, title="t", x_title="x", y_title="y"), "circle")
+    assert float(none["cx"]) < float(fast["cx"]) < float(slow["cx"])
+    assert float(none["cy"]) > float(slow["cy"]) > float(fast["cy"])
+
+
+def test_labels_of_a_crowd_do_not_hide_one_another():
+    points = [Point(f"drafter-{k}", "rival", 100.0 + k, 2.0 + k / 50) for k in range(8)]
+    svg = scatter(points, 380, 380, title="t", x_title="x", y_title="y")
+    labels = [e for e in attributes(svg, "text") if e["class"] == "label"]
+    # Text of 12 pixels needs lines of 13 where it stands side by side.
+    boxes = []
+    for e, p in zip(labels, reversed(points), strict=True):
+        wide = 0.56 * 12 * len(p.label)
+        x = float(e["x"]) - {"start": 0, "middle": wide / 2, "end": wide}[e["text-anchor"]]
+        boxes.append((x, x + wide, float(e["y"])))
+    for k, (left, right, y) in enumerate(boxes):
+        assert all(right <= a or b <= left or abs(y - other) >= 13 for a, b, other in boxes[:k])
+
+
+def test_axes_have_round_marks():
+    assert ticks(3.2) == [0, 1, 2, 3] and ticks(0.9) == [0, 0.2, 0.4, 0.6, 0.8]
+    assert log_ticks(20, 216) == [10, 20, 50, 100, 200, 500] and log_ticks(3, 4) == [2, 5]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"stacks": 1}', '{"stacks": [{}], "suite": {"prompts": 1}}'])
+def test_anything_else_is_no_report(text):
+    with pytest.raises(ValueError, match=r"\Ax.json is no report of hsd-viz bench --json\Z"):
+        read_report(text, "x.json")
