@@ -89,9 +89,9 @@ def row_of(stack: str, temperature: float, traces: Sequence[tuple[str, Trace]]) 
     """The sums over the traces of one stack, each with its category.
 
     ``draft_seconds_per_round`` is the mean over all target rounds, as in a bench report; ``draft_seconds_median`` hides the rounds in
-    which a slow database was asked, and those in which the machine did something else. ``accepted_by_source`` counts emitted tokens by who proposed
-    them first, ``drafted_by_source`` what was put before the target. ``tokens_in_rounds_of_several`` counts those from rounds that
-    emitted more than one: over ``tokens`` it is the acceptance ratio of the authors of Hierarchy Drafting.
+    which a slow database was asked, and those in which the machine did something else. ``accepted_by_source`` counts emitted tokens by
+    who proposed them first, ``drafted_by_source`` what was put before the target. ``tokens_in_rounds_of_several`` counts those from
+    rounds that emitted more than one: over ``tokens`` it is the acceptance ratio of the authors of Hierarchy Drafting.
     """
     accepted, drafted, rounds = Counter(), Counter(), []
     categories: dict[str, Counter] = {}
