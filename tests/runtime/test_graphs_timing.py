@@ -9,7 +9,6 @@ import torch
 from tape import TapeCapturer
 from test_graphs import eager
 
-from hsd_viz.decoding import log as log_module
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.settings import Sampling
@@ -22,9 +21,11 @@ from hsd_viz.stack import Bottom
 class Device:
     """A clock for the host and a device that works beside it: a timer's time is what was launched before it was stopped."""
 
-    def __init__(self, monkeypatch):
+    def __init__(self):
         self.time = 0
-        monkeypatch.setattr(log_module, "perf_counter_ns", lambda: self.time)
+
+    def log(self):
+        return Log.by(lambda: self.time)
 
     def timer(self, ns):
         device = self
@@ -43,8 +44,8 @@ class Device:
 
 
 @pytest.fixture
-def device(monkeypatch):
-    return Device(monkeypatch)
+def device():
+    return Device()
 
 
 def spans(log):
@@ -52,7 +53,7 @@ def spans(log):
 
 
 def test_a_launch_takes_its_time_from_the_call_that_waited_for_it(device):
-    log = Log(zero=0)
+    log = device.log()
     log.open_round(1)
     device.time = 10
     timer = device.timer(600)
@@ -66,7 +67,7 @@ def test_a_launch_takes_its_time_from_the_call_that_waited_for_it(device):
 
 
 def test_several_launches_follow_each_other(device):
-    log = Log(zero=0)
+    log = device.log()
     log.open_round(1)
     timers = [device.timer(100), device.timer(300)]
     device.time = 50
@@ -78,7 +79,7 @@ def test_several_launches_follow_each_other(device):
 
 
 def test_a_launch_that_was_over_before_the_next_call_began_leaves_that_one_alone(device):
-    log = Log(zero=0)
+    log = device.log()
     log.open_round(1)
     timer = device.timer(100)
     log.call(0, "nano", "draft", 0, fed=1, timer=timer)
@@ -88,7 +89,7 @@ def test_a_launch_that_was_over_before_the_next_call_began_leaves_that_one_alone
 
 
 def test_calls_that_wait_for_themselves_are_as_they_were(device):
-    log = Log(zero=0)
+    log = device.log()
     log.open_round(0)
     device.time = 70
     log.call(0, "target", "verify", 20, fed=1)
