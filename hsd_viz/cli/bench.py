@@ -225,7 +225,7 @@ def _checkpoint(args: argparse.Namespace, engine: Any, suite: Suite, settings: S
     }
     kept = Checkpoint.resume(path, about)
     if len(kept):
-        print(f"hsd-viz: going on with the {len(kept)} decodes in {path}", file=sys.stderr)
+        print(f"hsd-viz: going on after {len(kept)} finished decode{'s' if len(kept) > 1 else ''}, kept in {path}", file=sys.stderr)
     return kept
 
 

@@ -72,3 +72,29 @@ def test_hf_sampling_follows_the_seed_and_leaves_torch_alone(engine):
 def test_the_target_cannot_assist_itself(engine):
     with pytest.raises(ValueError, match="cannot assist itself"):
         HFDecoder(engine, parse_bench("hf-assistant[target]"))
+
+
+@pytest.mark.parametrize("stack", ["db > target", "suffix > target", "recycling > target"])
+def test_a_budget_bounds_drafts_and_changes_no_text(engine, stack):
+    prompt = next(p.text for p in load_suite("heldout").prompts if p.id == "tables-1")
+    plain = engine.run(prompt, max_new_tokens=24).token_ids
+    for budget in (2, 24):
+        trace = engine.run(prompt, stack, max_new_tokens=24, budget=budget)
+        assert trace.token_ids == plain and 0 < max(r.drafted for r in trace.round_rows) <= budget
+    # Costs would have stopped the databases earlier.
+    if stack == "db > target":
+        assert max(r.drafted for r in trace.round_rows) > 16
+    with pytest.raises(ValueError, match="a budget of 257 draft tokens is out of range"):
+        engine.run(prompt, stack, budget=257)
+
+
+def test_warm_memory_drafts_more_and_changes_no_text(engine):
+    whole = load_suite("heldout")
+    prompts = tuple(p for p in whole.prompts if p.category == "tables")[:3]
+    settings = Settings(max_new_tokens=16, repeats=1, state="both")
+    found = run_bench(engine, ["recycling > target"], Suite(whole.name, whole.categories, prompts), settings).outputs
+    cold, warm = found["recycling > target"], found["recycling > target (warm)"]
+    assert [o.token_ids for o in cold] == [o.token_ids for o in warm]
+    # The first prompt finds the memory empty, as every cold decode does; later ones find successors there.
+    assert warm[0].drafted == cold[0].drafted
+    assert all(w.drafted > c.drafted for w, c in zip(warm[1:], cold[1:], strict=True))

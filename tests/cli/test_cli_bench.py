@@ -42,10 +42,65 @@ def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, monkeyp
 
     monkeypatch.setattr(LocalEngine, "run", interrupted)
     out = tmp_path / "report.json"
-    assert main(["bench", "--stack", "target", "--suite", suite, "--max-new-tokens", "4", "--json", str(out)]) == 130
+    argv = ["bench", "--stack", "target", "--suite", suite, "--max-new-tokens", "4", "--repeats", "2", "--json", str(out)]
+    assert main(argv) == 130
     report = json.loads(out.read_text())
     assert report["complete"] is False and report["suite"]["prompts"] == 1
-    assert capsys.readouterr().err == f"hsd-viz: interrupted; the partial report is in {out}\n"
+    told = f"hsd-viz: interrupted; the partial report is in {out}, and the same command goes on from there\n"
+    assert capsys.readouterr().err == told
+    # Another command does not go on with it, and leaves it alone.
+    partial = tmp_path / "report.json.partial"
+    assert main([*argv, "--seed", "5"]) == 2
+    assert capsys.readouterr().err.startswith(f"hsd-viz: {partial} keeps an unfinished bench of other settings: ")
+    # The same one does only what is missing: three decodes after a warm-up. Then nothing is left to go on with.
+    asked[:] = [None] * 3
+    assert main(argv) == 0 and len(asked) == 3 + 1 + 3
+    assert capsys.readouterr().err == f"hsd-viz: going on after 1 finished decode, kept in {partial}\n"
+    report = json.loads(out.read_text())
+    assert report["complete"] and report["suite"]["prompts"] == 2 and report["settings"]["decodes_from_earlier_runs"] == 1
+    assert not partial.exists()
+
+
+def test_a_restart_forgets_what_was_kept(suite, tmp_path, capsys):
+    out = tmp_path / "report.json"
+    partial = tmp_path / "report.json.partial"
+    partial.write_text("half a li")
+    argv = ["bench", "--stack", "target", "--suite", suite, "--max-new-tokens", "2", "--repeats", "1", "--json", str(out)]
+    assert main(argv) == 2 and "--restart" in capsys.readouterr().err and partial.read_text() == "half a li"
+    assert main([*argv, "--restart"]) == 0 and not partial.exists() and json.loads(out.read_text())["complete"]
+
+
+def test_states_budget_and_page(suite, tmp_path, capsys):
+    out, html, again = tmp_path / "report.json", tmp_path / "report.html", tmp_path / "again.html"
+    argv = ["bench", "--stack", "recycling > target", "--stack", "db > target", "--suite", suite, "--repeats", "1"]
+    argv += ["--max-new-tokens", "12", "--state", "both", "--budget", "3", "--json", str(out), "--html", str(html)]
+    assert main(argv) == 0
+    table = capsys.readouterr().out
+    report = json.loads(out.read_text())
+    rows = {s["stack"]: s["state"] for s in report["stacks"]}
+    assert rows == {"target": None, "recycling > target": "cold", "recycling > target (warm)": "warm", "db > target": None}
+    assert all(s["token_identical_to_plain"][1] == 2 for s in report["stacks"])
+    assert report["settings"]["budget"] == 3 and "at most 3 draft tokens" in table and "warm rows keep one memory" in table
+    assert report["command"].startswith("hsd-viz bench --stack 'recycling > target' --stack 'db > target' --suite ")
+    assert "recycling &gt; target (warm)" in html.read_text(encoding="utf-8")
+    # A saved report gives the same table and page.
+    assert main(["bench", "--from", str(out), "--html", str(again)]) == 0
+    assert capsys.readouterr().out == table and again.read_text(encoding="utf-8") == html.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        ([], "give the stacks to measure with --stack"),
+        (["--stack", "target", "--budget", "0"], "a budget of 0 draft tokens is out of range"),
+        (["--stack", "target", "--html", "nowhere/x.html"], "there is no folder"),
+        (["--from", "nowhere.json"], "cannot read the report file nowhere.json"),
+    ],
+)
+def test_bad_words_are_one_line(words, part, capsys):
+    assert main(["bench", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and part in err
 
 
 @pytest.mark.parametrize("stacks", [["target"], ["hf-generate", "target"]])
