@@ -2,8 +2,8 @@
 
 A part holds the places whose keys end in the same few tokens, so that a key lies in one part as a whole. Where a single key has
 more places than a part may hold (a line end, say), that one key is counted by going through its places, and they are divided
-anew by the next older token. Memory, however long the corpus: some 280 bytes for each of ``part_tokens`` places, 16 bytes a
-token id and 16 bytes a document. Disk: 10 to 12 bytes a token and some 40 bytes a counted key, given back at the end.
+anew by the next older token. Memory, however long the corpus: some 280 bytes for each of ``part_tokens`` places, 100 bytes a
+token id and 40 bytes a document. Disk: 10 to 12 bytes a token and some 40 bytes a counted key, given back at the end.
 """
 
 from __future__ import annotations

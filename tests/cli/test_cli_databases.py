@@ -1,0 +1,205 @@
+"""Databases of one's own, from the command line: built, interrupted, gone on with, looked into, drafted from, refused."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from hsd_viz.cli import main
+from hsd_viz.drafting.guarded import open_index
+from hsd_viz.drafting.index import Index
+from hsd_viz.engine.local import LocalEngine
+
+PROMPT = "def area(width, height):\n"
+PROMPTS = ["def area(", "class Node:\n    def", "import os\n", "for item in"]
+
+
+@pytest.fixture
+def decoded(monkeypatch):
+    """The prompts that were decoded; a decode beyond ``decoded.most`` is interrupted."""
+    run = LocalEngine.run
+
+    class Asked(list):
+        most = 10**9
+
+    asked = Asked()
+
+    def counting(self, prompt, stack="target", **options):
+        if len(asked) >= asked.most:
+            raise KeyboardInterrupt
+        asked.append(prompt)
+        return run(self, prompt, stack, **options)
+
+    monkeypatch.setattr(LocalEngine, "run", counting)
+    return asked
+
+
+def write_prompts(path, prompts):
+    path.write_text("\n\n\n\n".join(prompts))
+    return str(path)
+
+
+def build_model(out, *prompts):
+    return main(
+        ["databases", "build", "--kind", "model", "--model", "nano", "--prompts", *prompts, "--out", str(out), "--max-new-tokens", "12"]
+    )
+
+
+def test_a_model_database_goes_on_where_it_was_interrupted(tmp_path, decoded, capsys):
+    first, more = write_prompts(tmp_path / "a.txt", PROMPTS[:3]), write_prompts(tmp_path / "b.txt", PROMPTS)
+    assert build_model(tmp_path / "whole", first) == 0
+    assert capsys.readouterr().out.split() == [str(tmp_path / "whole" / name) for name in ("model.hsdb", "fivegrams.hsdb")]
+    decoded.clear()
+    decoded.most = 2
+    assert build_model(tmp_path / "mine", first) == 130
+    out, err = capsys.readouterr()
+    assert out == "" and "the outputs so far are kept in" in err
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["model.outputs.jsonl"]
+    decoded.most = 10**9
+    assert build_model(tmp_path / "mine", first) == 0
+    assert len(decoded) == 3, "the first two were not decoded again"
+    for name in ("model.hsdb", "fivegrams.hsdb", "model.outputs.jsonl"):
+        assert (tmp_path / "mine" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    # More prompts, in any order, cost only themselves.
+    assert build_model(tmp_path / "mine", more, first) == 0
+    assert len(decoded) == 4
+    index = Index(tmp_path / "mine" / "model.hsdb")
+    assert index.header["meta"]["outputs"] == 4 and index.header["meta"]["model"] == "nano"
+    assert not [p for p in (tmp_path / "mine").iterdir() if p.name.startswith(".") or p.name.endswith(".new")]
+
+
+def test_what_was_built_is_drafted_from(tmp_path, capsys):
+    out = str(tmp_path / "mine")
+    decode = ["decode", "--prompt", PROMPT, "--max-new-tokens", "24", "--json", "--stack"]
+    assert main([*decode, "target"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    # A text that says what the target says.
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "all.py").write_text((PROMPT + plain["text"] + "\n") * 6)
+    assert main(["databases", "build", "--kind", "statistics", "--text", str(tmp_path / "source"), "--out", out]) == 0
+    decode += ["db[statistics] > target"]
+    capsys.readouterr()
+    assert main(decode) == 0
+    shipped = json.loads(capsys.readouterr().out)
+    decode += ["--databases"]
+    assert main([*decode, out]) == 0
+    mine = json.loads(capsys.readouterr().out)
+    assert mine["token_ids"] == shipped["token_ids"] == plain["token_ids"]
+    assert mine["metrics"]["accepted_by_source"]["statistics"] > 12 and mine["metrics"]["rounds"] < shipped["metrics"]["rounds"]
+    # The model database is not there: a stack that names it is told so, with the folder.
+    assert main(["decode", "--stack", "db[model] > target", "--prompt", "x", "--databases", out]) == 2
+    assert "mine" in capsys.readouterr().err
+    path = tmp_path / "mine" / "statistics.hsdb"
+    path.write_bytes(path.read_bytes()[:-3])
+    assert main([*decode, out]) == 2
+    assert main([*decode, str(tmp_path / "source")]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 2 and "is damaged" in errors[0] and "there are no databases in" in errors[1]
+
+
+@pytest.fixture
+def words(tmp_path):
+    """A tokenizer of 70 000 words, as a tokenizer.json."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"?": 0, **{f"w{i}": i for i in range(1, 70_000)}}, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    return str(tmp_path / "tokenizer.json")
+
+
+def test_any_tokenizer_and_what_a_database_holds(tmp_path, words, capsys):
+    text = tmp_path / "text.txt"
+    text.write_text("w69999 w3 w66000 w5 \n" * 40)
+    out = tmp_path / "mine"
+    build = ["databases", "build", "--kind", "statistics", "--text", str(text), "--tokenizer", words, "--out", str(out), "--longest", "3"]
+    assert main(build) == 0
+    path = str(out / "statistics.hsdb")
+    capsys.readouterr()
+    assert main(["databases", "inspect", path, "--text", str(text), "--tokenizer", words, "--json", "--most", "3"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["vocabulary_size"] == 70_000 and facts["meta"]["tokens"] == 160 and facts["meta"]["files"] == 1
+    assert facts["hit_rates"]["places"] == 159 and facts["hit_rates"]["first"] == 1.0
+    assert {tuple(entry["text"]) for entry in facts["most_used"]} == {("w69999", "w3"), ("w3", "w66000"), ("w66000", "w5")}
+    assert main(["databases", "inspect", str(out), "--text", str(text), "--tokenizer", words]) == 0
+    shown = capsys.readouterr().out
+    assert "an answer at 100.0%, the first right at 100.0%" in shown and "'w3' then 'w66000': 40 of 40 times" in shown
+    # Of another tokenizer than the ladder's: told without its words, but not measured on a text.
+    assert main(["databases", "inspect", path]) == 0
+    assert "[3] then [66000]" in capsys.readouterr().out
+    assert main(["databases", "inspect", path, "--text", str(text)]) == 2
+    assert main(["decode", "--stack", "db > target", "--prompt", "x", "--databases", str(out)]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 2 and all("another tokenizer" in line for line in errors)
+
+
+def test_a_large_file_is_opened_unread_and_verified_on_demand(tmp_path, words, capsys, monkeypatch):
+    text = tmp_path / "text.txt"
+    text.write_text(" ".join(f"w{i % 50 + 1}" for i in range(4000)))
+    out = tmp_path / "mine"
+    assert main(["databases", "build", "--kind", "statistics", "--text", str(text), "--tokenizer", words, "--out", str(out)]) == 0
+    monkeypatch.setitem(open_index.__kwdefaults__, "read_whole", 0)
+    path = out / "statistics.hsdb"
+    assert main(["databases", "inspect", str(path), "--verify"]) == 0
+    assert "every byte is as it was written" in capsys.readouterr().out
+    bad = bytearray(path.read_bytes())
+    bad[-9] ^= 4
+    path.write_bytes(bad)
+    assert main(["databases", "inspect", str(path)]) == 0
+    assert "opened without being read whole" in capsys.readouterr().out
+    assert main(["databases", "inspect", str(path), "--verify"]) == 2
+    assert "its checksum does not fit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--kind", "model"], "--kind model needs --prompts"),
+        (["--kind", "statistics"], "--kind statistics needs --text"),
+        (["--kind", "statistics", "--text", "nowhere.txt"], "there is no file or folder 'nowhere.txt'"),
+        (["--kind", "model", "--prompts", "nowhere.txt"], "unknown suite 'nowhere.txt'"),
+        (["--kind", "model", "--prompts", "x", "--text", "y"], "--text goes with --kind statistics"),
+        (["--kind", "statistics", "--text", "x", "--only", "model"], "--only is for the ladder's databases"),
+        (["--prompts", "x"], "--prompts goes with --kind model"),
+        (["--kind", "statistics", "--text", "x", "--longest", "0"], "--longest 0 is out of range"),
+        (["--kind", "statistics", "--text", "x", "--max-mb", "nan"], "--max-mb nan is out of range"),
+        (["--kind", "statistics", "--text", __file__, "--tokenizer", __file__], "cannot be loaded"),
+        (["--kind", "model", "--prompts", "heldout", "--model", "nobody"], "unknown model 'nobody'"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path, capsys, words, sentence):
+    assert main(["databases", "build", "--out", str(tmp_path / "out"), *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and sentence in err
+
+
+def test_ctrl_c_while_text_is_counted_leaves_nothing(tmp_path, monkeypatch, capsys):
+    import hsd_viz.drafting.build
+
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hsd_viz.drafting.build, "write_chosen", interrupted)
+    assert main(["databases", "build", "--kind", "statistics", "--text", __file__, "--out", str(tmp_path / "out")]) == 130
+    assert os.listdir(tmp_path / "out") == []
+
+
+def test_processes_read_one_large_file_at_once(tmp_path, words):
+    text = tmp_path / "text.txt"
+    text.write_text(" ".join(f"w{i * i % 97 + 1}" for i in range(4000)))
+    assert main(["databases", "build", "--kind", "statistics", "--text", str(text), "--tokenizer", words, "--out", str(tmp_path)]) == 0
+    path = tmp_path / "statistics.hsdb"
+    program = (
+        "import sys; from hsd_viz.drafting.guarded import open_index; i = open_index(sys.argv[1], read_whole=0); "
+        "print('open', flush=True); sys.stdin.readline(); print([i.lookup(chr(t)) for t in range(100)])"
+    )
+    run = [sys.executable, "-c", program, str(path)]
+    both = [subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.stdout.readline() for process in both] == ["open\n"] * 2
+    expected = str([open_index(path).lookup(chr(t)) for t in range(100)])
+    # Replaced while both have it open: they go on with the file they opened.
+    path.with_suffix(".new").write_bytes(b"something else")
+    path.with_suffix(".new").replace(path)
+    assert [process.communicate("go\n")[0].strip() for process in both] == [expected] * 2
