@@ -10,7 +10,7 @@ import traitlets
 
 from hsd_viz.stack import DATABASES
 from hsd_viz.views import drafting_published as published
-from hsd_viz.views.drafting_data import PLAIN, Supply, method, study_of, temperature_words
+from hsd_viz.views.drafting_data import PLAIN, Supply, method, only_source, study_of, temperature_words
 from hsd_viz.views.latency_plot import STATIC
 from hsd_viz.views.palette import HUES, family, label
 
@@ -66,7 +66,7 @@ class DatabaseAblation(DraftBars):
                 "title": f"What each database brings, {temperature_words(rows[0].temperature)}",
                 "text": "A bar is as long as the tokens that one forward of the target brought: its own token, then the drafts it "
                 f"accepted, by who proposed them first. Plain decoding would be the first part alone. {_RATIO}",
-                "hues": _hues(used, "any" if credit else None),
+                "hues": _hues(used, "published" if credit else None),
                 "columns": list(COLUMNS),
                 "groups": groups,
                 "source": f"Measured: {study.source}.{credit}",
@@ -123,6 +123,7 @@ class CategoryBars(DraftBars):
             raise ValueError("these data say nothing by category: give a report of 'hsd-viz bench' or an ablation")
         sure = any(c[1] for r in rows for c in r.categories.values())
         fast = any(c[2] for r in rows for c in r.categories.values())
+        sources = {r.stack: only_source(r.stack) or "any" for r in rows}
         groups = []
         for name in rows[0].categories:
             lines = []
@@ -132,7 +133,9 @@ class CategoryBars(DraftBars):
                     cells = [f"{length:.2f}"]
                     cells += [f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "–"] if sure else []
                     cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
-                    lines.append({"label": row.method, "code": True, "parts": _parts(length, None), "cells": cells})
+                    lines.append(
+                        {"label": row.method, "code": True, "parts": _parts(length, {sources[row.stack]: length - 1}), "cells": cells}
+                    )
             note = (words or {}).get(name)
             title = f"{name}: {note}" if note else name
             groups.append({"title": title, "rows": lines, "unit": "tokens per forward of the target", "bare": bool(groups)})
@@ -141,9 +144,9 @@ class CategoryBars(DraftBars):
         super().__init__(
             spec={
                 "title": f"By kind of text, {temperature_words(rows[0].temperature)}",
-                "text": "How much a draft brings is a question of the text before it is one of the method: compare the groups first, "
-                "then the rows within one.",
-                "hues": {"target": _own(), "any": _any("accepted drafts")},
+                "text": "A bar is as long as the tokens that one forward of the target brought. Compare the groups to see what the kind "
+                "of text does, and the rows of one to see what the method does.",
+                "hues": _hues([], *dict.fromkeys(sources.values())),
                 "columns": columns,
                 "groups": [{**g, "end": end, "what": "stack"} for g in groups],
                 "source": f"Measured: {study.source}.",
@@ -178,12 +181,13 @@ def _words(source: str) -> str:
 
 
 def _hues(rows: Sequence[Supply], *more: str | None) -> dict[str, Any]:
-    names = {s for r in rows for s in r.accepted or {}}
+    names = {s for r in rows for s in r.accepted or {}} | {s for s in more if s not in (None, "any", "published")}
     found = {"target": _own()}
     for source in (*(s for s in DATABASES if s in names), *sorted(names - _FULL)):
         hue = HUES[family(source)]
         found[source] = {"label": label(source), "light": hue.light, "dark": hue.dark}
-    return found | ({"any": _any("published")} if "any" in more else {})
+    found |= {"any": _any("accepted drafts of the databases")} if "any" in more else {}
+    return found | ({"published": _any("published")} if "published" in more else {})
 
 
 def _own() -> dict[str, Any]:
@@ -223,7 +227,11 @@ def _published_databases() -> dict[str, Any]:
     for p in published.DATABASES:
         ratio, ms = p.figures["acceptance_ratio"], p.figures["draft_ms"]
         rows.append(
-            {"label": p.what, "parts": [["any", ratio, p.source, percent(ratio)]], "cells": ["–", percent(ratio), f"{1000 * ms:,.0f}"]}
+            {
+                "label": p.what,
+                "parts": [["published", ratio, p.source, percent(ratio)]],
+                "cells": ["–", percent(ratio), f"{1000 * ms:,.0f}"],
+            }
         )
     return {
         "title": "Published for HD, for comparison",

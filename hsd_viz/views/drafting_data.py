@@ -94,6 +94,19 @@ def lookups_only(stack: str) -> bool:
     return isinstance(parsed, Stack) and parsed.bottom is not None and len(parsed.models) == 1
 
 
+def only_source(stack: str) -> str | None:
+    """The source of every draft token of a stack, where there is one alone: a draft model, or a rival."""
+    try:
+        parsed = parse_bench(stack)
+    except StackError:
+        return None
+    if not isinstance(parsed, Stack) or len(parsed.parts) != 2:
+        return None
+    if parsed.bottom is None:
+        return parsed.drafts[0].name
+    return None if parsed.bottom.name in ("db", "hd", "auto") else parsed.bottom.name
+
+
 def study_of(given: Any, source: str = "") -> Study:
     """Whatever was given: a :class:`Study`, an ablation's or a report's data or path, several of them, or traces.
 

@@ -116,7 +116,7 @@ function render({ model, el }) {
       const points = iso.points.map(([x, y]) => [toX(x), toY(y)]).filter(([, y]) => y >= box.top - 0.5 && y <= box.bottom + 0.5);
       if (points.length < 2) continue;
       svg.append(draw("path", { d: points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join(""), class: "hsd-d-iso" }));
-      const half = 3.4 * iso.label.length;
+      const half = 3.4 * iso.label.length + 5;
       // At its end where the figure is emptiest, else further along.
       for (let k = points.length - 1; k > 0; k -= 2) {
         const [x, y] = [Math.min(points[k][0], box.right - half - 4), points[k][1]];

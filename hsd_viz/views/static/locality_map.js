@@ -92,7 +92,7 @@ function render({ model, el }) {
     svg.append(draw("rect", { x: box.left, y: box.top, width: inner, height: box.bottom - box.top, class: "hsd-grid", fill: "none" }));
     const end = toX(s.prompt) - box.left;
     if (end > 56) svg.append(draw("text", { x: toX(s.prompt) - 6, y: box.top + 16, "text-anchor": "end", class: "hsd-tick" }, "prompt"));
-    svg.append(draw("text", { x: toX(s.prompt) + 6, y: box.top + 16, class: "hsd-tick" }, "written by the model →"));
+    if (box.right - toX(s.prompt) > 150) svg.append(draw("text", { x: toX(s.prompt) + 6, y: box.top + 16, class: "hsd-tick" }, "written by the model →"));
     svg.append(draw("text", { x: box.right - 6, y: box.bottom - 8, "text-anchor": "end", class: "hsd-tick" }, "copied from the prompt"));
     const step = [10, 20, 50, 100, 200, 500, 1000].find((k) => n / k <= (width > 520 ? 9 : 5)) || 2000;
     for (let at = 0; at < n; at += step) {

@@ -1,0 +1,92 @@
+"""The figures of drafting from databases in a real browser: drawn, followed by keyboard and slider, in both themes, wide and narrow."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from playwright.sync_api import expect
+
+from .conftest import ROOT, free_port, server
+
+pytestmark = pytest.mark.browser
+BENCH = ROOT / "docs" / "bench"
+CELL = f"""
+import hsd_viz as hsd
+from IPython.display import display
+display(hsd.views.LocalityMap(hsd.load_bundled("databases"), least=2))
+display(hsd.views.DatabaseAblation({str(BENCH / "ablation.json")!r}))
+display(hsd.views.SpeedPlane({str(BENCH / "ablation.json")!r}))
+"""
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory):
+    """A page with three of the figures, served as the dashboard is."""
+    import hsd_viz.serve
+
+    path = tmp_path_factory.mktemp("drafting") / "figures.ipynb"
+    cell = {"cell_type": "code", "id": "figures", "metadata": {}, "source": CELL, "execution_count": None, "outputs": []}
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
+    port = free_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hsd_viz.serve, "CHECKOUT_NOTEBOOK", path)
+        arguments, environment, folder = hsd_viz.serve.command("127.0.0.1", port, None)
+    environment = {**environment, "HF_HUB_OFFLINE": "1", "PATH": os.environ["PATH"]}
+    with folder, server(arguments, environment, f"http://127.0.0.1:{port}/voila/static/x", path.with_suffix(".log")):
+        yield f"http://127.0.0.1:{port}/"
+
+
+def opened(open_page, url: str, width: int):
+    shown = open_page(width)
+    shown.page.goto(url, wait_until="domcontentloaded")
+    expect(shown.page.locator(".hsd-latency")).to_have_count(3, timeout=60_000)
+    return shown
+
+
+def test_map_bars_and_plane_follow_their_reader(open_page, figures):
+    shown = opened(open_page, figures, 1400)
+    page = shown.page
+    the_map = page.get_by_role("region", name="Where the text repeats itself")
+    frame = the_map.get_by_role("group")
+    frame.focus()
+    for _ in range(80):
+        page.keyboard.press("ArrowRight")
+    expect(the_map.locator(".hsd-plot-readout")).to_contain_text("Token 103")
+    pair = the_map.locator(".hsd-d-pair mark")
+    expect(pair).to_have_count(2)
+    assert pair.nth(0).text_content() == pair.nth(1).text_content()
+    grey = the_map.locator(".hsd-d-again")
+    few = grey.count()
+    slider = the_map.get_by_role("slider")
+    slider.fill("1")
+    expect(the_map.locator("output")).to_have_text("1")
+    page.wait_for_function("few => document.querySelectorAll('.hsd-d-again').length > few", arg=few)
+
+    # A part is as wide as its figure says.
+    widths = page.evaluate(
+        """() => [...document.querySelectorAll('.hsd-d-bars .hsd-d-group:first-of-type .hsd-d-bar')].slice(0, 7).map((bar) =>
+        [bar.getBoundingClientRect().width, Number(bar.closest('.hsd-d-row').querySelector('.hsd-num').textContent)])"""
+    )
+    assert len(widths) == 7
+    assert all(w / widths[0][0] == pytest.approx(v / widths[0][1], rel=0.02) for w, v in widths)
+
+    plane = page.get_by_role("region", name="What latency and acceptance make of the speed")
+    plane.get_by_role("group").first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(plane.locator(".hsd-plot-readout")).to_contain_text("tokens/s on the curves")
+    plane.get_by_text("All figures as a table").click()
+    assert plane.locator("tbody tr").count() == plane.locator("svg .hsd-d-mark").count() - plane.locator("ul .hsd-d-mark").count()
+    shown.check()
+
+
+@pytest.mark.parametrize("width", [1400, 420])
+def test_dark_and_narrow_pages_hold_them(open_page, figures, width):
+    shown = opened(open_page, figures + "?theme=dark", width)
+    page = shown.page
+    expect(page.locator(".hsd-latency.hsd-dark")).to_have_count(3)
+    assert page.evaluate("[...document.querySelectorAll('.hsd-latency')].every((e) => e.scrollWidth <= e.clientWidth + 1)")
+    assert page.locator(".hsd-plot-frame svg").count() == 2
+    shown.check()
