@@ -140,7 +140,8 @@ def _shortened(suite: Suite, characters: int) -> Suite:
 def reached(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """At which points a hierarchy is how much faster than the best single draft.
 
-    ``surely``: the whole interval lies above; ``one_draft_wins``: it lies below 1. Of each comparison the ``best`` point.
+    ``reached``: by :data:`WANTED`; ``surely``: its whole interval lies above that; ``faster``: above 1; ``slower``: below 1. Points
+    are named by their targets. For databases under models the same over databases alone.
     """
     out: dict[str, Any] = {"wanted": WANTED}
     for name in COMPARED:
@@ -199,6 +200,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise ValueError(f"cannot write {args.json}: give the name of a file in a folder that is there")
         report = run(settings, done, keep=keep, progress=_show)
         keep(report)
+    except KeyboardInterrupt:
+        _clear()
+        return 130
     except (ValueError, OSError) as error:
         _clear()
         print(f"hsd-viz: {error}", file=sys.stderr)

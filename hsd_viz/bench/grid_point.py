@@ -82,7 +82,7 @@ def picks(mixture: Mixture, drafts: Sequence[str], *, bottom: str | None = DATAB
 
 
 def needed(calibration: Calibration, drafts: Sequence[str]) -> dict[str, Any] | None:
-    """What would have to be otherwise: the law's gain of the best hierarchy of models over the best single draft.
+    """What would have to be otherwise: the law's gain of the best hierarchy of models over the best single draft, texts pooled.
 
     ``gain[k][j]`` is that gain (1.2: a fifth more tokens a second) were the drafts below the largest ``cheaper[k]`` times as costly and
     every draft model's tokens accepted by the draft models above with a chance higher by ``closer[j]``. ``None`` with one draft model.
@@ -123,6 +123,8 @@ def measure_point(
     found = picks(kept.mixture, drafts)
     predicted = {p.stack: p for p in found.measured}
     outputs = measured(engine, tuple(predicted), others, sampling, tokens=tokens, repeats=repeats, progress=progress)
+    if not all(any(o.timed_tokens for o in runs) for runs in outputs[clock].values()):
+        raise ValueError("nothing was decoded on the prompts: every text ended at once")
     rows = [_row(p, found.plain, outputs, clock, sampling.greedy) for p in predicted.values()]
     ms = {row["stack"]: row["ms_per_token"] for row in rows}
     single = min((p.stack for p in found.single), key=ms.__getitem__)

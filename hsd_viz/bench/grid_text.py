@@ -52,7 +52,7 @@ def table(report: dict[str, Any]) -> str:
                 _gain(alone),
             ]
         )
-    lines += ["", *columns(rows), "", *_reached(report["reached"]), "", *_errors(report["points"])]
+    lines += ["", *columns(rows), "", *_reached(report["reached"]), "", *_needed(report), "", *_errors(report["points"])]
     return "\n".join(lines)
 
 
@@ -81,6 +81,34 @@ def _reached(reached: dict[str, Any]) -> list[str]:
         )
     if same := reached["outputs_same_as_plain"]:
         lines.append(f"greedy outputs the same as that target's plain decoding: {same[0]} of {same[1]}")
+    return lines
+
+
+def _needed(report: dict[str, Any]) -> list[str]:
+    """What the law asks for where a hierarchy of models is not fast enough."""
+    wanted = report["reached"]["wanted"]
+    lines = []
+    for p in report["points"]:
+        if p["needed"] is None:
+            continue
+        by_cost, by_acceptance = [row[0] for row in p["needed"]["gain"]], p["needed"]["gain"][0]
+        ways = [
+            next(
+                (f"lower drafts at {c:g} x their cost" for c, g in zip(p["needed"]["cheaper"], by_cost, strict=True) if g >= wanted), None
+            ),
+            next(
+                (f"{a:g} more acceptance among drafts" for a, g in zip(p["needed"]["closer"], by_acceptance, strict=True) if g >= wanted),
+                None,
+            ),
+        ]
+        most = max(max(row) for row in p["needed"]["gain"])
+        if by_acceptance[0] >= wanted:
+            found = f"{wanted:g} x as things are"
+        else:
+            found = f"{by_acceptance[0]:.2f} x as things are, {wanted:g} x with {' or '.join(filter(None, ways)) or 'neither alone'}"
+        lines.append(
+            f"{p['target']}, by the law (texts pooled) models over a single draft: {found}; {most:.2f} x at most within what was varied"
+        )
     return lines
 
 

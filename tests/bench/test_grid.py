@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from hsd_viz.bench import grid
+from hsd_viz.bench.grid_point import needed
 from hsd_viz.bench.hf import HFDecoder
 from hsd_viz.cli import main as hsd_viz_main
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.engine import load_engine
+from hsd_viz.latency.acceptance import Edge
+from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.select import select
 from hsd_viz.stack import parse_bench
 from hsd_viz.trace import Stage
 
@@ -101,6 +108,21 @@ def test_points_share_their_noise_among_the_layers():
     assert grid.points((9, 0), (3.0, 0)) == ((0, 0.0), (9, 0.0), (9, 1.0))
 
 
+def test_what_is_needed_is_what_the_law_says_of_changed_figures():
+    costs = {"nano": LevelCost((0.2, 0.205)), "base": LevelCost((1.5, 1.53)), "target": LevelCost((5.0, 5.1))}
+    edges = {("nano", "base"): Edge(tail=0.6), ("nano", "target"): Edge(tail=0.5), ("base", "target"): Edge(tail=0.95)}
+    calibration = Calibration(("nano", "base", "target"), costs, edges)
+    found = needed(calibration, ("nano", "base"))
+    best = select(calibration, bottoms=())
+    models = min(p.ms_per_token for p in best.ranked if p.stack.count(">") == 2)
+    assert found["gain"][0][0] == pytest.approx(best.best_single_draft.ms_per_token / models, rel=1e-6)
+    # Single drafts do not care how much of each other's tokens the draft models accept.
+    assert all(a < b for row in found["gain"] for a, b in pairwise(row))
+    closer = replace(calibration, edges={**edges, ("nano", "base"): Edge(tail=0.9)})
+    assert found["gain"][0][3] == pytest.approx(needed(closer, ("nano", "base"))["gain"][0][0], rel=1e-6)
+    assert needed(calibration, ("nano",)) is None
+
+
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     out = tmp_path_factory.mktemp("grid") / "grid.json"
@@ -115,7 +137,6 @@ def test_a_grid_is_consistent(tiny):
     # Unpadded, the target has one draft model: there is no hierarchy of models, but one over the databases.
     assert one["models_over_single_draft"] is None and list(one["cost_ratio"]) == ["nano"] and one["note"] is None
     assert list(two["cost_ratio"]) == ["nano", "small"] and two["overlap"]["nano"] < two["overlap"]["small"] < 1
-    assert two["needed"]["gain"][0][0] == pytest.approx(two["models_over_single_draft"]["predicted_speedup"], rel=0.5)
     for point in report["points"]:
         rows = {row["stack"]: row for row in point["rows"]}
         assert {row["kind"] for row in rows.values()} >= {"plain", "one draft", "databases", "databases under models"}
