@@ -56,7 +56,10 @@ class DatabaseAblation(DraftBars):
         if not groups:
             raise ValueError("no stack with a database was measured: there is nothing to compare")
         end = max(r.length for r in used)
-        groups = [{**g, "unit": "tokens per forward of the target, by source", "end": end, "what": "databases"} for g in groups]
+        groups = [
+            {**g, "unit": "tokens per forward of the target, by source", "end": end, "what": "stack" if others else "databases"}
+            for g in groups
+        ]
         credit = ""
         if beside and not others:
             groups.append(_published_databases())

@@ -157,7 +157,7 @@ function render({ model, el }) {
   /** A name goes where it hides nothing; where there is no such place it is left to the read-out. */
   function name(svg, p, taken, box) {
     if (!p.label) return;
-    const w = 6.6 * p.label.length;
+    const w = 7.2 * p.label.length;
     const places = [];
     for (const far of [12, 24, 40]) {
       places.push([p.px + far, p.py, "start"], [p.px - far, p.py, "end"], [p.px, p.py - far - 2, "middle"], [p.px, p.py + far + 2, "middle"]);

@@ -232,7 +232,7 @@ function render({ model, el }) {
     const entry = (key, words) => { const item = make("li"); item.append(key, make("span", "", words)); list.append(item); };
     for (const [name, hue] of Object.entries(s.hues || {})) {
       const here = s.sources ? s.sources.filter((x, i) => i >= s.prompt && x === name).length : 0;
-      if (here) entry(hued(make("span", "hsd-d-key"), hue), `${hue.label}: ${here} tokens`);
+      if (here) entry(hued(make("span", "hsd-d-key"), hue), `${hue.label}: ${here} token${here === 1 ? "" : "s"}`);
     }
     const grey = make("span", "hsd-d-key");
     grey.style.cssText = "background: color-mix(in srgb, var(--muted) 55%, var(--paper)); width: 8px; height: 8px; margin: 0 3px; border-radius: 0";
