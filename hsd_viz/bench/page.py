@@ -51,6 +51,7 @@ _INTERVAL = re.compile(r"(\S+) (\[[^\]]+\]|\(\d+%\))\Z")
 _LABELS = {
     "target": "target",
     "padding": "padding",
+    "databases": "databases",
     "device": "device",
     "dtype": "dtype",
     "threads": "CPU threads",

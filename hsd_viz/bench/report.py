@@ -47,9 +47,10 @@ def build_report(
     exist, as with a single prompt.
     ``low_repetition`` has the same figures over the prompts whose *plain* output repeats itself little (all stacks are thus
     compared on the same prompts), ``by_category`` over each category. ``engine`` (device, dtype, threads, target, padding: a sentence
-    or ``None``) joins the settings. Each stack also has its ``runtime``; where they were measured its ``memory`` (bytes of one
-    decode in a process of its own), its ``profile`` (:func:`hsd_viz.bench.profile.summary`) and, for a rival whose settings were
-    tried, ``rival_settings``.
+    or ``None``, databases: their folder or ``None`` for those that ship) joins the settings, and ``command`` is what was typed. Each
+    stack also has its ``runtime`` and ``state`` (:class:`hsd_viz.bench.rows.Row`); where they were measured its ``memory`` (bytes of
+    one decode in a process of its own), its ``profile`` (:func:`hsd_viz.bench.profile.summary`) and, for a rival whose settings
+    were tried, ``rival_settings``.
     Where questions were asked, ``spec_bench`` has Spec-Bench's own figures (:mod:`hsd_viz.bench.answers`), the template that they
     were written with, and the questions that were left out.
     """

@@ -6,14 +6,13 @@ import argparse
 import dataclasses
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.cli import arguments
 from hsd_viz.stack import HFStack, Stack
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from hsd_viz.bench import Measurement, Settings, Suite
     from hsd_viz.bench.checkpoint import Checkpoint
 
@@ -157,6 +156,7 @@ def run(args: argparse.Namespace) -> int:
         {
             "target": engine.models.target,
             "padding": engine.models.padding_note,
+            "databases": None if args.databases is None else str(args.databases),
             "device": engine.device,
             "dtype": engine.dtype,
             "threads": machine["threads"],
@@ -210,7 +210,7 @@ def _checkpoint(args: argparse.Namespace, engine: Any, suite: Suite, settings: S
         path.unlink(missing_ok=True)
     stacks = read_stacks(args.stack)
     models = {name for stack in stacks.values() for name in _models(stack)} | {"target"}
-    databases = sorted((weights_dir() / "databases").glob("*"))
+    databases = sorted(Path(args.databases or weights_dir() / "databases").glob("*"))
     about = {
         "stacks": list(stacks),
         "suite": fingerprint(suite),

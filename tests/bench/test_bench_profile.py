@@ -125,7 +125,7 @@ def test_best_and_default_settings_both_have_a_row(engine):
     best = report["stacks"][-1]
     assert best["rival_settings"]["tuned_on"] == ["2"] and best["token_identical_to_plain"] == [1, 1]
     assert len(best["rival_settings"]["tried"]) == len(GRIDS["hf-lookup"])
-    assert "hf-lookup (best): prompt_lookup_num_tokens" in text_table(report)
+    assert "hf-lookup (best)  prompt_lookup_num_tokens" in text_table(report)
 
 
 def test_no_prompt_is_both_tuned_on_and_measured():
