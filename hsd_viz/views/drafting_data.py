@@ -144,12 +144,12 @@ def _of_ablation(data: Mapping[str, Any], source: str) -> Study:
                 row["mean_acceptance_length"],
                 {s: n / row["target_forwards"] for s, n in row["accepted_by_source"].items()},
                 row["tokens_in_rounds_of_several"] / row["tokens"],
-                row["draft_seconds_per_round"],
+                row["draft_seconds_median"],
                 row["tokens_per_second"],
                 categories,
             )
         )
-    return Study(tuple(rows), source or _words(data))
+    return Study(tuple(rows), source or _words(data, "that of the median round"))
 
 
 def _of_report(data: Mapping[str, Any], source: str) -> Study:
@@ -170,7 +170,7 @@ def _of_report(data: Mapping[str, Any], source: str) -> Study:
                 categories=categories,
             )
         )
-    return Study(tuple(rows), source or _words(data))
+    return Study(tuple(rows), source or _words(data, "the mean over rounds"))
 
 
 def _of_traces(traces: list[Trace], source: str) -> Study:
@@ -200,13 +200,13 @@ def _of_traces(traces: list[Trace], source: str) -> Study:
     return Study(tuple(rows), source or words)
 
 
-def _words(data: Mapping[str, Any]) -> str:
+def _words(data: Mapping[str, Any], latency: str) -> str:
     machine, suite, settings = data["machine"], data["suite"], data["settings"]
     on_gpu = str(settings.get("device")).startswith("cuda")
     place = machine["gpu"] if on_gpu else machine["cpu"]
     threads = "" if on_gpu else f", {settings['threads']} thread{'s' if settings['threads'] != 1 else ''}"
     load = machine.get("load_average")
-    busy = "" if load is None else f"; drafting latency is the mean over rounds, with a load average of {load:.1f}"
+    busy = "" if load is None else f"; drafting latency is {latency}, with a load average of {load:.1f}"
     if busy and machine.get("load_average_at_end") is not None:
         busy += f" to {machine['load_average_at_end']:.1f}"
     new = settings["max_new_tokens"]
