@@ -178,7 +178,9 @@ def _always(choice: Choice, ranked: Sequence[Prediction]) -> list[Prediction]:
 
 def _drafts(engine: Any, suite: Suite, wish: Wish, stacks: Sequence[Stack]) -> tuple[str, ...]:
     """The draft models, smallest first."""
-    target = getattr(getattr(engine, "models", None), "target", TARGET)
+    models = getattr(engine, "models", None)
+    # A padded target has the drafts of the one it is made from.
+    target = models.base(models.target) if models is not None else TARGET
     wished = wish.models
     if wished is None:
         ladder = names()
