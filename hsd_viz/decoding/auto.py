@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Any
 
 from hsd_viz.decoding.loop import Draft, Loop, Verified
+from hsd_viz.drafting.hierarchy import DatabaseDrafter
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.latency.choice import Chooser, Estimates, Option
-from hsd_viz.latency.online import Tree
 
 _MS = 1e-6
 
@@ -37,9 +37,10 @@ class AutoLoop(Loop):
         #: Levels below the models.
         self._first = 0 if self.drafter is None else 1
         self._models = [level.model for level in self.levels[self._first : -1]]
+        self._weighs = isinstance(self.drafter, DatabaseDrafter)
         self._found: Draft | None = None
-        self._tree: Tree | None = None
-        self._looked_up = DraftTree()
+        #: What the database said about the round in progress, where it was asked before the choice.
+        self._tree: DraftTree | None = None
         #: Who drafts for each level in the round in progress.
         self._below: dict[int, int] = {}
         #: When this round began, and what the calls of the last one took, where that was looked at.
@@ -59,12 +60,15 @@ class AutoLoop(Loop):
         if room <= 0 or len(self.levels) == 1:
             self.option, self._below = Option(), {}
             return self.draft(self.chain, room)
+        reach = None
         if self.chooser.looks():
+            if self._weighs:
+                self.drafter.elsewhere = self.chooser.elsewhere
             found = self._look_up(room)
-            self._looked_up = tree = found.tree
-            self._tree = self.chooser.tree(tree.parents, tree.scores, tree.sources, tree.key_lengths)
+            self._tree = tree = found.tree
+            reach = self.estimates.promise.reach(tree.parents, tree.scores, tree.sources, tree.key_lengths)
         text = len(self.text)
-        self.option = option = self.chooser.choose([text - model.length for model in self._models], self._tree)
+        self.option = option = self.chooser.choose([text - model.length for model in self._models], reach)
         self._below = {}
         if option.nodes:
             return Draft(found.tree.first(option.nodes), found.paths[: option.nodes])
@@ -111,11 +115,14 @@ class AutoLoop(Loop):
                     known.see_tree(row.level - first, row.drafted, row.accepted)
                 elif row.drafted:
                     known.see_chain(drafter - first, row.level - first, row.examined, row.accepted)
+        if self.option.nodes:
+            known.see_direct((self.option.gain - 1) / known.kept, len(verified.accepted))
         self._spent = None
         if not known.attentive:
             return
-        if self._tree is not None:
-            self._tree.learn(self._looked_up.tokens, verified.kept.tree.tokens, known.promise)
+        if (tree := self._tree) is not None:
+            emitted = verified.kept.tree.tokens
+            known.promise.learn(tree.tokens, tree.parents, tree.scores, tree.sources, tree.key_lengths, emitted)
         spent = 0
         for call in reversed(log.calls):
             if call.round < this:

@@ -54,6 +54,9 @@ class DatabaseDrafter:
         self.ends = ends(eos)
         self.costs = cost_curve(costs)
         self.longest = longest
+        #: Tokens per cost of a step without a draft that a decode reaches on the whole, where somebody keeps count. A node is then worth
+        #: its cost when what it adds is more than that; without it each tree is made the best by itself, whatever others are like.
+        self.elsewhere: float | None = None
         self._shared = shared
         self._tables: dict[int, tuple[list[float], list[float]]] = {}
         self.start(())
@@ -120,7 +123,8 @@ class DatabaseDrafter:
         """The tree of at most ``budget`` nodes after ``text`` that promises the most tokens for its cost.
 
         Nodes are added best first, so scores never rise from one to the next; the tree kept is the prefix of them with the best
-        ratio of expected tokens (1 + Σ scores) to cost.
+        ratio of expected tokens (1 + Σ scores) to cost. Where it is known what is reached ``elsewhere``, it is all nodes that are
+        better than that.
         """
         if budget < 1:
             return DraftTree(why_empty="no room")
@@ -132,7 +136,9 @@ class DatabaseDrafter:
         asked: dict[int, list[tuple]] = {}
         queue: list[tuple] = []
         picked: list[tuple] = []
-        expected = best_ratio = 1.0
+        elsewhere = self.elsewhere
+        expected = 1.0
+        best_ratio = elsewhere or 1.0
         best = -1
         node, reach, tail, bound = -1, 1.0, spell(text[-longest:]), longest
         matched = False
@@ -160,7 +166,9 @@ class DatabaseDrafter:
             picked.append((token, parent, entry))
             expected += reach
             ratio = expected / at[node + 1]
-            if ratio > best_ratio:
+            if elsewhere is not None:
+                best = node
+            elif ratio > best_ratio:
                 best_ratio, best = ratio, node
             tail = (tail + chr(token))[-longest:]
         self._asked.append((len(text), tuple(text[len(self._context.text) :]), picked, asked))

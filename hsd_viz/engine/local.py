@@ -204,7 +204,7 @@ class LocalEngine:
         if choosing:
             resolved, loaded = auto.in_order(resolved, loaded)
             known = self.learnt.of(resolved, loaded, sampling)
-            costs = known.drafting()
+            costs = known.drafting(auto.NODES)
         drafter = None
         if resolved.bottom is not None:
             shared = self._shared(chain[-1], text)
@@ -222,7 +222,7 @@ class LocalEngine:
             max_new_tokens=max_new_tokens,
             positions=positions,
             eos=eos,
-            budget=budget,
+            budget=auto.NODES if choosing and budget is None else budget,
             piece=lambda t: text.piece(t)[0],
         )
         loop.log = Log.by(self.clock)

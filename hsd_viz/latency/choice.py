@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, combinations
+from math import exp, log
 from typing import NamedTuple
 
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.online import TABLE, Beneath, ForwardCost, Promise, Tree, prior_acceptance, prior_cost
+from hsd_viz.latency.online import Beneath, ForwardCost, Low, Promise, prior_acceptance, prior_cost
 
 #: Longest lookahead of a model that drafts straight for the target on its own; those of other hierarchies lie on a grid.
 MOST = 16
@@ -29,10 +30,13 @@ EXPLORING = 0.005
 #: So many rounds are learnt from one and all; after them, times and the database's promises are looked at in one round of ``TURN``.
 ATTENTIVE = 64
 TURN = 4
-#: Rounds that lambda remembers.
-MEMORY = 60
+#: Rounds that lambda remembers: some of the text at hand, whose own latency is what a token of it is worth; many over all texts, from
+#: which each text starts with a lambda worth ``START`` rounds.
+MEMORY, LONG_MEMORY, START = 24, 400, 6
 #: When look-ups are not worth their time, one round in so many looks up all the same.
 LOOK_EVERY = 12
+#: Nodes that were expected: how many a prior of one accepted node for each is worth, and how many are remembered.
+PRIOR_KEPT, KEPT_MEMORY = 20.0, 400.0
 #: Acceptance where nothing is known.
 PRIOR_ACCEPTANCE = 0.6
 #: A database's drafts beneath a model where nothing is known: nodes, and nodes accepted.
@@ -98,8 +102,14 @@ class Estimates:
         }
         self.bottom = bottom
         self.promise = Promise()
+        #: Nodes accepted for each one expected, of the database's drafts that were taken: what is taken tends to be what was
+        #: overrated.
+        self.kept = 1.0
+        self._kept = (0.0, 0.0)
         lookup = calibration.lookup(bottom).lookup if calibration and bottom else 0.0
         self.lookup = lookup
+        self._lookup = Low(log(max(lookup, 1e-9)))
+        self._overheads = [Low(log(max(c.overhead, 1e-9))) for c in self.costs]
         self._looked = (0.0, 0.0)
         #: The database's drafts beneath each model.
         self.tiers = [self._tier(calibration, n) for n in names]
@@ -109,8 +119,9 @@ class Estimates:
             for n in (1, 2)
             for members in combinations(range(len(names) - 1), n)
         ]
-        #: Fading sums of expected cost and tokens of what was taken; all cost, and what of it was spent on learning.
+        #: Fading sums of expected cost and tokens of what was taken, in this text and in all; all cost, and what of it went into learning.
         self.spent = self.gained = 0.0
+        self._long = (0.0, 0.0)
         self.total = self.explored = 0.0
         #: What a look-up is worth, ms per round.
         self.worth = float("inf")
@@ -122,22 +133,30 @@ class Estimates:
 
     def begin(self) -> None:
         """A new text."""
+        spent, gained = self._long
+        if gained:
+            self.start(spent / gained)
         self.promise.begin()
         for edge in self.edges.values():
             edge.first.begin()
             edge.later.begin()
+
+    def start(self, latency: float) -> None:
+        """Lambda for a text of which nothing is known yet."""
+        tokens = max(1.0, self.costs[-1].at(1) / latency)
+        self.spent, self.gained = START * tokens * latency, START * tokens
 
     @property
     def attentive(self) -> bool:
         """Whether this round's times and the database's promises are to be learnt from; acceptance always is."""
         return self.rounds < ATTENTIVE or self.rounds % TURN == 0
 
-    def drafting(self) -> list[float]:
-        """What a database's draft of 0, 1, ... nodes costs the target, in ms: to look it up and to verify it; never falling."""
+    def drafting(self, most: int) -> list[float]:
+        """What a database's draft of 0, 1, ..., ``most`` nodes costs the target, in ms: to look it up and to verify it; never falling."""
         top = self.costs[-1]
         ms, nodes = self._looked
         node = ms / nodes if nodes else 0.0
-        return list(accumulate((top.overhead + top.at(1 + m) + node * m for m in range(TABLE)), max))
+        return list(accumulate((top.overhead + top.at(1 + m) + node * m for m in range(most + 1)), max))
 
     # --- what a round showed ---------------------------------------------------------------------------------------
 
@@ -159,14 +178,15 @@ class Estimates:
     def see_lookup(self, nodes: int, ms: float) -> None:
         """A look-up that found so many nodes. Finding nothing takes about as long as three nodes."""
         if self.learn_costs:
-            self.lookup += (min(ms, 2 * self.lookup or ms) - self.lookup) * (_SHARE if self.lookup else 1.0)
+            self._lookup.see(log(max(ms, 1e-9)))
+            self.lookup = exp(self._lookup.value)
             self._looked = self._looked[0] * (1 - _SHARE) + self.lookup, self._looked[1] * (1 - _SHARE) + nodes + 3
 
     def see_overhead(self, model: int, ms: float) -> None:
         """What a verification took besides its calls."""
         if self.learn_costs:
-            cost = self.costs[model]
-            cost.overhead += (min(ms, 2 * cost.overhead or ms) - cost.overhead) * (_SHARE if cost.overhead else 1.0)
+            self._overheads[model].see(log(max(ms, 1e-9)))
+            self.costs[model].overhead = exp(self._overheads[model].value)
 
     def see_chain(self, draft: int, verifier: int, examined: int, accepted: int) -> None:
         """A verification of a model's tokens."""
@@ -176,6 +196,13 @@ class Estimates:
         """A verification of a database's draft, which may have been empty."""
         self.tiers[verifier].see(drafted, accepted)
 
+    def see_direct(self, expected: float, accepted: int) -> None:
+        """A verification by the target of a database's draft of which so many nodes were expected to be accepted."""
+        fade = 1 - expected / KEPT_MEMORY if expected < KEPT_MEMORY else 0.0
+        hits, total = self._kept
+        self._kept = hits, total = hits * fade + accepted, total * fade + expected
+        self.kept = (PRIOR_KEPT + hits) / (PRIOR_KEPT + total)
+
     def look_worth(self, ms: float) -> None:
         """By how much a look-up made the best option better."""
         self.worth = max(0.0, ms) if self.worth == float("inf") else self.worth + (max(0.0, ms) - self.worth) * _SHARE
@@ -184,6 +211,8 @@ class Estimates:
         """An option was taken that was expected to cost so many ms and give so many tokens."""
         fade = 1 - 1 / MEMORY
         self.spent, self.gained = self.spent * fade + cost, self.gained * fade + tokens
+        fade = 1 - 1 / LONG_MEMORY
+        self._long = self._long[0] * fade + cost, self._long[1] * fade + tokens
         self.total += cost
 
 
@@ -209,18 +238,15 @@ class Chooser:
         known = self.estimates
         return known.bottom is not None and (known.worth > known.lookup or known.rounds % LOOK_EVERY == 0)
 
-    def tree(
-        self,
-        parents: Sequence[int],
-        scores: Sequence[float | None],
-        sources: Sequence[str],
-        key_lengths: Sequence[int | None],
-    ) -> Tree:
-        """A database's draft, its scores corrected."""
-        return Tree(parents, scores, sources, key_lengths, self.estimates.promise)
+    @property
+    def elsewhere(self) -> float:
+        """Tokens per cost of a plain step, reached on the whole: what a node of a database's draft has to beat."""
+        top = self.estimates.costs[-1]
+        return (top.overhead + top.at(1)) / self.latency
 
-    def choose(self, pending: Sequence[int], tree: Tree | None = None) -> Option:
-        """The option of the next round. ``pending`` are the draft models' uncached tokens, ``tree`` what was looked up.
+    def choose(self, pending: Sequence[int], reach: Sequence[float] | None = None) -> Option:
+        """The option of the next round. ``pending`` are the draft models' uncached tokens, ``reach`` the (corrected) scores of the
+        draft that was looked up, best first.
 
         What an option of models promised when it was last looked at serves until it is about to be taken; one of them in turn is
         looked at anew now and then.
@@ -238,8 +264,8 @@ class Chooser:
             value = family.cost - latency * family.gain
             if value < score:
                 best, score = family, value
-        if tree is not None:
-            value, price, tokens, n = self._direct(tree, latency)
+        if reach is not None:
+            value, price, tokens, n = self._direct(reach, latency)
             known.look_worth(score - value)
             if value < score:
                 best, score, cost, gain, nodes = None, value, price, tokens, n
@@ -269,15 +295,16 @@ class Chooser:
             for family in known.families:
                 if family.cost * gain < cost * family.gain:
                     cost, gain = family.cost, family.gain
-        known.spent, known.gained = cost * MEMORY / 4, gain * MEMORY / 4
+        known.start(cost / gain)
 
-    def _direct(self, tree: Tree, latency: float) -> tuple[float, float, float, int]:
+    def _direct(self, reach: Sequence[float], latency: float) -> tuple[float, float, float, int]:
         """The best first nodes of the database's tree: (score, cost, tokens, nodes), of at least one node where there is one."""
         top = self.estimates.costs[-1]
         table, pace, overhead = top.table, top.pace, top.overhead
         best, at, most, tokens = float("inf"), 0, 1.0, 1.0
-        for n, reach in enumerate(tree.reach, 2):
-            tokens += reach
+        kept = self.estimates.kept
+        for n, chance in enumerate(reach, 2):
+            tokens += kept * chance
             score = pace * table[n] - latency * tokens
             if score < best:
                 best, at, most = score, n, tokens
@@ -329,6 +356,8 @@ class Chooser:
             own = known.costs[model]
             if below < 0 and not family.looked_up:
                 cost, n = own.catching_up(pending[model]) + (look - 1) * own.step, float(look)
+                if idle is not None:
+                    cost *= own.low(idle)
             else:
                 if below < 0:
                     drafted, accepted = known.tiers[model].drafted, known.tiers[model].accepted

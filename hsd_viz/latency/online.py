@@ -20,19 +20,26 @@ LONG_WORTH = 12.0
 LONG_FADE = 1 - 1 / 400
 SHORT_FADE = 1 - 1 / 40
 #: Numbers of tokens fed up to which forwards share a correction of their prior.
-WIDTHS = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
+WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 72)
 #: Costs of up to so many tokens lie in a table.
-TABLE = 96
-#: Cost of one more token in a forward where nothing is known, relative to one token's.
-PRIOR_SLOPE = 0.06
+TABLE = WIDTHS[-1]
+#: Times after which the shape of a curve is looked at anew, and times that its prior is worth.
+FIT_EVERY = 16
+PRIOR_TIMES = 8.0
+#: Cost of a second token in a forward where nothing is known, relative to one token's, and of each one more.
+PRIOR_SECOND, PRIOR_SLOPE = 0.12, 0.07
 #: Share of a new time that goes into an estimate, once there are enough of them.
 TIME_SHARE = 0.08
-#: How far one time may be from what was expected, as a logarithm; half as far above.
-SURPRISE = 0.4
-#: Times that it takes to move the shape of a curve half way.
-SHAPE_WORTH = 8.0
-#: Node conditionals are never put above this.
-_SUREST = 0.995
+#: How far one time may be from what was expected, as a logarithm; how many farther ones in a row are believed; and what a longer
+#: time counts for, as against a shorter one.
+SURPRISE = 0.3
+AGAIN = 8
+UPWARDS = 0.3
+#: No node of a database's draft is surer than this; one without a score has the chance ``UNSCORED``.
+SUREST = 0.995
+UNSCORED = 0.5
+#: Of so many first times the least is believed.
+FIRST = 3
 
 
 class Rate:
@@ -117,82 +124,104 @@ class Beneath:
 
 
 class Promise:
-    """Whether a database keeps what its scores promise: hits per expected hit (Gamma-Poisson), by source and key length."""
+    """Whether a database keeps what its scores promise: hits per expected hit (Gamma-Poisson), by source and key length.
 
-    __slots__ = ("_long", "_short")
+    A database's draft is given by its lists: for each node its parent (-1: none), its score (the chance that a verifier walks there,
+    ``None``: unknown), its source and its key length.
+    """
+
+    __slots__ = ("_long", "_rates", "_short")
 
     def __init__(self) -> None:
-        self._long: dict[tuple[str, int], tuple[float, float]] = {}
-        self._short: dict[tuple[str, int], tuple[float, float]] = {}
+        self._long: dict[tuple[str, int | None], tuple[float, float]] = {}
+        self._short: dict[tuple[str, int | None], tuple[float, float]] = {}
+        self._rates: dict[tuple[str, int | None], float] = {}
 
     def begin(self) -> None:
         """A new text."""
         self._short.clear()
+        for key, (hits, expected) in self._long.items():
+            self._rates[key] = (PRIOR_TRIALS + hits) / (PRIOR_TRIALS + expected)
 
-    def rate(self, key: tuple[str, int]) -> float:
-        hits, expected = self._long.get(key, (0.0, 0.0))
-        long = (PRIOR_TRIALS + hits) / (PRIOR_TRIALS + expected)
-        hits, expected = self._short.get(key, (0.0, 0.0))
-        return (LONG_WORTH * long + hits) / (LONG_WORTH + expected)
+    def rate(self, source: str, key_length: int | None) -> float:
+        """Hits per expected hit."""
+        return self._rates.get((source, key_length), 1.0)
 
-    def see(self, key: tuple[str, int], expected: float, hit: bool) -> None:
-        """A place that was reached: a token expected with that chance came, or another."""
-        for memory, fade in ((self._long, LONG_FADE), (self._short, SHORT_FADE)):
-            hits, total = memory.get(key, (0.0, 0.0))
-            memory[key] = (hits * fade + hit, total * fade + expected)
+    def reach(
+        self, parents: Sequence[int], scores: Sequence[float | None], sources: Sequence[str], key_lengths: Sequence[int | None]
+    ) -> list[float]:
+        """The scores, corrected."""
+        out: list[float] = []
+        rates = self._rates
+        for parent, score, source, length in zip(parents, scores, sources, key_lengths, strict=True):
+            chance = UNSCORED if score is None else score if parent < 0 else score / scores[parent]
+            chance *= rates.get((source, length), 1.0)
+            if chance > SUREST:
+                chance = SUREST
+            out.append(chance if parent < 0 else chance * out[parent])
+        return out
 
-
-class Tree:
-    """A database's draft as far as the choice looks at it: for each node its parent, and its chance given that parent.
-
-    ``reach`` is the chance that the verifier walks to a node, after correction. Nodes without a score are given ``unscored``.
-    """
-
-    __slots__ = ("given", "keys", "parents", "reach")
-
-    def __init__(
+    def learn(
         self,
+        tokens: Sequence[int],
         parents: Sequence[int],
         scores: Sequence[float | None],
         sources: Sequence[str],
         key_lengths: Sequence[int | None],
-        promise: Promise,
-        unscored: float = 0.5,
+        emitted: Sequence[int],
     ) -> None:
-        self.parents = parents
-        self.reach: list[float] = []
-        self.given: list[float] = []
-        self.keys: list[tuple[str, int]] = []
-        rates: dict[tuple[str, int], float] = {}
-        for parent, score, source, length in zip(parents, scores, sources, key_lengths, strict=True):
-            key = (source, 0 if length is None else length if length < 8 else 8)
-            rate = rates.get(key)
-            if rate is None:
-                rates[key] = rate = promise.rate(key)
-            if score is None:
-                given = unscored
-            elif parent < 0:
-                given = score
-            else:
-                given = score / scores[parent]
-            chance = given * rate
-            self.given.append(given)
-            self.keys.append(key)
-            self.reach.append((chance if chance < _SUREST else _SUREST) * (1.0 if parent < 0 else self.reach[parent]))
-
-    def learn(self, tokens: Sequence[int], emitted: Sequence[int], promise: Promise) -> None:
-        """Walk along what was emitted, whoever drafted it: every child of a reached place is a hit or a miss."""
-        parents, n, node, last = self.parents, len(self.parents), -1, -1
+        """Walk along what was emitted, whoever drafted it: every child of a place that was reached is a hit or a miss."""
+        node, at = -1, 0
         for token in emitted:
-            for child in range(last + 1, n):
-                if parents[child] == node:
+            reached = node
+            for child in range(at, len(tokens)):
+                if parents[child] == reached:
                     hit = tokens[child] == token
-                    promise.see(self.keys[child], self.given[child], hit)
+                    score = scores[child]
+                    chance = UNSCORED if score is None else score if reached < 0 else score / scores[reached]
+                    self._see((sources[child], key_lengths[child]), chance, hit)
                     if hit:
-                        last = child
-            if last == node:
+                        node, at = child, child + 1
+            if node == reached:
                 return
-            node = last
+
+    def _see(self, key: tuple[str, int | None], expected: float, hit: bool) -> None:
+        hits, total = self._long.get(key, (0.0, 0.0))
+        self._long[key] = hits, total = hits * LONG_FADE + hit, total * LONG_FADE + expected
+        long = (PRIOR_TRIALS + hits) / (PRIOR_TRIALS + total)
+        hits, total = self._short.get(key, (0.0, 0.0))
+        self._short[key] = hits, total = hits * SHORT_FADE + hit, total * SHORT_FADE + expected
+        self._rates[key] = (LONG_WORTH * long + hits) / (LONG_WORTH + total)
+
+
+class Low:
+    """The lower part of times, as a logarithm: what they are when no other work comes between.
+
+    Of the first few the least is believed, for whoever runs for the first time is slow. Then longer times count for less than
+    shorter ones (an expectile, Newey & Powell 1987), and surprises as smaller ones, unless they come again and again.
+    """
+
+    __slots__ = ("_least", "_run", "count", "value")
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+        self.count = self._run = 0
+        self._least = 0.0
+
+    def see(self, value: float) -> None:
+        self.count += 1
+        off = value - self.value
+        if self.count <= FIRST:
+            if self.count == 1 or off < 0:
+                self.value = value
+        elif off > SURPRISE:
+            self._least = value if self._run == 0 else min(value, self._least)
+            self._run += 1
+            if self._run == AGAIN:
+                self.value, self._run = self._least, 0
+        else:
+            self._run = 0
+            self.value += TIME_SHARE * (UPWARDS * off if off > 0 else max(off, -SURPRISE))
 
 
 class ForwardCost:
@@ -201,23 +230,23 @@ class ForwardCost:
     c(m) = ``pace * table[m]`` up to ``TABLE``. ``step`` is what each token but the first costs when the model drafts on its own,
     ``launch`` what a launch costs besides, ``overhead`` what a verification costs besides its forward.
 
-    Corrections are logarithms: ``pace`` for all widths, which follows the machine, and one for each group of widths (its
-    neighbours share in it), which only many times can move far. Large surprises count as small ones, those above even more,
-    because other work only ever slows a forward down.
+    Corrections: ``pace`` for all widths, which follows the machine, and now and then the shape: how steep the curve is, and how far
+    each group of widths is off it.
     """
 
-    __slots__ = ("_base", "_shape", "_steps", "_tail", "_times", "launch", "overhead", "pace", "relative", "step", "table")
+    __slots__ = ("_base", "_groups", "_pace", "_shape", "_step", "_tail", "launch", "overhead", "pace", "relative", "step", "table")
 
     def __init__(self, cost: LevelCost) -> None:
         base = [max(c, 1e-9) for c in cost.verifying(TABLE).tolist()]
         self._base = base
         self._tail = base[-1] - base[-2]
-        self.pace = 1.0
-        # By group of widths: the sum of logarithms seen beside the pace, and their weight.
-        self._shape = [(0.0, 0.0)] * (len(WIDTHS) + 1)
-        self._times = self._steps = 0
+        self._pace, self.pace = Low(0.0), 1.0
+        #: By group of widths, as logarithms beside the pace: what was seen, and what is in the table.
+        self._groups = [Low(0.0) for _ in WIDTHS]
+        self._shape = [0.0] * len(WIDTHS)
         self.table = list(base)
         self.step = max(float(cost.drafting(1)[1]), 1e-9)
+        self._step = Low(log(self.step))
         self.launch = cost.draft_overhead
         self.overhead = cost.overhead
         #: c(m) / c(1): what the first forward of a draft costs, in steps, when it has to catch up.
@@ -239,63 +268,72 @@ class ForwardCost:
         """What the first forward of a draft takes, ``pending`` tokens being uncached."""
         return self.launch + self.step * (self.relative[pending] if pending <= TABLE else self._prior(pending) / self._base[1])
 
+    def low(self, idle: int) -> float:
+        """A factor for what the model's own drafting may well take less than it seems, timed last ``idle`` rounds ago."""
+        return 1 - 0.5 * FIRST / (FIRST + self._step.count / (1 + idle / 200))
+
     @property
     def known(self) -> bool:
         """Whether any of its verifications was timed."""
-        return self._times > 0
+        return self._pace.count > 0
 
     def scale(self, fed: int, ms: float) -> None:
         """No verification was timed yet, and a forward of many tokens took ``ms``: the prior curve is laid through that."""
         self.pace = ms / self._prior(fed)
-        if not self._steps:
-            self.step = self._base[1] * self.pace
+        self._pace.value = log(self.pace)
+        self._draft_like_this()
 
     def see(self, fed: int, ms: float) -> None:
         """A verification that fed ``fed`` tokens took ``ms``."""
-        place = bisect_left(WIDTHS, fed)
-        total, weight = self._shape[place]
+        place, pace = bisect_left(WIDTHS, min(fed, TABLE)), self._pace
         off = log(max(ms, 1e-9) / self._prior(fed))
-        if not self._times:
-            self.pace = exp(off)
-            if not self._steps:
-                self.step = self._base[1] * self.pace
-        off -= log(self.pace) + total / (weight + SHAPE_WORTH)
-        off = min(max(off, -SURPRISE), SURPRISE / 2)
-        self._times += 1
-        self.pace *= exp(off * max(1 / self._times, TIME_SHARE))
-        self._reshape(place, off, 1.0)
-        if place:
-            self._reshape(place - 1, off, 0.4)
-        if place < len(WIDTHS):
-            self._reshape(place + 1, off, 0.4)
+        pace.see(off - self._shape[place])
+        self.pace = exp(pace.value)
+        if pace.count == 1:
+            self._draft_like_this()
+        self._groups[place].see(off - pace.value)
+        if pace.count % FIT_EVERY == 0:
+            self._fit()
 
     def see_draft(self, pending: int, steps: int, ms: float) -> None:
         """``steps`` tokens decoded by the model on its own in one launch (or one forward), ``pending`` tokens being uncached."""
         first = self.relative[pending] if pending <= TABLE else self._prior(pending) / self._base[1]
-        off = log(max(ms - self.launch, 1e-9) / (first + steps - 1) / self.step)
-        if self._steps:
-            off = min(max(off, -SURPRISE), SURPRISE / 2)
-        self._steps += 1
-        self.step *= exp(off * max(1 / self._steps, TIME_SHARE))
+        self._step.see(log(max(ms - self.launch, 1e-9) / (first + steps - 1)))
+        self.step = exp(self._step.value)
 
     def _prior(self, fed: int) -> float:
         return self._base[fed] if fed <= TABLE else self._base[TABLE] + (fed - TABLE) * self._tail
 
-    def _reshape(self, place: int, off: float, share: float) -> None:
-        total, weight = self._shape[place]
-        mean = total / (weight + SHAPE_WORTH)
-        fade = 1 - share * (1 - SHORT_FADE)
-        self._shape[place] = total, weight = total * fade + share * (mean + off), weight * fade + share
-        by, base, table = exp(total / (weight + SHAPE_WORTH)), self._base, self.table
-        start = WIDTHS[place - 1] + 1 if place else 1
-        stop = WIDTHS[place] if place < len(WIDTHS) else TABLE
-        for m in range(start, stop + 1):
-            table[m] = base[m] * by
+    def _draft_like_this(self) -> None:
+        """Until a step of its own was timed, it takes as long as a verification of one token."""
+        if not self._step.count:
+            self.step = self._base[1] * self.pace
+            self._step.value = log(self.step)
+
+    def _fit(self) -> None:
+        """A straight line over log(m) through what the groups say (weighted squares, held to the prior curve), and what is left of each."""
+        slope = moment = 0.0
+        for width, group in zip(WIDTHS, self._groups, strict=True):
+            if group.count >= FIRST:
+                weight = min(group.count, 1 / TIME_SHARE)
+                slope += weight * log(width) * group.value
+                moment += weight * log(width) ** 2
+        slope /= moment + PRIOR_TIMES
+        start, highest = 1, 0.0
+        for place, (width, group) in enumerate(zip(WIDTHS, self._groups, strict=True)):
+            line = slope * log(width)
+            rest = max(-SURPRISE, min(SURPRISE, group.value - line)) if group.count >= FIRST else 0.0
+            self._shape[place] = line + rest * group.count / (group.count + PRIOR_TIMES)
+            by = exp(self._shape[place])
+            for m in range(start, width + 1):
+                highest = max(highest, self._base[m] * by)
+                self.table[m] = highest
+            start = width + 1
 
 
 def prior_cost(parameters: float) -> LevelCost:
     """A forward's cost where nothing was measured: in proportion to the parameters, in units of no meaning."""
-    return LevelCost((parameters, parameters * (1 + PRIOR_SLOPE)))
+    return LevelCost((parameters, parameters * (1 + PRIOR_SECOND), parameters * (1 + PRIOR_SECOND + PRIOR_SLOPE)))
 
 
 def prior_acceptance(calibration: Calibration | None, draft: str, verifier: str, default: float) -> Acceptance:
