@@ -37,7 +37,7 @@ TARGET = "target"
 TOKENS = 128
 WARM_UP_TOKENS = 8
 #: Lookaheads of a model right under the target; those of two models, the lower one's first; those of a model over a database.
-ALONE = (2, 4, 8)
+ALONE = (1, 2, 4, 8)
 PAIRS = ((2, 4), (4, 8))
 OVER_DATABASE = (3, 8)
 

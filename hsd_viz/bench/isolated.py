@@ -29,7 +29,7 @@ def isolated(
     *,
     widths: Sequence[int] = WIDTHS,
     context: int = 256,
-    repeats: int = 9,
+    repeats: int = 15,
     clock: Callable[[], int] = time.perf_counter_ns,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> dict[str, dict[int, float]]:
