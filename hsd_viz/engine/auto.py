@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from hsd_viz.bench.store import identity, newest
 from hsd_viz.decoding.model import Model
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import names
-from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.choice import Estimates
 from hsd_viz.stack import Bottom, Stack
 from hsd_viz.stack import Model as Part
@@ -46,21 +47,22 @@ def resolved(levels: Stack) -> Stack:
 class Learnt:
     """Estimates by the models and the sampling that they are about: what runs of one engine leave to each other.
 
-    ``calibration``, where there is one, is what they start from.
+    They begin from the calibration that is kept of this machine, models and sampling, where there is one. Runs that go on side by
+    side may share them: they change how fast a run is, not what it emits.
     """
 
-    def __init__(self, calibration: Calibration | None = None) -> None:
-        self.calibration = calibration
+    def __init__(self) -> None:
         self._found: dict[tuple, Estimates] = {}
 
-    def of(self, levels: Stack, models: Sequence[Model], sampling: Sampling) -> Estimates:
-        """The estimates of these levels (bottom first), to be used and learnt from."""
+    def of(self, levels: Stack, models: Sequence[Model], sampling: Sampling, meta: Callable[[], Mapping[str, Any]]) -> Estimates:
+        """The estimates of these levels (bottom first), to be used and learnt from; ``meta`` is that of their traces."""
         key = (levels, tuple((m.name, m.runtime) for m in models), sampling.temperature, sampling.top_k, sampling.top_p)
         if key not in self._found:
+            kept = newest(identity(meta()))
             self._found[key] = Estimates(
                 [*(m.name for m in levels.drafts), "target"],
                 [m.parameters for m in models],
                 bottom=None if levels.bottom is None else str(levels.bottom),
-                calibration=self.calibration,
+                calibration=kept and kept.calibration,
             )
         return self._found[key]

@@ -203,7 +203,8 @@ class LocalEngine:
         known, costs = None, CPU_MARGINAL if budget is None else None
         if choosing:
             resolved, loaded = auto.in_order(resolved, loaded)
-            known = self.learnt.of(resolved, loaded, sampling)
+            about = partial(self._meta, "", written, resolved, loaded, sampling, max_new_tokens)
+            known = self.learnt.of(resolved, loaded, sampling, about)
             costs = known.drafting(auto.NODES)
         drafter = None
         if resolved.bottom is not None:

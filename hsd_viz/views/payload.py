@@ -111,4 +111,5 @@ def level_names(meta: dict[str, Any]) -> list[str]:
         parts = parse(str(meta.get("stack_resolved") or meta.get("stack", ""))).parts
     except StackError:
         return []
-    return [str(getattr(part, "name", part)) for part in parts]
+    # `auto`, resolved, names its levels in their order.
+    return [name for part in parts for name in (part.items if part.name == "auto" else (part.name,))]
