@@ -18,7 +18,8 @@ from hsd_viz.disk import cache_folder, write_whole
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.mixture import Mixture
 
-FORMAT, SCHEMA = "hsd_viz calibration", 1
+#: Another schema: another form, or another way of measuring.
+FORMAT, SCHEMA = "hsd_viz calibration", 2
 #: Days after which a calibration is measured anew: drivers, clocks and neighbours change.
 MAX_AGE_DAYS = 14.0
 _DAY = 86_400.0

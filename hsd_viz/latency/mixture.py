@@ -7,7 +7,7 @@ group has acceptances of its own, and a prediction is the mean of the groups', b
 
 What groups cannot mend: of a model over a database, the tokens that it took from the database survive above far more often than its own,
 and the law knows one figure for both. At small lookaheads, where batches are long only when the database was right, such stacks are
-faster than they are said to be (by a sixth for ``db > small:2 > target`` on the shipped ladder; by little from lookaheads of 4 on).
+faster than they are said to be (by a sixth for ``db > small:2 > target`` on the shipped ladder, by less with every token of lookahead).
 
 A group has few rounds: what it says is mixed with the pool, which counts as if it had been seen in ``PRIOR`` rounds there.
 """
