@@ -91,7 +91,8 @@ def lookups_only(stack: str) -> bool:
         parsed = parse_bench(stack)
     except StackError:
         return False
-    return isinstance(parsed, Stack) and parsed.bottom is not None and len(parsed.models) == 1
+    # What `auto` takes from draft models is no look-up.
+    return isinstance(parsed, Stack) and parsed.bottom is not None and parsed.bottom.name != "auto" and len(parsed.models) == 1
 
 
 def only_source(stack: str) -> str | None:

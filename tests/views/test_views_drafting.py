@@ -107,7 +107,7 @@ def test_curves_of_equal_speed_keep_the_cost_model():
         for x, y in iso["points"]:
             assert y / (1 / plain + 1e-6 * x) == pytest.approx(float(iso["label"]), rel=1e-3)
     # Draft models cost forwards that are not drafting latency: they have no place on this plane.
-    assert {p["label"] for p in spec["points"]} == {"db", "lookup"}
+    assert {p["label"] for p in spec["points"]} == {"db", "hd", "lookup"}
 
 
 def test_several_reports_make_curves_over_the_temperature():
