@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from statistics import median
 
 import pytest
 import torch
@@ -76,8 +77,11 @@ def test_the_parts_of_a_round_sum_to_the_decode(engine, stack, temperature, part
 def test_drafting_agrees_with_the_calls_of_the_trace(engine):
     rounds = profile_decode(engine, PROMPT, "db > target", 32, Sampling())
     calls = [c for c in engine.run(PROMPT, "db > target", max_new_tokens=32).call_rows if c.kind in ("lookup", "update") and c.round >= 0]
-    # Two decodes on a machine that others use: the same within a factor.
-    assert 0.2 < sum(r.get(DRAFTING, 0) for r in rounds) / sum(c.duration_ns for c in calls) < 5
+    by_round: dict[int, int] = {}
+    for call in calls:
+        by_round[call.round] = by_round.get(call.round, 0) + call.duration_ns
+    # Two decodes on a machine that others use: the middle rounds are the same within a factor.
+    assert 0.2 < median(r.get(DRAFTING, 0) for r in rounds) / median(by_round.values()) < 5
 
 
 def test_a_profile_stands_in_the_report(engine):

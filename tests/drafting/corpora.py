@@ -29,5 +29,5 @@ def paths(tree):
     """The tokens from the text to each node."""
     out = []
     for token, parent in zip(tree.tokens, tree.parents, strict=True):
-        out.append(((*out[parent], token) if parent >= 0 else (token,)))
+        out.append((*out[parent], token) if parent >= 0 else (token,))
     return out

@@ -106,8 +106,9 @@ def test_an_empty_trace_and_one_without_a_readable_stack_are_shown(stream):
 
 
 def test_scripts_put_text_on_the_page_as_text_and_fetch_nothing():
+    # The name of a kind of element is no address.
     for path in STATIC.glob("*.js"):
-        source = path.read_text()
+        source = path.read_text().replace('"http://www.w3.org/2000/svg"', "")
         for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "document.write", "http://", "https://", "import "):
             assert forbidden not in source, (path.name, forbidden)
     for path in STATIC.glob("*.css"):
