@@ -24,9 +24,12 @@ from hsd_viz.latency.online import Beneath, ForwardCost, Low, Promise, prior_acc
 
 #: Longest lookahead of a model that drafts straight for the target on its own; those of other hierarchies lie on a grid.
 MOST = 16
-GRID = (1, 2, 3, 4, 6, 8, 12, 16)
+GRID = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
+#: Rounds that a model is thought to serve once it has caught up: each bears its share of what that took.
+SERVES = 4
 #: Share of the time that may be spent on options that look worse than the best one, to learn about them.
-EXPLORING = 0.005
+EXPLORING = 0.006
+HOPEFUL = 4
 #: So many rounds are learnt from one and all; after them, times and the database's promises are looked at in one round of ``TURN``.
 ATTENTIVE = 64
 TURN = 4
@@ -34,14 +37,14 @@ TURN = 4
 #: which each text starts with a lambda worth ``START`` rounds.
 MEMORY, LONG_MEMORY, START = 24, 400, 6
 #: When look-ups are not worth their time, one round in so many looks up all the same.
-LOOK_EVERY = 12
+LOOK_EVERY = 16
 #: Nodes that were expected: how many a prior of one accepted node for each is worth, and how many are remembered.
 PRIOR_KEPT, KEPT_MEMORY = 20.0, 400.0
 #: Acceptance where nothing is known.
 PRIOR_ACCEPTANCE = 0.6
 #: A database's drafts beneath a model where nothing is known: nodes, and nodes accepted.
 PRIOR_TIER = (4.0, 0.8)
-#: A call stops at the first sum that reaches the lookahead: by how much of a round's surplus it overshoots.
+#: A call over a database stops at the first sum that reaches the lookahead: by how much of a round's surplus it overshoots.
 _OVERSHOOT = 0.6
 _SHARE = 0.05
 
@@ -60,16 +63,17 @@ class Option(NamedTuple):
 class _Family:
     """Draft models that work together, over the database or not; ``looks`` are their lookaheads.
 
-    ``cost`` and ``gain`` are as they were when the family was last looked at, ``taken`` the round in which it last served.
+    ``cost`` and ``gain`` are as they were when the family was last looked at, in the round ``looked``; it last served in the round
+    ``taken``.
     """
 
-    __slots__ = ("cost", "gain", "looked_up", "looks", "members", "taken", "turns")
+    __slots__ = ("cost", "gain", "looked", "looked_up", "looks", "members", "taken", "turns")
 
     def __init__(self, members: tuple[int, ...], looked_up: bool) -> None:
         self.members, self.looked_up = members, looked_up
         self.looks = (4,) * len(members)
         self.cost, self.gain = float("inf"), 1.0
-        self.taken = self.turns = 0
+        self.taken = self.looked = self.turns = 0
 
 
 class Estimates:
@@ -254,26 +258,27 @@ class Chooser:
         known, top, latency = self.estimates, self.estimates.costs[-1], self.latency
         families = known.families
         known.rounds += 1
-        cost, gain, nodes, best, turn = top.overhead + top.at(1), 1.0, 0, None, None
-        score = cost - latency
+        cost, gain, nodes = top.overhead + top.at(1), 1.0, 0
+        plain = score = cost - latency
+        if reach is not None:
+            value, price, tokens, n = self._direct(reach, latency)
+            if value < plain:
+                score, cost, gain, nodes = value, price, tokens, n
+        turn = None
         if families and known.attentive:
             self._turn = (self._turn + 1) % len(families)
             turn = families[self._turn]
             self._look_at(turn, pending, latency, True)
-        for family in families:
-            value = family.cost - latency * family.gain
-            if value < score:
-                best, score = family, value
+        best, value = self._leader(latency)
+        while value < score and best.looked != known.rounds:
+            self._look_at(best, pending, latency, False)
+            best, value = self._leader(latency)
         if reach is not None:
-            value, price, tokens, n = self._direct(reach, latency)
-            known.look_worth(score - value)
-            if value < score:
-                best, score, cost, gain, nodes = None, value, price, tokens, n
-        if best is not None:
-            if best is not turn:
-                self._look_at(best, pending, latency, False)
-            cost, gain = best.cost, best.gain
-            score = cost - latency * gain
+            known.look_worth(min(plain, value) - score)
+        if value < score:
+            score, cost, gain, nodes = value, best.cost, best.gain, 0
+        else:
+            best = None
         if turn is not None and turn is not best and self._worth_trying(turn, pending, score, latency):
             known.explored += max(0.0, turn.cost - latency * turn.gain - score)
             best, cost, gain, nodes = turn, turn.cost, turn.gain, 0
@@ -284,6 +289,15 @@ class Chooser:
         return Option(0, tuple(zip(best.members, best.looks, strict=True)), best.looked_up, cost, gain)
 
     # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _leader(self, latency: float) -> tuple[_Family | None, float]:
+        """The family that promised the most when it was last looked at, and C - lambda G of that."""
+        best, score = None, float("inf")
+        for family in self.estimates.families:
+            value = family.cost - latency * family.gain
+            if value < score:
+                best, score = family, value
+        return best, score
 
     def _start(self) -> None:
         """Lambda from the priors: the best ratio of all options, by two steps of Dinkelbach's iteration."""
@@ -312,6 +326,7 @@ class Chooser:
 
     def _look_at(self, family: _Family, pending: Sequence[int], latency: float, improve: bool) -> None:
         """Put the family's cost and gain up to date; ``improve`` its lookaheads, where they lie on the grid by one step at most."""
+        family.looked = self.estimates.rounds
         if len(family.members) == 1 and not family.looked_up:
             self._single(family, pending, latency)
             return
@@ -343,7 +358,8 @@ class Chooser:
             if score < best:
                 best, at, most = score, n, tokens
         family.looks, family.gain = (at,), most
-        family.cost = top.overhead + own.catching_up(pending[model]) + (at - 1) * step + pace * table[at + 1]
+        late = own.catching_up(pending[model]) / SERVES
+        family.cost = top.overhead + own.launch + late + at * step + pace * table[at + 1]
 
     def _evaluate(self, family: _Family, looks: Sequence[int], pending: Sequence[int], idle: int | None = None) -> tuple[float, float]:
         """Expected cost and gain of a hierarchy: l_i = (E[N] l + C) / E[R] level by level, with averages for N and R.
@@ -355,20 +371,20 @@ class Chooser:
         for model, look in zip(family.members, looks, strict=True):
             own = known.costs[model]
             if below < 0 and not family.looked_up:
-                cost, n = own.catching_up(pending[model]) + (look - 1) * own.step, float(look)
+                cost, n = own.launch + own.catching_up(pending[model]) / SERVES + look * own.step, float(look)
                 if idle is not None:
                     cost *= own.low(idle)
             else:
                 if below < 0:
                     drafted, accepted = known.tiers[model].drafted, known.tiers[model].accepted
                     each, kept = known.lookup, 1 + accepted
+                    rounds = max(1.0, (look + _OVERSHOOT * accepted) / kept)
                 else:
-                    drafted = n
-                    each, kept = cost, known.edges[below, model].tokens(n, idle)
+                    drafted, each, edge = n, cost, known.edges[below, model]
+                    kept, rounds = edge.tokens(n, idle), edge.rounds(n, look, idle)
                 forward = own.between(1 + drafted)
-                rounds = max(1.0, (look + _OVERSHOOT * (kept - 1)) / kept)
                 late = own.between(pending[model] + drafted) - forward if pending[model] > 1 else 0.0
-                cost, n = rounds * (each + forward + own.overhead) + late, rounds * kept
+                cost, n = rounds * (each + forward + own.overhead) + late / SERVES, rounds * kept
             below = model
         top = known.costs[-1]
         return cost + top.overhead + top.between(1 + n), known.edges[below, target].tokens(n, idle)
@@ -379,5 +395,16 @@ class Chooser:
         extra = family.cost - latency * family.gain - score
         if known.explored + max(0.0, extra) > EXPLORING * known.total:
             return False
-        cost, gain = self._evaluate(family, family.looks, pending, known.rounds - family.taken)
-        return cost - latency * gain < score
+        idle = known.rounds - family.taken
+        cost, gain = self._evaluate(family, family.looks, pending, idle)
+        if cost - latency * gain < score:
+            return True
+        # Where little is hoped for, lookaheads have become short, and a long draft teaches more.
+        looks = tuple(max(look, HOPEFUL) for look in family.looks)
+        cost, gain = self._evaluate(family, looks, pending, idle)
+        if cost - latency * gain < score:
+            family.looks = looks
+            family.cost, family.gain = self._evaluate(family, looks, pending)
+            extra = family.cost - latency * family.gain - score
+            return known.explored + max(0.0, extra) <= EXPLORING * known.total
+        return False

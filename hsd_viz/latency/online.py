@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from math import exp, log
+from math import exp, log, log1p
 
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
 
 #: What the prior of a rate is worth in trials, and what the long memory is worth to the short one.
-PRIOR_TRIALS = 4.0
-LONG_WORTH = 12.0
+PRIOR_TRIALS = 10.0
+LONG_WORTH = 25.0
 #: A trial counts for less by this factor with each later one.
 LONG_FADE = 1 - 1 / 400
-SHORT_FADE = 1 - 1 / 40
+SHORT_FADE = 1 - 1 / 200
 #: Numbers of tokens fed up to which forwards share a correction of their prior.
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 72)
 #: Costs of up to so many tokens lie in a table.
@@ -72,8 +72,9 @@ class Rate:
 
     def high(self, idle: int) -> float:
         """A mean and its doubt: what the chance may well be, seen last ``idle`` rounds ago."""
-        trials = PRIOR_TRIALS + (self._trials + min(self._long_trials, 5 * LONG_WORTH)) / (1 + idle / 200)
-        return min(1.0, self.value + 1.3 * (max(self.value * (1 - self.value), 0.02) / trials) ** 0.5)
+        trials = PRIOR_TRIALS + (self._trials + min(self._long_trials, LONG_WORTH)) / (1 + idle / 200)
+        doubt = (max(self.value * (1 - self.value), 0.02) / trials) ** 0.5
+        return min(1.0, self.value + (1.0 + log1p(idle / 50)) * doubt)
 
     def _update(self) -> None:
         long = (PRIOR_TRIALS * self._prior + self._long_hits) / (PRIOR_TRIALS + self._long_trials)
@@ -105,6 +106,20 @@ class Acceptance:
         """
         first, later = (self.first.value, self.later.value) if idle is None else (self.first.high(idle), self.later.high(idle))
         return 1.0 + first * ((1.0 - later**n) / (1.0 - later) if later < 1.0 else n)
+
+    def rounds(self, n: float, wanted: int, idle: int | None = None) -> float:
+        """Expected rounds over drafts of ``n`` tokens until ``wanted`` tokens or more are there.
+
+        A renewal process: a round ends at the s-th token with chance 1 - first for s = 1, with that of geometric steps further on,
+        and beyond the longest round with 1 / E[R].
+        """
+        first, later = (self.first.value, self.later.value) if idle is None else (self.first.high(idle), self.later.high(idle))
+        steps, inside = wanted - 1, min(wanted - 1, n)
+        if inside < 1:
+            return 1.0 + steps * (1.0 - first)
+        ends = (1.0 - later) / (1.0 - later + first) if first + later > 0 else 1.0
+        rounds = 1.0 + (1.0 - first) + (inside - 1) * ends
+        return rounds if steps <= n else rounds + (steps - n) / self.tokens(n, idle)
 
 
 class Beneath:
@@ -265,8 +280,8 @@ class ForwardCost:
         return self.pace * (low + (fed - m) * (self.table[m + 1] - low))
 
     def catching_up(self, pending: int) -> float:
-        """What the first forward of a draft takes, ``pending`` tokens being uncached."""
-        return self.launch + self.step * (self.relative[pending] if pending <= TABLE else self._prior(pending) / self._base[1])
+        """What the first forward of a draft takes more than a step, ``pending`` tokens being uncached."""
+        return self.step * ((self.relative[pending] if pending <= TABLE else self._prior(pending) / self._base[1]) - 1)
 
     def low(self, idle: int) -> float:
         """A factor for what the model's own drafting may well take less than it seems, timed last ``idle`` rounds ago."""
