@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.latency.estimate import level_names
+from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.estimate import bottom_of, level_names
+from hsd_viz.latency.timing import timings
 from hsd_viz.trace import Trace
 
 from .calibrate import WARM_UP_TOKENS, at, decode
@@ -54,14 +56,16 @@ def measure(
     repeats: int = 3,
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> tuple[dict[str, Measured], bool]:
-    """Decode every prompt by every stack, the stacks taking turns: (figures by stack, whether all was measured).
+) -> tuple[dict[str, Measured], dict[str, LevelCost], bool]:
+    """Decode every prompt by every stack, the stacks taking turns: (figures by stack, costs by model, whether all was measured).
 
-    The time of a prompt is the median over the ``repeats``. Cut short, the figures stand on the prompts that every stack had finished
-    at least once.
+    The costs are those of these very decodes: what the models cost at that hour, should the machine have changed since its
+    calibration. The time of a prompt is the median over the ``repeats``. Cut short, the figures stand on the prompts that every
+    stack had finished at least once.
     """
     sampling = sampling or Sampling()
     done: dict[tuple[int, str], list[_One]] = {}
+    traces: list[Trace] = []
     total, complete = repeats * len(suite.prompts) * len(stacks), False
     try:
         for stack in stacks:
@@ -74,8 +78,10 @@ def measure(
                     if cancelled():
                         raise KeyboardInterrupt
                     progress(Progress(count, total, stack, prompt.id))
-                    one = _one(decode(engine, prompt, stack, max_new_tokens, at(sampling, k)))
-                    done.setdefault((k, stack), []).append(one)
+                    trace = decode(engine, prompt, stack, max_new_tokens, at(sampling, k))
+                    done.setdefault((k, stack), []).append(_one(trace))
+                    trace.token_rows.clear()
+                    traces.append(trace)
                     count += 1
         complete = True
     except KeyboardInterrupt:
@@ -86,7 +92,8 @@ def measure(
         runs = [done[k, stack] for k in kept]
         if sum(run[0].tokens for run in runs):
             found[stack] = _together(runs)
-    return found, complete
+    costs = timings((trace, level_names(trace), bottom_of(trace)) for trace in traces).models
+    return found, dict(costs), complete
 
 
 def _one(trace: Trace) -> _One:

@@ -5,13 +5,14 @@ Calibration and measurement use different prompts of a suite: every second one o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import names
+from hsd_viz.latency.costs import LevelCost
 from hsd_viz.latency.law import Prediction
 from hsd_viz.latency.mixture import MixedLaw, choose, fill
 from hsd_viz.latency.select import Choice, Doubt, doubts
@@ -69,7 +70,8 @@ class Wish:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What was found. ``rows`` are (prediction, what was measured of it), fastest prediction first; ``kept_before``: the calibration
-    had been kept from an earlier run; ``measured_on`` says which prompts were measured; ``complete`` is False where something was cut
+    had been kept from an earlier run; ``repriced`` has the measured stacks at the costs of the hour they were measured in, ms per
+    token; ``measured_on`` says which prompts were measured; ``complete`` is False where something was cut
     short.
     """
 
@@ -79,6 +81,7 @@ class Plan:
     choice: Choice
     doubts: tuple[Doubt, ...]
     rows: tuple[tuple[Prediction, Measured | None], ...]
+    repriced: Mapping[str, float]
     measured_on: str
     complete: bool
 
@@ -143,11 +146,12 @@ def plan(
     rows = {p.stack: p for p in (*choice.ranked, choice.plain, choice.affine_exact, *asked)}
     ranked = sorted(rows.values(), key=lambda p: p.ms_per_token)
     found: dict[str, Measured] = {}
+    costs: dict[str, LevelCost] = {}
     complete = kept.complete
     if wish.measured and complete:
         wanted = (*choice.ranked[: wish.measured], *_always(choice, ranked), *asked)
         chosen = tuple(dict.fromkeys(p.stack for p in wanted))
-        found, complete = measure(
+        found, costs, complete = measure(
             engine,
             chosen,
             others,
@@ -165,9 +169,18 @@ def plan(
         choice=choice,
         doubts=doubts(choice, kept.calibration, **limits),
         rows=tuple((p, found.get(p.stack)) for p in ranked),
+        repriced=_repriced(kept, costs, found),
         measured_on=f"{len(others.prompts)} {'prompts of the calibration' if wish.same_prompts else 'other prompts'}",
         complete=complete,
     )
+
+
+def _repriced(kept: Kept, costs: dict[str, LevelCost], found: Mapping[str, Measured]) -> dict[str, float]:
+    """What the law says of the measured stacks at the costs of the very decodes that measured them, acceptance being the calibration's."""
+    law = MixedLaw(
+        kept.mixture.priced({**kept.calibration.costs, **{name: cost for name, cost in costs.items() if name in kept.calibration.costs}})
+    )
+    return {stack: law.predict(stack).ms_per_token for stack in found}
 
 
 def _always(choice: Choice, ranked: Sequence[Prediction]) -> list[Prediction]:
@@ -199,7 +212,7 @@ def _drafts(engine: Any, suite: Suite, wish: Wish, stacks: Sequence[Stack]) -> t
 def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
     """As JSON data: ``machine``, ``models``, ``hierarchies``, ``picked``, ``best_single_draft``, and what stands behind them."""
     choice, kept = found.choice, found.kept
-    rows = [_row(prediction, measured) for prediction, measured in found.rows]
+    rows = [_row(prediction, measured, found.repriced.get(prediction.stack)) for prediction, measured in found.rows]
     measured = [row for row in rows if row["measured_ms_per_token"] is not None]
     best = min(measured, key=lambda row: row["measured_ms_per_token"], default=None)
     picked = next((row for row in measured if row["stack"] == choice.picked.stack), None)
@@ -237,7 +250,7 @@ def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _row(prediction: Prediction, measured: Measured | None) -> dict[str, Any]:
+def _row(prediction: Prediction, measured: Measured | None, repriced: float | None) -> dict[str, Any]:
     stack = parse(prediction.stack)
     by_name = list(zip(prediction.names, prediction.forwards_per_token, strict=True))
     bottom = str(stack.bottom) if stack.bottom is not None else None
@@ -248,6 +261,8 @@ def _row(prediction: Prediction, measured: Measured | None) -> dict[str, Any]:
         "measured_ms_per_token": None if measured is None else measured.ms_per_token,
         "measured_ms_per_token_ci": None if measured is None else list(measured.interval),
         "error": None if measured is None else prediction.ms_per_token / measured.ms_per_token - 1,
+        "predicted_at_measured_costs": repriced,
+        "error_at_measured_costs": None if measured is None else repriced / measured.ms_per_token - 1,
         "forwards_per_token": {
             name: {"predicted": n, "measured": None if measured is None else measured.forwards_per_token.get(name)}
             for name, n in by_name
@@ -262,7 +277,8 @@ def _row(prediction: Prediction, measured: Measured | None) -> dict[str, Any]:
 
 
 def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """How far the predictions were off: relative errors, as they are and with the machine's drift since the calibration taken out.
+    """How far the predictions were off: relative errors, as they are, with the machine's drift since the calibration taken out, and at
+    the costs of the measured decodes themselves.
 
     The drift is that of plain decoding, of which nothing but the cost of a forward is predicted.
     """
@@ -283,5 +299,6 @@ def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
         "drift": drift,
         "ms_per_token": over([row["error"] for row in done]),
         "ms_per_token_without_drift": over([(1 + row["error"]) * drift - 1 for row in done if row is not plain]) if drift else None,
+        "ms_per_token_at_measured_costs": over([row["error_at_measured_costs"] for row in done]),
         "forwards_per_token": over(counts),
     }

@@ -97,6 +97,7 @@ def _outcome(data: dict[str, Any]) -> list[str]:
     for what, key in (
         ("ms/token", "ms_per_token"),
         ("ms/token without the machine's drift", "ms_per_token_without_drift"),
+        ("ms/token at the costs of the measured decodes", "ms_per_token_at_measured_costs"),
         ("forwards/token", "forwards_per_token"),
     ):
         if errors[key]:
