@@ -102,9 +102,13 @@ class AutoLoop(Loop):
 
     def _learn(self, verified: Verified) -> None:
         """Tell the estimates. Rows of this round are the last ones, and its own number is the least of them."""
-        known, first, log = self.estimates, self._first, self.log
+        known, first, log, option = self.estimates, self._first, self.log, self.option
         this, below = log.rounds[-1].id, self._below
-        if below:
+        if len(option.models) == 1 and not option.looked_up:
+            row = log.rounds[-1]
+            if row.drafted:
+                known.see_chain(option.models[0][0], len(self._models), row.examined, row.accepted)
+        elif below:
             for row in reversed(log.rounds):
                 if row.id < this:
                     break
@@ -115,8 +119,8 @@ class AutoLoop(Loop):
                     known.see_tree(row.level - first, row.drafted, row.accepted)
                 elif row.drafted:
                     known.see_chain(drafter - first, row.level - first, row.examined, row.accepted)
-        if self.option.nodes:
-            known.see_direct((self.option.gain - 1) / known.kept, len(verified.accepted))
+        if option.nodes:
+            known.see_direct((option.gain - 1) / known.kept, len(verified.accepted))
         self._spent = None
         if not known.attentive:
             return

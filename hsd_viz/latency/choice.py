@@ -227,6 +227,7 @@ class Chooser:
         self.estimates = estimates
         self._target = len(estimates.costs) - 1
         self._turn = 0
+        self._held: Option | None = None
         estimates.begin()
 
     @property
@@ -252,19 +253,22 @@ class Chooser:
         """The option of the next round. ``pending`` are the draft models' uncached tokens, ``reach`` the (corrected) scores of the
         draft that was looked up, best first.
 
-        What an option of models promised when it was last looked at serves until it is about to be taken; one of them in turn is
-        looked at anew now and then.
+        Models that were taken go on for a few rounds, where nothing was looked up. Otherwise what an option of models promised when it was
+        last looked at serves until it is about to be taken; one of them in turn is looked at anew now and then.
         """
         known, top, latency = self.estimates, self.estimates.costs[-1], self.latency
         families = known.families
         known.rounds += 1
+        if (held := self._held) is not None and reach is None and not known.attentive:
+            known.took(held.cost, held.gain)
+            return held
         cost, gain, nodes = top.overhead + top.at(1), 1.0, 0
         plain = score = cost - latency
         if reach is not None:
             value, price, tokens, n = self._direct(reach, latency)
             if value < plain:
                 score, cost, gain, nodes = value, price, tokens, n
-        turn = None
+        turn, tried = None, False
         if families and known.attentive:
             self._turn = (self._turn + 1) % len(families)
             turn = families[self._turn]
@@ -281,12 +285,16 @@ class Chooser:
             best = None
         if turn is not None and turn is not best and self._worth_trying(turn, pending, score, latency):
             known.explored += max(0.0, turn.cost - latency * turn.gain - score)
-            best, cost, gain, nodes = turn, turn.cost, turn.gain, 0
+            best, cost, gain, tried = turn, turn.cost, turn.gain, True
         known.took(cost, gain)
         if best is None:
+            self._held = None
             return Option(nodes, (), nodes > 0, cost, gain)
         best.taken = known.rounds
-        return Option(0, tuple(zip(best.members, best.looks, strict=True)), best.looked_up, cost, gain)
+        option = Option(0, tuple(zip(best.members, best.looks, strict=True)), best.looked_up, cost, gain)
+        # A try is for one round.
+        self._held = None if tried else option
+        return option
 
     # --- inside ----------------------------------------------------------------------------------------------------
 

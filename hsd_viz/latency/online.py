@@ -16,9 +16,9 @@ from hsd_viz.latency.costs import LevelCost
 #: What the prior of a rate is worth in trials, and what the long memory is worth to the short one.
 PRIOR_TRIALS = 10.0
 LONG_WORTH = 25.0
-#: A trial counts for less by this factor with each later one.
-LONG_FADE = 1 - 1 / 400
-SHORT_FADE = 1 - 1 / 200
+#: Trials that the two memories hold, and the factor by which a trial counts for less with each later one.
+LONG_MEMORY, SHORT_MEMORY = 400.0, 200.0
+LONG_FADE, SHORT_FADE = 1 - 1 / LONG_MEMORY, 1 - 1 / SHORT_MEMORY
 #: Numbers of tokens fed up to which forwards share a correction of their prior.
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 72)
 #: Costs of up to so many tokens lie in a table.
@@ -57,10 +57,11 @@ class Rate:
 
     def see(self, hits: float, trials: float) -> None:
         """``hits`` of ``trials``."""
-        fade = LONG_FADE**trials
+        # 1 - n / N for (1 - 1 / N) ** n: n is small, and this is quick.
+        fade = 1.0 - trials / LONG_MEMORY
         self._long_hits = self._long_hits * fade + hits
         self._long_trials = self._long_trials * fade + trials
-        fade = SHORT_FADE**trials
+        fade = 1.0 - trials / SHORT_MEMORY
         self._hits = self._hits * fade + hits
         self._trials = self._trials * fade + trials
         self._update()
