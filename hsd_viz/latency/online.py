@@ -23,9 +23,10 @@ LONG_FADE, SHORT_FADE = 1 - 1 / LONG_MEMORY, 1 - 1 / SHORT_MEMORY
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 72)
 #: Costs of up to so many tokens lie in a table.
 TABLE = WIDTHS[-1]
-#: Times after which the shape of a curve is looked at anew, and times that its prior is worth.
+#: Times after which the shape of a curve is looked at anew; what its prior slope is worth, and how many times it takes to believe half
+#: of what one group of widths says for itself: what was seen seldom is seen too high.
 FIT_EVERY = 16
-PRIOR_TIMES = 8.0
+SLOPE_WORTH, GROUP_WORTH = 8.0, 30.0
 #: Cost of a second token in a forward where nothing is known, relative to one token's, and of each one more.
 PRIOR_SECOND, PRIOR_SLOPE = 0.12, 0.07
 #: Share of a new time that goes into an estimate, once there are enough of them.
@@ -316,6 +317,9 @@ class ForwardCost:
         first = self.relative[pending] if pending <= TABLE else self._prior(pending) / self._base[1]
         self._step.see(log(max(ms - self.launch, 1e-9) / (first + steps - 1)))
         self.step = exp(self._step.value)
+        if self._step.count < FIRST:
+            # One slow beginning must not keep a model from ever being tried again.
+            self.step = min(self.step, 2 * self._base[1] * self.pace)
 
     def _prior(self, fed: int) -> float:
         return self._base[fed] if fed <= TABLE else self._base[TABLE] + (fed - TABLE) * self._tail
@@ -334,12 +338,12 @@ class ForwardCost:
                 weight = min(group.count, 1 / TIME_SHARE)
                 slope += weight * log(width) * group.value
                 moment += weight * log(width) ** 2
-        slope /= moment + PRIOR_TIMES
+        slope /= moment + SLOPE_WORTH
         start, highest = 1, 0.0
         for place, (width, group) in enumerate(zip(WIDTHS, self._groups, strict=True)):
             line = slope * log(width)
             rest = max(-SURPRISE, min(SURPRISE, group.value - line)) if group.count >= FIRST else 0.0
-            self._shape[place] = line + rest * group.count / (group.count + PRIOR_TIMES)
+            self._shape[place] = line + rest * group.count / (group.count + GROUP_WORTH)
             by = exp(self._shape[place])
             for m in range(start, width + 1):
                 highest = max(highest, self._base[m] * by)

@@ -28,6 +28,7 @@ from hsd_viz.latency.choice import Chooser, Estimates, Option
 from hsd_viz.latency.costs import LevelCost, LookupCost
 from hsd_viz.stack import Bottom
 from hsd_viz.trace.metrics import check
+from hsd_viz.views.payload import level_names
 
 NAMES = ("m0", "m1", "target")
 
@@ -130,6 +131,7 @@ def test_shipped_ladder():
             assert trace.token_ids == plain
             check(trace)
             assert trace.meta["stack_resolved"] == {"auto > target": "auto[db,nano,small] > target"}.get(stack, stack)
+            assert level_names(trace.meta) == [name for _, name in sorted({(c.level, c.name) for c in trace.call_rows})]
             served = {d.round: d.source for d in trace.draft_rows}
             top = max(r.level for r in trace.round_rows)
             assert all((r.id in served) == (r.why_no_draft is None) for r in trace.round_rows if r.level == top)
