@@ -104,6 +104,9 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[Round
     rounds: dict[tuple[str, str], list[RoundRow]] = {}
     looked_up: dict[tuple[str, str], Counter] = {}
     for trace in traces:
+        # Who drafts for a round of `auto` is chosen by what that promises: no fair sample of anybody's acceptance.
+        if str(trace.meta.get("stack", "")).lstrip().startswith("auto"):
+            continue
         names, bottom = level_names(trace), bottom_of(trace)
         for row in trace.round_rows:
             if row.level == 0 or (row.why_no_draft in ("no room", "off")):
