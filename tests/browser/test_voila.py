@@ -39,10 +39,6 @@ def opened(open_page, url: str, width: int = 1400):
     return page
 
 
-def busy(page) -> None:
-    expect(page.get_by_role("button", name="Cancel", exact=True)).to_be_enabled()
-
-
 def idle(page) -> None:
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
 
@@ -108,7 +104,6 @@ def test_a_live_run_streams_tokens_with_their_sources(shared):
     fill(page, "Stack", "db > nano:4 > target")
     fill(page, "New tokens", "48")
     page.get_by_role("button", name="Run", exact=True).click()
-    busy(page)
     expect(page.locator(".hsd-badge")).to_have_text("Live run")
     idle(page)
     expect(page.locator(TOKENS)).to_have_count(48)
@@ -141,13 +136,13 @@ def test_bad_stack_text_shows_a_card_and_a_run_after_it_works(shared):
 def test_cancel_stops_the_run_and_keeps_what_there_is(shared):
     page = shared.page
     fill(page, "Stack", "target")
-    fill(page, "New tokens", "400")
+    fill(page, "New tokens", "600")
     page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_function("document.querySelectorAll('.hsd-out .hsd-tok').length > 12 && document.querySelector('.hsd-live')")
     page.get_by_role("button", name="Cancel", exact=True).click()
     idle(page)
     kept = page.locator(TOKENS).count()
-    assert 12 < kept < 400
+    assert 12 < kept < 600
     expect(page.locator(".hsd-origin-facts")).to_contain_text("cancelled")
     page.wait_for_timeout(500)
     assert page.locator(TOKENS).count() == kept
@@ -159,9 +154,9 @@ def test_markup_in_the_text_is_shown_as_text(shared):
     fill(page, "Prompt", NASTY)
     fill(page, "New tokens", "16")
     page.get_by_role("button", name="Run", exact=True).click()
-    busy(page)
-    idle(page)
+    # A short run may be over before anyone sees it run: its prompt tells that it began.
     expect(page.locator(".hsd-prompt")).to_contain_text("<script>window.pwned=1</script>")
+    idle(page)
     assert page.locator(".hsd-stream script, .hsd-stream img").count() == 0
     assert page.evaluate("window.pwned") is None
     shared.check()
