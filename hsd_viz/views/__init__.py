@@ -1,9 +1,9 @@
 """Widgets and figures over traces and over the latency law. Never imports torch.
 
-``TokenStream(trace)`` is a widget; the functions of :mod:`hsd_viz.views.charts` return plotly figures, which :func:`show` puts into
-a notebook without any button that would send them elsewhere. The views of the law take a calibration, or what :func:`recorded`
-estimates from the recordings of this package: :class:`HierarchyGraph`, :class:`LatencySurface`, :class:`Ranking`, :class:`Levels`,
-and the sliders of :class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf`. Drafting from databases has :class:`LocalityMap` for one trace,
+``TokenStream(trace)`` is a widget; views of one run that :func:`link` puts together follow one cursor. The functions of
+:mod:`hsd_viz.views.charts` return plotly figures, which :func:`show` puts into a notebook without any button that would send them
+elsewhere. The views of the law take a calibration, or what :func:`recorded` estimates from
+the recordings of this package: :class:`HierarchyGraph`, :class:`LatencySurface`, :class:`Ranking`, :class:`Levels`, and the sliders of :class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf`. Drafting from databases has :class:`LocalityMap` for one trace,
 and for measurements :class:`DatabaseAblation`, :class:`OrderAblation`, :class:`CategoryBars`, :class:`LatencyAcceptance`,
 :class:`SpeedPlane` and :class:`TemperatureCurves`.
 """
@@ -17,6 +17,7 @@ from hsd_viz.views.latency_compare import Levels, Ranking
 from hsd_viz.views.latency_plot import LatencySurface
 from hsd_viz.views.latency_sources import Basis, Measured, basis_of, measured, recorded
 from hsd_viz.views.latency_whatif import OneDraftWhatIf, SecondDraftWhatIf
+from hsd_viz.views.linked import LinkedView, link
 from hsd_viz.views.locality_map import LocalityMap
 from hsd_viz.views.stream import TokenStream
 
@@ -28,6 +29,7 @@ __all__ = [
     "LatencyAcceptance",
     "LatencySurface",
     "Levels",
+    "LinkedView",
     "LocalityMap",
     "Measured",
     "OneDraftWhatIf",
@@ -39,6 +41,7 @@ __all__ = [
     "TokenStream",
     "basis_of",
     "charts",
+    "link",
     "measured",
     "recorded",
     "show",

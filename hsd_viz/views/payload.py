@@ -1,10 +1,10 @@
-"""A trace as the browser gets it: plain JSON, rows as short lists in a fixed order (the order is stated in static/stream.js)."""
+"""A trace as the browser gets it: plain JSON, rows as short lists in a fixed order (the order is stated in static/linked_run.js)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from hsd_viz.trace import DraftRow, RoundRow, Step, TokenRow, Trace
+from hsd_viz.trace import CallRow, DraftRow, RoundRow, Step, TokenRow, Trace
 
 
 def number(value: float | None) -> float | None:
@@ -69,7 +69,13 @@ def verification(row: RoundRow) -> list:
         row.outcome,
         row.why_no_draft,
         row.duration_ns,
+        row.start_ns,
     ]
+
+
+def call(row: CallRow) -> list:
+    """One forward, launch or look-up."""
+    return [row.round, row.level, row.name, row.kind, row.steps, row.fed, row.cached, row.start_ns, row.duration_ns]
 
 
 def pieces(table: dict[int, str]) -> dict[str, str]:
@@ -83,6 +89,7 @@ def step(rows: Step) -> dict[str, Any]:
         "tokens": [token(t) for t in rows.tokens],
         "drafts": [draft(d) for d in rows.drafts],
         "rounds": [verification(r) for r in rows.rounds],
+        "calls": [call(c) for c in rows.calls],
         "pieces": pieces(rows.pieces),
     }
 
@@ -94,13 +101,25 @@ def snapshot(trace: Trace) -> dict[str, Any]:
         "tokens": [token(t) for t in trace.token_rows],
         "drafts": [draft(d) for d in trace.draft_rows],
         "rounds": [verification(r) for r in trace.round_rows],
+        "calls": [call(c) for c in trace.call_rows],
         "pieces": pieces(trace.pieces),
     }
 
 
 def head(meta: dict[str, Any]) -> dict[str, Any]:
-    """The part of a trace's meta that the stream shows: the prompt, its token ids where they are known, the levels' names."""
-    return {"prompt": str(meta.get("prompt", "")), "prompt_ids": list(meta.get("prompt_ids") or []), "levels": level_names(meta)}
+    """The part of a trace's meta that views show: the prompt, its token ids where they are known, the levels' names, and under ``meta``
+    the stack, how tokens were drawn, and the times (ns) of prefill and of the whole decode, ``None`` until they are known."""
+    return {
+        "prompt": str(meta.get("prompt", "")),
+        "prompt_ids": list(meta.get("prompt_ids") or []),
+        "levels": level_names(meta),
+        "meta": {
+            "stack": str(meta.get("stack_resolved") or meta.get("stack") or ""),
+            "sampling": dict(meta.get("sampling") or {}),
+            "prefill_ns": meta.get("prefill_ns"),
+            "wall_ns": meta.get("wall_ns"),
+        },
+    }
 
 
 def level_names(meta: dict[str, Any]) -> list[str]:

@@ -5,52 +5,40 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Iterable
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-import anywidget
 import traitlets
 
 from hsd_viz.trace import Step, Trace
 from hsd_viz.views import payload
-from hsd_viz.views.palette import DATABASES, HUES, RIVALS
-
-_STATIC = Path(__file__).parent / "static"
+from hsd_viz.views.linked import LinkedView, css, esm
 
 
-def _palette() -> dict[str, Any]:
-    return {"hues": {name: asdict(hue) for name, hue in HUES.items()}, "rivals": list(RIVALS), "databases": list(DATABASES)}
-
-
-class TokenStream(anywidget.AnyWidget):
+class TokenStream(LinkedView):
     """The text of one decode, token by token: hover previews a token's details, click or Enter pins them, Esc lets go.
 
     ``TokenStream(trace)`` shows a finished trace. For a live run call :meth:`begin`, :meth:`append` for each step (from any
     thread) and :meth:`end`. What the browser missed, because the page was opened late or reloaded, it asks for; ``data`` always
-    holds a whole trace.
+    holds a whole trace, which the other views of its group show, too (:mod:`hsd_viz.views.linked`).
 
     ``pinned`` is the index of the pinned token (-1: none), ``dark`` what the page said of its theme, ``ghosts`` and
     ``boundaries`` switch the rejected drafts and the round marks.
     """
 
-    _esm = _STATIC / "stream.js"
-    _css = _STATIC / "stream.css"
+    _esm = esm("stream.js")
+    _css = css("stream.css")
 
-    data = traitlets.Dict().tag(sync=True)
-    palette = traitlets.Dict().tag(sync=True)
     pinned = traitlets.Int(-1).tag(sync=True)
     live = traitlets.Bool(False).tag(sync=True)
     ghosts = traitlets.Bool(True).tag(sync=True)
     boundaries = traitlets.Bool(True).tag(sync=True)
     dark = traitlets.Bool(False).tag(sync=True)
 
-    def __init__(self, trace: Trace | None = None, **options: Any) -> None:
-        super().__init__(palette=_palette(), **options)
+    def __init__(self, trace: Trace | None = None, group: str | None = None, **options: Any) -> None:
         # Steps come from a worker thread, requests of the page on the kernel's own.
         self._lock = threading.RLock()
+        super().__init__(Trace({}) if trace is None else trace, group, **options)
         self.on_msg(self._on_message)
-        self.show(Trace({}) if trace is None else trace)
 
     def show(self, trace: Trace) -> None:
         """Show a whole trace at once."""

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from hsd_viz import views
 from hsd_viz.trace import RoundRow, Step, TokenRow, Trace
-from hsd_viz.views import payload
-from hsd_viz.views.stream import _palette
+from hsd_viz.views import TokenStream, payload
+from hsd_viz.views.linked import page_palette
 
 pytestmark = pytest.mark.browser
 
-SCRIPT = (Path(views.__file__).parent / "static" / "stream.js").read_text()
-STYLE = (Path(views.__file__).parent / "static" / "stream.css").read_text()
+SCRIPT, STYLE = TokenStream._esm, TokenStream._css
 #: What anywidget does: one model, ``initialize`` once, ``render`` for each view.
 HARNESS = """async ([script, style, state]) => {
   document.head.append(Object.assign(document.createElement("style"), { textContent: style }));
@@ -52,7 +48,7 @@ def start(page, steps: list[Step], live: bool = False) -> float:
     for s in steps:
         trace.append(s)
     data = {"run": "r", "seq": len(steps), **payload.snapshot(trace)}
-    state = {"data": data, "palette": _palette(), "pinned": -1, "live": live, "ghosts": True, "boundaries": True, "dark": False}
+    state = {"data": data, "palette": page_palette(), "pinned": -1, "live": live, "ghosts": True, "boundaries": True, "dark": False}
     return page.evaluate(HARNESS, [SCRIPT, STYLE, state])
 
 

@@ -35,11 +35,12 @@ def test_shows_a_whole_trace_as_json():
 
 
 def test_rows_have_the_fields_that_the_page_names():
-    source = (STATIC / "stream.js").read_text()
-    for name, row in (("TOKEN", payload.token), ("DRAFT", payload.draft), ("ROUND", payload.verification)):
+    source = (STATIC / "linked_run.js").read_text()
+    rows = (("TOKEN", payload.token), ("DRAFT", payload.draft), ("ROUND", payload.verification), ("CALL", payload.call))
+    for name, row in rows:
         listed = source.split(f"const {name} = [", 1)[1].split("]", 1)[0]
         trace = make_trace()
-        first = {"TOKEN": trace.token_rows, "DRAFT": trace.draft_rows, "ROUND": trace.round_rows}[name][0]
+        first = {"TOKEN": trace.token_rows, "DRAFT": trace.draft_rows, "ROUND": trace.round_rows, "CALL": trace.call_rows}[name][0]
         assert len(json.loads(f"[{listed}]")) == len(row(first))
 
 

@@ -1,48 +1,8 @@
 // @ts-check
 // The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, a details card.
-// Everything that comes from a model is put on the page with textContent; nothing is fetched.
+// Stands behind linked_run.js and linked.js (views/linked.py), whose names it uses.
 
-/** Rows arrive as lists in the order of hsd_viz/views/payload.py. */
-const TOKEN = ["id", "text", "raw", "round", "kind", "source", "path", "depth", "p", "entropy", "top", "residual", "q"];
-const DRAFT = ["round", "level", "source", "node", "parent", "depth", "id", "text", "p", "q", "u", "verdict", "key", "count", "score", "position"];
-const ROUND = ["id", "parent", "level", "drafted", "examined", "accepted", "outcome", "why", "ns"];
-const KIND_WORDS = {
-  accepted: "accepted draft token",
-  correction: "correction by the target",
-  bonus: "bonus token",
-  plain: "plain token",
-};
-const VERDICT_MARKS = { accepted: "✓", rejected: "✗", unreached: "·", cut: "✂" };
-const WHY = {
-  "no match": "no database knew how this text goes on",
-  "not worth it": "the expected gain was below the cost of verifying",
-  "no room": "there was no room left for a draft",
-  off: "drafting was off",
-};
 const MAX_ROWS = 40;
-
-const named = (/** @type {string[]} */ names, /** @type {any[]} */ row) => Object.fromEntries(names.map((n, i) => [n, row[i]]));
-
-// JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only where the focused element itself says so.
-const FOCUSABLE = new Set(["button", "input", "summary"]);
-
-/** @param {string} tag @param {string} [cls] @param {string} [text] */
-function make(tag, cls, text) {
-  const node = document.createElement(tag);
-  if (cls) node.className = cls;
-  if (text !== undefined) node.textContent = text;
-  if (FOCUSABLE.has(tag)) node.dataset.lmSuppressShortcuts = "true";
-  return node;
-}
-
-// Characters nobody can see, or that would reorder the line, are shown as their code point.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
-const visible = (/** @type {string} */ s) =>
-  s.replace(HIDDEN, (c) => `‹U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}›`);
-/** One line, every blank with a glyph: for ghosts and the card. */
-const glyphs = (/** @type {string} */ s) => visible(s).replace(/ /g, "␣").replace(/\t/g, "⇥").replace(/\n/g, "↵");
-/** The same, short: indentation says little about a draft that was turned down. */
-const brief = (/** @type {string} */ s) => visible(s).replace(/\n/g, "↵").replace(/[ \t]{2,}/g, "␣");
 
 /** Put a token's text into `node`: line breaks get a faint glyph and still break the line, blanks keep their width. */
 function write(node, /** @type {string} */ text) {
@@ -57,99 +17,10 @@ function write(node, /** @type {string} */ text) {
   });
 }
 
-const figure = (/** @type {any} */ x) => {
-  if (x === null || x === undefined) return "–";
-  if (x === 0 || x === 1) return String(x);
-  return Math.abs(x) >= 0.001 ? x.toFixed(3) : x.toExponential(1);
-};
-const plural = (/** @type {number} */ n, /** @type {string} */ word) => `${n} ${word}${n === 1 ? "" : "s"}`;
-
-/** What is known of the run. Snapshots replace it, appended steps extend it; a gap asks Python for a snapshot. */
-function createStore(model) {
-  const store = {
-    run: "", seq: 0, prompt: "", promptIds: [], levels: [], pieces: {}, /** @type {any[]} */ tokens: [],
-    rounds: new Map(), order: new Map(), children: new Map(), drafts: new Map(), /** @type {Set<(what: string, from: number) => void>} */ listeners: new Set(),
-    tell(what, from) { for (const f of store.listeners) f(what, from); },
-    extend(part) {
-      for (const row of part.rounds) {
-        const r = named(ROUND, row);
-        store.rounds.set(r.id, r);
-        // People count the target's rounds; ids also number the rounds of the levels below.
-        if (r.parent === null) store.order.set(r.id, store.order.size + 1);
-        else store.children.set(r.parent, [...(store.children.get(r.parent) || []), r.id]);
-      }
-      for (const row of part.drafts) {
-        const d = named(DRAFT, row);
-        if (!store.drafts.has(d.round)) store.drafts.set(d.round, []);
-        store.drafts.get(d.round).push(d);
-      }
-      Object.assign(store.pieces, part.pieces);
-      for (const row of part.tokens) store.tokens.push(named(TOKEN, row));
-    },
-    adopt() {
-      const data = model.get("data");
-      if (!data || data.run === undefined) return;
-      if (data.run === store.run && data.seq <= store.seq) return;
-      Object.assign(store, {
-        run: data.run, seq: data.seq, prompt: data.prompt, promptIds: data.prompt_ids, levels: data.levels,
-        pieces: {}, tokens: [], rounds: new Map(), order: new Map(), children: new Map(), drafts: new Map(),
-      });
-      store.extend(data);
-      store.tell("reset", 0);
-    },
-    receive(message) {
-      if (message.kind !== "append") return;
-      if (message.run === store.run && message.seq <= store.seq) return;
-      if (message.run !== store.run || message.first > store.seq + 1) {
-        model.send({ kind: "sync" });
-        return;
-      }
-      const from = store.tokens.length;
-      for (const step of message.steps.slice(store.seq + 1 - message.first)) store.extend(step);
-      store.seq = message.seq;
-      store.tell("append", from);
-    },
-  };
-  return store;
-}
-
-/** Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked. */
-function followTheme(root, model) {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const apply = () => {
-    const host = document.body.dataset.jpThemeLight;
-    const dark = host === undefined ? system.matches : host === "false";
-    root.classList.toggle("hsd-dark", dark);
-    if (model.get("dark") !== dark) {
-      model.set("dark", dark);
-      model.save_changes();
-    }
-  };
-  const observer = new MutationObserver(apply);
-  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  system.addEventListener("change", apply);
-  apply();
-  return () => { observer.disconnect(); system.removeEventListener("change", apply); };
-}
-
-function createView(model, store, el) {
+function streamView({ model, root, group, store, palette }) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
-  const palette = model.get("palette");
-  const root = make("div", "hsd-stream");
-  const family = (/** @type {string} */ s) => (s in palette.hues && s !== "draft" && s !== "rival" ? s : palette.rivals.includes(s) ? "rival" : "draft");
-  const sourceWords = (/** @type {string} */ s) => {
-    const f = family(s);
-    return f === "draft" ? `${s}, draft model` : f === "rival" ? `${s}, rival look-up` : palette.hues[f].label;
-  };
-  const sourcePhrase = (/** @type {string} */ s) => {
-    const f = family(s);
-    return f === "target" ? "the target" : f === "rival" ? `the rival ${s}` : palette.databases.includes(s) ? `the ${palette.hues[f].label}` : `the draft model ${s}`;
-  };
-  for (const [name, hue] of Object.entries(palette.hues)) {
-    root.style.setProperty(`--hsd-${name}-light`, hue.light);
-    root.style.setProperty(`--hsd-${name}-dark`, hue.dark);
-  }
-  const unfollow = followTheme(root, model);
+  const { family, words: sourceWords, phrase: sourcePhrase } = palette;
+  root.classList.add("hsd-stream");
 
   // --- the frame
   const bar = make("div", "hsd-bar");
@@ -165,8 +36,7 @@ function createView(model, store, el) {
   prompt.setAttribute("role", "note");
   prompt.setAttribute("aria-label", "Tokens of the prompt");
   const out = make("span", "hsd-out");
-  out.tabIndex = 0;
-  out.dataset.lmSuppressShortcuts = "true";
+  focusable(out);
   out.setAttribute("role", "listbox");
   out.setAttribute("aria-label", "Emitted tokens. Arrow keys move, Enter pins, Escape unpins.");
   text.append(prompt, out);
@@ -176,7 +46,6 @@ function createView(model, store, el) {
   const body = make("div", "hsd-body");
   body.append(scroll, card);
   root.append(bar, body);
-  el.append(root);
 
   function toggle(label, trait, cls) {
     const box = /** @type {HTMLInputElement} */ (make("input"));
@@ -229,6 +98,8 @@ function createView(model, store, el) {
 
   // --- text
   const spans = /** @type {HTMLElement[]} */ ([]);
+  /** Ghosts by the token they stand before. @type {(HTMLElement | undefined)[]} */
+  const strips = [];
   let promptSpans = /** @type {HTMLElement[]} */ ([]);
   let lastRound = -1;
 
@@ -286,7 +157,7 @@ function createView(model, store, el) {
       if (t.raw !== null) span.classList.add("hsd-bytes");
       if (t.depth === 0) {
         const strip = ghostsOf(t.round);
-        if (strip) fragment.append(strip);
+        if (strip) { fragment.append(strip); strips[i] = strip; }
       }
       fragment.append(span);
       spans.push(span);
@@ -311,10 +182,10 @@ function createView(model, store, el) {
   function onStore(what, from) {
     if (what === "reset") {
       pending = -1;
-      spans.length = 0;
+      spans.length = strips.length = 0;
+      dimmed = Infinity;
       lastRound = -1;
       stuck = true;
-      state.hover = state.key = -1;
       out.replaceChildren();
       drawPrompt();
       drawTokens(0);
@@ -332,17 +203,12 @@ function createView(model, store, el) {
     }
   }
 
-  // --- cursor: hover previews, click or Enter pins, Esc unpins
-  const state = { hover: -1, key: -1 };
-  const pinned = () => { const i = model.get("pinned"); return i < store.tokens.length ? i : -1; };
-  const current = () => (pinned() >= 0 ? pinned() : state.hover >= 0 ? state.hover : state.key);
+  // --- cursor
+  const pinned = () => (group.cursor.pinned ? group.cursor.token : -1);
   let marked = /** @type {HTMLElement[]} */ ([]);
   let drawn = "";
+  let dimmed = Infinity; // tokens from here on are not yet out where the run is played
 
-  function pin(i) {
-    if (model.get("pinned") !== i) { model.set("pinned", i); model.save_changes(); }
-    show();
-  }
   function place(position) {
     if (position === null || position === undefined) return null;
     const n = store.promptIds.length;
@@ -354,12 +220,13 @@ function createView(model, store, el) {
     for (const s of marked) { s.classList.remove("hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit"); s.setAttribute("aria-selected", "false"); }
     marked = [];
     const mark = (s, cls) => { if (s) { s.classList.add(cls); marked.push(s); } };
-    const i = current();
-    if (state.hover >= 0 && state.hover !== i) mark(spans[state.hover], "hsd-on");
+    const { token: i, hover, step } = group.cursor;
+    if (hover && hover.token !== i) mark(spans[hover.token], "hsd-on");
+    dim(group.cursor.shown ?? Infinity);
     if (i < 0 || !spans[i]) {
       out.removeAttribute("aria-activedescendant");
-      if (drawn !== "hint") { drawn = "hint"; drawHint(); }
-      else if (pinned() < 0) drawHint();
+      const key = `hint:${store.run}:${store.tokens.length}`;
+      if (drawn !== key) { drawn = key; drawHint(); }
       return;
     }
     const t = store.tokens[i];
@@ -368,69 +235,59 @@ function createView(model, store, el) {
     mark(spans[i], pinned() === i ? "hsd-pinned" : "hsd-on");
     for (let k = i - 1; k >= 0 && store.tokens[k].round === t.round; k--) mark(spans[k], "hsd-mate");
     for (let k = i + 1; k < store.tokens.length && store.tokens[k].round === t.round; k++) mark(spans[k], "hsd-mate");
-    const row = ownDraft(t);
+    const row = store.ownDraft(t);
     if (row) mark(place(row.position), "hsd-lit");
-    const key = `${store.run}:${i}:${pinned() === i}`;
+    const key = `${store.run}:${step}:${i}:${pinned() === i}`;
     if (drawn !== key) { drawn = key; drawCard(i, t, row); }
   }
-  const ownDraft = (t) => (store.drafts.get(t.round) || []).find((d) => d.verdict === "accepted" && d.depth === t.depth && d.id === t.id) || null;
+  function dim(from) {
+    const [low, high] = from < dimmed ? [from, dimmed] : [dimmed, from];
+    for (let k = low; k < Math.min(high, spans.length); k++) {
+      spans[k].classList.toggle("hsd-later", k >= from);
+      strips[k]?.classList.toggle("hsd-later", k >= from);
+    }
+    dimmed = from;
+  }
+  /** Bring the token under the cursor into sight, within the pane; the page itself moves only for who moves in the text. */
+  function reveal(i) {
+    const span = spans[i];
+    if (!span || text.matches(":hover")) return;
+    if (document.activeElement === out) { span.scrollIntoView({ block: "nearest" }); return; }
+    const pane = scroll.getBoundingClientRect();
+    const box = span.getBoundingClientRect();
+    if (box.top < pane.top + 24) scroll.scrollTop -= pane.top + 24 - box.top;
+    else if (box.bottom > pane.bottom - 24) scroll.scrollTop += box.bottom - pane.bottom + 24;
+  }
+  function onCursor(now, before) {
+    show();
+    if (now.token !== before.token && now.token >= 0) reveal(now.token);
+    if (model.get("pinned") === pinned()) return;
+    model.set("pinned", pinned());
+    model.save_changes();
+  }
+  function onPinned() {
+    const i = model.get("pinned");
+    if (i !== pinned()) group.pin(i >= 0 ? { token: i } : null);
+  }
 
   function tokenAt(event) {
     const span = /** @type {HTMLElement|null} */ (event.target.closest?.(".hsd-tok[data-i]"));
     return span && out.contains(span) ? Number(span.dataset.i) : -1;
   }
-  text.addEventListener("pointerover", (e) => { const i = tokenAt(e); if (i !== state.hover) { state.hover = i; show(); } });
-  text.addEventListener("pointerleave", () => { state.hover = -1; show(); });
+  const at = (/** @type {number} */ i) => (i >= 0 ? { token: i } : null);
+  text.addEventListener("pointerover", (e) => group.hover(at(tokenAt(e))));
+  text.addEventListener("pointerleave", () => group.hover(null));
   text.addEventListener("click", (e) => {
     const i = tokenAt(e);
-    if (i < 0) return;
-    state.key = i;
-    pin(pinned() === i ? -1 : i);
+    if (i >= 0) group.pin(pinned() === i ? null : { token: i });
   });
-  function move(i) {
-    const n = store.tokens.length;
-    if (!n) return;
-    i = Math.max(0, Math.min(n - 1, i));
-    state.key = i;
-    state.hover = -1;
-    if (pinned() >= 0) pin(i);
-    else show();
-    spans[i]?.scrollIntoView({ block: "nearest" });
-  }
-  function roundStart(i, step) {
-    const rounds = store.tokens;
-    if (i < 0) return 0;
-    let k = i;
-    if (step > 0) { while (k < rounds.length && rounds[k].round === rounds[i].round) k++; return k < rounds.length ? k : i; }
-    while (k > 0 && rounds[k - 1].round === rounds[i].round) k--;
-    if (k < i || k === 0) return k;
-    const before = rounds[k - 1].round;
-    while (k > 0 && rounds[k - 1].round === before) k--;
-    return k;
-  }
-  out.addEventListener("keydown", (e) => {
-    const at = pinned() >= 0 ? pinned() : state.key;
-    const keys = {
-      ArrowRight: () => move(e.shiftKey ? roundStart(at, 1) : at + 1),
-      ArrowLeft: () => move(e.shiftKey ? roundStart(at, -1) : at - 1),
-      Home: () => move(0),
-      End: () => move(store.tokens.length - 1),
-      Enter: () => { if (at >= 0) pin(at); },
-      Escape: () => { state.hover = -1; pin(-1); },
-    };
-    if (!(e.key in keys) || e.ctrlKey || e.metaKey || e.altKey) return;
-    keys[e.key]();
-    e.preventDefault();
-    e.stopPropagation();
-  });
-  root.addEventListener("keydown", (e) => { if (e.key === "Escape" && pinned() >= 0) { pin(-1); e.stopPropagation(); } });
 
   // --- the card
   function jump(label, find) {
     const i = store.tokens.findIndex(find);
     if (i < 0) return null;
     const button = make("button", "hsd-jump", label);
-    button.addEventListener("click", () => { state.key = i; pin(i); spans[i].scrollIntoView({ block: "nearest" }); out.focus({ preventScroll: true }); });
+    button.addEventListener("click", () => { group.pin({ token: i }); spans[i].scrollIntoView({ block: "nearest" }); out.focus({ preventScroll: true }); });
     return button;
   }
   function drawHint() {
@@ -449,7 +306,7 @@ function createView(model, store, el) {
     card.replaceChildren(
       make("h3", "hsd-card-title", "Look at a token"),
       make("p", "hsd-hint", store.tokens.length
-        ? "Hover a token to preview where it came from; click it (or press Enter) to keep it here. ← → move by token, with Shift by round; Esc lets go."
+        ? "Hover a token to preview where it came from; click it (or press Enter) to keep it here. ← → move by event, with Shift by round; Esc lets go."
         : "Tokens appear here as they are decoded."),
       ...(jumps.children.length ? [jumps] : []),
     );
@@ -568,7 +425,7 @@ function createView(model, store, el) {
     big.dataset.family = family(t.source);
     const close = make("button", "hsd-close", "Unpin");
     close.hidden = pinned() !== i;
-    close.addEventListener("click", () => { pin(-1); out.focus({ preventScroll: true }); });
+    close.addEventListener("click", () => { group.pin(null); out.focus({ preventScroll: true }); });
     head.append(big, close);
     const what = make("p", "hsd-what");
     const chip = make("span", "hsd-chip", sourceWords(t.source));
@@ -581,7 +438,12 @@ function createView(model, store, el) {
       ["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`],
       ["path", t.path.map(levelName).join(" → ") || "–"]];
     if (t.raw !== null) pairs.push(["bytes", t.raw]);
-    card.replaceChildren(head, what, make("p", "hsd-story", story(t, row)), facts(pairs));
+    const { events } = store.index();
+    const event = events[group.cursor.step];
+    card.replaceChildren(head, what);
+    // The cursor may stand on what happened at this place before the token was out.
+    if (event && event.shown <= i) card.append(make("p", "hsd-event", eventWords(store, palette, group.cursor.step)));
+    card.append(make("p", "hsd-story", story(t, row)), facts(pairs));
     if (t.top) card.append(bars("Target's top 5 at temperature 1", t.top, t.id));
     if (t.residual) card.append(bars("Residual it was drawn from, top 5", t.residual, t.id));
     if (t.q) card.append(bars("The draft's q here, top 5", t.q, t.id));
@@ -597,16 +459,19 @@ function createView(model, store, el) {
   }
 
   // --- life
-  const onPin = () => show();
   const onLive = () => {
     root.classList.toggle("hsd-live", model.get("live"));
     show();
   };
   store.listeners.add(onStore);
-  model.on("change:pinned", onPin);
+  group.listeners.add(onCursor);
+  model.on("change:pinned", onPinned);
   model.on("change:live", onLive);
+  onPinned();
   onLive();
   onStore("reset", 0);
+  // Steps sent while this page was away are lost: ask for what is authoritative.
+  if (model.get("live")) model.send({ kind: "sync" });
   // The first drawing happens before the page has a layout: look again once it has.
   const laidOut = new ResizeObserver(() => {
     if (!scroll.clientHeight) return;
@@ -617,32 +482,11 @@ function createView(model, store, el) {
   return () => {
     laidOut.disconnect();
     store.listeners.delete(onStore);
-    model.off("change:pinned", onPin);
+    group.listeners.delete(onCursor);
+    model.off("change:pinned", onPinned);
     model.off("change:live", onLive);
     untoggle.forEach((f) => f());
-    unfollow();
-    root.remove();
   };
 }
 
-export default () => {
-  /** @type {ReturnType<typeof createStore>} */
-  let store;
-  return {
-    initialize({ model }) {
-      store = createStore(model);
-      store.adopt();
-      const adopt = () => store.adopt();
-      const receive = (message) => store.receive(message);
-      model.on("change:data", adopt);
-      model.on("msg:custom", receive);
-      return () => { model.off("change:data", adopt); model.off("msg:custom", receive); };
-    },
-    render({ model, el }) {
-      const close = createView(model, store, el);
-      // Steps sent while this page was away are lost: ask for what is authoritative.
-      if (model.get("live")) model.send({ kind: "sync" });
-      return close;
-    },
-  };
-};
+export default linkedWidget(streamView);

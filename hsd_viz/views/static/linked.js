@@ -1,0 +1,362 @@
+// What the linked views of a page share: text, colours by source, the theme, and groups. A group is one run (its store) and one
+// cursor. Views of one group find each other by its name, whichever of them is made first.
+//
+//   hsdGroup(name) -> group
+//     store      the run (linked_run.js)
+//     cursor     {token, round, step, pinned, hover, shown, playing, speed}; replaced, never changed
+//                  token    index of the token under the cursor, -1: none      round   target round id, null: none
+//                  step     event under the cursor, -1: none                   pinned  whether it stays when the pointer leaves
+//                  hover    {token, round, step} under the pointer, or null; the cursor itself unless something is pinned or played
+//                  shown    tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts
+//     listeners  Set of (cursor, cursor before) => void, told after every change
+//     hover(where | null), pin(where | null), go(where)        where is {step} or {token} or {round} (of any level)
+//     move(±n events), round(±1), token(±1), release()         release is Esc: unpins, stops playing, shows the whole text
+//     scrub(step), play(), pause(), pace(speed)                speed: events a second, or "recorded"
+//     keydown(event) -> whether it was one of the keys: ← → event, with Shift round; , . token; Home End; Enter pins; Esc; Space plays
+//
+//   export default linkedWidget((view) => { …; return cleanup; })
+//     view: {model, root, group, store, palette}; root stands on the page, has class hsd-linked, the colours, the theme and the keys.
+//
+// Everything that comes from a model is put on the page with textContent; nothing is fetched.
+
+// --- text
+
+const KIND_WORDS = {
+  accepted: "accepted draft token",
+  correction: "correction by the target",
+  bonus: "bonus token",
+  plain: "plain token",
+};
+const VERDICT_MARKS = { accepted: "✓", rejected: "✗", unreached: "·", cut: "✂" };
+const WHY = {
+  "no match": "no database knew how this text goes on",
+  "not worth it": "the expected gain was below the cost of verifying",
+  "no room": "there was no room left for a draft",
+  off: "drafting was off",
+};
+
+// JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only where the focused element itself says so.
+const FOCUSABLE = new Set(["button", "input", "select", "summary"]);
+
+/** @param {string} tag @param {string} [cls] @param {string} [text] */
+function make(tag, cls, text) {
+  const node = document.createElement(tag);
+  if (cls) node.className = cls;
+  if (text !== undefined) node.textContent = text;
+  if (FOCUSABLE.has(tag)) node.dataset.lmSuppressShortcuts = "true";
+  return node;
+}
+/** An SVG element. @param {string} tag @param {Record<string, any>} [attributes] @param {string} [text] */
+function draw(tag, attributes = {}, text) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+/** Let a node have the keyboard's focus, JupyterLab's shortcuts apart. */
+function focusable(/** @type {HTMLElement | SVGElement} */ node) {
+  node.tabIndex = 0;
+  node.dataset.lmSuppressShortcuts = "true";
+  return node;
+}
+
+// Characters nobody can see, or that would reorder the line, are shown as their code point.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+const visible = (/** @type {string} */ s) =>
+  s.replace(HIDDEN, (c) => `‹U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}›`);
+/** One line, every blank with a glyph: for drafts and cards. */
+const glyphs = (/** @type {string} */ s) => visible(s).replace(/ /g, "␣").replace(/\t/g, "⇥").replace(/\n/g, "↵");
+/** The same, short: indentation says little about a draft that was turned down. */
+const brief = (/** @type {string} */ s) => visible(s).replace(/\n/g, "↵").replace(/[ \t]{2,}/g, "␣");
+
+/** A number for people; a probability that is certain stays whole. */
+const figure = (/** @type {any} */ x) => {
+  if (x === null || x === undefined) return "–";
+  if (x === 0 || x === 1) return String(x);
+  return Math.abs(x) >= 0.001 ? x.toFixed(3) : x.toExponential(1);
+};
+/** Nanoseconds for people: 12.3 ms, 45 µs. */
+const duration = (/** @type {number | null | undefined} */ ns) => {
+  if (ns === null || ns === undefined) return "–";
+  const digits = (/** @type {number} */ v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
+  return ns >= 1e9 ? `${digits(ns / 1e9)} s` : ns >= 1e6 ? `${digits(ns / 1e6)} ms` : `${digits(ns / 1e3)} µs`;
+};
+const plural = (/** @type {number} */ n, /** @type {string} */ word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+
+// --- colours and theme
+
+/** What a view's `palette` says of sources: family(source) names the colour (data-family), words and phrase name the source. */
+function paletteOf(palette) {
+  const family = (/** @type {string} */ s) => (s in palette.hues && s !== "draft" && s !== "rival" ? s : palette.rivals.includes(s) ? "rival" : "draft");
+  return {
+    family,
+    /** nano, draft model */
+    words(/** @type {string} */ s) {
+      const f = family(s);
+      return f === "draft" ? `${s}, draft model` : f === "rival" ? `${s}, rival look-up` : palette.hues[f].label;
+    },
+    /** the draft model nano: within a sentence */
+    phrase(/** @type {string} */ s) {
+      const f = family(s);
+      return f === "target" ? "the target" : f === "rival" ? `the rival ${s}` : palette.databases.includes(s) ? `the ${palette.hues[f].label}` : `the draft model ${s}`;
+    },
+    paint(/** @type {HTMLElement} */ root) {
+      for (const [name, hue] of Object.entries(palette.hues)) {
+        root.style.setProperty(`--hsd-${name}-light`, hue.light);
+        root.style.setProperty(`--hsd-${name}-dark`, hue.dark);
+      }
+    },
+  };
+}
+
+/** Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked. Returns what ends it. */
+function followTheme(/** @type {HTMLElement} */ root, /** @type {(dark: boolean) => void} */ tell) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const apply = () => {
+    const host = document.body.dataset.jpThemeLight;
+    const dark = host === undefined ? system.matches : host === "false";
+    root.classList.toggle("hsd-dark", dark);
+    tell(dark);
+  };
+  const observer = new MutationObserver(apply);
+  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  system.addEventListener("change", apply);
+  apply();
+  return () => { observer.disconnect(); system.removeEventListener("change", apply); };
+}
+
+/** An event (linked_run.js) as a sentence. */
+function eventWords(store, palette, step) {
+  const e = store.index().events[step];
+  const drafts = store.drafts.get(e.round) || [];
+  const token = store.tokens[e.token];
+  if (e.kind === "draft") {
+    const by = [...new Set(drafts.map((d) => d.source))].map(palette.phrase);
+    const words = by.length > 1 ? `${by.slice(0, -1).join(", ")} and ${by[by.length - 1]}` : by[0];
+    return `${plural(drafts.length, "draft token")} put up by ${words}`;
+  }
+  if (e.kind === "verdict") {
+    const d = e.draft;
+    return `“${glyphs(d ? d.text : token.text)}”, drafted by ${palette.phrase(d ? d.source : token.source)}, is ${d ? d.verdict : "accepted"}`;
+  }
+  const how = { correction: "its correction", bonus: "a bonus, the whole draft was accepted", plain: "without a draft" }[token.kind];
+  return `The target draws “${glyphs(token.text)}” itself: ${how}`;
+}
+
+// --- groups
+
+const NOWHERE = Object.freeze({ token: -1, round: null, step: -1, pinned: false, hover: null, shown: null, playing: false, speed: 4 });
+
+function createGroup() {
+  const store = createStore();
+  /** @type {{hover: any, key: any, pin: any}} */
+  const at = { hover: null, key: null, pin: null };
+  let run = store.run;
+  let playing = false;
+  let following = false;
+  /** @type {any} */
+  let speed = NOWHERE.speed;
+  /** @type {any} */
+  let timer = 0;
+
+  function resolve(where) {
+    if (!where) return null;
+    const { events, rounds, placeOf, stepOf } = store.index();
+    let step = where.step;
+    if (step === undefined && where.token !== undefined) step = stepOf[where.token];
+    if (step === undefined && where.round !== undefined) step = rounds[placeOf.get(store.topRound(where.round))]?.begin;
+    const event = events[step];
+    return event ? { step, token: event.token, round: event.round } : null;
+  }
+  function tell() {
+    const here = at.pin || (playing ? at.key : at.hover || at.key) || NOWHERE;
+    const mark = at.pin || at.key;
+    const shown = following && mark ? store.index().events[mark.step].shown : null;
+    const before = group.cursor;
+    const next = { token: here.token, round: here.round, step: here.step, pinned: Boolean(at.pin), hover: at.hover, shown, playing, speed };
+    if (Object.keys(next).every((k) => next[k] === before[k])) return;
+    group.cursor = Object.freeze(next);
+    for (const f of [...group.listeners]) f(group.cursor, before);
+  }
+  /** The event that keys start from: what the pointer merely passes does not count. */
+  const base = () => (at.pin || at.key)?.step ?? -1;
+  const last = () => store.index().events.length - 1;
+  const same = (a, b) => a === b || (a && b && a.step === b.step);
+
+  const group = {
+    store, cursor: NOWHERE,
+    /** @type {Set<(cursor: any, before: any) => void>} */ listeners: new Set(),
+    hover(where) {
+      const place = resolve(where);
+      if (same(place, at.hover)) return;
+      at.hover = place;
+      tell();
+    },
+    pin(where) {
+      const place = resolve(where);
+      if (where && !place) return;
+      at.pin = place;
+      if (place) at.key = place;
+      tell();
+    },
+    go(where) {
+      const place = resolve(where);
+      if (!place) return;
+      at.key = place;
+      at.hover = null;
+      if (at.pin) at.pin = place;
+      tell();
+    },
+    move(by) { group.go({ step: Math.max(0, Math.min(last(), base() + by)) }); },
+    round(by) {
+      const { events, rounds, placeOf } = store.index();
+      const step = base();
+      if (step < 0) return group.move(1);
+      const place = placeOf.get(events[step].round);
+      // Back goes to the beginning of this round first.
+      const next = by > 0 ? place + 1 : step > rounds[place].begin ? place : place - 1;
+      if (rounds[next]) group.go({ step: rounds[next].begin });
+    },
+    token(by) {
+      const { events, stepOf } = store.index();
+      const event = events[base()];
+      if (!event) return group.move(1);
+      const emitted = stepOf[event.shown - 1] === base();
+      group.go({ step: stepOf[by > 0 ? event.shown : event.shown - (emitted ? 2 : 1)] });
+    },
+    release() {
+      const held = at.pin || at.hover || following;
+      at.pin = at.hover = null;
+      following = false;
+      group.pause();
+      tell();
+      return Boolean(held);
+    },
+    scrub(step) {
+      following = true;
+      group.go({ step: Math.max(0, Math.min(last(), step)) });
+    },
+    play() {
+      if (playing || last() < 0) return;
+      playing = following = true;
+      const here = base();
+      group.go({ step: here < 0 || here >= last() ? 0 : here });
+      tell();
+      let before = performance.now();
+      let left = 0;
+      const tick = () => {
+        const now = performance.now();
+        // A page that was put away goes on where it was.
+        const [step, rest] = advance(store, base(), left + Math.min(now - before, 1000), speed);
+        before = now;
+        left = rest;
+        if (step !== base()) group.go({ step });
+        if (step >= last()) group.pause();
+        else timer = setTimeout(tick, Math.max(16, Math.min(200, lasts(store, step, speed) - left)));
+      };
+      timer = setTimeout(tick, 0);
+    },
+    pause() {
+      clearTimeout(timer);
+      playing = false;
+      tell();
+    },
+    pace(value) {
+      speed = value;
+      tell();
+    },
+    keydown(event) {
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return false;
+      const keys = {
+        ArrowRight: () => (event.shiftKey ? group.round(1) : group.move(1)),
+        ArrowLeft: () => (event.shiftKey ? group.round(-1) : group.move(-1)),
+        ".": () => group.token(1),
+        ",": () => group.token(-1),
+        Home: () => group.go({ step: 0 }),
+        End: () => group.go({ step: last() }),
+        Enter: () => { if (base() >= 0) group.pin({ step: base() }); },
+        " ": () => (playing ? group.pause() : group.play()),
+        Escape: () => group.release(),
+      };
+      if (!Object.hasOwn(keys, event.key)) return false;
+      // Buttons, fields and folded text have keys of their own.
+      if (event.key !== "Escape" && event.target.closest?.("button, input, select, textarea, summary")) return false;
+      keys[event.key]();
+      event.preventDefault();
+      event.stopPropagation();
+      return true;
+    },
+    /** A view's model is in the group: what it publishes is the run. Returns what takes it out again. */
+    join(model) {
+      const adopt = () => store.adopt(model.get("data"));
+      const receive = (message) => { if (!store.receive(message)) model.send({ kind: "sync" }); };
+      adopt();
+      model.on("change:data", adopt);
+      model.on("msg:custom", receive);
+      return () => { model.off("change:data", adopt); model.off("msg:custom", receive); };
+    },
+  };
+  store.listeners.add((what) => {
+    if (what !== "reset") return;
+    // The same run in a fuller copy keeps its cursor; another run begins without one.
+    const keep = store.run === run;
+    run = store.run;
+    if (!keep) { following = playing = false; clearTimeout(timer); }
+    for (const k of ["hover", "key", "pin"]) at[k] = keep && at[k] ? resolve({ step: at[k].step }) : null;
+    tell();
+  });
+  return group;
+}
+
+/** The group of this name; an empty name is a group of its own. Every linked view brings this script, so the page keeps the groups. */
+function hsdGroup(/** @type {string | undefined} */ name) {
+  /** @type {Map<string, ReturnType<typeof createGroup>>} */
+  const groups = (globalThis[Symbol.for("hsd_viz.groups.1")] ??= new Map());
+  if (!name) return createGroup();
+  if (!groups.has(name)) groups.set(name, createGroup());
+  return /** @type {ReturnType<typeof createGroup>} */ (groups.get(name));
+}
+
+/** The anywidget of a linked view. `create` draws it and returns what takes it away. */
+function linkedWidget(/** @type {(view: any) => (() => void) | void} */ create) {
+  return () => {
+    /** @type {any} */
+    let group;
+    let leave = () => {};
+    return {
+      initialize({ model }) {
+        const join = () => { leave(); group = hsdGroup(model.get("group")); leave = group.join(model); };
+        join();
+        model.on("change:group", join);
+        return () => { model.off("change:group", join); leave(); };
+      },
+      render({ model, el }) {
+        let close = () => {};
+        const open = () => {
+          close();
+          const root = make("div", "hsd-linked");
+          const palette = paletteOf(model.get("palette"));
+          palette.paint(root);
+          const tell = (dark) => {
+            // Views whose Python side draws by theme have a trait for it.
+            if (model.get("dark") === undefined || model.get("dark") === dark) return;
+            model.set("dark", dark);
+            model.save_changes();
+          };
+          const unfollow = followTheme(root, tell);
+          el.append(root);
+          const view = group; // by the time this view is closed its model may have joined another group
+          const keydown = (event) => view.keydown(event);
+          root.addEventListener("keydown", keydown);
+          const end = create({ model, root, group, store: group.store, palette });
+          close = () => { end?.(); unfollow(); root.remove(); };
+        };
+        open();
+        model.on("change:group", open);
+        return () => { model.off("change:group", open); close(); };
+      },
+    };
+  };
+}
+
+export { createGroup, duration, eventWords, figure, glyphs, hsdGroup, paletteOf, plural, visible };

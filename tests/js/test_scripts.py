@@ -1,0 +1,28 @@
+"""The pure parts of the page's scripts, by node's own test runner (``*.test.mjs`` beside this file)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.views import payload
+
+HERE = Path(__file__).parent
+NODE = shutil.which("node")
+
+
+@pytest.mark.skipif(NODE is None, reason="node is missing; to install it: apt-get install nodejs")
+@pytest.mark.parametrize("script", sorted(path.name for path in HERE.glob("*.test.mjs")))
+def test_scripts(script, tmp_path):
+    runs = {r.name: {"run": r.name, "seq": 1, **payload.snapshot(load_bundled(r.name))} for r in bundled()}
+    snapshots = tmp_path / "snapshots.json"
+    snapshots.write_text(json.dumps(runs), encoding="utf-8")
+    environment = {**os.environ, "HSD_SNAPSHOTS": str(snapshots)}
+    done = subprocess.run([NODE, "--test", str(HERE / script)], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
