@@ -18,9 +18,9 @@ verdict; the round's own token is drawn. A target round is named by its id in th
 behind ``static/linked_run.js`` (the run and its events, pure) and ``static/linked.js`` (text, colours, theme, groups; its head has the
 interface) and ends in ``export default linkedWidget(({ model, root, group, store, palette }) => { …; return cleanup; })``. It
 draws into ``root``, listens to ``store.listeners`` (``(what, from)``: ``"reset"``, ``"append"``) and ``group.listeners``
-(``(cursor, before)``), moves the cursor with ``group.hover``, ``group.pin`` and ``group.go`` only, and takes its listeners away in ``cleanup``. Keys come to
-``root`` by themselves from whatever in it has the focus (``focusable(node)``). No build, no import; pure functions may be exported by
-name: ``tests/js`` loads them in node as they are.
+(``(cursor, before)``), moves the cursor with ``group.hover``, ``group.pin`` and ``group.go`` only, and takes its listeners away in
+``cleanup``. Keys come to ``root`` by themselves from whatever in it has the focus (``focusable(node)``). No build, no import; pure
+functions may be exported by name: ``tests/js`` loads them in node as they are.
 """
 
 from __future__ import annotations
