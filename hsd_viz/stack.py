@@ -18,7 +18,7 @@ from dataclasses import dataclass
 DATABASES = ("context", "model", "statistics")
 #: Every bottom of the stack language, with the items it takes in brackets.
 BOTTOMS: dict[str, tuple[str, ...]] = {
-    "db": DATABASES,
+    "db": (*DATABASES, "logits"),
     "hd": (*DATABASES, "window"),
     "lookup": ("original",),
     "sam": (),

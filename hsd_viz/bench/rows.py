@@ -18,8 +18,9 @@ from hsd_viz.stack import HFStack, Stack
 
 from .output import Output, from_trace
 
-#: Bottoms whose drafters remember texts from run to run (:class:`hsd_viz.drafting.Memory`).
+#: Bottoms whose drafters remember texts from run to run (:class:`hsd_viz.drafting.Memory`), and so does any with this database.
 REMEMBER = ("suffix", "recycling", "ngram-cache")
+REMEMBERED = "logits"
 STATES = ("cold", "warm", "both")
 MAX_BUDGET = 256
 
@@ -54,7 +55,9 @@ def rows_of(stacks: dict[str, Stack | HFStack], states: str) -> dict[str, Row]:
 
 def remembers(stack: Stack | HFStack) -> bool:
     """Whether the drafter of ``stack`` learns from run to run."""
-    return isinstance(stack, Stack) and stack.bottom is not None and stack.bottom.name in REMEMBER
+    if not isinstance(stack, Stack) or stack.bottom is None:
+        return False
+    return stack.bottom.name in REMEMBER or REMEMBERED in stack.bottom.items
 
 
 class LoopDecoder:

@@ -31,7 +31,7 @@ from hsd_viz.decoding.sampling import distribution, sample
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.transfer import put
 from hsd_viz.decoding.verify import Verdict, verify_chain, walk, walk_on_device, walk_on_host
-from hsd_viz.drafting.observe import TOP, Observer
+from hsd_viz.drafting.observe import COOLEST, TOP, Harvester, Observer
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.trace.records import DraftRow
 
@@ -117,7 +117,7 @@ class Loop:
         self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
         self.eos = eos
         self.budget = budget if budget is not None or drafter is None else drafter.nodes
-        self._observed = isinstance(drafter, Observer)
+        self._observed, self._harvested = isinstance(drafter, Observer), isinstance(drafter, Harvester)
         self.piece = cache(piece)
         self.draws = Draws(sampling.seed)
         self.log = Log()
@@ -135,8 +135,11 @@ class Loop:
             if self.drafter is not None:
                 start = self.log.now()
                 if self._observed:
-                    likely = verified.logits.topk(min(TOP, verified.logits.shape[-1])).indices
-                    self.drafter.observe(self.text, draft.tree, likely.tolist())
+                    self.drafter.observe(self.text, draft.tree, _likeliest(verified.logits).indices.tolist())
+                elif self._harvested:
+                    warm = max(self.sampling.temperature, COOLEST)
+                    likely = _likeliest((verified.logits.float() / warm).softmax(-1))
+                    self.drafter.harvest(self.text, draft.tree, likely.indices.tolist(), likely.values.tolist())
                 self.drafter.extend(tokens)
                 self.log.call(0, self.drafter.name, "update", start, fed=len(tokens))
             self.text += tokens
@@ -348,6 +351,11 @@ class Loop:
 def _timer(model: CachedModel):
     """A running timer of the device's own, where a launch is not over when it returns."""
     return model.timer() if hasattr(model, "timer") else None
+
+
+def _likeliest(rows: Tensor) -> torch.return_types.topk:
+    """The :data:`TOP` largest of each row, with their places."""
+    return rows.topk(min(TOP, rows.shape[-1]))
 
 
 def _append(kept: Draft, part: Draft) -> None:

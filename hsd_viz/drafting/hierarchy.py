@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
-from typing import Protocol
+from typing import Any, Protocol
 
 from .context import ContextDatabase, Match, spell
 from .costs import CPU_MARGINAL, CostCurve, cost_curve
 from .estimates import DISCOUNTS, LONGEST_BUCKET, Trust
+from .logits import LOGITS, LogitsDatabase
 from .tree import DraftTree, ends
 
-#: No node is drafted that the verifier is expected to reach less often than this.
-LEAST_SCORE = 0.01
+#: No node is drafted that the verifier is expected to reach less often than this; where verifying is free, than that.
+LEAST_SCORE, LEAST_FREE = 0.01, 0.001
 #: No answer is given more than this share of what was left open.
 SUREST = 0.999
 
@@ -34,12 +35,12 @@ class DatabaseDrafter:
 
     ``shared`` holds the databases that outlive a run by source name (``model``, ``statistics``); the context database is made
     here. ``costs`` is what verifying costs (see :func:`hsd_viz.drafting.costs.cost_curve`); ``None`` drafts as much as the
-    budget allows. An
+    budget allows. ``temperature`` is that of the target's sampling: the warmer, the less any proposal is trusted at first. An
     end-of-text token (``eos``: one id or several) may be drafted, nothing after it.
     """
 
     name = "db"
-    nodes = 16
+    nodes = 24
 
     def __init__(
         self,
@@ -48,11 +49,14 @@ class DatabaseDrafter:
         *,
         eos: int | Collection[int] | None = None,
         costs: CostCurve | Sequence[float] | float | None = CPU_MARGINAL,
+        temperature: float = 0.0,
         longest: int = 8,
     ) -> None:
         self.sources = tuple(sources)
         self.ends = ends(eos)
         self.costs = cost_curve(costs)
+        self.temperature = temperature
+        self._floor = LEAST_FREE if costs is None else LEAST_SCORE
         self.longest = longest
         #: Tokens per cost of a step without a draft that a decode reaches on the whole, where somebody keeps count. A node is then worth
         #: its cost when what it adds is more than that; without it each tree is made the best by itself, whatever others are like.
@@ -64,7 +68,7 @@ class DatabaseDrafter:
     def start(self, prompt: Sequence[int]) -> None:
         """A run begins with this prompt: the context database and the run's estimates start anew."""
         self._context = ContextDatabase(self.longest)
-        self._trust = Trust(self.sources)
+        self._trust = Trust(self.sources, self.temperature)
         #: For each database, in the order in which they are asked: its number, whether it is the context database, its look-up,
         #: its rates by key length, its discount.
         self._databases = [
@@ -132,7 +136,7 @@ class DatabaseDrafter:
         if budget not in self._tables:
             self._tables[budget] = self.costs.tables(budget)
         at, slopes = self._tables[budget]
-        least_slope = self.costs.least_slope
+        least_slope, floor = self.costs.least_slope, self._floor
         asked: dict[int, list[tuple]] = {}
         queue: list[tuple] = []
         picked: list[tuple] = []
@@ -145,8 +149,8 @@ class DatabaseDrafter:
         while True:
             # Nothing at or below this score can ever pay: the ratio to beat only grows.
             least = best_ratio * least_slope
-            if least < LEAST_SCORE:
-                least = LEAST_SCORE
+            if least < floor:
+                least = floor
             # After an end of text, or where no token could score enough, nobody is asked.
             if reach > least and (node < 0 or picked[node][0] not in ends):
                 candidates, asked[node], found = ask(tail, reach, least, bound)
@@ -207,3 +211,30 @@ class DatabaseDrafter:
                     break
                 place += 1
         self._asked.clear()
+
+
+class HarvestingDrafter(DatabaseDrafter):
+    """A database drafter with what the target held likely as one of its databases: ``logits``.
+
+    It is told by :meth:`harvest` what each verification scored. ``logits`` in ``shared`` is the state that outlives a run.
+    """
+
+    def __init__(self, sources: Sequence[str], shared: dict[str, Database], **options: Any) -> None:
+        super().__init__(sources, shared, **options)
+        self._rows: LogitsDatabase = shared[LOGITS]
+
+    def harvest(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]], chances: Sequence[Sequence[float]]) -> None:
+        """The target's likeliest tokens after ``text`` and each node: see :class:`hsd_viz.drafting.observe.Harvester`."""
+        longest, put = self._rows.longest, self._rows.put
+        tails = [spell(text[-longest:])]
+        for token, parent in zip(tree.tokens, tree.parents, strict=True):
+            tails.append((tails[parent + 1] + chr(token))[-longest:])
+        # The first row comes last: it is about the text that is there.
+        for tail, ids, shares in zip(reversed(tails), reversed(top), reversed(chances), strict=True):
+            put(tail, ids, shares)
+
+    def draft(self, text: Sequence[int], budget: int) -> DraftTree:
+        tree = super().draft(text, budget)
+        # A probability is no count.
+        tree.counts = [None if source == LOGITS else count for source, count in zip(tree.sources, tree.counts, strict=True)]
+        return tree

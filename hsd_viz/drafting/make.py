@@ -8,7 +8,8 @@ from hsd_viz.stack import DATABASES, Bottom
 
 from .costs import CPU_MARGINAL, CostCurve
 from .hd import HierarchyDrafting, StoredDrafts, WindowedHierarchyDrafting
-from .hierarchy import DatabaseDrafter
+from .hierarchy import DatabaseDrafter, HarvestingDrafter
+from .logits import LOGITS
 from .lookup import PromptLookup
 from .memory import Memory
 from .ngram_cache import NgramCache
@@ -29,20 +30,27 @@ def make_drafter(
     memory: Memory | None = None,
     eos: int | Collection[int] | None = None,
     costs: CostCurve | Sequence[float] | float | None = CPU_MARGINAL,
+    temperature: float = 0.0,
 ) -> Drafter:
     """The drafter a stack's bottom names; make a new one for each run.
 
     ``databases`` are the databases of the models' tokenizer. Without brackets, ``db`` and ``hd`` use the databases there are; one that
-    is named but absent is refused with a ``ValueError``, and so is ``retrieval`` without statistics. ``memory`` is what runs of the same
-    target leave to each other: the same one for every run means warm, ``None`` cold. ``costs`` is what the verifier's forwards
-    cost (relative cost of one more draft token, or costs by number of draft tokens); ``costs=None`` drafts up to the budget.
-    Only ``db`` weighs costs: the rivals draft as published.
+    is named but absent is refused with a ``ValueError``, and so is ``retrieval`` without statistics. Where ``db`` finds neither a model
+    nor a statistics database, it has ``logits`` beside the context; with them it gains little and is left to be named. ``memory`` is
+    what runs of the same target leave to each other: the same one for every run means warm, ``None`` cold. ``costs`` is what the
+    verifier's forwards cost (relative cost of one more draft token, or costs by number of draft tokens); ``costs=None`` drafts up
+    to the budget. Only ``db`` weighs costs, and looks at the ``temperature`` of the sampling: the rivals draft as published.
     """
     shared = databases if databases is not None else SharedDatabases()
     memory = memory if memory is not None else Memory()
     name, statistics = bottom.name, shared.found.get("statistics")
     if name == "db":
-        return DatabaseDrafter(_sources(bottom, shared, {}), shared.found, eos=eos, costs=costs)
+        sources = _sources(bottom, shared, {})
+        options = {"eos": eos, "costs": costs, "temperature": temperature}
+        if LOGITS in bottom.items or (not bottom.items and sources == ("context",)):
+            named = bottom.items or (*sources, LOGITS)
+            return HarvestingDrafter(named, {**shared.found, LOGITS: memory.logits}, **options)
+        return DatabaseDrafter(sources, shared.found, **options)
     if name == "hd":
         sources = _sources(bottom, shared, {"model": FIVEGRAMS})
         if memory.stored is None or memory.stored.shared != shared.found:

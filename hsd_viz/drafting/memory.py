@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from .automaton import StaticAutomaton
 from .hd import StoredDrafts
+from .logits import LogitsDatabase
 from .ngram_cache import DynamicCache
 from .recycling import Successors
 from .suffix import OUTPUTS
@@ -19,7 +20,8 @@ class Memory:
     ``outputs`` are the earlier outputs that ``suffix`` draws on, ``ngrams`` the dynamic cache of ``ngram-cache``, ``successors``
     the adjacency matrix of ``recycling``. ``static`` is what ``sam`` knows of other texts: it learns nothing by itself, so it is there
     only where it was put (``StaticAutomaton(texts)``). ``stored`` holds the drafts that ``hd`` has worked out from the
-    databases: it spares time and changes no draft. ``db``, ``lookup`` and ``retrieval`` remember nothing.
+    databases: it spares time and changes no draft. ``logits`` is that database of ``db``. The other databases, ``lookup`` and
+    ``retrieval`` remember nothing.
 
     A memory belongs to one target model, and serves one run at a time.
     """
@@ -29,3 +31,4 @@ class Memory:
     successors: Successors = field(default_factory=dict)
     static: StaticAutomaton | None = None
     stored: StoredDrafts | None = None
+    logits: LogitsDatabase = field(default_factory=LogitsDatabase)

@@ -23,10 +23,10 @@ from hsd_viz.decoding.model import HFModel, Model
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
-from hsd_viz.drafting.costs import CPU_MARGINAL
 from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.shared import check_folder
 from hsd_viz.engine import auto
+from hsd_viz.engine.costs import DraftCosts
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
 from hsd_viz.ladder.load import weights_dir
@@ -86,6 +86,8 @@ class LocalEngine:
         self._databases: dict[str, SharedDatabases] = {}
         #: What `hd` has worked out from the databases: a matter of time alone, so every run may use it.
         self._stored: dict[str, StoredDrafts] = {}
+        #: What the drafts of `db` cost their verifiers.
+        self._costs = DraftCosts()
         #: What `auto` has found out about costs and acceptance.
         self.learnt = auto.Learnt()
 
@@ -200,17 +202,21 @@ class LocalEngine:
             resolved = calibrated_lookaheads(parsed, about) or resolved
         positions = min((m.positions for m in loaded if m.positions is not None), default=None)
         eos = self._eos(self.models.get(chain[-1]), text)
-        known, costs = None, CPU_MARGINAL if budget is None else None
+        known, costs = None, None
         if choosing:
             resolved, loaded = auto.in_order(resolved, loaded)
             about = partial(self._meta, "", written, resolved, loaded, sampling, max_new_tokens)
             known = self.learnt.of(resolved, loaded, sampling, about)
             costs = known.drafting(auto.NODES)
+        elif budget is None and resolved.bottom is not None and resolved.bottom.name == "db":
+            if not self._costs.known(loaded[0]):
+                yield Stage(f"timing {loaded[0].name}'s forwards")
+            costs = self._costs.of(loaded[0])
         drafter = None
         if resolved.bottom is not None:
             shared = self._shared(chain[-1], text)
             memory = memory if memory is not None else Memory(stored=self._stored.setdefault(chain[-1], StoredDrafts(shared.found)))
-            drafter = make_drafter(resolved.bottom, databases=shared, memory=memory, eos=eos, costs=costs)
+            drafter = make_drafter(resolved.bottom, databases=shared, memory=memory, eos=eos, costs=costs, temperature=sampling.temperature)
         levels = [
             Level("target" if k == len(loaded) - 1 else m.name, model.session(), m.lookahead)
             for k, (m, model) in enumerate(zip(resolved.models, loaded, strict=True))

@@ -27,6 +27,7 @@ HUES: dict[str, Hue] = {
     "context": Hue("context database", "#0a58ad", "#7fb9ff"),
     "model": Hue("model database", "#6f3bb0", "#c9a5ff"),
     "statistics": Hue("statistics database", "#00655a", "#52d1c0"),
+    "logits": Hue("logits database", "#356a00", "#9bd65a"),
     "nano": Hue("nano, draft model", "#9a4200", "#ffae6b"),
     "small": Hue("small, draft model", "#a81a62", "#ff93c2"),
     "draft": Hue("draft model", "#5f5a00", "#d9d168"),

@@ -10,7 +10,7 @@ from hsd_viz.drafting.build import build_model_database, build_statistics
 from hsd_viz.drafting.costs import CostCurve, cost_curve
 from hsd_viz.drafting.count import Pruning
 from hsd_viz.drafting.estimates import MOST_RATE, Trust
-from hsd_viz.drafting.hierarchy import LEAST_SCORE, DatabaseDrafter
+from hsd_viz.drafting.hierarchy import LEAST_FREE, LEAST_SCORE, DatabaseDrafter
 from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.stack import parse
 
@@ -77,7 +77,7 @@ def test_every_tree_is_well_formed(shared, text, ahead, budget, stack, costs):
         seen.add((parent, token))
         assert tree.sources[node] in drafter.sources
         assert 1 <= tree.key_lengths[node] <= 8 and tree.counts[node] >= 1
-        assert LEAST_SCORE < tree.scores[node] <= 1
+        assert (LEAST_FREE if costs is None else LEAST_SCORE) < tree.scores[node] <= 1
         if parent >= 0:
             assert tree.scores[node] <= tree.scores[parent]
             assert tree.tokens[parent] != EOS
@@ -251,7 +251,7 @@ def test_drafts_after_refused_tokens_teach_nothing():
 def test_a_named_database_that_is_absent_is_refused():
     with pytest.raises(ValueError, match="no statistics database"):
         make_drafter(bottom("db[context,statistics]"))
-    assert make_drafter(bottom("db")).sources == ("context",)
+    assert make_drafter(bottom("db")).sources == ("context", "logits")
     with pytest.raises(ValueError, match="'db\\[model\\]' cannot be used: gone"):
         make_drafter(bottom("db[model]"), databases=SharedDatabases(absent={"model": "gone"}))
 

@@ -1,0 +1,51 @@
+"""What a draft costs its verifier here: forwards timed by themselves, once for each model and runtime, when first asked for.
+
+A database's drafts are as large as they pay for, and what they pay is a matter of the machine: on a GPU sixteen tokens cost what one
+does, on a CPU twice that. Half a second of timing tells.
+"""
+
+from __future__ import annotations
+
+import time
+
+from hsd_viz.bench.isolated import isolated
+from hsd_viz.decoding.model import Model
+from hsd_viz.latency.timing import monotone
+
+#: Tokens fed, and how often each is timed; a slow model is timed at few widths and once.
+WIDTHS, REPEATS = (1, 2, 3, 4, 6, 8, 12, 16, 24), 7
+FEW = (1, 4, 16)
+#: Above so many ms for a forward of one token a model is slow.
+SLOW = 40.0
+CONTEXT = 128
+
+
+class DraftCosts:
+    """Costs by number of draft tokens, kept for as long as the engine lives."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], tuple[float, ...]] = {}
+
+    def known(self, model: Model) -> bool:
+        """Whether ``model`` was timed, in the runtime that it is in."""
+        return (model.name, model.runtime) in self._found
+
+    def of(self, model: Model) -> tuple[float, ...]:
+        """ms of a forward that verifies 0, 1, 2, ... draft tokens, never falling."""
+        key = model.name, model.runtime
+        if key not in self._found:
+            self._found[key] = _timed(model)
+        return self._found[key]
+
+
+def _timed(model: Model) -> tuple[float, ...]:
+    first = isolated({"": model}, widths=(1,), context=CONTEXT, repeats=1)[""][1]
+    widths, repeats = (FEW, 1) if first > SLOW else (WIDTHS, REPEATS)
+    # The thread's own time would leave out what a device does meanwhile.
+    ms = isolated({"": model}, widths=widths, context=CONTEXT, repeats=repeats, clock=time.perf_counter_ns)[""]
+    found = monotone([ms[width] for width in widths], [1.0] * len(widths))
+    costs: list[float] = []
+    for k, width in enumerate(widths[1:]):
+        low, step = found[k], (found[k + 1] - found[k]) / (width - widths[k])
+        costs += [low + step * n for n in range(width - widths[k])]
+    return (*costs, found[-1])
