@@ -20,6 +20,7 @@ from hsd_viz.views.latency_sources import Basis, Measured, basis_of, measured, r
 from hsd_viz.views.latency_whatif import OneDraftWhatIf, SecondDraftWhatIf
 from hsd_viz.views.linked import LinkedView, link
 from hsd_viz.views.locality_map import LocalityMap
+from hsd_viz.views.player import Player
 from hsd_viz.views.stream import TokenStream
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Measured",
     "OneDraftWhatIf",
     "OrderAblation",
+    "Player",
     "Ranking",
     "SecondDraftWhatIf",
     "SpeedPlane",

@@ -88,8 +88,12 @@ test("keys go by event, round and token, keep a pin, and leave buttons and short
   assert.equal(g.cursor.pinned, true);
   assert.equal(key(g, "ArrowLeft", { ctrlKey: true }), false);
   assert.equal(key(g, "d"), false);
-  assert.equal(key(g, "ArrowLeft", { target: { closest: () => ({}) } }), false);
+  const within = (tag) => ({ target: { closest: (names) => (names.split(", ").includes(tag) ? {} : null) } });
+  for (const [name, tag] of [["ArrowLeft", "input"], ["Home", "select"], ["Enter", "button"], [" ", "summary"]]) {
+    assert.equal(key(g, name, within(tag)), false, `${name} in ${tag}`);
+  }
   assert.equal(g.cursor.step, 4);
+  assert.equal(key(g, "ArrowLeft", within("button")), true);
   key(g, "Escape");
   assert.equal(g.cursor.pinned, false);
 });

@@ -11,7 +11,7 @@
 //     listeners  Set of (cursor, cursor before) => void, told after every change
 //     hover(where | null), pin(where | null), go(where)        where is {step} or {token} or {round} (of any level)
 //     move(±n events), round(±1), token(±1), release()         release is Esc: unpins, stops playing, shows the whole text
-//     scrub(step), play(), pause(), pace(speed)                speed: events a second, or "recorded"
+//     follow(), scrub(step), play(), pause(), pace(speed)      following, the text counts up to the cursor; speed: events/s, or "recorded"
 //     keydown(event) -> whether it was one of the keys: ← → event, with Shift round; , . token; Home End; Enter pins; Esc; Space plays
 //
 //   export default linkedWidget((view) => { …; return cleanup; })
@@ -232,6 +232,10 @@ function createGroup() {
       tell();
       return Boolean(held);
     },
+    follow() {
+      following = true;
+      tell();
+    },
     scrub(step) {
       following = true;
       group.go({ step: Math.max(0, Math.min(last(), step)) });
@@ -279,8 +283,9 @@ function createGroup() {
         Escape: () => group.release(),
       };
       if (!Object.hasOwn(keys, event.key)) return false;
-      // Buttons, fields and folded text have keys of their own.
-      if (event.key !== "Escape" && event.target.closest?.("button, input, select, textarea, summary")) return false;
+      // Fields have keys of their own, and so has whatever Enter and Space press.
+      const own = event.key === "Enter" || event.key === " " ? "button, input, select, textarea, summary, a" : "input, select, textarea";
+      if (event.key !== "Escape" && event.target.closest?.(own)) return false;
       keys[event.key]();
       event.preventDefault();
       event.stopPropagation();
