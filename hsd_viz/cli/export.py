@@ -3,37 +3,63 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 from hsd_viz.cli import arguments
 
 _EPILOG = """\
-example:
+examples:
+  hsd-viz export run.json.gz --html run.html
+  hsd-viz export run.json.gz --perfetto run.perfetto.json
   hsd-viz export run.json.gz --csv tables/
 
-writes tokens.csv, drafts.csv, rounds.csv and calls.csv, one row per token, draft token, verification and forward. Times are
+--html writes one page with the whole run to look into: it opens in any browser, offline, and asks the network for nothing.
+--perfetto writes the timeline for ui.perfetto.dev (or chrome://tracing): a lane for each level, rounds as nested slices.
+--csv writes tokens.csv, drafts.csv, rounds.csv and calls.csv, one row per token, draft token, verification and forward. Times are
 nanoseconds from the start of the decode; lists (path, top, ...) are written as JSON.
 """
 
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "export", help="write a saved trace as tables", description="Write a saved trace as tables.", epilog=_EPILOG
-    )
+    words = "write a saved trace as a page, a timeline or tables"
+    parser = commands.add_parser("export", help=words, description=f"{words.capitalize()}.", epilog=_EPILOG)
     parser.add_argument("trace", type=Path, metavar="TRACE", help="a trace written by decode --save")
-    parser.add_argument("--csv", type=Path, required=True, metavar="DIR", help="the folder for the tables; it is made where it is missing")
+    parser.add_argument("--html", type=arguments.file_name, metavar="FILE", help="one page that opens anywhere")
+    parser.add_argument(
+        "--perfetto", type=arguments.file_name, metavar="FILE", help="the timeline as Chrome trace events, for ui.perfetto.dev"
+    )
+    parser.add_argument(
+        "--csv", type=arguments.folder_name, metavar="DIR", help="the folder for the tables; it is made where it is missing"
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Export and say what was written."""
+    if not (args.html or args.perfetto or args.csv):
+        raise ValueError("say what to write: --html FILE, --perfetto FILE or --csv DIR")
+
     from hsd_viz.trace import Trace
-    from hsd_viz.trace.export import write_csv
 
     trace = Trace.load(args.trace)
-    with arguments.writing(args.csv):
-        paths = write_csv(trace, args.csv)
-    for path in paths:
+    written = []
+    if args.html:
+        from hsd_viz.views.standalone import page
+
+        arguments.write_text(args.html, page(trace))
+        written.append(args.html)
+    if args.perfetto:
+        from hsd_viz.trace.perfetto import chrome_trace
+
+        arguments.write_text(args.perfetto, json.dumps(chrome_trace(trace), separators=(",", ":")) + "\n")
+        written.append(args.perfetto)
+    if args.csv:
+        from hsd_viz.trace.export import write_csv
+
+        with arguments.writing(args.csv):
+            written += write_csv(trace, args.csv)
+    for path in written:
         print(path)
     return 0

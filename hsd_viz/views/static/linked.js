@@ -3,13 +3,15 @@
 //
 //   hsdGroup(name) -> group
 //     store      the run (linked_run.js)
-//     cursor     {token, round, step, pinned, hover, shown, playing, speed}; replaced, never changed
+//     cursor     {token, round, step, pinned, hover, lit, shown, playing, speed}; replaced, never changed
 //                  token    index of the token under the cursor, -1: none      round   target round id, null: none
 //                  step     event under the cursor, -1: none                   pinned  whether it stays when the pointer leaves
 //                  hover    {token, round, step} under the pointer, or null; the cursor itself unless something is pinned or played
+//                  lit      {position, reveal}: a place of the text (0: first prompt token) that a view points at, or null
 //                  shown    tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts
 //     listeners  Set of (cursor, cursor before) => void, told after every change
 //     hover(where | null), pin(where | null), go(where)        where is {step} or {token} or {round} (of any level)
+//     light(position | null, reveal)                           reveal: bring it into sight
 //     move(±n events), round(±1), token(±1), release()         release is Esc: unpins, stops playing, shows the whole text
 //     follow(), scrub(step), play(), pause(), pace(speed)      following, the text counts up to the cursor; speed: events/s, or "recorded"
 //     keydown(event) -> whether it was one of the keys: ← → event, with Shift round; , . token; Home End; Enter pins; Esc; Space plays
@@ -145,12 +147,14 @@ function eventWords(store, palette, step) {
 
 // --- groups
 
-const NOWHERE = Object.freeze({ token: -1, round: null, step: -1, pinned: false, hover: null, shown: null, playing: false, speed: 4 });
+const NOWHERE = Object.freeze({ token: -1, round: null, step: -1, pinned: false, hover: null, lit: null, shown: null, playing: false, speed: 4 });
 
 function createGroup() {
   const store = createStore();
   /** @type {{hover: any, key: any, pin: any}} */
   const at = { hover: null, key: null, pin: null };
+  /** @type {any} */
+  let lit = null;
   let run = store.run;
   let playing = false;
   let following = false;
@@ -173,7 +177,7 @@ function createGroup() {
     const mark = at.pin || at.key;
     const shown = following && mark ? store.index().events[mark.step].shown : null;
     const before = group.cursor;
-    const next = { token: here.token, round: here.round, step: here.step, pinned: Boolean(at.pin), hover: at.hover, shown, playing, speed };
+    const next = { token: here.token, round: here.round, step: here.step, pinned: Boolean(at.pin), hover: at.hover, lit, shown, playing, speed };
     if (Object.keys(next).every((k) => next[k] === before[k])) return;
     group.cursor = Object.freeze(next);
     for (const f of [...group.listeners]) f(group.cursor, before);
@@ -205,6 +209,11 @@ function createGroup() {
       at.key = place;
       at.hover = null;
       if (at.pin) at.pin = place;
+      tell();
+    },
+    light(position, reveal = false) {
+      if (!reveal && position === (lit ? lit.position : null)) return;
+      lit = position === null ? null : Object.freeze({ position, reveal });
       tell();
     },
     move(by) { group.go({ step: Math.max(0, Math.min(last(), base() + by)) }); },
@@ -307,6 +316,7 @@ function createGroup() {
     const keep = store.run === run;
     run = store.run;
     if (!keep) { following = playing = false; clearTimeout(timer); }
+    if (!keep) lit = null;
     for (const k of ["hover", "key", "pin"]) at[k] = keep && at[k] ? resolve({ step: at[k].step }) : null;
     tell();
   });

@@ -217,11 +217,12 @@ function streamView({ model, root, group, store, palette }) {
     return spans[position - n] || null;
   }
   function show() {
-    for (const s of marked) { s.classList.remove("hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit"); s.setAttribute("aria-selected", "false"); }
+    for (const s of marked) { s.classList.remove("hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit", "hsd-lit2"); s.setAttribute("aria-selected", "false"); }
     marked = [];
     const mark = (s, cls) => { if (s) { s.classList.add(cls); marked.push(s); } };
     const { token: i, hover, step } = group.cursor;
     if (hover && hover.token !== i) mark(spans[hover.token], "hsd-on");
+    if (group.cursor.lit) mark(place(group.cursor.lit.position), "hsd-lit2");
     dim(group.cursor.shown ?? Infinity);
     if (i < 0 || !spans[i]) {
       out.removeAttribute("aria-activedescendant");
@@ -249,8 +250,7 @@ function streamView({ model, root, group, store, palette }) {
     dimmed = from;
   }
   /** Bring the token under the cursor into sight, within the pane; the page itself moves only for who moves in the text. */
-  function reveal(i) {
-    const span = spans[i];
+  function reveal(span) {
     if (!span || text.matches(":hover")) return;
     if (document.activeElement === out) { span.scrollIntoView({ block: "nearest" }); return; }
     const pane = scroll.getBoundingClientRect();
@@ -260,7 +260,8 @@ function streamView({ model, root, group, store, palette }) {
   }
   function onCursor(now, before) {
     show();
-    if (now.token !== before.token && now.token >= 0) reveal(now.token);
+    if (now.token !== before.token && now.token >= 0) reveal(spans[now.token]);
+    if (now.lit !== before.lit && now.lit?.reveal) reveal(place(now.lit.position));
     if (model.get("pinned") === pinned()) return;
     model.set("pinned", pinned());
     model.save_changes();

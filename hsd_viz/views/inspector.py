@@ -1,0 +1,17 @@
+"""The round inspector: the draft of the round under the cursor as a tree, each node's figures, the arithmetic of its verdict."""
+
+from __future__ import annotations
+
+from hsd_viz.views.linked import STATIC, LinkedView, css, esm
+
+
+class RoundInspector(LinkedView):
+    """One round in full: what was drafted, by whom, what the verifier made of it, and why.
+
+    ``RoundInspector(trace)`` stands by itself; linked to other views (:func:`hsd_viz.views.linked.link`) it shows the round under
+    their cursor, and a click on one of its nodes moves theirs. Rounds of the levels between are reached from the target's. Arrow
+    keys walk the tree, Enter pins, Esc lets go.
+    """
+
+    _esm = esm("round.js") + "\n" + (STATIC / "inspector.js").read_text(encoding="utf-8")
+    _css = css("inspector.css")

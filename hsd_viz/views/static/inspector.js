@@ -1,0 +1,545 @@
+// @ts-check
+// The round inspector: the draft of the round under the cursor as a tree, what is known of each node, and the arithmetic of the
+// verdict. linked_run.js, linked.js and round.js stand before it. Everything that comes from a model is put on the page with textContent.
+
+/** Keys of the tree's nodes that are no draft tokens: the text so far, and the verifier's own token. */
+const ROOT = -1;
+const OWN = 1e6;
+/** Below this width the tree of a chain goes down the page. */
+const NARROW = 620;
+
+const FATES = {
+  accepted: "accepted",
+  rejected: "rejected",
+  unreached: "not looked at",
+  cut: "right, then cut: the text ended before it",
+};
+const OWN_WORDS = { correction: "correction", bonus: "bonus", plain: "plain" };
+
+function createInspector({ root, group, store, palette }) {
+  const uid = `hsdins${Math.random().toString(36).slice(2, 9)}`;
+  root.classList.add("hsd-inspector");
+
+  // --- the frame
+  const head = make("div", "hsd-ins-head");
+  const title = make("h3", "hsd-ins-title");
+  const nav = make("div", "hsd-ins-nav");
+  const [earlier, later] = [make("button", "", "← Round before"), make("button", "", "Next round →")];
+  earlier.addEventListener("click", () => walkRounds(-1));
+  later.addEventListener("click", () => walkRounds(1));
+  nav.append(earlier, later);
+  head.append(title, nav);
+  const levels = make("div", "hsd-ins-levels");
+  const summary = make("p", "hsd-ins-summary");
+  summary.setAttribute("aria-live", "polite");
+  const body = make("div", "hsd-ins-body");
+  const scroll = make("div", "hsd-ins-scroll");
+  const tree = make("div", "hsd-ins-tree");
+  focusable(tree).setAttribute("role", "tree");
+  scroll.append(tree);
+  const card = make("aside", "hsd-ins-card");
+  card.setAttribute("aria-label", "Node details");
+  body.append(scroll, card);
+  const below = make("div", "hsd-ins-below");
+  root.append(head, levels, summary, body, below);
+
+  // --- what is shown: a round (of any level), and one node of it
+  const state = { round: /** @type {number|null} */ (null), sub: /** @type {number|null} */ (null), node: /** @type {number|null} */ (ROOT), peek: /** @type {number|null} */ (null), step: -1 };
+  let drawn = "";
+  /** @type {any} */ let scene = null;
+
+  const levelName = (/** @type {number} */ l) => store.levels[l] ?? `level ${l}`;
+  const isTarget = (r) => r.parent === null;
+  const actor = (r) => (isTarget(r) ? "the target" : levelName(r.level));
+  const capital = (/** @type {string} */ words) => words[0].toUpperCase() + words.slice(1);
+  const token = (/** @type {string} */ text) => glyphs(text) || "∅";
+
+  /** The target round to show where the cursor is nowhere: while a run goes on its newest, else its first with a draft. */
+  function fallback() {
+    const ids = [...store.order.keys()];
+    if (!ids.length) return null;
+    if (store.meta.wall_ns === null || store.meta.wall_ns === undefined) return ids[ids.length - 1];
+    return ids.find((id) => store.rounds.get(id).drafted > 0) ?? ids[0];
+  }
+  const topShown = () => group.cursor.round ?? fallback();
+
+  function walkRounds(by) {
+    const ids = [...store.order.keys()];
+    const next = ids[ids.indexOf(topShown()) + by];
+    if (next !== undefined) group.go({ round: next });
+  }
+
+  /** The text just before a round's draft. */
+  function before(r) {
+    if (isTarget(r)) {
+      const { rounds, placeOf } = store.index();
+      const first = rounds[placeOf.get(r.id)]?.first ?? 0;
+      if (first > 0) return store.tokens[first - 1].text;
+      const last = store.promptIds[store.promptIds.length - 1];
+      return store.pieces[last] ?? "";
+    }
+    const above = store.rounds.get(r.parent);
+    const drafts = store.drafts.get(above.id) || [];
+    const given = handedUp(drafts, siblings(r)).get(r.id);
+    return given && given.first > 0 ? drafts[given.first - 1].text : before(above);
+  }
+  const siblings = (r) => (store.children.get(r.parent) || []).map((id) => store.rounds.get(id));
+
+  /** The verifier's own token of a round: {text, id, row of the text where it is the target's}, or null where it added none. */
+  function ownOf(r) {
+    if (r.outcome === "stopped") return null;
+    if (isTarget(r)) {
+      const t = store.tokens.findLast((t) => t.round === r.id && t.depth === 0);
+      return t ? { text: t.text, id: t.id, source: t.source, row: t } : null;
+    }
+    const given = handedUp(store.drafts.get(r.parent) || [], siblings(r)).get(r.id);
+    return given && given.own ? { text: given.own.text, id: given.own.id, source: levelName(r.level), row: null } : null;
+  }
+
+  // --- drawing
+  function refresh() {
+    const top = topShown();
+    if (top !== state.round) Object.assign(state, { round: top, sub: null, node: null, peek: null });
+    if (state.sub !== null && !store.rounds.has(state.sub)) state.sub = null;
+    const id = state.sub ?? state.round;
+    const down = root.clientWidth > 0 && root.clientWidth < NARROW;
+    const key = `${store.run}:${id}:${down}:${id === null ? "" : store.drafts.get(id)?.length}`;
+    earlier.disabled = id === null || store.order.get(top) === 1;
+    later.disabled = id === null || store.order.get(top) === store.order.size;
+    if (key !== drawn) {
+      drawn = key;
+      if (id === null) drawEmpty();
+      else drawRound(store.rounds.get(id), down);
+    } else if (id !== null) drawTitle(store.rounds.get(id));
+    if (scene) followCursor();
+    mark();
+  }
+  function drawEmpty() {
+    scene = null;
+    title.textContent = "No round yet";
+    levels.replaceChildren();
+    summary.textContent = "The draft of each round is shown here as it is verified.";
+    body.hidden = true;
+    below.replaceChildren();
+  }
+  function drawTitle(r) {
+    const n = store.order.get(state.round);
+    title.textContent = isTarget(r) ? `Round ${n} of ${store.order.size}` : `Round ${n} of ${store.order.size}, below: ${levelName(r.level)}’s round ${siblings(r).indexOf(r) + 1}`;
+  }
+  function drawRound(r, narrow) {
+    body.hidden = false;
+    const drafts = [...(store.drafts.get(r.id) || [])].sort((a, b) => a.node - b.node);
+    const own = ownOf(r);
+    const kept = drafts.filter((d) => d.verdict === "accepted");
+    const last = kept.length ? kept[kept.length - 1].node : ROOT;
+    const nodes = drafts.map((d) => ({ key: d.node, parent: d.parent, label: token(d.text), kept: d.verdict === "accepted" }));
+    if (own) nodes.push({ key: OWN, parent: last, label: token(own.text), kept: true });
+    const down = narrow && drafts.every((d, k) => d.parent === k - 1);
+    scene = { r, drafts, own, down, layout: layoutTree(nodes, `… ${token(before(r))}`, down), at: new Map(drafts.map((d) => [d.node, d])), dom: new Map() };
+    if (state.node === null || (state.node !== ROOT && state.node !== OWN && !scene.at.has(state.node))) state.node = ROOT;
+    drawTitle(r);
+    drawLevels(r);
+    summary.textContent = summaryOf(r, drafts, own);
+    drawTree();
+    below.replaceChildren(...[reckoning(r, drafts, own), beside(r, own), ownRow(r, drafts, own)].filter(Boolean));
+    scroll.scrollTop = scroll.scrollLeft = 0;
+  }
+
+  function summaryOf(r, drafts, own) {
+    const by = actor(r);
+    const cap = capital(by);
+    if (!drafts.length) return `${whyNothing(r.why, by, belowWords(r))}${own ? ` ${cap} wrote its token by itself.` : ""}`;
+    const sources = [...new Set(drafts.map((d) => d.source))].map(palette.phrase);
+    const from = sources.length > 1 ? `${sources.slice(0, -1).join(", ")} and ${sources[sources.length - 1]}` : sources[0];
+    const end = { correction: own ? "then it put its own token where the draft was wrong" : "and corrected the next", bonus: "all that it walked was right, so one more of its own came free", stopped: "and the text ended there", plain: "" }[r.outcome];
+    return `${plural(drafts.length, "token")} drafted by ${from}. ${cap} looked at ${plural(r.examined, "place")} and accepted ${r.accepted}; ${end}.`;
+  }
+  /** Who drafts for a round, in words. */
+  function belowWords(r) {
+    const name = store.levels[r.level - 1];
+    return name === undefined ? "nobody" : name === "db" || name === "hd" ? "the databases" : palette.phrase(name);
+  }
+
+  /** Buttons for the rounds below: one row a level, along the path that is shown. */
+  function drawLevels(r) {
+    const path = [r];
+    while (path[0].parent !== null) path.unshift(store.rounds.get(path[0].parent));
+    const rows = [];
+    path.forEach((above, k) => {
+      const ids = store.children.get(above.id) || [];
+      if (!ids.length) return;
+      const row = make("div", "hsd-ins-level");
+      const shownChild = path[k + 1]?.id;
+      row.append(make("span", "hsd-ins-level-name", `${levelName(store.rounds.get(ids[0]).level)} verified for ${actor(above)}`));
+      const chips = make("span", "hsd-ins-chips");
+      ids.forEach((id, n) => {
+        const c = store.rounds.get(id);
+        const chip = make("button", "hsd-ins-chip", `${n + 1}`);
+        chip.append(make("span", "hsd-ins-chip-note", ` ${c.accepted}/${c.drafted}`));
+        chip.setAttribute("aria-pressed", String(id === shownChild));
+        chip.setAttribute("aria-label", `${levelName(c.level)}, round ${n + 1}: ${c.drafted} drafted, ${c.accepted} accepted, ${c.outcome}`);
+        chip.title = `${c.accepted} of ${c.drafted} accepted, ${c.outcome}`;
+        chip.addEventListener("click", () => show(id === shownChild ? c.parent : id));
+        chips.append(chip);
+      });
+      row.append(chips);
+      rows.push(row);
+    });
+    if (rows.length) {
+      const first = make("div", "hsd-ins-level");
+      first.append(make("span", "hsd-ins-level-name", "target"));
+      const chip = make("button", "hsd-ins-chip", `round ${store.order.get(path[0].id)}`);
+      chip.setAttribute("aria-pressed", String(path.length === 1));
+      chip.addEventListener("click", () => show(path[0].id));
+      first.append(chip);
+      rows.unshift(first);
+    }
+    const focused = levels.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") : null;
+    levels.replaceChildren(...rows);
+    // Drawing anew must not throw the keyboard off the button it pressed.
+    if (focused) for (const b of levels.querySelectorAll("button")) if (b.getAttribute("aria-label") === focused) b.focus({ preventScroll: true });
+  }
+  function show(id) {
+    Object.assign(state, { sub: id === state.round ? null : id, node: null, peek: null });
+    refresh();
+  }
+
+  function drawTree() {
+    const { layout, drafts, own, r, down } = scene;
+    tree.style.width = `${layout.width}px`;
+    tree.style.height = `${layout.height}px`;
+    tree.setAttribute("aria-label", `Draft of ${isTarget(r) ? `round ${store.order.get(r.id)}` : `${levelName(r.level)}’s round`}: ${plural(drafts.length, "token")}. Arrow keys walk from node to node, Enter pins.`);
+    const svg = draw("svg", { width: layout.width, height: layout.height, "aria-hidden": "true" });
+    for (const e of [...layout.edges].sort((a, b) => Number(a.kept) - Number(b.kept))) svg.append(draw("path", { d: e.d, class: e.kept ? "hsd-ins-edge hsd-kept" : "hsd-ins-edge" }));
+    const parts = layout.boxes.map((b) => {
+      const node = make("div", "hsd-ins-node");
+      node.id = `${uid}-${b.key === OWN ? "own" : b.key}`;
+      node.dataset.key = String(b.key);
+      node.style.left = `${b.x}px`;
+      node.style.top = `${b.y}px`;
+      node.style.width = `${b.w}px`;
+      node.setAttribute("role", "treeitem");
+      node.setAttribute("aria-level", String(b.depth + 1));
+      node.setAttribute("aria-selected", "false");
+      const d = scene.at.get(b.key);
+      if (b.key === ROOT) {
+        node.classList.add("hsd-ins-root");
+        node.append(make("code", "", `… ${token(before(r))}`));
+        node.setAttribute("aria-label", "the text so far");
+      } else if (b.key === OWN) {
+        node.dataset.family = palette.family(own.source);
+        node.dataset.verdict = r.outcome;
+        node.append(make("code", "", token(own.text)));
+        node.setAttribute("aria-label", `${token(own.text)}: ${actor(r)}’s own token, ${r.outcome}`);
+      } else {
+        node.dataset.family = palette.family(d.source);
+        node.dataset.verdict = d.verdict;
+        const sign = make("span", "hsd-ins-mark", VERDICT_MARKS[d.verdict] || "");
+        sign.setAttribute("aria-hidden", "true");
+        node.append(sign, make("code", "", token(d.text)));
+        node.setAttribute("aria-label", `place ${d.depth}, ${token(d.text)}: ${FATES[d.verdict] || d.verdict}, drafted by ${palette.phrase(d.source)}${d.p === null ? "" : `, p ${figure(d.p)}`}${d.u === null ? "" : `, q ${figure(d.q)}`}`);
+      }
+      scene.dom.set(b.key, node);
+      return node;
+    });
+    tree.replaceChildren(svg, ...parts);
+    scroll.classList.toggle("hsd-down", down);
+  }
+
+  /** The shared cursor stands on an event of the target's round: that event's node is the one looked at. */
+  function followCursor() {
+    const { cursor } = group;
+    if (state.sub !== null || cursor.round !== state.round || cursor.step === state.step) return;
+    state.step = cursor.step;
+    const event = store.index().events[cursor.step];
+    if (event) state.node = event.draft ? event.draft.node : event.kind === "token" && scene.own ? OWN : ROOT;
+    const node = scene.dom.get(state.node);
+    if (node) keepInView(node);
+  }
+  /** The event of a node of the target's round, where it has one. */
+  function stepOf(key) {
+    if (state.sub !== null) return -1;
+    const { events, rounds, placeOf } = store.index();
+    const span = rounds[placeOf.get(state.round)];
+    if (!span) return -1;
+    for (let s = span.begin; s < span.end; s++) {
+      const e = events[s];
+      if (key === ROOT ? e.kind === "draft" : key === OWN ? e.kind === "token" : e.draft?.node === key) return s;
+    }
+    return -1;
+  }
+  function keepInView(node) {
+    // Inside its own box only: the page must not move under the reader.
+    const [x, y] = [node.offsetLeft, node.offsetTop];
+    if (x < scroll.scrollLeft) scroll.scrollLeft = x - 16;
+    else if (x + node.offsetWidth > scroll.scrollLeft + scroll.clientWidth - 24) scroll.scrollLeft = x + node.offsetWidth - scroll.clientWidth + 48;
+    if (y < scroll.scrollTop) scroll.scrollTop = y - 16;
+    else if (y + node.offsetHeight > scroll.scrollTop + scroll.clientHeight - 24) scroll.scrollTop = y + node.offsetHeight - scroll.clientHeight + 48;
+  }
+  function choose(key, pin = false) {
+    const step = stepOf(key);
+    state.node = key;
+    state.step = step >= 0 ? step : state.step;
+    if (step >= 0) { if (pin) group.pin({ step }); else group.go({ step }); }
+    mark();
+    const node = scene?.dom.get(key);
+    if (node) keepInView(node);
+  }
+
+  let marked = "";
+  function mark() {
+    if (!scene) return;
+    const looked = state.peek ?? state.node;
+    for (const [key, node] of scene.dom) {
+      node.classList.toggle("hsd-on", key === looked);
+      node.classList.toggle("hsd-pinned", key === state.node && group.cursor.pinned);
+      node.setAttribute("aria-selected", String(key === state.node));
+    }
+    tree.setAttribute("aria-activedescendant", scene.dom.get(state.node)?.id || "");
+    const key = `${drawn}:${looked}`;
+    if (key !== marked) {
+      marked = key;
+      drawCard(looked);
+      // The earlier place of the text that the node was copied from.
+      group.light(scene.at.get(looked)?.position ?? null);
+    }
+    for (const row of below.querySelectorAll("[data-node]")) row.classList.toggle("hsd-on", row.dataset.node === String(looked));
+  }
+
+  tree.addEventListener("pointerover", (e) => {
+    const node = /** @type {HTMLElement|null} */ (/** @type {Element} */ (e.target).closest(".hsd-ins-node"));
+    const key = node ? Number(node.dataset.key) : null;
+    if (key !== state.peek) { state.peek = key; mark(); }
+  });
+  tree.addEventListener("pointerleave", () => { state.peek = null; mark(); });
+  tree.addEventListener("click", (e) => {
+    const node = /** @type {HTMLElement|null} */ (/** @type {Element} */ (e.target).closest(".hsd-ins-node"));
+    if (node) choose(Number(node.dataset.key), true);
+  });
+  tree.addEventListener("keydown", (e) => {
+    if (!scene || e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
+    const { down } = scene;
+    const ways = down
+      ? { ArrowDown: "child", ArrowUp: "parent", ArrowRight: "next", ArrowLeft: "before" }
+      : { ArrowRight: "child", ArrowLeft: "parent", ArrowDown: "next", ArrowUp: "before" };
+    if (e.key in ways) choose(nodeBeside(scene.layout, state.node, ways[e.key]));
+    else if (e.key === "Home") choose(ROOT);
+    else if (e.key === "End") choose(scene.own ? OWN : scene.layout.boxes.filter((b) => b.kept).at(-1).key);
+    else if (e.key === "Enter") choose(state.node, true);
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
+  });
+
+  // --- the card: one node in words and figures
+  function facts(pairs) {
+    const list = make("dl", "hsd-ins-facts");
+    for (const [k, v, wide] of pairs) {
+      const cell = make("div", wide ? "hsd-wide" : "");
+      cell.append(make("dt", "", k));
+      const value = make("dd");
+      value.append(v);
+      cell.append(value);
+      list.append(cell);
+    }
+    return list;
+  }
+  function heading(text, source, kind, verdict) {
+    const box = make("div", "hsd-ins-what");
+    const big = make("code", "hsd-ins-big", text);
+    big.dataset.family = palette.family(source);
+    const chip = make("span", "hsd-ins-source", palette.words(source));
+    chip.dataset.family = palette.family(source);
+    const fate = make("span", "hsd-ins-fate", kind);
+    fate.dataset.verdict = verdict;
+    const line = make("p");
+    line.append(chip, " ", fate);
+    box.append(big, line);
+    return box;
+  }
+  function drawCard(key) {
+    const { r, drafts, own } = scene;
+    if (key === ROOT) {
+      const words = drafts.length
+        ? "The text so far ends here; the draft continues it to the right. Hover over a node, or walk with the arrow keys, to see what is known of it."
+        : "The text so far ends here.";
+      card.replaceChildren(make("h4", "", "Start of the draft"), make("p", "hsd-ins-muted", scene.down ? words.replace("to the right", "downwards") : words), legend());
+      return;
+    }
+    if (key === OWN) {
+      const why = {
+        correction: "No drafted token was right at this place, so this one is the verifier’s own.",
+        bonus: "The whole path was accepted: the same forward gives the token after it.",
+        plain: "Nothing was drafted: one forward, one token.",
+      }[r.outcome] || "";
+      const t = own.row;
+      const pairs = t
+        ? [["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`], ["place", String(r.accepted + 1)]]
+        : [["place", String(r.accepted + 1)]];
+      if (t && t.raw !== null) pairs.push(["bytes", t.raw]);
+      card.replaceChildren(heading(token(own.text), own.source, OWN_WORDS[r.outcome] || r.outcome, r.outcome), make("p", "hsd-ins-muted", why), facts(pairs));
+      return;
+    }
+    const d = scene.at.get(key);
+    const pairs = [["place", String(d.depth)], ["p, verifier", d.p === null ? "not looked at" : figure(d.p)], ["q, drafter", figure(d.q)]];
+    if (d.u !== null) pairs.push(["u, drawn", figure(d.u)]);
+    if (d.key !== null) pairs.push(["key", plural(d.key, "token")]);
+    if (d.count !== null) pairs.push(["seen", `${d.count} ×`]);
+    if (d.score !== null) pairs.push(["score", figure(d.score)]);
+    if (d.position !== null) {
+      const jump = make("button", "hsd-ins-link", `place ${d.position} of the text`);
+      jump.title = "Show where in the text it was copied from";
+      jump.addEventListener("click", () => group.light(d.position, true));
+      pairs.push(["copied from", jump, true]);
+    }
+    card.replaceChildren(heading(token(d.text), d.source, FATES[d.verdict] || d.verdict, d.verdict), make("p", "hsd-ins-muted", story(d)), facts(pairs));
+  }
+  function story(d) {
+    const { r, drafts } = scene;
+    const who = palette.phrase(d.source);
+    if (d.verdict === "accepted") return d.u === null ? `${capital(actor(r))} drew this very token here.` : `u · q stayed below p, so the token that ${who} drafted was kept.`;
+    if (d.verdict === "cut") return "It was right, but the text ended before this place.";
+    if (d.verdict === "rejected") return d.u === null ? `${capital(actor(r))} drew another token here.` : "u · q was not below p, so it was turned down.";
+    const above = scene.at.get(d.parent);
+    const mates = drafts.filter((o) => o.parent === d.parent && o !== d);
+    if (mates.some((o) => o.verdict === "accepted")) return "Another branch was right at this place.";
+    return above && above.verdict !== "accepted" ? "A token before it was not kept, so nobody looked at this one." : "Nobody looked at this place.";
+  }
+  function legend() {
+    const list = make("ul", "hsd-ins-legend");
+    for (const [verdict, words] of [["accepted", "accepted"], ["rejected", "rejected"], ["unreached", "not looked at"], ["correction", "correction, the verifier’s own"], ["bonus", "bonus, the verifier’s own"]]) {
+      const item = make("li");
+      const sample = make("span", "hsd-ins-sample");
+      sample.dataset.verdict = verdict;
+      if (VERDICT_MARKS[verdict]) sample.append(make("span", "hsd-ins-mark", VERDICT_MARKS[verdict]));
+      sample.append(make("code", "", "abc"));
+      sample.setAttribute("aria-hidden", "true");
+      item.append(sample, words);
+      list.append(item);
+    }
+    return list;
+  }
+
+  // --- the arithmetic, row by row
+  function reckoning(r, drafts, own) {
+    const { rule, steps } = judge(drafts, own);
+    if (rule === "none") return null;
+    const box = make("section", "hsd-ins-sums");
+    const greedy = store.meta.sampling?.temperature === 0;
+    const who = actor(r);
+    const cap = capital(who);
+    box.append(make("h4", "", "How each place was judged"));
+    box.append(make("p", "hsd-ins-muted", rule === "ratio"
+      ? "Rule: keep the token if u · q < p. q is the drafter’s probability of it, p the verifier’s, u a number drawn evenly from 0 to 1. So it is kept with probability min(1, p / q)."
+      : `Rule: the draft carries no probabilities (each token is a point mass). ${cap} ${greedy ? "takes its likeliest token" : "draws its own token"} at each place and goes on while the draft has it.`));
+    const list = make("ol", "hsd-ins-steps");
+    for (const s of steps) {
+      const row = make("li", "hsd-ins-step");
+      row.dataset.node = String(s.node);
+      const verdict = s.verdict ?? (s.hit ? "accepted" : s.cut ? "cut" : "rejected");
+      row.dataset.verdict = verdict;
+      const sign = make("span", "hsd-ins-mark", VERDICT_MARKS[verdict]);
+      sign.setAttribute("aria-hidden", "true");
+      const words = make("span", "hsd-ins-line");
+      if (rule === "ratio") {
+        words.append(make("code", "", token(s.text)));
+        if (s.line) words.append(make("span", "hsd-ins-sum", s.line), make("span", "hsd-ins-then", `${FATES[verdict]} (chance ${figure(s.chance)})`));
+        else words.append(make("span", "hsd-ins-then", "not looked at: a token before it was turned down"));
+      } else {
+        const most = s.text.slice(0, 6).map(token);
+        const rest = s.text.length - most.length;
+        const had = make("span", "hsd-ins-then", "drafted ");
+        most.forEach((t, k) => had.append(k ? ", " : "", make("code", "", t)));
+        if (rest > 0) had.append(` and ${rest} more`);
+        words.append(had);
+        const drew = make("span", "hsd-ins-sum");
+        if (s.drew === null) drew.append(`${who} drew another token`);
+        else drew.append(`${who} ${greedy ? "has" : "drew"} `, make("code", "", token(s.drew)));
+        words.append(drew, make("span", "hsd-ins-then", s.hit ? (s.p !== null && !greedy ? `drafted, kept (p ${figure(s.p)})` : "drafted, kept") : s.cut ? "drafted, then cut: the text ended before it" : "not drafted"));
+      }
+      row.append(make("span", "hsd-ins-place", String(s.place)), sign, words);
+      list.append(row);
+    }
+    box.append(list);
+    const end = make("p", "hsd-ins-end");
+    const code = own ? make("code", "", token(own.text)) : null;
+    if (code) code.dataset.family = palette.family(own.source);
+    if (r.outcome === "stopped") end.append("The text ended here, so no token was added.");
+    else if (r.outcome === "bonus") end.append("All of the path was kept, and the same forward gave one more row: the bonus ", ...(code ? [code] : []), rule === "ratio" ? " is drawn from p there." : ` is ${who}’s own.`);
+    else if (rule === "ratio") end.append(`The token put in its place is drawn from the residual, what is left of p once q is taken away: max(0, p − q), scaled to 1. It was `, ...(code ? [code] : ["not recorded"]), ".");
+    else end.append("Where the draft did not have it, that token is the correction: ", ...(code ? [code] : ["not recorded"]), ".");
+    box.append(end);
+    return box;
+  }
+
+  // --- bars
+  function bar(value, bound, words) {
+    const cell = make("span", "hsd-ins-bar");
+    const track = make("span", "hsd-ins-track");
+    const fill = make("span", "hsd-ins-fill");
+    const shown = value ?? bound ?? 0;
+    fill.style.width = `${100 * shown}%`;
+    if (value === null) fill.classList.add("hsd-bound");
+    track.append(fill);
+    cell.append(track, make("span", "hsd-ins-num", value === null ? (bound === null ? "–" : `≤ ${figure(bound)}`) : figure(value)));
+    cell.setAttribute("aria-label", `${words} ${value === null ? (bound === null ? "not recorded" : `at most ${figure(bound)}`) : figure(value)}`);
+    cell.setAttribute("role", "img");
+    return cell;
+  }
+  const plainT1 = () => { const s = store.meta.sampling || {}; return s.temperature === 1 && !s.top_k && (s.top_p ?? 1) === 1; };
+
+  /** p, q and the residual of a target's correction, side by side. */
+  function beside(r, own) {
+    const t = own?.row;
+    if (r.outcome !== "correction" || !t || !t.residual || !t.residual.length) return null;
+    const box = make("section", "hsd-ins-beside");
+    box.append(make("h4", "", "Where the correction was drawn from"));
+    const grid = make("div", "hsd-ins-grid");
+    const names = [plainT1() ? "p" : "p at T = 1", "q", "residual"];
+    grid.append(make("span", "hsd-ins-col"), ...names.map((n) => make("span", "hsd-ins-col", n)));
+    for (const row of besideResidual(t.residual, t.top, t.q)) {
+      const name = make("code", row.id === t.id ? "hsd-chosen" : "", token(store.pieces[row.id] ?? `#${row.id}`));
+      grid.append(name, bar(row.p.value, row.p.bound, names[0]), bar(row.q.value, row.q.bound, "q"), bar(row.residual.value, null, "residual"));
+    }
+    box.append(grid, make("p", "hsd-ins-muted", `The residual’s five likeliest tokens; in bold the one that was drawn.${plainT1() ? "" : " p is recorded at temperature 1; the residual is of p and q as they were sampled."} ≤: outside the five recorded there.`));
+    return box;
+  }
+  /** Where there is no residual, the target's likeliest tokens at the place of its own token, with what the draft had there. */
+  function ownRow(r, drafts, own) {
+    const t = own?.row;
+    if (!t || !t.top || (t.residual && t.residual.length)) return null;
+    const kept = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
+    const refused = new Set(drafts.filter((d) => d.parent === kept && d.verdict === "rejected").map((d) => d.id));
+    const box = make("section", "hsd-ins-beside");
+    box.append(make("h4", "", `The target’s likeliest tokens at place ${r.accepted + 1}`));
+    const grid = make("div", "hsd-ins-grid hsd-one");
+    for (const [id, p] of t.top) {
+      const name = make("code", id === t.id ? "hsd-chosen" : refused.has(id) ? "hsd-refused" : "", token(store.pieces[id] ?? `#${id}`));
+      grid.append(name, bar(p, null, "p"));
+    }
+    const outside = refused.size && ![...refused].some((id) => t.top.some(([k]) => k === id));
+    box.append(grid, make("p", "hsd-ins-muted", `At temperature 1; in bold the token written${refused.size ? outside ? "; what was drafted here is not among the five" : ", struck through what was drafted" : ""}.`));
+    return box;
+  }
+
+  // --- life
+  let frame = 0;
+  const soon = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; refresh(); }); };
+  const onStore = (what) => { if (what === "reset") { state.round = null; drawn = ""; refresh(); } else soon(); };
+  const onCursor = () => refresh();
+  store.listeners.add(onStore);
+  group.listeners.add(onCursor);
+  refresh();
+  let wide = root.clientWidth >= NARROW;
+  const resized = new ResizeObserver(() => { if (root.clientWidth && root.clientWidth >= NARROW !== wide) { wide = !wide; refresh(); } });
+  resized.observe(root);
+  return () => {
+    cancelAnimationFrame(frame);
+    resized.disconnect();
+    store.listeners.delete(onStore);
+    group.listeners.delete(onCursor);
+    group.light(null);
+  };
+}
+
+export default linkedWidget(createInspector);

@@ -1,0 +1,180 @@
+// @ts-check
+// One round worked out without a page: where the nodes of its draft tree stand, what each level handed up, and the
+// arithmetic of each verdict in words. Pure: nothing here touches the document; `tests/js` runs it in node.
+
+const TREE = { cell: 7.8, pad: 30, height: 28, row: 38, gap: 26, most: 18, least: 2 };
+
+/** How many columns of a fixed-width font a text takes: wide scripts and emoji take two, marks that combine none. */
+function cellsOf(/** @type {string} */ text) {
+  let n = 0;
+  for (const c of text) {
+    if (/\p{Mn}|\p{Me}|\p{Cf}/u.test(c)) continue;
+    n += /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u.test(c) ? 2 : 1;
+  }
+  return n;
+}
+
+/**
+ * A layered layout: columns are places in the draft, a node's first child stands on its own row, its other children below.
+ * Children on the kept path come first, so that this path is one straight line. The same input always gives the same drawing.
+ * `down` turns it: places go down, branches to the right.
+ * @param {{key: number, parent: number, label: string, kept: boolean}[]} nodes parents before children; parent -1 is the root
+ * @param {string} root the root's label
+ */
+function layoutTree(nodes, root, down = false) {
+  const all = [{ key: -1, parent: NaN, label: root, kept: true }, ...nodes];
+  /** @type {Map<number, any[]>} */
+  const children = new Map(all.map((n) => [n.key, []]));
+  for (const n of nodes) children.get(n.parent)?.push(n);
+  for (const list of children.values()) list.sort((a, b) => Number(b.kept) - Number(a.kept));
+  const width = (label) => Math.round(TREE.pad + TREE.cell * Math.min(TREE.most, Math.max(TREE.least, cellsOf(label))));
+  /** @type {any[]} */
+  const boxes = [];
+  let rows = 0;
+  const stack = [{ node: all[0], depth: 0, fresh: true }];
+  while (stack.length) {
+    const { node, depth, fresh } = /** @type {any} */ (stack.pop());
+    if (fresh) rows += 1;
+    boxes.push({ key: node.key, parent: node.parent, depth, row: rows - 1, w: width(node.label), h: TREE.height, kept: node.kept });
+    const list = /** @type {any[]} */ (children.get(node.key));
+    for (let k = list.length - 1; k >= 0; k--) stack.push({ node: list[k], depth: depth + 1, fresh: k > 0 });
+  }
+  // Across: a column is as wide as its widest node. Down: so is a branch.
+  const wide = /** @type {number[]} */ ([]);
+  const lane = (box) => (down ? box.row : box.depth);
+  for (const b of boxes) wide[lane(b)] = Math.max(wide[lane(b)] || 0, b.w);
+  const left = [0];
+  for (let k = 0; k < wide.length; k++) left.push(left[k] + wide[k] + (down ? 14 : TREE.gap));
+  for (const b of boxes) {
+    b.x = left[lane(b)];
+    b.y = (down ? b.depth * (TREE.height + 18) : b.row * TREE.row);
+  }
+  const at = new Map(boxes.map((b) => [b.key, b]));
+  const edges = boxes.slice(1).map((b) => ({ to: b.key, kept: b.kept, d: edgePath(at.get(b.parent), b, down, left) }));
+  return {
+    boxes, edges,
+    width: Math.max(...boxes.map((b) => b.x + b.w)),
+    height: Math.max(...boxes.map((b) => b.y + b.h)),
+  };
+}
+
+/** The line from a node to its child, with a rounded corner where it changes rows. */
+function edgePath(a, b, down, left) {
+  const r = 6;
+  if (down) {
+    const [x0, y0, x1, y1] = [a.x + 14, a.y + a.h, b.x + 14, b.y];
+    if (x0 === x1) return `M${x0} ${y0}V${y1}`;
+    const mid = (y0 + y1) / 2;
+    return `M${x0} ${y0}V${mid - r}Q${x0} ${mid} ${x0 + r} ${mid}H${x1 - r}Q${x1} ${mid} ${x1} ${mid + r}V${y1}`;
+  }
+  const [x0, y0, x1, y1] = [a.x + a.w, a.y + a.h / 2, b.x, b.y + b.h / 2];
+  if (y0 === y1) return `M${x0} ${y0}H${x1}`;
+  const mid = left[b.depth] - TREE.gap / 2;
+  return `M${x0} ${y0}H${mid - r}Q${mid} ${y0} ${mid} ${y0 + r}V${y1 - r}Q${mid} ${y1} ${mid + r} ${y1}H${x1}`;
+}
+
+/** The node that a key leads to from `key`: to the child, the parent, or up and down among the nodes of the same place. */
+function nodeBeside(layout, key, way) {
+  const here = layout.boxes.find((b) => b.key === key) || layout.boxes[0];
+  if (way === "parent") return Number.isNaN(here.parent) ? here.key : here.parent;
+  if (way === "child") return (layout.boxes.find((b) => b.parent === here.key) || here).key;
+  const level = layout.boxes.filter((b) => b.depth === here.depth).sort((a, b) => a.row - b.row);
+  const next = level.indexOf(here) + (way === "next" ? 1 : -1);
+  return (level[next] || here).key;
+}
+
+/**
+ * What each round of a level handed up: the level above verified their tokens as one chain, so each round's own token stands in
+ * that chain behind those it accepted. `drafts` are the chain, `rounds` the rounds below in their order. Empty where they do not fit.
+ * @returns {Map<number, {first: number, own: any}>}
+ */
+function handedUp(drafts, rounds) {
+  const chain = [...drafts].sort((a, b) => a.node - b.node);
+  const out = new Map();
+  let n = 0;
+  for (const r of rounds) {
+    const adds = r.outcome === "stopped" ? 0 : 1;
+    out.set(r.id, { first: n, own: adds ? chain[n + r.accepted] ?? null : null });
+    n += r.accepted + adds;
+  }
+  return n === chain.length && chain.every((d, k) => d.parent === k - 1) ? out : new Map();
+}
+
+/** Two numbers with as many digits as it takes to tell them apart: three at least, six at most (more the trace's page has not). */
+function toTell(/** @type {number} */ a, /** @type {number} */ b) {
+  for (let digits = 3; digits < 6; digits++) if (asFigure(a, digits) !== asFigure(b, digits)) return digits;
+  return 6;
+}
+function asFigure(/** @type {number} */ x, digits = 3) {
+  if (x === 0 || x === 1) return String(x);
+  return Math.abs(x) >= 0.001 ? String(Number(x.toPrecision(digits))).padEnd(x < 1 ? digits + 2 : 0, "0") : x.toExponential(digits - 1);
+}
+
+/**
+ * How each place of a round was judged, in order: a list of steps, each with what a reader can follow.
+ *
+ * A chain sampled by a draft model is judged by `u · q < p` (`rule` "ratio"). A point-mass draft (a database's, or any draft when
+ * decoding is greedy) is walked: the verifier draws its own token and goes on while the draft has it (`rule` "walk").
+ * @param {any[]} drafts the rows of one round @param {any} own the verifier's own token ({text}) or null
+ */
+function judge(drafts, own) {
+  if (!drafts.length) return { rule: "none", steps: [] };
+  const rows = [...drafts].sort((a, b) => a.node - b.node);
+  if (rows.some((d) => d.u !== null)) {
+    return { rule: "ratio", steps: rows.map((d) => ratioStep(d)) };
+  }
+  const steps = [];
+  let at = -1;
+  for (let place = 1; ; place++) {
+    const here = rows.filter((d) => d.parent === at);
+    if (!here.length) break;
+    const hit = here.find((d) => d.verdict === "accepted");
+    const cut = here.find((d) => d.verdict === "cut");
+    const drew = hit || cut || own;
+    steps.push({ place, node: (hit || cut || here[0]).node, text: here.map((d) => d.text), hit: Boolean(hit), cut: !hit && Boolean(cut), drew: drew ? drew.text : null, p: hit ? hit.p : null });
+    if (!hit) break;
+    at = hit.node;
+  }
+  return { rule: "walk", steps };
+}
+
+function ratioStep(d) {
+  const step = { place: d.depth, node: d.node, text: d.text, verdict: d.verdict, line: "", chance: /** @type {number|null} */ (null) };
+  if (d.u === null || d.p === null || d.q === null) return step;
+  const product = d.u * d.q;
+  const digits = toTell(product, d.p);
+  const f = (x) => asFigure(x, digits);
+  // The verdict is the run's own; the sign follows it, even where six digits cannot tell the sides apart.
+  const sign = d.verdict === "rejected" ? "≥" : "<";
+  step.line = `u · q = ${f(d.u)} × ${f(d.q)} = ${f(product)} ${sign} ${f(d.p)} = p`;
+  step.chance = d.q > 0 ? Math.min(1, d.p / d.q) : 1;
+  return step;
+}
+
+/**
+ * Residual, p and q of the likeliest tokens side by side. The trace holds five of each: a token outside a list of five has at most
+ * the fifth's probability there (`bound`), outside a shorter list none.
+ * @param {[number, number][]} residual @param {[number, number][]|null} p @param {[number, number][]|null} q
+ */
+function besideResidual(residual, p, q) {
+  const look = (/** @type {[number, number][]|null} */ list, id) => {
+    if (!list) return { value: null, bound: null };
+    const found = list.find(([token]) => token === id);
+    if (found) return { value: found[1], bound: null };
+    return list.length < 5 ? { value: 0, bound: null } : { value: null, bound: list[list.length - 1][1] };
+  };
+  return residual.map(([id, value]) => ({ id, residual: { value, bound: null }, p: look(p, id), q: look(q, id) }));
+}
+
+/** Why a round had no draft, as a sentence. `verifier` and `below` are names ("the target", "the databases"). */
+function whyNothing(why, verifier, below) {
+  const reasons = {
+    "no match": `${below} knew no way for this text to go on`,
+    "not worth it": "what could have been drafted promised less than checking it costs",
+    "no room": `only one more token was wanted, and that one is ${verifier}’s own`,
+    off: "nothing drafts in this stack; this is plain decoding",
+  };
+  return `Nothing was drafted here: ${reasons[why] || (why ? why : "the recording does not say why")}.`;
+}
+
+export { asFigure, besideResidual, cellsOf, handedUp, judge, layoutTree, nodeBeside, toTell, whyNothing };

@@ -1,0 +1,174 @@
+// One round worked out: where nodes stand, what was handed up, the arithmetic of the verdicts.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { load, small, snapshot } from "./load.mjs";
+
+const { asFigure, besideResidual, cellsOf, createGroup, createStore, handedUp, judge, layoutTree, nodeBeside, toTell, whyNothing } = await load("round.js");
+const SNAPSHOTS = process.env.HSD_SNAPSHOTS ? JSON.parse(readFileSync(process.env.HSD_SNAPSHOTS, "utf8")) : {};
+const storeOf = (name) => { const s = createStore(); s.adopt(SNAPSHOTS[name]); return s; };
+
+/** A tree of `n` nodes that is the same each time: node k hangs under one of the nodes before it. */
+const bushy = (n) => Array.from({ length: n }, (_, k) => ({ key: k, parent: k === 0 ? -1 : ((k * 7919) % (k + 1)) - 1, label: "abcdefghij".slice(0, 1 + (k % 9)), kept: false }));
+const overlap = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+
+for (const down of [false, true]) {
+  test(`64 nodes stand apart, children beyond their parents, the same each time (${down ? "down" : "across"})`, () => {
+    const nodes = bushy(64);
+    const layout = layoutTree(nodes, "…", down);
+    assert.equal(layout.boxes.length, 65);
+    assert.equal(layout.edges.length, 64);
+    const at = new Map(layout.boxes.map((b) => [b.key, b]));
+    for (const a of layout.boxes) for (const b of layout.boxes) assert.ok(a === b || !overlap(a, b), `${a.key} on ${b.key}`);
+    for (const n of nodes) {
+      const [child, parent] = [at.get(n.key), at.get(n.parent)];
+      assert.equal(child.depth, parent.depth + 1);
+      assert.ok(down ? child.y >= parent.y + parent.h : child.x >= parent.x + parent.w);
+    }
+    for (const b of layout.boxes) assert.ok(b.x >= 0 && b.y >= 0 && b.x + b.w <= layout.width && b.y + b.h <= layout.height);
+    assert.deepEqual(layoutTree(nodes, "…", down), layout);
+  });
+}
+
+test("the kept path is one straight line, wherever its nodes stand among their siblings", () => {
+  const nodes = [
+    { key: 0, parent: -1, label: "no", kept: false }, { key: 1, parent: -1, label: "yes", kept: true }, { key: 2, parent: 1, label: "no", kept: false },
+    { key: 3, parent: 1, label: "yes", kept: true }, { key: 4, parent: 0, label: "no", kept: false }, { key: 5, parent: 3, label: "own", kept: true },
+  ];
+  const { boxes, edges } = layoutTree(nodes, "…");
+  assert.deepEqual(boxes.filter((b) => b.kept).map((b) => [b.key, b.row]), [[-1, 0], [1, 0], [3, 0], [5, 0]]);
+  assert.ok(edges.filter((e) => e.kept).every((e) => /^M\S+ \S+H\S+$/.test(e.d)));
+  assert.equal(new Set(boxes.map((b) => b.row)).size, 3);
+});
+
+test("keys walk to the child, the parent and among the nodes of a place, and stop at the ends", () => {
+  const layout = layoutTree([{ key: 0, parent: -1, label: "a", kept: true }, { key: 1, parent: -1, label: "b", kept: false }, { key: 2, parent: 1, label: "c", kept: false }, { key: 3, parent: 0, label: "d", kept: true }], "…");
+  const go = (key, way) => nodeBeside(layout, key, way);
+  assert.deepEqual([go(-1, "child"), go(0, "child"), go(3, "child")], [0, 3, 3]);
+  assert.deepEqual([go(2, "parent"), go(0, "parent"), go(-1, "parent")], [1, -1, -1]);
+  assert.deepEqual([go(0, "next"), go(1, "next"), go(3, "next"), go(2, "before"), go(0, "before")], [1, 1, 2, 3, 0]);
+  assert.equal(go(99, "child"), 0);
+});
+
+test("wide scripts take two columns, marks that combine none", () => {
+  assert.deepEqual(["abc", "漢字", "🙂", "e\u0301", "", "שלום"].map(cellsOf), [3, 4, 2, 1, 0, 4]);
+});
+
+const row = (node, verdict, more = {}) => ({ node, parent: node - 1, depth: node + 1, text: `t${node}`, p: 0.5, q: 0.5, u: 0.5, verdict, ...more });
+
+test("a sampled chain is judged by u · q < p, with the numbers and the sign of the verdict", () => {
+  const { rule, steps } = judge([
+    row(0, "accepted", { u: 0.359, q: 0.987, p: 0.702 }),
+    row(1, "rejected", { u: 0.991, q: 0.662, p: 0.581 }),
+    row(2, "unreached", { u: null, p: null }),
+  ], null);
+  assert.equal(rule, "ratio");
+  assert.deepEqual(steps.map((s) => s.line), ["u · q = 0.359 × 0.987 = 0.354 < 0.702 = p", "u · q = 0.991 × 0.662 = 0.656 ≥ 0.581 = p", ""]);
+  assert.ok(Math.abs(steps[0].chance - 0.702 / 0.987) < 1e-12);
+  assert.equal(steps[2].chance, null);
+  assert.equal(judge([row(0, "accepted", { u: 0.9, q: 0.2, p: 0.6 })], null).steps[0].chance, 1);
+});
+
+test("figures get the digits that tell the two sides apart", () => {
+  assert.equal(toTell(0.65561, 0.65568), 4);
+  assert.equal(toTell(0.1, 0.9), 3);
+  assert.equal(toTell(0.5, 0.5), 6);
+  assert.deepEqual([asFigure(0), asFigure(1), asFigure(0.35), asFigure(0.00012), asFigure(0.123456789, 5)], ["0", "1", "0.350", "1.20e-4", "0.12346"]);
+});
+
+test("a point-mass draft is walked place by place, down to where the verifier drew something else", () => {
+  const mass = { q: 1, u: null };
+  const tree = [
+    row(0, "rejected", { ...mass, p: 0.1, parent: -1, depth: 1 }), row(1, "accepted", { ...mass, p: 0.7, parent: -1, depth: 1 }),
+    row(2, "rejected", { ...mass, p: 0, parent: 1, depth: 2 }), row(3, "unreached", { ...mass, p: null, parent: 0, depth: 2 }),
+  ];
+  const { rule, steps } = judge(tree, { text: "own" });
+  assert.equal(rule, "walk");
+  assert.deepEqual(steps.map((s) => [s.place, s.text, s.drew, s.hit, s.p]), [[1, ["t0", "t1"], "t1", true, 0.7], [2, ["t2"], "own", false, null]]);
+  assert.deepEqual(judge(tree.slice(1, 3).map((d) => ({ ...d, node: d.node - 1, parent: d.parent - (d.parent > 0 ? 1 : 0) })), null).steps[1].drew, null);
+  const cut = judge([row(0, "accepted", mass), row(1, "cut", mass)], null).steps;
+  assert.deepEqual(cut.map((s) => [s.hit, s.cut, s.drew]), [[true, false, "t0"], [false, true, "t1"]]);
+  assert.deepEqual(judge([], null), { rule: "none", steps: [] });
+});
+
+test("what is not among the five recorded is bounded by the fifth; a shorter list is whole", () => {
+  const residual = [[1, 0.6], [2, 0.4]];
+  const rows = besideResidual(residual, [[1, 0.5], [9, 0.2], [8, 0.1], [7, 0.05], [6, 0.01]], [[2, 1]]);
+  assert.deepEqual(rows.map((r) => [r.id, r.p, r.q]), [
+    [1, { value: 0.5, bound: null }, { value: 0, bound: null }],
+    [2, { value: null, bound: 0.01 }, { value: 1, bound: null }],
+  ]);
+  assert.deepEqual(besideResidual([[1, 1]], null, null)[0].p, { value: null, bound: null });
+});
+
+test("why nothing was drafted is always a sentence", () => {
+  for (const why of ["no match", "not worth it", "no room", "off", null, "something new"]) {
+    const words = whyNothing(why, "the target", "the databases");
+    assert.match(words, /^Nothing was drafted here: .+\.$/);
+    assert.doesNotMatch(words, /undefined|null/);
+  }
+});
+
+for (const name of ["both", "hierarchy"].filter((n) => SNAPSHOTS[n])) {
+  test(`${name}: the rounds below handed up just the tokens that the level above verified, each own token its level's`, () => {
+    const store = storeOf(name);
+    let seen = 0;
+    for (const [id, children] of store.children) {
+      const rounds = children.map((k) => store.rounds.get(k));
+      const drafts = store.drafts.get(id) || [];
+      const given = handedUp(drafts, rounds);
+      assert.equal(given.size, rounds.length);
+      for (const r of rounds) {
+        const { first, own } = given.get(r.id);
+        const kept = (store.drafts.get(r.id) || []).filter((d) => d.verdict === "accepted").map((d) => d.id);
+        assert.deepEqual(drafts.slice(first, first + kept.length).map((d) => d.id), kept);
+        if (own) assert.equal(own.source, store.levels[r.level]);
+        seen += 1;
+      }
+    }
+    assert.ok(seen > 20);
+  });
+}
+
+test("what does not fit together is not told", () => {
+  assert.equal(handedUp([row(0, "accepted")], [{ id: 1, accepted: 3, outcome: "bonus" }]).size, 0);
+});
+
+for (const name of Object.keys(SNAPSHOTS)) {
+  test(`${name}: every verdict of a recorded run follows from its printed arithmetic`, () => {
+    const store = storeOf(name);
+    for (const [id, drafts] of store.drafts) {
+      const { rule, steps } = judge(drafts, { text: "own" });
+      const r = store.rounds.get(id);
+      if (rule === "ratio") {
+        for (const s of steps.filter((s) => s.line)) {
+          const d = drafts.find((d) => d.node === s.node);
+          assert.equal(d.u * d.q < d.p, d.verdict === "accepted");
+          assert.equal(s.line.includes("<"), d.verdict === "accepted");
+        }
+        assert.equal(steps.filter((s) => s.line).length, r.examined);
+      } else {
+        assert.equal(steps.filter((s) => s.hit).length, r.accepted);
+        assert.equal(steps.length, r.examined);
+      }
+      const nodes = drafts.map((d) => ({ key: d.node, parent: d.parent, label: d.text, kept: d.verdict === "accepted" }));
+      assert.equal(new Set(layoutTree(nodes, "…").boxes.map((b) => `${b.x} ${b.y}`)).size, drafts.length + 1);
+    }
+  });
+}
+
+test("a place of the text can be pointed at; views are told once, and another run forgets it", () => {
+  const group = createGroup();
+  group.store.adopt(small());
+  const heard = [];
+  group.listeners.add((now) => heard.push(now.lit));
+  group.light(3);
+  group.light(3);
+  group.light(3, true);
+  group.light(null);
+  group.light(null);
+  assert.deepEqual(heard, [{ position: 3, reveal: false }, { position: 3, reveal: true }, null]);
+  group.light(5);
+  group.store.adopt(snapshot({}, "another"));
+  assert.equal(group.cursor.lit, null);
+});
