@@ -1,5 +1,8 @@
 """The dashboard: a recorded decode at once, live decodes in a worker thread, every token of both to look into.
 
+The text and its player stand above; tabs below look into the same run, and further (:mod:`hsd_viz.views.sections`). All follow one
+cursor.
+
 Opening it imports neither torch nor transformers and reads no weights: models load when Run is pressed. Only the compiler of the
 CPU runtime starts at once, where it has not run before, so that the first run need not be a slow one.
 """
@@ -20,14 +23,15 @@ import ipywidgets as widgets
 from hsd_viz.engine import Engine, prepare
 from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
 from hsd_viz.trace import Event, Stage, Started, Step, Trace
-from hsd_viz.views import charts
-from hsd_viz.views.chartbox import ChartBox
 from hsd_viz.views.controls import Controls, Prose, Request
 from hsd_viz.views.notice import Notice
+from hsd_viz.views.player import Player
 from hsd_viz.views.readout import Readout
 from hsd_viz.views.runner import Run
+from hsd_viz.views.sections import sections
 from hsd_viz.views.shell import header
 from hsd_viz.views.stream import TokenStream
+from hsd_viz.views.tabs import Tabs
 
 LADDER = ("nano", "small", "target")
 #: Seconds between two updates of the tiles during a run: figures that change faster cannot be read.
@@ -44,7 +48,7 @@ class Dashboard(widgets.VBox):
         self._engine, self._engine_key, self._own_engine = engine, (None, None), engine is None
         self._allow_models = allow_models
         self._run: Run | None = None
-        self._trace: Trace | None = None
+        self.trace: Trace | None = None
         self._kind = "recording"
         self._begun = 0.0
         self._tiled = 0.0
@@ -52,7 +56,8 @@ class Dashboard(widgets.VBox):
         self.notice = Notice()
         self.readout = Readout()
         self.stream = TokenStream()
-        self.figures = {name: ChartBox() for name in ("acceptance", "by_source", "time_spent")}
+        self.player = Player(group=self.stream.group)
+        self.tabs = Tabs(sections(self), "Look into the run")
         live = engine is not None or _can_decode()
         if live and self._own_engine:
             prepare()
@@ -63,9 +68,8 @@ class Dashboard(widgets.VBox):
         self.blurb = Prose()
         self.blurb.add_class("hsd-lede")
         self._wire()
-        self.row = widgets.Box(list(self.figures.values()))
-        self.row.add_class("hsd-charts")
-        main = widgets.VBox([*self.controls.picker, self.blurb, self.notice, self.readout, self.stream, self.row])
+        self.player.add_class("hsd-transport")
+        main = widgets.VBox([*self.controls.picker, self.blurb, self.notice, self.readout, self.stream, self.player, self.tabs])
         main.add_class("hsd-main")
         layout = widgets.Box([self.controls, main] if live else [main])
         layout.add_class("hsd-layout" if live else "hsd-wide")
@@ -76,6 +80,16 @@ class Dashboard(widgets.VBox):
         else:
             self.readout.origin = {"kind": "none", "badge": "Nothing to show yet", "facts": ["no recorded runs are installed: press Run"]}
 
+    @property
+    def dark(self) -> bool:
+        """Whether the page is dark, as the browser said."""
+        return self.stream.dark
+
+    @property
+    def group(self) -> str:
+        """The group of the linked views on the page."""
+        return self.stream.group
+
     # --- what people do ------------------------------------------------------------------------------------------------
 
     def _wire(self) -> None:
@@ -85,7 +99,7 @@ class Dashboard(widgets.VBox):
         c.run.on_click(guard(self._on_run))
         c.replay.on_click(guard(self._on_replay))
         c.cancel.on_click(guard(self._on_cancel))
-        self.stream.observe(guard(lambda _change: self._draw()), "dark")
+        self.stream.observe(guard(lambda _change: self.tabs.refresh()), "dark")
 
     def _pick(self, _change: Any) -> None:
         name = self.controls.recording.value
@@ -156,10 +170,10 @@ class Dashboard(widgets.VBox):
 
     def on_started(self, started: Started) -> None:
         self.stream.begin(started.meta, started.pieces)
-        # Nothing of the run before may be taken for this one's: tiles start anew, charts are greyed until it ends.
+        # Nothing of the run before may be taken for this one's: tiles start anew, what is drawn of a whole run is greyed until it ends.
         if self._kind == "live":
             self.readout.show(Trace(started.meta), self._kind, running=True)
-        self.row.add_class("hsd-stale")
+        self._stale(True)
         self._begun, self._tiled = time.monotonic(), 0.0
 
     def on_steps(self, steps: list[Step], trace: Trace) -> None:
@@ -179,19 +193,19 @@ class Dashboard(widgets.VBox):
     def on_end(self, trace: Trace | None, error: BaseException | None) -> None:
         try:
             if trace is not None and trace.token_rows:
-                self._trace = trace
+                self.trace = trace
                 self.stream.end(trace)
                 if self._kind == "live":
                     self.readout.show(trace, self._kind)
                 else:
                     self.readout.show(trace, "recording")
-                self._draw()
+                self.tabs.refresh()
             else:
                 self.stream.end()
         except Exception as caught:
             error = error or caught
         finally:
-            self.row.remove_class("hsd-stale")
+            self._stale(False)
             self.readout.idle()
             self.controls.busy(False)
         if error is not None:
@@ -201,18 +215,15 @@ class Dashboard(widgets.VBox):
 
     def show(self, trace: Trace, kind: str = "recording") -> None:
         """Show a whole trace. ``kind`` is ``recording`` or ``live``."""
-        self._trace, self._kind = trace, kind
+        self.trace, self._kind = trace, kind
         self.stream.show(trace)
         self.readout.show(trace, kind)
-        # plotly takes a second to import: the text need not wait for it.
-        threading.Thread(target=self.notice.guard(self._draw), name="hsd-viz charts", daemon=True).start()
+        # The text need not wait for the tabs.
+        threading.Thread(target=self.notice.guard(self.tabs.refresh), name="hsd-viz tabs", daemon=True).start()
 
-    def _draw(self) -> None:
-        trace, dark = self._trace, self.stream.dark
-        if trace is None:
-            return
-        for name, box in self.figures.items():
-            box.show(getattr(charts, name)(trace, dark))
+    def _stale(self, stale: bool) -> None:
+        for section in self.tabs.panels:
+            section.stale(stale)
 
 
 def dashboard(engine: Engine | None = None, *, allow_models: bool = False) -> Dashboard:

@@ -23,12 +23,12 @@ class Notice(anywidget.AnyWidget):
     message = traitlets.Unicode("").tag(sync=True)
     details = traitlets.Unicode("").tag(sync=True)
 
-    def error(self, error: BaseException) -> None:
-        """Show an error. A ``ValueError`` speaks for itself; anything else brings its traceback."""
+    def error(self, error: BaseException, expected_title: str = "That cannot be run") -> None:
+        """Show an error. A ``ValueError`` speaks for itself, under ``expected_title``; anything else brings its traceback."""
         expected = isinstance(error, ValueError)
         details = "" if expected else "".join(traceback.format_exception(error))
         message = str(error).strip() or type(error).__name__
-        title = "That cannot be run" if expected else f"Something went wrong ({type(error).__name__})"
+        title = expected_title if expected else f"Something went wrong ({type(error).__name__})"
         with self.hold_sync():
             self.title, self.details, self.message = title, details, message
 

@@ -69,24 +69,29 @@ def test_a_run_goes_to_the_engine_and_onto_the_page(page):
     assert page.readout.origin["kind"] == "live"
     assert page.readout.stage["text"] == "" and not c.run.disabled and c.cancel.disabled
     assert page.notice.message == ""
-    assert all(box.outputs for box in page.figures.values())
+    page.tabs.strip.selected = page.tabs.strip.titles.index("Acceptance")
+    page.tabs.refresh()
+    assert all(box.outputs for box in page.tabs.shown.figures.values())
 
 
 def test_while_a_run_goes_on_only_cancel_can_be_pressed(page):
+    page.tabs.strip.selected = page.tabs.strip.titles.index("Acceptance")
+    page.tabs.refresh()
+    (row,) = page.tabs.shown.of_run
     press(page, "wait")
     assert page.controls.run.disabled and page.controls.recording.disabled and not page.controls.cancel.disabled
     page._on_run(None)
     assert len(page._engine.asked) == 1
     until = time.monotonic() + 10
-    while "hsd-stale" not in page.row._dom_classes and time.monotonic() < until:
+    while "hsd-stale" not in row._dom_classes and time.monotonic() < until:
         time.sleep(0.01)
     # What is shown while it goes on is this run's, and the charts of the run before say that they are.
-    assert page.readout.origin["kind"] == "live" and "hsd-stale" in page.row._dom_classes
+    assert page.readout.origin["kind"] == "live" and "hsd-stale" in row._dom_classes
     page.controls.cancel.click()
     assert page.readout.stage["text"] == "cancelling"
     page._engine.gate.set()
     wait(page)
-    assert "hsd-stale" not in page.row._dom_classes
+    assert "hsd-stale" not in row._dom_classes
     assert page._engine.closed, "closing the generator is what cancels the decode"
     assert not page.controls.run.disabled and page.notice.message == ""
 

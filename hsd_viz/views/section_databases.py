@@ -1,0 +1,55 @@
+"""The tab on databases: where the text on the page repeats itself, and what databases bring over many texts."""
+
+from __future__ import annotations
+
+import ipywidgets as widgets
+
+from hsd_viz import views
+from hsd_viz.trace import Trace
+from hsd_viz.views.drafting_data import study_of, temperature_words
+from hsd_viz.views.reports import measured_file
+from hsd_viz.views.sections import Page, Section, heading, menu, refill, tried
+
+ABLATION = "ablation.json"
+
+
+class Databases(Section):
+    title = "Databases"
+    words = (
+        "Where the text repeats itself, and what databases make of it: the map and the bars of this run are of its trace, the others "
+        "were measured over a suite of prompts on the machine they name, and published figures stand apart from both."
+    )
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        self.run, self.study = widgets.VBox(), widgets.VBox()
+        for box in (self.run, self.study):
+            box.add_class("hsd-views")
+
+    def build(self) -> None:
+        self.of_run.append(self.run)
+        self.add(self.run)
+        path = measured_file(ABLATION)
+        if path is None:
+            missing = "The ablation of this project is not installed here; python -m hsd_viz.bench.ablation --json FILE measures one."
+            self.add(heading("Databases one by one, and in every order", missing))
+            return
+        study = study_of(path)
+        options = [(temperature_words(t), t) for t in study.temperatures]
+        choice, box = menu("Measured with", options, options[0][1])
+
+        def draw(_change: object = None) -> None:
+            at = choice.value
+            made = [
+                tried(lambda: views.DatabaseAblation(path, temperature=at, beside=at == 0)),
+                tried(lambda: views.OrderAblation(path, temperature=at, beside=at == 0)),
+            ]
+            made += [tried(lambda: views.TemperatureCurves(path))]
+            refill(self.study, made)
+
+        choice.observe(draw, "value")
+        draw()
+        self.add(heading("Databases one by one, and in every order"), box, self.study)
+
+    def fill(self, trace: Trace) -> None:
+        refill(self.run, [tried(lambda: views.LocalityMap(trace)), tried(lambda: views.DatabaseAblation([trace], beside=False))])
