@@ -19,19 +19,20 @@ from hsd_viz.decoding.auto import AutoLoop
 from hsd_viz.decoding.decode import decode
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.model import HFModel, Model
+from hsd_viz.decoding.model import Model
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.shared import check_folder
+from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine import auto
 from hsd_viz.engine.costs import DraftCosts
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.runtime.choose import Runtimes
-from hsd_viz.stack import Stack, parse
+from hsd_viz.stack import Bottom, Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
 
 DEFAULT_LOOKAHEAD = 4
@@ -201,7 +202,7 @@ class LocalEngine:
             about = self._meta("", written, resolved, loaded, sampling, max_new_tokens)
             resolved = calibrated_lookaheads(parsed, about) or resolved
         positions = min((m.positions for m in loaded if m.positions is not None), default=None)
-        eos = self._eos(self.models.get(chain[-1]), text)
+        eos = self._eos(chain[-1])
         known, costs = None, None
         if choosing:
             resolved, loaded = auto.in_order(resolved, loaded)
@@ -214,9 +215,7 @@ class LocalEngine:
             costs = self._costs.of(loaded[0])
         drafter = None
         if resolved.bottom is not None:
-            shared = self._shared(chain[-1], text)
-            memory = memory if memory is not None else Memory(stored=self._stored.setdefault(chain[-1], StoredDrafts(shared.found)))
-            drafter = make_drafter(resolved.bottom, databases=shared, memory=memory, eos=eos, costs=costs, temperature=sampling.temperature)
+            drafter = self._drafter(resolved.bottom, chain[-1], memory, costs, sampling.temperature)
         levels = [
             Level("target" if k == len(loaded) - 1 else m.name, model.session(), m.lookahead)
             for k, (m, model) in enumerate(zip(resolved.models, loaded, strict=True))
@@ -246,6 +245,22 @@ class LocalEngine:
         except torch.OutOfMemoryError:
             raise ValueError(f"{self.device} ran out of memory: use smaller models, a shorter prompt or fewer tokens") from None
 
+    def drafter(self, stack: str, *, memory: Memory | None = None, temperature: float = 0.0) -> tuple[Drafter, frozenset[int]]:
+        """The drafter at the bottom of ``stack`` as a decode with a ``budget`` has it, and the tokens that end a text.
+
+        Raises ``ValueError`` with one sentence for a stack without one.
+        """
+        parsed = parse(stack)
+        if parsed.bottom is None or auto.is_auto(parsed):
+            raise ValueError(f"'{stack}' has no drafter at its bottom")
+        target = self._chain(parsed)[-1]
+        return self._drafter(parsed.bottom, target, memory, None, temperature), self._eos(target)
+
+    def _drafter(self, bottom: Bottom, target: str, memory: Memory | None, costs: Sequence[float] | None, temperature: float) -> Drafter:
+        shared = self._shared(target)
+        memory = memory if memory is not None else Memory(stored=self._stored.setdefault(target, StoredDrafts(shared.found)))
+        return make_drafter(bottom, databases=shared, memory=memory, eos=self._eos(target), costs=costs, temperature=temperature)
+
     def _chain(self, stack: Stack) -> list[str]:
         """The models of a stack by name, the target last: the padded one also where the stack names its checkpoint."""
         last = stack.target.name
@@ -273,15 +288,15 @@ class LocalEngine:
                 return [start]
         raise ValueError("the prompt is empty and the tokenizer has no token to start a text with: write a prompt")
 
-    def _eos(self, target: HFModel, text: TokenText) -> frozenset[int]:
-        found = getattr(target.module.generation_config, "eos_token_id", None)
-        found = found if found is not None else text.tokenizer.eos_token_id
+    def _eos(self, target: str) -> frozenset[int]:
+        found = getattr(self.models.get(target).module.generation_config, "eos_token_id", None)
+        found = found if found is not None else self.models.text(target).tokenizer.eos_token_id
         return frozenset(found if isinstance(found, list) else [] if found is None else [found])
 
-    def _shared(self, target: str, text: TokenText) -> SharedDatabases:
+    def _shared(self, target: str) -> SharedDatabases:
         """The databases of the folder that was named, else the shipped ones, where they are of this tokenizer."""
         if target not in self._databases:
-            vocabulary, size = text.tokenizer.get_vocab(), self.models.get(target).vocab_size
+            vocabulary, size = self.models.text(target).tokenizer.get_vocab(), self.models.get(target).vocab_size
             if self._folder is not None:
                 self._databases[target] = SharedDatabases.require(self._folder, vocabulary, size)
             else:

@@ -1,0 +1,114 @@
+"""Rounds counted over a text that is there must be the rounds of the decode that wrote it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hsd_viz.bench.budgets import run_budgets, write_texts
+from hsd_viz.bench.replay import Replayed, Text, can_replay, replay
+from hsd_viz.bench.suites import load_suite
+from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.engine.local import load_engine
+
+BOTTOMS = ("db", "db[context,model]", "hd", "lookup", "lookup[original]", "sam", "suffix", "retrieval", "ngram-cache")
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return load_engine(device="cpu", threads=1)
+
+
+@pytest.fixture(scope="module")
+def suite():
+    return load_suite("python").limited(3)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_a_replay_counts_what_the_decode_counted(engine, suite, temperature):
+    texts = write_texts(engine, suite, temperature, 40)
+    for bottom in BOTTOMS:
+        for budget in (9,):
+            for text in texts:
+                drafter, eos = engine.drafter(f"{bottom} > target", temperature=temperature)
+                counted = replay(drafter, text, budget, eos, 40)
+                trace = engine.run(
+                    list(text.prompt), f"{bottom} > target", max_new_tokens=40, temperature=temperature, record=False, budget=budget
+                )
+                figures = trace.metrics()
+                assert (counted.tokens, counted.rounds, counted.drafted) == (
+                    figures["tokens"],
+                    figures["target_forwards"],
+                    figures["drafted"],
+                ), bottom
+                assert sum(counted.accepted.values()) == figures["accepted"]
+                assert all(counted.accepted[key] <= counted.examined[key] for key in counted.accepted)
+
+
+class Fixed:
+    """Drafts one tree, whatever the text."""
+
+    name, nodes = "fixed", 8
+
+    def __init__(self, tree):
+        self._tree = tree
+
+    def start(self, prompt):
+        self.emitted = []
+
+    def extend(self, tokens):
+        self.emitted += tokens
+
+    def draft(self, text, budget):
+        return self._tree
+
+
+def test_branches_limits_and_ends_of_text():
+    tree = DraftTree()
+    wrong = tree.add(9, -1, "context", 1)
+    right = tree.add(5, -1, "model", 2)
+    tree.add(6, right, "model", 3)
+    tree.add(7, wrong, "context", 1)
+    drafter = Fixed(tree)
+    one = replay(drafter, Text("c", (1,), (5, 6, 8, 5, 6)), 8)
+    # 5 6 accepted, 8 the target's own; then 5 accepted (6 would leave no room for a token of its own) and 6.
+    assert (one.rounds, one.tokens, one.drafted) == (2, 5, 6)
+    assert dict(one.accepted) == {("model", 2): 2, ("model", 3): 1}
+    assert dict(one.examined) == {("context", 1): 2, ("model", 2): 2, ("model", 3): 1}
+    assert drafter.emitted == [5, 6, 8, 5, 6]
+    # The text ended with the accepted 6: no token of the target's own comes after it.
+    ended = replay(Fixed(tree), Text("c", (1,), (5, 6)), 8, frozenset((6,)), limit=20)
+    assert (ended.rounds, ended.tokens, sum(ended.accepted.values())) == (1, 2, 2)
+
+
+def test_what_looks_at_the_targets_rows_is_not_replayed(engine):
+    for bottom in ("recycling", "hd[window]", "db[context,logits]"):
+        drafter, _ = engine.drafter(f"{bottom} > target")
+        assert not can_replay(drafter)
+        with pytest.raises(ValueError, match="cannot be replayed"):
+            replay(drafter, Text("c", (1,), (2, 3)), 4)
+    with pytest.raises(ValueError, match="no drafter"):
+        engine.drafter("nano:4 > target")
+
+
+def test_rows_have_states_and_add_up(engine, suite):
+    texts = write_texts(engine, suite, 0.0, 24)
+    rows = run_budgets(engine, texts, ("db", "recycling", "db[context,logits]"), (4,), temperature=0.0, tokens=24)
+    assert [(r["drafter"], r["state"]) for r in rows] == [
+        ("db", "cold"),
+        ("recycling", "cold"),
+        ("recycling", "warm"),
+        ("db[context,logits]", "cold"),
+        ("db[context,logits]", "warm"),
+    ]
+    for row in rows:
+        assert row["tokens"] == sum(len(t.output) for t in texts) == sum(c["tokens"] for c in row["by_category"].values())
+        assert row["mean_acceptance_length"] == row["tokens"] / row["target_forwards"]
+    assert rows[0]["by_source"] and all(r["accepted"] <= r["examined"] for r in rows[0]["by_source"])
+
+
+def test_counts_add_up():
+    one, other = Replayed(3, 2, 4), Replayed(5, 1, 6)
+    one.examined["context", 1] += 2
+    other.examined["context", 1] += 1
+    one.add(other)
+    assert (one.tokens, one.rounds, one.drafted, one.examined["context", 1]) == (8, 3, 10, 3)
