@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from hsd_viz.bench.store import identity, newest
-from hsd_viz.decoding.model import Model
+from hsd_viz.decoding.model import Launcher, Model
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.engine.costs import CONTEXT, SLOW, DraftCosts
 from hsd_viz.ladder.load import names
+from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.choice import Estimates
+from hsd_viz.latency.costs import LevelCost
 from hsd_viz.stack import Bottom, Stack
 from hsd_viz.stack import Model as Part
 
 #: Nodes of the largest database draft: as many as the choice may want of them.
 NODES = 16
+#: Tokens of the two launches that tell what a launch costs and what a token of it, and how often each is timed.
+LAUNCHES, REPEATS = (2, 8), 5
 
 
 def is_auto(stack: Stack) -> bool:
@@ -47,22 +54,55 @@ def resolved(levels: Stack) -> Stack:
 class Learnt:
     """Estimates by the models and the sampling that they are about: what runs of one engine leave to each other.
 
-    They begin from the calibration that is kept of this machine, models and sampling, where there is one. Runs that go on side by
+    They begin from the calibration that is kept of this machine, models and sampling, where there is one, else from a quick look at what
+    the models cost. Runs that go on side by
     side may share them: they change how fast a run is, not what it emits.
     """
 
     def __init__(self) -> None:
         self._found: dict[tuple, Estimates] = {}
+        self._costs = DraftCosts()
 
     def of(self, levels: Stack, models: Sequence[Model], sampling: Sampling, meta: Callable[[], Mapping[str, Any]]) -> Estimates:
         """The estimates of these levels (bottom first), to be used and learnt from; ``meta`` is that of their traces."""
         key = (levels, tuple((m.name, m.runtime) for m in models), sampling.temperature, sampling.top_k, sampling.top_p)
         if key not in self._found:
+            called = [*(m.name for m in levels.drafts), "target"]
             kept = newest(identity(meta()))
+            calibration = kept.calibration if kept else gauged(dict(zip(called, models, strict=True)), self._costs, sampling)
             self._found[key] = Estimates(
-                [*(m.name for m in levels.drafts), "target"],
+                called,
                 [m.parameters for m in models],
                 bottom=None if levels.bottom is None else str(levels.bottom),
-                calibration=kept and kept.calibration,
+                calibration=calibration,
             )
         return self._found[key]
+
+
+def gauged(models: Mapping[str, Model], costs: DraftCosts, sampling: Sampling) -> Calibration:
+    """What the models cost by a quick look, acceptance unknown.
+
+    In rounds all is somewhat dearer than by itself, which is learnt there; what a look tells is how the models compare, what more
+    tokens at a time cost, and what a launch.
+    """
+    found = {}
+    for name, model in models.items():
+        forward, session, draft = costs.of(model), model.session(), {}
+        if hasattr(session, "sample") and forward[0] <= SLOW:
+            session.forward([0] * CONTEXT, 1)
+            few, many = (_launch(session, n, sampling) for n in LAUNCHES)
+            step = max(0.0, many - few) / (LAUNCHES[1] - LAUNCHES[0])
+            draft = {"draft": (step,), "draft_overhead": max(0.0, few - LAUNCHES[0] * step)}
+        found[name] = LevelCost(forward, **draft)
+    return Calibration(tuple(models), found, {})
+
+
+def _launch(session: Launcher, n: int, sampling: Sampling) -> float:
+    """ms until the tokens of a launch of ``n`` are here: the median of some."""
+    times = []
+    for _ in range(REPEATS + 1):
+        start = time.perf_counter_ns()
+        session.sample([0], n, sampling, [] if sampling.greedy else [0.5] * n, frozenset())[0].tolist()
+        times.append((time.perf_counter_ns() - start) / 1e6)
+        session.truncate(CONTEXT)
+    return median(times[1:])

@@ -28,7 +28,7 @@ GRID = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
 #: Rounds that a model is thought to serve once it has caught up: each bears its share of what that took.
 SERVES = 4
 #: Share of the time that may be spent on options that look worse than the best one, to learn about them.
-EXPLORING = 0.006
+EXPLORING = 0.002
 HOPEFUL = 4
 #: So many rounds are learnt from one and all; after them, times and the database's promises are looked at in one round of ``TURN``.
 ATTENTIVE = 64
@@ -38,6 +38,11 @@ TURN = 4
 MEMORY, LONG_MEMORY, START = 24, 400, 6
 #: When look-ups are not worth their time, one round in so many looks up all the same.
 LOOK_EVERY = 16
+FRESH = 2.0
+WORTH_SHARE = 0.1
+IDLE = 8
+GRANT = 5.0
+DB_WEIGHT = 1.0
 #: Nodes that were expected: how many a prior of one accepted node for each is worth, and how many are remembered.
 PRIOR_KEPT, KEPT_MEMORY = 20.0, 400.0
 #: Acceptance where nothing is known.
@@ -100,7 +105,7 @@ class Estimates:
         whole = all(name in known for name in names)
         self.names = tuple(names)
         self.learn_costs = learn_costs
-        self.costs = [ForwardCost(known[n] if whole else prior_cost(p)) for n, p in zip(names, parameters, strict=True)]
+        self.costs = [ForwardCost(known[n] if whole else prior_cost(p), whole) for n, p in zip(names, parameters, strict=True)]
         self.edges = {
             (i, j): prior_acceptance(calibration, names[i], names[j], PRIOR_ACCEPTANCE) for i, j in combinations(range(len(names)), 2)
         }
@@ -112,8 +117,8 @@ class Estimates:
         self._kept = (0.0, 0.0)
         lookup = calibration.lookup(bottom).lookup if calibration and bottom else 0.0
         self.lookup = lookup
-        self._lookup = Low(log(max(lookup, 1e-9)))
-        self._overheads = [Low(log(max(c.overhead, 1e-9))) for c in self.costs]
+        self._lookup = Low(log(max(lookup, 1e-9)), lookup > 0)
+        self._overheads = [Low(log(max(c.overhead, 1e-9)), c.overhead > 0) for c in self.costs]
         self._looked = (0.0, 0.0)
         #: The database's drafts beneath each model.
         self.tiers = [self._tier(calibration, n) for n in names]
@@ -127,6 +132,7 @@ class Estimates:
         self.spent = self.gained = 0.0
         self._long = (0.0, 0.0)
         self.total = self.explored = 0.0
+        self.grant = 0.0 if calibration and calibration.edges else GRANT
         #: What a look-up is worth, ms per round.
         self.worth = float("inf")
         self.rounds = 0
@@ -137,6 +143,7 @@ class Estimates:
 
     def begin(self) -> None:
         """A new text."""
+        self.worth = max(self.worth, FRESH * self.lookup)
         spent, gained = self._long
         if gained:
             self.start(spent / gained)
@@ -209,14 +216,15 @@ class Estimates:
 
     def look_worth(self, ms: float) -> None:
         """By how much a look-up made the best option better."""
-        self.worth = max(0.0, ms) if self.worth == float("inf") else self.worth + (max(0.0, ms) - self.worth) * _SHARE
+        self.worth = max(0.0, ms) if self.worth == float("inf") else self.worth + (max(0.0, ms) - self.worth) * WORTH_SHARE
 
-    def took(self, cost: float, tokens: float) -> None:
-        """An option was taken that was expected to cost so many ms and give so many tokens."""
-        fade = 1 - 1 / MEMORY
-        self.spent, self.gained = self.spent * fade + cost, self.gained * fade + tokens
-        fade = 1 - 1 / LONG_MEMORY
-        self._long = self._long[0] * fade + cost, self._long[1] * fade + tokens
+    def took(self, cost: float, tokens: float, found: bool = False) -> None:
+        """An option was taken that was expected to cost so many ms and give so many tokens; ``found``: by the database."""
+        weight = DB_WEIGHT if found else 1.0
+        fade = 1 - weight / MEMORY
+        self.spent, self.gained = self.spent * fade + weight * cost, self.gained * fade + weight * tokens
+        fade = 1 - weight / LONG_MEMORY
+        self._long = self._long[0] * fade + weight * cost, self._long[1] * fade + weight * tokens
         self.total += cost
 
 
@@ -228,6 +236,7 @@ class Chooser:
         self._target = len(estimates.costs) - 1
         self._turn = 0
         self._held: Option | None = None
+        self._pause = self._wait = 1
         estimates.begin()
 
     @property
@@ -241,7 +250,10 @@ class Chooser:
     def looks(self) -> bool:
         """Whether the database is asked in this round."""
         known = self.estimates
-        return known.bottom is not None and (known.worth > known.lookup or known.rounds % LOOK_EVERY == 0)
+        if known.bottom is None or known.worth > known.lookup:
+            return known.bottom is not None
+        self._wait -= 1
+        return self._wait <= 0
 
     @property
     def elsewhere(self) -> float:
@@ -272,13 +284,18 @@ class Chooser:
         if families and known.attentive:
             self._turn = (self._turn + 1) % len(families)
             turn = families[self._turn]
+            if known.rounds - turn.taken > IDLE:
+                known.edges[turn.members[-1], self._target].fade()
             self._look_at(turn, pending, latency, True)
         best, value = self._leader(latency)
         while value < score and best.looked != known.rounds:
             self._look_at(best, pending, latency, False)
             best, value = self._leader(latency)
         if reach is not None:
-            known.look_worth(min(plain, value) - score)
+            worth = min(plain, value) - score
+            known.look_worth(worth)
+            self._pause = 1 if worth > known.lookup else min(2 * self._pause, LOOK_EVERY)
+            self._wait = self._pause
         if value < score:
             score, cost, gain, nodes = value, best.cost, best.gain, 0
         else:
@@ -286,7 +303,7 @@ class Chooser:
         if turn is not None and turn is not best and self._worth_trying(turn, pending, score, latency):
             known.explored += max(0.0, turn.cost - latency * turn.gain - score)
             best, cost, gain, tried = turn, turn.cost, turn.gain, True
-        known.took(cost, gain)
+        known.took(cost, gain, nodes > 0)
         if best is None:
             self._held = None
             return Option(nodes, (), nodes > 0, cost, gain)
@@ -401,7 +418,8 @@ class Chooser:
         """Whether a family may well be better than the best one, and learning about it is not too dear."""
         known = self.estimates
         extra = family.cost - latency * family.gain - score
-        if known.explored + max(0.0, extra) > EXPLORING * known.total:
+        allowed = EXPLORING * known.total + known.grant * latency - known.explored
+        if extra > allowed:
             return False
         idle = known.rounds - family.taken
         cost, gain = self._evaluate(family, family.looks, pending, idle)
@@ -414,5 +432,5 @@ class Chooser:
             family.looks = looks
             family.cost, family.gain = self._evaluate(family, looks, pending)
             extra = family.cost - latency * family.gain - score
-            return known.explored + max(0.0, extra) <= EXPLORING * known.total
+            return extra <= allowed
         return False

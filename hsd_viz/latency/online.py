@@ -15,9 +15,11 @@ from hsd_viz.latency.costs import LevelCost
 
 #: What the prior of a rate is worth in trials, and what the long memory is worth to the short one.
 PRIOR_TRIALS = 10.0
-LONG_WORTH = 25.0
+CALIBRATED_TRIALS = 100.0
+LONG_WORTH = 50.0
 #: Trials that the two memories hold, and the factor by which a trial counts for less with each later one.
 LONG_MEMORY, SHORT_MEMORY = 400.0, 200.0
+UNSEEN = 0.9
 LONG_FADE, SHORT_FADE = 1 - 1 / LONG_MEMORY, 1 - 1 / SHORT_MEMORY
 #: Numbers of tokens fed up to which forwards share a correction of their prior.
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 72)
@@ -49,10 +51,10 @@ class Rate:
     ``value`` is the mean. Censored places (not looked at) are simply not told to :meth:`see`.
     """
 
-    __slots__ = ("_hits", "_long_hits", "_long_trials", "_prior", "_trials", "value")
+    __slots__ = ("_hits", "_long_hits", "_long_trials", "_prior", "_trials", "_worth", "value")
 
-    def __init__(self, prior: float) -> None:
-        self._prior = prior
+    def __init__(self, prior: float, worth: float = PRIOR_TRIALS) -> None:
+        self._prior, self._worth = prior, worth
         self._hits = self._trials = self._long_hits = self._long_trials = 0.0
         self.value = prior
 
@@ -72,14 +74,20 @@ class Rate:
         self._hits = self._trials = 0.0
         self._update()
 
+    def fade(self) -> None:
+        """A round that did not get to see: what was seen lately counts for less, or a few misses would be believed for ever."""
+        self._hits *= UNSEEN
+        self._trials *= UNSEEN
+        self._update()
+
     def high(self, idle: int) -> float:
         """A mean and its doubt: what the chance may well be, seen last ``idle`` rounds ago."""
-        trials = PRIOR_TRIALS + (self._trials + min(self._long_trials, LONG_WORTH)) / (1 + idle / 200)
+        trials = self._worth + (self._trials + min(self._long_trials, LONG_WORTH)) / (1 + idle / 200)
         doubt = (max(self.value * (1 - self.value), 0.02) / trials) ** 0.5
         return min(1.0, self.value + (1.0 + log1p(idle / 50)) * doubt)
 
     def _update(self) -> None:
-        long = (PRIOR_TRIALS * self._prior + self._long_hits) / (PRIOR_TRIALS + self._long_trials)
+        long = (self._worth * self._prior + self._long_hits) / (self._worth + self._long_trials)
         self.value = (LONG_WORTH * long + self._hits) / (LONG_WORTH + self._trials)
 
 
@@ -91,8 +99,13 @@ class Acceptance:
 
     __slots__ = ("first", "later")
 
-    def __init__(self, first: float, later: float) -> None:
-        self.first, self.later = Rate(first), Rate(later)
+    def __init__(self, first: float, later: float, worth: float = PRIOR_TRIALS) -> None:
+        self.first, self.later = Rate(first, worth), Rate(later, worth)
+
+    def fade(self) -> None:
+        """A while without a round."""
+        self.first.fade()
+        self.later.fade()
 
     def see(self, examined: int, accepted: int) -> None:
         """A round that looked at ``examined`` tokens and accepted ``accepted`` of them."""
@@ -100,6 +113,8 @@ class Acceptance:
             self.first.see(accepted > 0, 1)
             if examined > 1:
                 self.later.see(accepted - 1, examined - 1)
+            else:
+                self.later.fade()
 
     def tokens(self, n: float, idle: int | None = None) -> float:
         """Expected tokens of a round over ``n`` (a whole number or an average), the verifier's own included.
@@ -220,9 +235,10 @@ class Low:
 
     __slots__ = ("_least", "_run", "count", "value")
 
-    def __init__(self, value: float) -> None:
+    def __init__(self, value: float, known: bool = False) -> None:
+        """``known``: ``value`` was measured, and is no mere beginning."""
         self.value = value
-        self.count = self._run = 0
+        self.count, self._run = FIRST if known else 0, 0
         self._least = 0.0
 
     def see(self, value: float) -> None:
@@ -253,17 +269,17 @@ class ForwardCost:
 
     __slots__ = ("_base", "_groups", "_pace", "_shape", "_step", "_tail", "launch", "overhead", "pace", "relative", "step", "table")
 
-    def __init__(self, cost: LevelCost) -> None:
+    def __init__(self, cost: LevelCost, known: bool = False) -> None:
         base = [max(c, 1e-9) for c in cost.verifying(TABLE).tolist()]
         self._base = base
         self._tail = base[-1] - base[-2]
-        self._pace, self.pace = Low(0.0), 1.0
+        self._pace, self.pace = Low(0.0, known), 1.0
         #: By group of widths, as logarithms beside the pace: what was seen, and what is in the table.
         self._groups = [Low(0.0) for _ in WIDTHS]
         self._shape = [0.0] * len(WIDTHS)
         self.table = list(base)
         self.step = max(float(cost.drafting(1)[1]), 1e-9)
-        self._step = Low(log(self.step))
+        self._step = Low(log(self.step), known)
         self.launch = cost.draft_overhead
         self.overhead = cost.overhead
         #: c(m) / c(1): what the first forward of a draft costs, in steps, when it has to catch up.
@@ -362,4 +378,4 @@ def prior_acceptance(calibration: Calibration | None, draft: str, verifier: str,
     if edge is None:
         return Acceptance(default, default)
     first, second = (float(s) for s in edge.curve(2)[1:])
-    return Acceptance(first, second / first if first else edge.tail)
+    return Acceptance(first, second / first if first else edge.tail, CALIBRATED_TRIALS)
