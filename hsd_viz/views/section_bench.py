@@ -8,7 +8,8 @@ import ipywidgets as widgets
 
 from hsd_viz import views
 from hsd_viz.views.notice import Notice
-from hsd_viz.views.reports import ReportTables, fastest, report_of, saved_reports
+from hsd_viz.views.open_file import OpenFile
+from hsd_viz.views.reports import MAX_BYTES, ReportTables, fastest, is_ablation, report_of, saved_reports
 from hsd_viz.views.sections import Page, Section, menu, refill, tried
 
 #: Stacks compared by kind of text: more cannot be compared by eye.
@@ -28,16 +29,13 @@ class Benchmark(Section):
         self.report.add_class("hsd-views")
 
     def build(self) -> None:
-        saved = saved_reports()
-        options = [*((s.title, str(s.path)) for s in saved), ("a file of your own", "")]
+        self._saved = saved_reports()
+        options = [*((s.title, str(s.path)) for s in self._saved), ("a file of your own", "")]
         self.choice, box = menu("Report", options, options[0][1])
-        # Without an icon: those are fetched from elsewhere.
-        self.upload = widgets.FileUpload(accept=".json,application/json", multiple=False, description="Open a report", icon="")
-        self.upload.add_class("hsd-quiet")
+        self.file = OpenFile("Open a report", ".json,application/json", MAX_BYTES, self.notice.guard(self._on_file), self._refuse)
         box.add_class("hsd-picker")
-        box.children = (*box.children, self.upload)
+        box.children = (*box.children, self.file)
         self.choice.observe(self.notice.guard(self._on_choice), "value")
-        self.upload.observe(self.notice.guard(self._on_upload), "value")
         self.add(box, self.notice, self.report)
         self._on_choice(None)
 
@@ -45,35 +43,30 @@ class Benchmark(Section):
         return ()
 
     def _on_choice(self, _change: Any) -> None:
-        saved = next((s for s in saved_reports() if str(s.path) == self.choice.value), None)
+        saved = next((s for s in self._saved if str(s.path) == self.choice.value), None)
         if saved is not None:
             self.notice.clear()
             self.show(report_of(saved.path.read_bytes(), saved.path.name))
 
-    def _on_upload(self, _change: Any) -> None:
-        if not self.upload.value:
-            return
-        file = self.upload.value[0]
+    def _on_file(self, content: bytes, name: str) -> None:
         try:
-            report = report_of(bytes(file["content"]), str(file["name"]))
+            report = report_of(content, name)
         except ValueError as error:
-            self.notice.error(error, "That cannot be shown")
+            self._refuse(error)
             return
-        finally:
-            self.upload.value = ()
         self.notice.clear()
         self.choice.value = ""
         self.show(report)
 
+    def _refuse(self, error: ValueError) -> None:
+        self.notice.error(error, "That cannot be shown")
+
     def show(self, report: dict[str, Any]) -> None:
-        """Show a report."""
-        few = fastest(report, SHOWN)
-        refill(
-            self.report,
-            [
-                ReportTables(report),
-                tried(lambda: views.CategoryBars(report, stacks=few)),
-                tried(lambda: views.LatencyAcceptance(report)),
-                tried(lambda: views.SpeedPlane(report)),
-            ],
-        )
+        """Show a report, or an ablation."""
+        if is_ablation(report):
+            made = [lambda: views.LatencyAcceptance(report), lambda: views.SpeedPlane(report), lambda: views.CategoryBars(report)]
+        else:
+            few = fastest(report, SHOWN)
+            # A bench report has no acceptance ratio by database: that plane is the ablation's.
+            made = [lambda: ReportTables(report), lambda: views.CategoryBars(report, stacks=few), lambda: views.SpeedPlane(report)]
+        refill(self.report, [tried(make) for make in made])

@@ -6,11 +6,13 @@ import ipywidgets as widgets
 
 from hsd_viz import views
 from hsd_viz.trace import Trace
+from hsd_viz.views.controls import Prose
 from hsd_viz.views.drafting_data import study_of, temperature_words
 from hsd_viz.views.reports import measured_file
-from hsd_viz.views.sections import Page, Section, heading, menu, refill, tried
+from hsd_viz.views.sections import Page, Section, menu, refill, titled, tried
 
 ABLATION = "ablation.json"
+TITLE = "Databases one by one, and in every order"
 
 
 class Databases(Section):
@@ -32,7 +34,7 @@ class Databases(Section):
         path = measured_file(ABLATION)
         if path is None:
             missing = "The ablation of this project is not installed here; python -m hsd_viz.bench.ablation --json FILE measures one."
-            self.add(heading("Databases one by one, and in every order", missing))
+            self.add(titled(TITLE, Prose(missing)))
             return
         study = study_of(path)
         options = [(temperature_words(t), t) for t in study.temperatures]
@@ -44,12 +46,11 @@ class Databases(Section):
                 tried(lambda: views.DatabaseAblation(path, temperature=at, beside=at == 0)),
                 tried(lambda: views.OrderAblation(path, temperature=at, beside=at == 0)),
             ]
-            made += [tried(lambda: views.TemperatureCurves(path))]
-            refill(self.study, made)
+            refill(self.study, [*made, tried(lambda: views.TemperatureCurves(path))])
 
         choice.observe(draw, "value")
         draw()
-        self.add(heading("Databases one by one, and in every order"), box, self.study)
+        self.add(titled(TITLE, box), self.study)
 
     def fill(self, trace: Trace) -> None:
         refill(self.run, [tried(lambda: views.LocalityMap(trace)), tried(lambda: views.DatabaseAblation([trace], beside=False))])

@@ -12,7 +12,7 @@ from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.estimate import estimate
 from hsd_viz.trace import Trace
 from hsd_viz.views.latency_sources import Basis, machine_words
-from hsd_viz.views.sections import Page, Section, heading, menu, refill, sentence, tried
+from hsd_viz.views.sections import Page, Section, menu, refill, sentence, titled, tried
 
 RECORDED, RUN = "recorded", "run"
 #: Calibrations kept by ``hsd-viz plan`` that are offered, the newest first.
@@ -37,8 +37,7 @@ class Hierarchy(Section):
         options = [("the recorded runs of this package", RECORDED), ("the run shown", RUN), *kept_calibrations()]
         self.source, source = menu("Costs and acceptance from", options, RECORDED)
         self.chain, chain = menu("Draft models", [], None)
-        self.surface = widgets.VBox([heading("How many tokens should each draft model hand up?"), chain, self.plot])
-        self.surface.add_class("hsd-views")
+        self.surface = titled("How many tokens should each draft model hand up?", chain, self.plot)
         self.of_run.append(self.level)
         self.add(source, self.law, self.level, self.surface, self.what_if)
         self._draw()
@@ -63,14 +62,13 @@ class Hierarchy(Section):
         chains = chains_of(found.calibration)
         self.surface.layout.display = None if chains else "none"
         self.chain.options = [(c, c) for c in chains]
+        self.chain.value = chains[-1] if chains else None
         self._draw_surface()
         refill(
             self.what_if,
             [
-                heading("What if the draft were better, or cheaper?"),
-                tried(lambda: views.OneDraftWhatIf(found)),
-                heading("What if it had a draft of its own?"),
-                tried(lambda: views.SecondDraftWhatIf(found)),
+                titled("What if the draft were better, or cheaper?", tried(lambda: views.OneDraftWhatIf(found))),
+                titled("What if it had a draft of its own?", tried(lambda: views.SecondDraftWhatIf(found))),
             ],
         )
 

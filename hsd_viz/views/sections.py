@@ -137,12 +137,12 @@ def sections(page: Page) -> list[Section]:
 # --- parts --------------------------------------------------------------------------------------------------------------
 
 
-def heading(text: str, note: str = "") -> widgets.VBox:
-    """A heading within a section, with a sentence below it. ``text`` is one of this package's own."""
-    parts: list[widgets.Widget] = [widgets.HTML(f"<h3>{text}</h3>")]
-    parts[0].add_class("hsd-heading")
-    box = widgets.VBox([*parts, *([Prose(note)] if note else [])])
-    box.add_class("hsd-subhead")
+def titled(text: str, *below: widgets.Widget) -> widgets.VBox:
+    """Widgets under a heading of their own. ``text`` is one of this package's own."""
+    head = widgets.HTML(f"<h3>{text}</h3>")
+    head.add_class("hsd-heading")
+    box = widgets.VBox([head, *below])
+    box.add_class("hsd-titled")
     return box
 
 

@@ -1,0 +1,38 @@
+"""A button to open one of the reader's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anywidget
+import traitlets
+
+from hsd_viz.views.linked import STATIC
+
+
+class OpenFile(anywidget.AnyWidget):
+    """A button; ``opened(content, name)`` gets the bytes of the file that a reader chose, ``refused(error)`` is called where it has more
+    than ``most``."""
+
+    _esm = STATIC / "open_file.js"
+
+    label = traitlets.Unicode().tag(sync=True)
+    accept = traitlets.Unicode().tag(sync=True)
+    most = traitlets.Int().tag(sync=True)
+
+    def __init__(
+        self, label: str, accept: str, most: int, opened: Callable[[bytes, str], None], refused: Callable[[ValueError], None]
+    ) -> None:
+        self._opened, self._refused = opened, refused
+        super().__init__(label=label, accept=accept, most=most)
+        self.on_msg(self._on_message)
+
+    def _on_message(self, _widget: Any, content: Any, buffers: Any) -> None:
+        if not isinstance(content, dict):
+            return
+        name = str(content.get("name", "the file"))
+        if content.get("kind") == "file" and buffers and len(buffers[0]) <= self.most:
+            self._opened(bytes(buffers[0]), name)
+        elif content.get("kind") in ("file", "too large"):
+            self._refused(ValueError(f"{name} is too large: this page takes files up to {self.most / 1e6:.0f} MB"))

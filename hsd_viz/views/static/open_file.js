@@ -1,0 +1,29 @@
+// @ts-check
+// A button that reads one file of the reader's and sends it to Python. What is too large is refused here, before it travels.
+
+function render({ model, el }) {
+  const root = document.createElement("div");
+  root.className = "hsd-open";
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "jupyter-button hsd-quiet";
+  button.textContent = model.get("label");
+  const input = document.createElement("input");
+  input.type = "file";
+  input.accept = model.get("accept");
+  input.hidden = true;
+  button.addEventListener("click", () => input.click());
+  input.addEventListener("change", async () => {
+    const file = input.files?.[0];
+    if (!file) return;
+    const content = { kind: "file", name: file.name, size: file.size };
+    if (file.size > model.get("most")) model.send({ ...content, kind: "too large" });
+    else model.send(content, undefined, [await file.arrayBuffer()]);
+    input.value = ""; // the same file may be opened again
+  });
+  root.append(button, input);
+  el.append(root);
+  return () => root.remove();
+}
+
+export default { render };
