@@ -57,6 +57,8 @@ STACKS = {
     "two drafts": lambda s, n: loop_of(models(3), [3, 6], s, n),
     "database": lambda s, n: loop_of(models(2)[1:], [], s, n, Guesser(models(2)[0])),
     "database under a draft": lambda s, n: loop_of(models(2), [5], s, n, Guesser(models(2)[0])),
+    "database under two drafts": lambda s, n: loop_of(models(3), [3, 6], s, n, Guesser(models(3)[0])),
+    "three drafts": lambda s, n: loop_of(models(4), [2, 3, 6], s, n),
     "two drafts in one launch": lambda s, n: loop_of(models(3), [3, 6], s, n, model=Launching),
 }
 

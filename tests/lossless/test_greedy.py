@@ -24,6 +24,7 @@ STACKS = [
     "lookup > target",
     "hd > target",
     "retrieval > target",
+    "db[context,model,statistics,logits] > target",
 ]
 
 
@@ -47,7 +48,9 @@ PARTS = [
     ([2, 2, 5], None),
     ([], Bottom("db", ("context",))),
     ([], Bottom("lookup")),
+    ([], Bottom("db", ("context", "logits"))),
     ([4], Bottom("db", ("context",))),
+    ([4], Bottom("db", ("logits", "context"))),
     ([2, 7], Bottom("lookup")),
     ([], Bottom("hd")),
     ([], Bottom("hd", ("context", "window"))),
