@@ -14,11 +14,13 @@ from hsd_viz.trace import Trace
 from hsd_viz.views import payload
 from hsd_viz.views.inspector import RoundInspector
 from hsd_viz.views.linked import SHARED, STATIC, LinkedView, page_palette
+from hsd_viz.views.player import Player
 from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.timeline import Timeline
 
 #: The views of the page, from top to bottom: name, widget, heading, and its own files behind those that all linked views share.
 _VIEWS: tuple[tuple[str, type[LinkedView], str, tuple[str, ...]], ...] = (
+    ("player", Player, "", ("player.js",)),
     ("stream", TokenStream, "", ("stream.js",)),
     ("inspector", RoundInspector, "The round under the cursor", ("round.js", "inspector.js")),
     ("timeline", Timeline, "Where the time went", ("spans.js", "timeline.js")),

@@ -73,7 +73,7 @@ test("figures get the digits that tell the two sides apart", () => {
   assert.equal(toTell(0.65561, 0.65568), 4);
   assert.equal(toTell(0.1, 0.9), 3);
   assert.equal(toTell(0.5, 0.5), 6);
-  assert.deepEqual([asFigure(0), asFigure(1), asFigure(0.35), asFigure(0.00012), asFigure(0.123456789, 5)], ["0", "1", "0.350", "1.20e-4", "0.12346"]);
+  assert.deepEqual([asFigure(0), asFigure(1), asFigure(0.35), asFigure(0.00012), asFigure(0.000012), asFigure(0.123456789, 5)], ["0", "1", "0.350", "0.000120", "1.20e-5", "0.12346"]);
 });
 
 test("a point-mass draft is walked place by place, down to where the verifier drew something else", () => {

@@ -33,15 +33,19 @@ function createInspector({ root, group, store, palette }) {
   const summary = make("p", "hsd-ins-summary");
   summary.setAttribute("aria-live", "polite");
   const body = make("div", "hsd-ins-body");
+  const [left, right] = [make("div", "hsd-ins-side"), make("div", "hsd-ins-side")];
   const scroll = make("div", "hsd-ins-scroll");
   const tree = make("div", "hsd-ins-tree");
   focusable(tree).setAttribute("role", "tree");
   scroll.append(tree);
   const card = make("aside", "hsd-ins-card");
   card.setAttribute("aria-label", "Node details");
-  body.append(scroll, card);
-  const below = make("div", "hsd-ins-below");
-  root.append(head, levels, summary, body, below);
+  const sums = make("div", "hsd-ins-sums");
+  const bars = make("div", "hsd-ins-bars");
+  left.append(scroll, sums);
+  right.append(card, bars);
+  body.append(left, right);
+  root.append(head, levels, summary, body);
 
   // --- what is shown: a round (of any level), and one node of it
   const state = { round: /** @type {number|null} */ (null), sub: /** @type {number|null} */ (null), node: /** @type {number|null} */ (ROOT), peek: /** @type {number|null} */ (null), step: -1 };
@@ -51,7 +55,8 @@ function createInspector({ root, group, store, palette }) {
   const levelName = (/** @type {number} */ l) => store.levels[l] ?? `level ${l}`;
   const isTarget = (r) => r.parent === null;
   const actor = (r) => (isTarget(r) ? "the target" : levelName(r.level));
-  const capital = (/** @type {string} */ words) => words[0].toUpperCase() + words.slice(1);
+  /** Names are written as they are, also where a sentence begins. */
+  const capital = (/** @type {string} */ words) => words.replace(/^the /, "The ");
   const token = (/** @type {string} */ text) => glyphs(text) || "∅";
 
   /** The target round to show where the cursor is nowhere: while a run goes on its newest, else its first with a draft. */
@@ -120,7 +125,6 @@ function createInspector({ root, group, store, palette }) {
     levels.replaceChildren();
     summary.textContent = "The draft of each round is shown here as it is verified.";
     body.hidden = true;
-    below.replaceChildren();
   }
   function drawTitle(r) {
     const n = store.order.get(state.round);
@@ -132,7 +136,7 @@ function createInspector({ root, group, store, palette }) {
     const own = ownOf(r);
     const kept = drafts.filter((d) => d.verdict === "accepted");
     const last = kept.length ? kept[kept.length - 1].node : ROOT;
-    const nodes = drafts.map((d) => ({ key: d.node, parent: d.parent, label: token(d.text), kept: d.verdict === "accepted" }));
+    const nodes = drafts.map((d) => ({ key: d.node, parent: d.parent, label: token(d.text), kept: d.verdict === "accepted", sign: true }));
     if (own) nodes.push({ key: OWN, parent: last, label: token(own.text), kept: true });
     const down = narrow && drafts.every((d, k) => d.parent === k - 1);
     scene = { r, drafts, own, down, layout: layoutTree(nodes, `… ${token(before(r))}`, down), at: new Map(drafts.map((d) => [d.node, d])), dom: new Map() };
@@ -141,8 +145,9 @@ function createInspector({ root, group, store, palette }) {
     drawLevels(r);
     summary.textContent = summaryOf(r, drafts, own);
     drawTree();
-    below.replaceChildren(...[reckoning(r, drafts, own), beside(r, own), ownRow(r, drafts, own)].filter(Boolean));
-    scroll.scrollTop = scroll.scrollLeft = 0;
+    sums.replaceChildren(...[reckoning(r, drafts, own)].filter(Boolean));
+    bars.replaceChildren(...[beside(r, own), ownRow(r, drafts, own)].filter(Boolean));
+    for (const box of [scroll, card, sums, bars]) box.scrollTop = box.scrollLeft = 0;
   }
 
   function summaryOf(r, drafts, own) {
@@ -152,7 +157,7 @@ function createInspector({ root, group, store, palette }) {
     const sources = [...new Set(drafts.map((d) => d.source))].map(palette.phrase);
     const from = sources.length > 1 ? `${sources.slice(0, -1).join(", ")} and ${sources[sources.length - 1]}` : sources[0];
     const end = { correction: own ? "then it put its own token where the draft was wrong" : "and corrected the next", bonus: "all that it walked was right, so one more of its own came free", stopped: "and the text ended there", plain: "" }[r.outcome];
-    return `${plural(drafts.length, "token")} drafted by ${from}. ${cap} looked at ${plural(r.examined, "place")} and accepted ${r.accepted}; ${end}.`;
+    return `${plural(drafts.length, "token")} drafted by ${from}. ${cap} looked at ${plural(r.examined, "place")} and accepted ${r.accepted || "none"}; ${end}.`;
   }
   /** Who drafts for a round, in words. */
   function belowWords(r) {
@@ -175,7 +180,7 @@ function createInspector({ root, group, store, palette }) {
       ids.forEach((id, n) => {
         const c = store.rounds.get(id);
         const chip = make("button", "hsd-ins-chip", `${n + 1}`);
-        chip.append(make("span", "hsd-ins-chip-note", ` ${c.accepted}/${c.drafted}`));
+        chip.append(make("span", "hsd-ins-chip-note", ` · ${c.accepted} of ${c.drafted}`));
         chip.setAttribute("aria-pressed", String(id === shownChild));
         chip.setAttribute("aria-label", `${levelName(c.level)}, round ${n + 1}: ${c.drafted} drafted, ${c.accepted} accepted, ${c.outcome}`);
         chip.title = `${c.accepted} of ${c.drafted} accepted, ${c.outcome}`;
@@ -194,6 +199,7 @@ function createInspector({ root, group, store, palette }) {
       first.append(chip);
       rows.unshift(first);
     }
+    levels.classList.toggle("hsd-some", store.children.size > 0);
     const focused = levels.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") : null;
     levels.replaceChildren(...rows);
     // Drawing anew must not throw the keyboard off the button it pressed.
@@ -303,7 +309,7 @@ function createInspector({ root, group, store, palette }) {
       // The earlier place of the text that the node was copied from.
       group.light(scene.at.get(looked)?.position ?? null);
     }
-    for (const row of below.querySelectorAll("[data-node]")) row.classList.toggle("hsd-on", row.dataset.node === String(looked));
+    for (const row of sums.querySelectorAll("[data-node]")) row.classList.toggle("hsd-on", row.dataset.node === String(looked));
   }
 
   tree.addEventListener("pointerover", (e) => {
@@ -381,8 +387,8 @@ function createInspector({ root, group, store, palette }) {
       return;
     }
     const d = scene.at.get(key);
-    const pairs = [["place", String(d.depth)], ["p, verifier", d.p === null ? "not looked at" : figure(d.p)], ["q, drafter", figure(d.q)]];
-    if (d.u !== null) pairs.push(["u, drawn", figure(d.u)]);
+    const pairs = [["place", String(d.depth)], ["p, verifier", d.p === null ? "not looked at" : asFigure(d.p)], ["q, drafter", d.q === 1 && d.u === null ? "point mass" : asFigure(d.q)]];
+    if (d.u !== null) pairs.push(["u, drawn", asFigure(d.u)]);
     if (d.key !== null) pairs.push(["key", plural(d.key, "token")]);
     if (d.count !== null) pairs.push(["seen", `${d.count} ×`]);
     if (d.score !== null) pairs.push(["score", figure(d.score)]);
@@ -397,9 +403,9 @@ function createInspector({ root, group, store, palette }) {
   function story(d) {
     const { r, drafts } = scene;
     const who = palette.phrase(d.source);
-    if (d.verdict === "accepted") return d.u === null ? `${capital(actor(r))} drew this very token here.` : `u · q stayed below p, so the token that ${who} drafted was kept.`;
+    if (d.verdict === "accepted") return d.u === null ? `${capital(actor(r))}’s own token is the same here.` : `u · q stayed below p, so the token that ${who} drafted was kept.`;
     if (d.verdict === "cut") return "It was right, but the text ended before this place.";
-    if (d.verdict === "rejected") return d.u === null ? `${capital(actor(r))} drew another token here.` : "u · q was not below p, so it was turned down.";
+    if (d.verdict === "rejected") return d.u === null ? `${capital(actor(r))}’s own token is another here.` : "u · q was not below p, so it was turned down.";
     const above = scene.at.get(d.parent);
     const mates = drafts.filter((o) => o.parent === d.parent && o !== d);
     if (mates.some((o) => o.verdict === "accepted")) return "Another branch was right at this place.";
@@ -424,7 +430,7 @@ function createInspector({ root, group, store, palette }) {
   function reckoning(r, drafts, own) {
     const { rule, steps } = judge(drafts, own);
     if (rule === "none") return null;
-    const box = make("section", "hsd-ins-sums");
+    const box = make("section");
     const greedy = store.meta.sampling?.temperature === 0;
     const who = actor(r);
     const cap = capital(who);
@@ -443,7 +449,7 @@ function createInspector({ root, group, store, palette }) {
       const words = make("span", "hsd-ins-line");
       if (rule === "ratio") {
         words.append(make("code", "", token(s.text)));
-        if (s.line) words.append(make("span", "hsd-ins-sum", s.line), make("span", "hsd-ins-then", `${FATES[verdict]} (chance ${figure(s.chance)})`));
+        if (s.line) words.append(make("span", "hsd-ins-sum", s.line), make("span", "hsd-ins-then", `${FATES[verdict]} (chance ${asFigure(s.chance)})`));
         else words.append(make("span", "hsd-ins-then", "not looked at: a token before it was turned down"));
       } else {
         const most = s.text.slice(0, 6).map(token);
@@ -451,11 +457,9 @@ function createInspector({ root, group, store, palette }) {
         const had = make("span", "hsd-ins-then", "drafted ");
         most.forEach((t, k) => had.append(k ? ", " : "", make("code", "", t)));
         if (rest > 0) had.append(` and ${rest} more`);
-        words.append(had);
-        const drew = make("span", "hsd-ins-sum");
-        if (s.drew === null) drew.append(`${who} drew another token`);
-        else drew.append(`${who} ${greedy ? "has" : "drew"} `, make("code", "", token(s.drew)));
-        words.append(drew, make("span", "hsd-ins-then", s.hit ? (s.p !== null && !greedy ? `drafted, kept (p ${figure(s.p)})` : "drafted, kept") : s.cut ? "drafted, then cut: the text ended before it" : "not drafted"));
+        const drew = make("span", "hsd-ins-sum", `${who}: `);
+        drew.append(s.drew === null ? "another token" : make("code", "", token(s.drew)));
+        words.append(had, drew, make("span", "hsd-ins-then", s.hit ? (s.p !== null && !greedy ? `in the draft, kept (p ${asFigure(s.p)})` : "in the draft, kept") : s.cut ? "in the draft, then cut: the text ended before it" : "not in the draft"));
       }
       row.append(make("span", "hsd-ins-place", String(s.place)), sign, words);
       list.append(row);
@@ -492,7 +496,7 @@ function createInspector({ root, group, store, palette }) {
   function beside(r, own) {
     const t = own?.row;
     if (r.outcome !== "correction" || !t || !t.residual || !t.residual.length) return null;
-    const box = make("section", "hsd-ins-beside");
+    const box = make("section");
     box.append(make("h4", "", "Where the correction was drawn from"));
     const grid = make("div", "hsd-ins-grid");
     const names = [plainT1() ? "p" : "p at T = 1", "q", "residual"];
@@ -501,7 +505,8 @@ function createInspector({ root, group, store, palette }) {
       const name = make("code", row.id === t.id ? "hsd-chosen" : "", token(store.pieces[row.id] ?? `#${row.id}`));
       grid.append(name, bar(row.p.value, row.p.bound, names[0]), bar(row.q.value, row.q.bound, "q"), bar(row.residual.value, null, "residual"));
     }
-    box.append(grid, make("p", "hsd-ins-muted", `The residual’s five likeliest tokens; in bold the one that was drawn.${plainT1() ? "" : " p is recorded at temperature 1; the residual is of p and q as they were sampled."} ≤: outside the five recorded there.`));
+    const among = t.residual.some(([id]) => id === t.id);
+    box.append(grid, make("p", "hsd-ins-muted", `The residual’s likeliest tokens; ${among ? "in bold the one that was drawn" : `“${token(own.text)}”, which was drawn, is not among them`}.${plainT1() ? "" : " p is recorded at temperature 1; the residual is of p and q as they were sampled."} ≤: outside the five recorded there.`));
     return box;
   }
   /** Where there is no residual, the target's likeliest tokens at the place of its own token, with what the draft had there. */
@@ -510,7 +515,7 @@ function createInspector({ root, group, store, palette }) {
     if (!t || !t.top || (t.residual && t.residual.length)) return null;
     const kept = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
     const refused = new Set(drafts.filter((d) => d.parent === kept && d.verdict === "rejected").map((d) => d.id));
-    const box = make("section", "hsd-ins-beside");
+    const box = make("section");
     box.append(make("h4", "", `The target’s likeliest tokens at place ${r.accepted + 1}`));
     const grid = make("div", "hsd-ins-grid hsd-one");
     for (const [id, p] of t.top) {

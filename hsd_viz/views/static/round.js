@@ -2,7 +2,7 @@
 // One round worked out without a page: where the nodes of its draft tree stand, what each level handed up, and the
 // arithmetic of each verdict in words. Pure: nothing here touches the document; `tests/js` runs it in node.
 
-const TREE = { cell: 7.8, pad: 30, height: 28, row: 38, gap: 26, most: 18, least: 2 };
+const TREE = { cell: 7.85, pad: 20, sign: 18, height: 28, row: 38, gap: 26, most: 18, least: 2 };
 
 /** How many columns of a fixed-width font a text takes: wide scripts and emoji take two, marks that combine none. */
 function cellsOf(/** @type {string} */ text) {
@@ -18,7 +18,8 @@ function cellsOf(/** @type {string} */ text) {
  * A layered layout: columns are places in the draft, a node's first child stands on its own row, its other children below.
  * Children on the kept path come first, so that this path is one straight line. The same input always gives the same drawing.
  * `down` turns it: places go down, branches to the right.
- * @param {{key: number, parent: number, label: string, kept: boolean}[]} nodes parents before children; parent -1 is the root
+ * @param {{key: number, parent: number, label: string, kept: boolean, sign?: boolean}[]} nodes parents before children; parent -1 is the
+ *   root; `sign`: the node needs room for the sign of its verdict
  * @param {string} root the root's label
  */
 function layoutTree(nodes, root, down = false) {
@@ -27,7 +28,7 @@ function layoutTree(nodes, root, down = false) {
   const children = new Map(all.map((n) => [n.key, []]));
   for (const n of nodes) children.get(n.parent)?.push(n);
   for (const list of children.values()) list.sort((a, b) => Number(b.kept) - Number(a.kept));
-  const width = (label) => Math.round(TREE.pad + TREE.cell * Math.min(TREE.most, Math.max(TREE.least, cellsOf(label))));
+  const width = (n) => Math.ceil(TREE.pad + (n.sign ? TREE.sign : 0) + TREE.cell * Math.min(TREE.most, Math.max(TREE.least, cellsOf(n.label))));
   /** @type {any[]} */
   const boxes = [];
   let rows = 0;
@@ -35,7 +36,7 @@ function layoutTree(nodes, root, down = false) {
   while (stack.length) {
     const { node, depth, fresh } = /** @type {any} */ (stack.pop());
     if (fresh) rows += 1;
-    boxes.push({ key: node.key, parent: node.parent, depth, row: rows - 1, w: width(node.label), h: TREE.height, kept: node.kept });
+    boxes.push({ key: node.key, parent: node.parent, depth, row: rows - 1, w: width(node), h: TREE.height, kept: node.kept });
     const list = /** @type {any[]} */ (children.get(node.key));
     for (let k = list.length - 1; k >= 0; k--) stack.push({ node: list[k], depth: depth + 1, fresh: k > 0 });
   }
@@ -107,7 +108,7 @@ function toTell(/** @type {number} */ a, /** @type {number} */ b) {
 }
 function asFigure(/** @type {number} */ x, digits = 3) {
   if (x === 0 || x === 1) return String(x);
-  return Math.abs(x) >= 0.001 ? String(Number(x.toPrecision(digits))).padEnd(x < 1 ? digits + 2 : 0, "0") : x.toExponential(digits - 1);
+  return Math.abs(x) >= 0.0001 ? x.toPrecision(digits) : x.toExponential(digits - 1);
 }
 
 /**

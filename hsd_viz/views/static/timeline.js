@@ -11,22 +11,22 @@ const STILL = 4;
 
 function createTimeline({ root, group, store, palette }) {
   root.classList.add("hsd-timeline");
-  const uid = `hsdtl${Math.random().toString(36).slice(2, 9)}`;
 
   // --- the frame
   const bar = make("div", "hsd-tl-bar");
   const range = make("span", "hsd-tl-range");
   const buttons = make("div", "hsd-tl-buttons");
-  const button = (/** @type {string} */ label, /** @type {() => void} */ act) => {
+  const button = (/** @type {string} */ label, /** @type {() => void} */ act, /** @type {string} */ words = label) => {
     const b = make("button", "", label);
+    if (words !== label) { b.title = words; b.setAttribute("aria-label", words); }
     b.addEventListener("click", act);
     buttons.append(b);
     return b;
   };
-  button("Zoom in", () => zoom(0.5));
-  button("Zoom out", () => zoom(2));
-  button("← Earlier", () => pan(-0.5));
-  button("Later →", () => pan(0.5));
+  button("+", () => zoom(0.5, centre()), "Zoom in");
+  button("−", () => zoom(2, centre()), "Zoom out");
+  button("←", () => pan(-0.5), "Earlier");
+  button("→", () => pan(0.5), "Later");
   const one = button("This round", () => { const r = store.rounds.get(group.cursor.round); if (r) look(viewWithin(r.start - 0.08 * r.ns, 1.16 * r.ns, end)); });
   button("Whole run", () => look({ from: 0, to: end }));
   bar.append(range, buttons);
@@ -99,7 +99,7 @@ function createTimeline({ root, group, store, palette }) {
       cell(laneTop(lanes.length), IDLE - 4, "no call", percent(idle / end), ""),
     );
     note.textContent = lanes.length
-      ? `Share: the lane’s own time over the ${duration(end)} from start to end, reading the prompt included. Calls never overlap; in the time without a call the program decides, copies and writes down. A faint line above a lane is a round of that level.`
+      ? `Share: the lane’s own time over the ${duration(end)} from start to end, reading the prompt included. Calls never overlap; in the time without a call the program decides, copies and writes down. A number in a bar is the tokens fed; a thin line above a lane’s bars is a round of that level.`
       : "";
   }
 
@@ -108,12 +108,7 @@ function createTimeline({ root, group, store, palette }) {
     if (!width) return;
     const h = height();
     const svg = draw("svg", { width, height: h, "aria-hidden": "true" });
-    const defs = draw("defs");
-    const hatch = draw("pattern", { id: `${uid}-hatch`, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
-    hatch.append(draw("rect", { width: 2, height: 6, class: "hsd-tl-hatch" }));
-    defs.append(hatch);
-    svg.append(defs);
-    const { step, ticks } = timeTicks(view.from, view.to, Math.max(2, Math.floor(width / 110)));
+    const { step, ticks } = timeTicks(view.from, view.to, Math.max(2, Math.floor(width / (width < 500 ? 72 : 110))));
     for (const t of ticks) {
       const x = xOf(t);
       svg.append(draw("line", { x1: x, x2: x, y1: AXIS - 4, y2: h, class: "hsd-tl-tick" }));
@@ -147,8 +142,7 @@ function createTimeline({ root, group, store, palette }) {
     });
     for (const b of barsOf(gaps, view.from, view.to, width)) {
       const rect = draw("rect", { x: b.x, y: laneTop(lanes.length), width: b.w, height: IDLE - 6, class: "hsd-tl-idle" });
-      rect.setAttribute("fill", `url(#${uid}-hatch)`);
-      rect.setAttribute("fill-opacity", String(b.count > 1 ? 0.3 + 0.7 * b.busy : 1));
+      if (b.count > 1) rect.setAttribute("fill-opacity", String(0.35 + 0.65 * b.busy));
       if (gaps[b.first] === looked) rect.classList.add("hsd-on");
       svg.append(rect);
     }
@@ -159,7 +153,7 @@ function createTimeline({ root, group, store, palette }) {
     }
     area.style.height = `${h}px`;
     area.replaceChildren(svg);
-    range.textContent = tops.length || inOrder.length ? `${duration(view.from)} to ${duration(view.to)}${view.to - view.from < end ? ` of ${duration(end)}` : ""}` : "nothing has run yet";
+    range.textContent = tops.length || inOrder.length ? `${view.from ? duration(view.from) : 0} to ${duration(view.to)}${view.to - view.from < end ? ` of ${duration(end)}` : ""}` : "nothing has run yet";
     one.disabled = group.cursor.round === null;
   }
   const callWords = (c) => [`${c.kind} ${plural(c.fed, "token")}`, `${c.kind} ${c.fed}`, String(c.fed)];
@@ -202,11 +196,9 @@ function createTimeline({ root, group, store, palette }) {
 
   // --- moving
   function look(next) { view = next; soon(); }
-  function zoom(factor, at = (view.from + view.to) / 2) {
-    // About what is looked at, where that is in view.
-    look(zoomView(view, factor, at, end));
-  }
+  function zoom(factor, at) { look(zoomView(view, factor, at, end)); }
   function pan(part) { look(panView(view, part * (view.to - view.from), end)); }
+  /** The middle of what is looked at, where that is in view, else of the view. */
   const centre = () => {
     const s = looked || store.rounds.get(group.cursor.round);
     const t = s ? s.start + s.ns / 2 : NaN;
