@@ -11,40 +11,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.stack import parse
 
+from .replay import Replayed, Text, replay
 from .suites import load_suite
 
-if TYPE_CHECKING:
-    from hsd_viz.drafting import Drafter, DraftTree
-
 STACKS = ("db > target", "db[context] > target", "db[model,statistics] > target", "hd > target", "lookup > target")
-
-
-def rounds_for(drafter: Drafter, prompt: Sequence[int], continuation: Sequence[int]) -> int:
-    """Rounds of a target that writes ``continuation`` after ``prompt`` (token ids): in each the drafts it follows, and one token more."""
-    drafter.start(prompt)
-    text, rounds, at = list(prompt), 0, 0
-    while at < len(continuation):
-        tree = drafter.draft(text, drafter.nodes)
-        brought = continuation[at : at + _followed(tree, continuation[at:]) + 1]
-        drafter.extend(brought)
-        text += brought
-        at += len(brought)
-        rounds += 1
-    return rounds
-
-
-def _followed(tree: DraftTree, ahead: Sequence[int]) -> int:
-    """How many tokens of ``ahead`` a path from the root of the tree spells out."""
-    children = {(parent, token): node for node, (parent, token) in enumerate(zip(tree.parents, tree.tokens, strict=True))}
-    node, depth = -1, 0
-    while depth < len(ahead) and (found := children.get((node, ahead[depth]))) is not None:
-        node, depth = found, depth + 1
-    return depth
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,13 +39,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise ValueError(f"the stack '{name}' has no database or rival at its bottom")
         cells = []
         for category in suite.categories:
-            tokens = rounds = 0
+            found = Replayed()
             for p in (p for p in suite.prompts if p.category == category):
-                ahead = tokenizer.encode(p.continuation, add_special_tokens=False).ids
+                before, ahead = (tuple(tokenizer.encode(t, add_special_tokens=False).ids) for t in (p.text, p.continuation))
                 made = make_drafter(drafter, databases=shared, eos=frozenset())
-                rounds += rounds_for(made, tokenizer.encode(p.text, add_special_tokens=False).ids, ahead)
-                tokens += len(ahead)
-            cells.append(f"{tokens / rounds:>8.2f}")
+                found.add(replay(made, Text(category, before, ahead), made.nodes))
+            cells.append(f"{found.tokens / found.rounds:>8.2f}")
         print(f"{name:<{width}}  {'  '.join(cells)}")
     return 0
 

@@ -9,15 +9,11 @@ text alone, and thousands of drafts a second can be judged. Drafters that look a
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hsd_viz.decoding.loop import until_eos
-from hsd_viz.decoding.verify import walk
 from hsd_viz.drafting.observe import Harvester, Observer
 from hsd_viz.drafting.tree import Drafter, DraftTree
-
-#: No token at all.
-NOTHING = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +58,37 @@ def replay(drafter: Drafter, text: Text, budget: int, eos: frozenset[int] = froz
     if not can_replay(drafter):
         raise ValueError(f"'{drafter.name}' looks at the target's rows: it cannot be replayed")
     whole = [*text.prompt, *text.output]
-    end, last = len(whole), len(text.prompt) + (limit or len(text.output))
+    at, end = len(text.prompt), len(whole)
+    last = at + (limit or len(text.output))
     done = Replayed()
     drafter.start(text.prompt)
-    at = len(text.prompt)
     while at < end:
         tree = drafter.draft(whole[:at], budget).within(last - at - 1) if last - at > 1 else DraftTree()
-        # What the target says after a node is known where the text went through it, and is asked nowhere else.
-        says = [whole[at + depth] if at + depth < end else NOTHING for depth in (0, *tree.depths())]
-        verdict = walk(tree, says, None)
-        accepted, stopped = until_eos(verdict.accepted, tree.tokens, eos)
-        kept = len(accepted) + (not stopped)
+        path = _walk(tree, whole[at:end], eos)
+        kept = len(path) + (not path or tree.tokens[path[-1]] not in eos)
         drafter.extend(whole[at : at + kept])
         at += kept
         done.tokens += kept
         done.rounds += 1
         done.drafted += len(tree)
-        for node, looked in enumerate(verdict.p):
-            if looked is not None:
+        places = {-1, *path}
+        for node, parent in enumerate(tree.parents):
+            if parent in places:
                 done.examined[tree.sources[node], tree.key_lengths[node] or 0] += 1
-        for node in accepted:
+        for node in path:
             done.accepted[tree.sources[node], tree.key_lengths[node] or 0] += 1
     return done
+
+
+def _walk(tree: DraftTree, ahead: Sequence[int], eos: frozenset[int]) -> list[int]:
+    """The nodes that a text which goes on with ``ahead`` goes through, up to an end of text."""
+    children = {(parent, token): node for node, (parent, token) in enumerate(zip(tree.parents, tree.tokens, strict=True))}
+    path: list[int] = []
+    for token in ahead:
+        node = children.get((path[-1] if path else -1, token))
+        if node is None:
+            break
+        path.append(node)
+        if token in eos:
+            break
+    return path

@@ -185,7 +185,7 @@ class Loop:
         else:
             logits = level.model.forward(pending, len(tree) + 1, tail=draft.ids)
         verdict, p = self._judge(i, draft, logits)
-        accepted, stopped = until_eos(verdict.accepted, tree.tokens, self.eos)
+        accepted, stopped = _until_eos(verdict.accepted, tree.tokens, self.eos)
         if chain:
             level.model.truncate(base + len(accepted))
         else:
@@ -366,8 +366,7 @@ def _append(kept: Draft, part: Draft) -> None:
         kept.rows = part.rows if kept.rows is None else torch.cat([kept.rows, part.rows])
 
 
-def until_eos(accepted: list[int], tokens: list[int], eos: frozenset[int]) -> tuple[list[int], bool]:
-    """The accepted nodes up to an end of text, and whether there was one."""
+def _until_eos(accepted: list[int], tokens: list[int], eos: frozenset[int]) -> tuple[list[int], bool]:
     for k, node in enumerate(accepted):
         if tokens[node] in eos:
             return accepted[: k + 1], True

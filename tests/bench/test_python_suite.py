@@ -7,7 +7,7 @@ import pytest
 from hsd_viz.bench import load_suite, suites
 from hsd_viz.bench.locality import in_prompt, locality
 from hsd_viz.bench.python_suite import CATEGORIES, build_python, locality_table
-from hsd_viz.bench.reference import rounds_for
+from hsd_viz.bench.replay import Text, replay
 from hsd_viz.drafting import DraftTree
 from hsd_viz.ladder.corpus import SourceFile
 from hsd_viz.ladder.load import model_path, weights_dir
@@ -85,9 +85,9 @@ class Scripted:
 def test_rounds_are_those_of_a_target_that_writes_the_continuation():
     # Two drafts and a bonus; nothing; two of three and a correction, which is the last token.
     drafter = Scripted([[9, 1], [1, 2, 7], [1, 8]], [], [[5, 6, 8]])
-    assert rounds_for(drafter, [0], [1, 2, 3, 4, 5, 6, 7]) == 3 and drafter.text == [0, 1, 2, 3, 4, 5, 6, 7]
-    assert rounds_for(Scripted([[1, 2]], []), [0], [1, 2]) == 1
-    assert rounds_for(Scripted(), [0], []) == 0
+    assert replay(drafter, Text("", (0,), (1, 2, 3, 4, 5, 6, 7)), 8).rounds == 3 and drafter.text == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert replay(Scripted([[1, 2]], []), Text("", (0,), (1, 2)), 8).rounds == 1
+    assert replay(Scripted(), Text("", (0,), ()), 8).rounds == 0
 
 
 def test_only_what_the_prompt_holds_counts_as_in_the_prompt():
