@@ -47,7 +47,8 @@ def template(dark: bool = False) -> go.layout.Template:
                 "bargap": 0.28,
                 "hoverlabel": {"font": {"family": _FONT, "size": 12}},
                 "legend": {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom", "font": {"size": 12}},
-                "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": muted, "activecolor": strong},
+                # On a narrow page it lies over the title.
+                "modebar": {"bgcolor": "rgba(33,33,33,0.92)" if dark else "rgba(255,255,255,0.92)", "color": muted, "activecolor": strong},
             }
         )
     return pio.templates[name]

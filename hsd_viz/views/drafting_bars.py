@@ -127,6 +127,9 @@ class CategoryBars(DraftBars):
         sure = any(c[1] for r in rows for c in r.categories.values())
         fast = any(c[2] for r in rows for c in r.categories.values())
         sources = {r.stack: only_source(r.stack) or "any" for r in rows}
+        if "any" in sources.values():
+            # Rivals have the colour of what is told apart no further: one name for both.
+            sources = {stack: "any" if family(source) == "rival" else source for stack, source in sources.items()}
         groups = []
         for name in rows[0].categories:
             lines = []
@@ -189,7 +192,7 @@ def _hues(rows: Sequence[Supply], *more: str | None) -> dict[str, Any]:
     for source in (*(s for s in DATABASES if s in names), *sorted(names - _FULL)):
         hue = HUES[family(source)]
         found[source] = {"label": label(source), "light": hue.light, "dark": hue.dark}
-    found |= {"any": _any("accepted drafts of the databases")} if "any" in more else {}
+    found |= {"any": _any("accepted drafts of look-ups, or of several sources")} if "any" in more else {}
     return found | ({"published": _any("published")} if "published" in more else {})
 
 

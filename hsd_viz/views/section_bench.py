@@ -20,7 +20,7 @@ class Benchmark(Section):
     title = "Benchmark"
     words = (
         "Stacks compared over a suite of prompts: a report that hsd-viz bench --json wrote, with the machine it was measured on. "
-        "Figures have 95 % intervals over prompts, and say how much the texts repeat themselves."
+        "Figures have 95\u00a0% intervals over prompts, and say how much the texts repeat themselves."
     )
 
     def __init__(self, page: Page) -> None:
