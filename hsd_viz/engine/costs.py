@@ -7,6 +7,7 @@ does, on a CPU twice that. Half a second of timing tells.
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from hsd_viz.bench.isolated import isolated
 from hsd_viz.decoding.model import Model
@@ -39,10 +40,11 @@ class DraftCosts:
 
 
 def _timed(model: Model) -> tuple[float, ...]:
-    first = isolated({"": model}, widths=(1,), context=CONTEXT, repeats=1)[""][1]
-    widths, repeats = (FEW, 1) if first > SLOW else (WIDTHS, REPEATS)
-    # The thread's own time would leave out what a device does meanwhile.
-    ms = isolated({"": model}, widths=widths, context=CONTEXT, repeats=repeats, clock=time.perf_counter_ns)[""]
+    # Not the thread's own time, which would leave out what a device does meanwhile.
+    time_it = partial(isolated, {"": model}, context=CONTEXT, clock=time.perf_counter_ns)
+    slow = time_it(widths=(1,), repeats=1)[""][1] > SLOW
+    widths, repeats = (FEW, 1) if slow else (WIDTHS, REPEATS)
+    ms = time_it(widths=widths, repeats=repeats)[""]
     found = monotone([ms[width] for width in widths], [1.0] * len(widths))
     costs: list[float] = []
     for k, width in enumerate(widths[1:]):

@@ -1,0 +1,88 @@
+"""The database of what the target held likely."""
+
+from __future__ import annotations
+
+import pytest
+
+from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
+from hsd_viz.drafting.context import spell
+from hsd_viz.drafting.estimates import GREEDY, SAMPLED, priors
+from hsd_viz.drafting.hierarchy import HarvestingDrafter
+from hsd_viz.drafting.logits import LogitsDatabase
+from hsd_viz.drafting.observe import Harvester
+from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.stack import StackError, parse
+
+
+def bottom(text: str):
+    return parse(f"{text} > target").bottom
+
+
+def test_the_longest_key_answers_and_the_latest_row_stands():
+    rows = LogitsDatabase()
+    rows.put(spell([1, 2, 3, 4]), [7, 8], [0.6, 0.3])
+    rows.put(spell([9, 4]), [5], [0.9])
+    assert rows.lookup(spell([2, 3, 4])) == (3, 1, [(7, 0.6, None), (8, 0.3, None)])
+    assert rows.lookup(spell([3, 4]), 2)[0] == 2
+    assert rows.lookup(spell([3, 4]), 1) == (1, 1, [(5, 0.9, None)])
+    assert rows.lookup(spell([6, 4])) == (1, 1, [(5, 0.9, None)])
+    assert rows.lookup(spell([6])) is None and rows.lookup("") is None
+
+
+def test_what_cannot_come_is_no_proposal_and_the_oldest_keys_go():
+    rows = LogitsDatabase(longest=1, most=2)
+    for token in (1, 2, 3):
+        rows.put(spell([token]), [7, 8], [1.0, 0.0])
+    assert len(rows) == 2 and rows.lookup(spell([1])) is None
+    assert rows.lookup(spell([3])) == (1, 1, [(7, 1.0, None)])
+    with pytest.raises(ValueError, match="at least 1"):
+        LogitsDatabase(longest=0)
+
+
+def test_rows_of_rejected_nodes_are_drafted_from_later():
+    drafter = make_drafter(bottom("db[logits]"), costs=None)
+    assert isinstance(drafter, HarvestingDrafter) and isinstance(drafter, Harvester)
+    drafter.start([1, 2])
+    assert drafter.draft([1, 2], 4).why_empty == "no match"
+    tree = DraftTree()
+    tree.add(3, -1, "logits")
+    tree.add(4, 0, "logits")
+    # After 1 2 the target holds 5 likeliest, so 3 is rejected; after 3 it would have said 6, after 3 4 it would have said 7.
+    drafter.harvest([1, 2], tree, [[5, 3], [6, 4], [7, 8]], [[0.7, 0.2], [0.8, 0.1], [0.9, 0.05]])
+    drafter.extend([5])
+    drafter.extend([3])
+    found = drafter.draft([1, 2, 5, 3], 8)
+    first = [found.tokens[k] for k in range(len(found)) if found.parents[k] < 0]
+    assert first[0] == 6 and set(found.sources) == {"logits"} and found.counts == [None] * len(found)
+    # 4 follows 3 as a second guess, and what the target said after 3 4 follows that.
+    four = next(k for k in range(len(found)) if found.tokens[k] == 4 and found.parents[k] < 0)
+    assert next(found.tokens[k] for k in range(len(found)) if found.parents[k] == four) == 7
+    assert found.scores == sorted(found.scores, reverse=True)
+
+
+def test_rows_are_warm_where_a_memory_is_passed_on():
+    memory = Memory()
+    first = make_drafter(bottom("db[context,logits]"), memory=memory, costs=None)
+    first.start([1])
+    first.harvest([1], DraftTree(), [[2, 3]], [[0.9, 0.1]])
+    warm = make_drafter(bottom("db[context,logits]"), memory=memory, costs=None)
+    warm.start([1])
+    assert warm.draft([1], 2).tokens == [2, 3]
+    cold = make_drafter(bottom("db[context,logits]"), costs=None)
+    cold.start([1])
+    assert not cold.draft([1], 2).tokens
+
+
+def test_logits_joins_by_itself_only_where_no_other_database_is_at_hand():
+    assert make_drafter(bottom("db")).sources == ("context", "logits")
+    stored = SharedDatabases({"statistics": LogitsDatabase()})
+    assert make_drafter(bottom("db"), databases=stored).sources == ("context", "statistics")
+    assert make_drafter(bottom("db[context]")).sources == ("context",)
+    with pytest.raises(StackError, match="logits"):
+        parse("hd[logits] > target")
+
+
+def test_trust_falls_as_sampling_gets_warmer():
+    for source in GREEDY:
+        assert priors(source, 0.0) == list(GREEDY[source]) and priors(source, 1.0) == priors(source, 7.0) == list(SAMPLED[source])
+        assert all(a >= b >= c for a, b, c in zip(priors(source, 0.0), priors(source, 0.7), priors(source, 1.0), strict=True))
