@@ -1,0 +1,212 @@
+"""The dashboard's tabs: made when they are opened, of the run on the page and of measurements that say where they come from."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from make_trace import make_trace
+
+from hsd_viz import load_bundled, views
+from hsd_viz.trace import Trace
+from hsd_viz.views import linked, reports, section_databases, sections, tabs
+from hsd_viz.views.controls import Prose
+from hsd_viz.views.open_file import OpenFile
+from hsd_viz.views.section_hierarchy import RECORDED, RUN, basis, chains_of
+
+
+class Page:
+    dark, group = False, "page"
+
+    def __init__(self, trace):
+        self.trace = trace
+
+
+@pytest.fixture
+def page():
+    return Page(load_bundled("both"))
+
+
+def section(page, title):
+    found = {s.title: s for s in sections.sections(page)}[title]
+    found.open()
+    return found
+
+
+def all_in(widget):
+    yield widget
+    for child in getattr(widget, "children", ()):
+        yield from all_in(child)
+
+
+def has(widget, *kinds):
+    # An anywidget is of a class of its own, made with it from the one that is named here.
+    return all(any(isinstance(w, kind) for w in all_in(widget)) for kind in kinds)
+
+
+def said(widget):
+    return " ".join(str(w.value) for w in all_in(widget) if isinstance(w, Prose))
+
+
+def test_nothing_is_made_before_its_tab_is_opened(page):
+    for each in sections.sections(page):
+        assert [type(w) for w in all_in(each.widget)] == [sections.widgets.VBox, Prose], each.title
+        assert each.words in said(each.widget)
+
+
+def test_what_shows_the_run_is_made_anew_for_another_run_and_only_then(page):
+    databases = section(page, "Databases")
+    before = databases.run.children
+    databases.open()
+    assert databases.run.children is before
+    page.trace = load_bundled("databases")
+    databases.open()
+    assert databases.run.children is not before
+    assert "db > target" in databases.run.children[0].spec["source"]
+    assert all(w.comm is None for w in before), "what is no longer shown is let go"
+
+
+def test_charts_follow_run_and_theme(page):
+    acceptance = section(page, "Acceptance")
+    drawn = [box.outputs for box in acceptance.figures.values()]
+    assert all(drawn)
+    page.dark = True
+    acceptance.open()
+    assert all(box.outputs != old for box, old in zip(acceptance.figures.values(), drawn, strict=True))
+
+
+def test_while_another_run_goes_on_what_is_of_the_run_before_says_so(page):
+    databases = {s.title: s for s in sections.sections(page)}["Databases"]
+    databases.stale(True)
+    databases.open()
+    assert "hsd-stale" in databases.run._dom_classes and "hsd-stale" not in databases.study._dom_classes
+    databases.stale(False)
+    assert "hsd-stale" not in databases.run._dom_classes
+
+
+def test_databases_have_the_map_of_the_run_and_measurements_by_temperature(page):
+    databases = section(page, "Databases")
+    assert has(databases.run, views.LocalityMap)
+    assert has(databases.study, views.DatabaseAblation, views.OrderAblation, views.TemperatureCurves)
+    greedy = databases.study.children[0].spec
+    assert "Published" in greedy["groups"][-1]["title"]
+    menu = next(w for w in all_in(databases.widget) if getattr(w, "description", "") == "Measured with")
+    menu.value = menu.options[-1][1]
+    sampled = databases.study.children[0].spec
+    assert sampled["title"] != greedy["title"] and "Published" not in sampled["groups"][-1]["title"]
+
+
+def test_without_the_ablation_the_tab_says_how_to_measure_one(page, monkeypatch):
+    monkeypatch.setattr(section_databases, "measured_file", lambda name: None)
+    databases = section(page, "Databases")
+    assert "hsd_viz.bench.ablation" in said(databases.widget) and has(databases.run, views.LocalityMap)
+
+
+def test_a_trace_that_cannot_be_mapped_is_a_sentence(page):
+    page.trace = load_bundled("plain")
+    assert "No stack with a database was measured" in said(section(page, "Databases").run)
+
+
+def test_the_hierarchy_stands_on_recordings_or_on_the_run_shown(page):
+    hierarchy = section(page, "Hierarchy")
+    assert has(hierarchy.law, views.HierarchyGraph, views.Ranking)
+    assert has(hierarchy.what_if, views.OneDraftWhatIf, views.SecondDraftWhatIf)
+    assert hierarchy.chain.value == "db > nano > small > target"
+    assert has(hierarchy.plot, views.LatencySurface) and has(hierarchy.level, views.Levels)
+    assert "recorded runs" in hierarchy.law.children[0].graph["source"]
+    hierarchy.source.value = RUN
+    assert "estimated from the run shown alone (128 tokens on" in hierarchy.law.children[0].graph["source"]
+    page.trace = load_bundled("databases")
+    hierarchy.open()
+    graph = hierarchy.law.children[0].graph
+    assert [m["name"] for m in graph["models"]] == ["target"], "the law now stands on the new run"
+    assert hierarchy.surface.layout.display == "none", "this run has no two draft models"
+    hierarchy.source.value = RECORDED
+    assert hierarchy.surface.layout.display is None and hierarchy.chain.value
+
+
+def test_a_basis_needs_a_run_and_chains_need_measured_neighbours():
+    with pytest.raises(ValueError, match="no run on the page"):
+        basis(RUN, None)
+    with pytest.raises(ValueError, match="no run on the page"):
+        basis(RUN, Trace({}))
+    assert chains_of(basis(RUN, load_bundled("one-draft")).calibration) == []
+    assert chains_of(basis(RUN, load_bundled("hierarchy")).calibration) == ["nano > small > target"]
+
+
+def test_benchmarks_are_the_projects_own_or_a_file(page):
+    bench = section(page, "Benchmark")
+    assert len(bench.choice.options) > 3
+    assert len(bench.report.children) == 3
+    assert has(bench.report, reports.ReportTables, views.CategoryBars, views.SpeedPlane)
+    first = bench.report.children[0].spec
+    assert json.loads(json.dumps(first)) == first and first["tables"][0]["rows"][0][0] == "stack"
+    ablation = next(value for title, value in bench.choice.options if "orders" in title)
+    bench.choice.value = ablation
+    assert len(bench.report.children) == 3
+    assert has(bench.report, views.LatencyAcceptance, views.SpeedPlane, views.CategoryBars)
+    report = reports.measured_file("heldout-t1-cpu.json").read_bytes()
+    bench.file._on_message(None, {"kind": "file", "name": "mine.json", "size": len(report)}, [memoryview(report)])
+    assert bench.choice.value == "" and "temperature 1" in bench.report.children[0].spec["intro"][0]
+    assert bench.notice.message == ""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[1]", b"null", b'{"stacks": 3}', b"\xff\xfe\x00", b'{"format": "hsd_viz ablation"}', b'{"stacks": [{}]}', b"[" * 100_000],
+)
+def test_a_broken_file_is_one_sentence_and_what_was_shown_stays(page, content):
+    bench = section(page, "Benchmark")
+    before = bench.report.children
+    bench.file._on_message(None, {"kind": "file", "name": "broken.json", "size": len(content)}, [memoryview(content)])
+    assert bench.notice.message == "broken.json is no report of hsd-viz bench --json"
+    assert bench.notice.details == "" and bench.report.children is before
+    bench._on_choice(None)
+    assert bench.notice.message == ""
+
+
+def test_a_file_too_large_is_refused_on_either_side():
+    errors, files = [], []
+    opener = OpenFile("Open", ".json", 10, lambda content, name: files.append(name), lambda error: errors.append(str(error)))
+    opener._on_message(None, {"kind": "too large", "name": "a.json"}, [])
+    opener._on_message(None, {"kind": "file", "name": "b.json"}, [memoryview(b"x" * 11)])
+    opener._on_message(None, "nonsense", [])
+    opener._on_message(None, {"kind": "file", "name": "c.json"}, [memoryview(b"x" * 10)])
+    assert [e.split(" ")[0] for e in errors] == ["a.json", "b.json"] and files == ["c.json"]
+
+
+def test_tabs_open_what_is_chosen_and_show_what_goes_wrong():
+    class Panel:
+        def __init__(self, title, fails=False):
+            self.title, self.widget, self.opened, self.fails = title, sections.widgets.VBox(), 0, fails
+
+        def open(self):
+            self.opened += 1
+            if self.fails:
+                raise RuntimeError("a wheel came off")
+
+    panels = [Panel("One"), Panel("Two", fails=True), Panel("Three")]
+    strip = tabs.Tabs(panels, "Look into it")
+    assert strip.strip.titles == ["One", "Two", "Three"] and [p.opened for p in panels] == [0, 0, 0]
+    strip.strip.selected = 1
+    assert "a wheel came off" in strip.notice.message and panels[1].opened == 1
+    strip.strip.selected = 2
+    assert strip.notice.message == "" and [p.opened for p in panels] == [0, 1, 1]
+    strip.strip.selected = 99
+    assert strip.shown is panels[2]
+
+
+def test_linked_views_get_a_tab_once_they_exist(monkeypatch):
+    class Peek(linked.LinkedView):
+        _esm = "export default linkedWidget(() => {});"
+
+    monkeypatch.setattr(views, "RoundInspector", Peek, raising=False)
+    page = Page(make_trace())
+    shown = section(page, "Round")
+    (peek,) = [w for w in all_in(shown.widget) if isinstance(w, Peek)]
+    assert peek.group == "page" and peek.data == {}
+    page.trace = make_trace()
+    shown.open()
+    assert peek in shown.widget.children, "it follows the group by itself"
+    monkeypatch.delattr(views, "RoundInspector")
+    assert "Round" not in [s.title for s in sections.sections(page)]
