@@ -58,6 +58,7 @@ def shared(chromium, voila):
 def test_opens_on_a_recording_with_its_charts(shared):
     page = shared.page
     expect(page.locator(".hsd-badge")).to_have_text("Recording")
+    page.get_by_role("tab", name="Acceptance", exact=True).click()
     expect(page.locator(".hsd-chart .main-svg").first).to_be_visible()
     page.wait_for_function(FITTED)
     assert page.locator(".modebar-btn[data-title*='loud'], .modebar-btn[data-attr='sendChartToCloud']").count() == 0
@@ -183,6 +184,7 @@ def test_dark_theme_and_narrow_page(open_page, voila, width):
     shown = opened(open_page, voila + "?theme=dark", width)
     page = shown.page
     expect(page.locator(".hsd-stream.hsd-dark")).to_have_count(1)
+    page.get_by_role("tab", name="Acceptance", exact=True).click()
     expect(page.locator(".hsd-chart .main-svg").first).to_be_visible()
     ink = page.eval_on_selector(".hsd-tile-value", "e => getComputedStyle(e).color")
     assert min(map(int, re.findall(r"\d+", ink)[:3])) > 150
