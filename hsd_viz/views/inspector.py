@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hsd_viz.views.linked import STATIC, LinkedView, css, esm
+from hsd_viz.views.linked import LinkedView, css, esm
 
 
 class RoundInspector(LinkedView):
@@ -13,5 +13,5 @@ class RoundInspector(LinkedView):
     keys walk the tree, Enter pins, Esc lets go.
     """
 
-    _esm = esm("round.js") + "\n" + (STATIC / "inspector.js").read_text(encoding="utf-8")
+    _esm = esm("round.js", "inspector_sums.js", "inspector.js")
     _css = css("inspector.css")

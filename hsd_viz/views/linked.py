@@ -42,9 +42,9 @@ STATIC = Path(__file__).parent / "static"
 SHARED = ("linked_run.js", "linked.js")
 
 
-def esm(name: str) -> str:
-    """The script of a linked view, with what all of them share in front of it: each widget is whole by itself."""
-    return "\n".join((STATIC / part).read_text(encoding="utf-8") for part in (*SHARED, name))
+def esm(*names: str) -> str:
+    """The script of a linked view, in one file or several, with what all of them share in front of it: each widget is whole by itself."""
+    return "\n".join((STATIC / part).read_text(encoding="utf-8") for part in (*SHARED, *names))
 
 
 def css(name: str) -> str:

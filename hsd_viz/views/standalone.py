@@ -22,7 +22,7 @@ from hsd_viz.views.timeline import Timeline
 _VIEWS: tuple[tuple[str, type[LinkedView], str, tuple[str, ...]], ...] = (
     ("player", Player, "", ("player.js",)),
     ("stream", TokenStream, "", ("stream.js",)),
-    ("inspector", RoundInspector, "The round under the cursor", ("round.js", "inspector.js")),
+    ("inspector", RoundInspector, "The round under the cursor", ("round.js", "inspector_sums.js", "inspector.js")),
     ("timeline", Timeline, "Where the time went", ("spans.js", "timeline.js")),
 )
 _EXPORTED = re.compile(r"^export \{[^}]*\};$", re.MULTILINE)
@@ -108,7 +108,9 @@ def _header(trace: Trace) -> str:
     ]
     cells = "".join(f"<div><dt>{words}</dt><dd>{value}</dd></div>" for words, value in figures)
     line = " · ".join(_text(str(f)) for f in facts if f)
-    return f'<header><h1>{_text(_stack(trace))}</h1><p class="hsd-page-facts">{line}</p><dl class="hsd-page-figures">{cells}</dl></header>'
+    kicker = '<p class="hsd-page-facts">A recorded run, token by token</p>'
+    title = f'<h1>{_text(_stack(trace))}</h1><p class="hsd-page-facts">{line}</p>'
+    return f'<header>{kicker}{title}<dl class="hsd-page-figures">{cells}</dl></header>'
 
 
 def _figure(value: float | None, form: str) -> str:

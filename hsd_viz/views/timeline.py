@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hsd_viz.views.linked import STATIC, LinkedView, css, esm
+from hsd_viz.views.linked import LinkedView, css, esm
 
 
 class Timeline(LinkedView):
@@ -13,5 +13,5 @@ class Timeline(LinkedView):
     *share* of a lane is its calls' own time over the time of the whole decode, reading the prompt included.
     """
 
-    _esm = esm("spans.js") + "\n" + (STATIC / "timeline.js").read_text(encoding="utf-8")
+    _esm = esm("spans.js", "timeline.js")
     _css = css("timeline.css")

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { load, small, snapshot } from "./load.mjs";
 
-const { asFigure, besideResidual, cellsOf, createGroup, createStore, handedUp, judge, layoutTree, nodeBeside, toTell, whyNothing } = await load("round.js");
+const { asFigure, besideResidual, cellsOf, createGroup, createStore, handedUp, judge, layoutTree, mostOf, nodeBeside, toTell, whyNothing } = await load("round.js");
 const SNAPSHOTS = process.env.HSD_SNAPSHOTS ? JSON.parse(readFileSync(process.env.HSD_SNAPSHOTS, "utf8")) : {};
 const storeOf = (name) => { const s = createStore(); s.adopt(SNAPSHOTS[name]); return s; };
 
@@ -151,8 +151,14 @@ for (const name of Object.keys(SNAPSHOTS)) {
         assert.equal(steps.filter((s) => s.hit).length, r.accepted);
         assert.equal(steps.length, r.examined);
       }
+      const most = mostOf([drafts]);
+      const looked = steps.filter((s) => s.verdict !== "unreached").length;
+      assert.equal(most.steps, looked + Number(looked < steps.length));
       const nodes = drafts.map((d) => ({ key: d.node, parent: d.parent, label: d.text, kept: d.verdict === "accepted" }));
-      assert.equal(new Set(layoutTree(nodes, "…").boxes.map((b) => `${b.x} ${b.y}`)).size, drafts.length + 1);
+      const last = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? -1;
+      const { boxes } = layoutTree([...nodes, { key: 1e6, parent: last, label: "own", kept: true }], "…");
+      assert.equal(new Set(boxes.map((b) => `${b.x} ${b.y}`)).size, drafts.length + 2);
+      assert.ok(most.rows >= 1 + Math.max(...boxes.map((b) => b.row)) && most.places >= Math.max(...boxes.map((b) => b.depth)));
     }
   });
 }

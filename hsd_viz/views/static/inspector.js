@@ -1,6 +1,6 @@
 // @ts-check
 // The round inspector: the draft of the round under the cursor as a tree, what is known of each node, and the arithmetic of the
-// verdict. linked_run.js, linked.js and round.js stand before it. Everything that comes from a model is put on the page with textContent.
+// verdict. linked_run.js, linked.js, round.js and inspector_sums.js stand before it. Everything that comes from a model is put on the page with textContent.
 
 /** Keys of the tree's nodes that are no draft tokens: the text so far, and the verifier's own token. */
 const ROOT = -1;
@@ -8,12 +8,6 @@ const OWN = 1e6;
 /** Below this width the tree of a chain goes down the page. */
 const NARROW = 620;
 
-const FATES = {
-  accepted: "accepted",
-  rejected: "rejected",
-  unreached: "not looked at",
-  cut: "right, then cut: the text ended before it",
-};
 const OWN_WORDS = { correction: "correction", bonus: "bonus", plain: "plain" };
 
 function createInspector({ root, group, store, palette }) {
@@ -47,17 +41,18 @@ function createInspector({ root, group, store, palette }) {
   body.append(left, right);
   root.append(head, levels, summary, body);
 
-  // --- what is shown: a round (of any level), and one node of it
-  const state = { round: /** @type {number|null} */ (null), sub: /** @type {number|null} */ (null), node: /** @type {number|null} */ (ROOT), peek: /** @type {number|null} */ (null), step: -1 };
-  let drawn = "";
-  /** @type {any} */ let scene = null;
-
   const levelName = (/** @type {number} */ l) => store.levels[l] ?? `level ${l}`;
   const isTarget = (r) => r.parent === null;
   const actor = (r) => (isTarget(r) ? "the target" : levelName(r.level));
   /** Names are written as they are, also where a sentence begins. */
   const capital = (/** @type {string} */ words) => words.replace(/^the /, "The ");
   const token = (/** @type {string} */ text) => glyphs(text) || "∅";
+  const { reckoning, beside, ownRow } = createSums({ store, palette, actor, capital, token });
+
+  // --- what is shown: a round (of any level), and one node of it
+  const state = { round: /** @type {number|null} */ (null), sub: /** @type {number|null} */ (null), node: /** @type {number|null} */ (ROOT), peek: /** @type {number|null} */ (null), step: -1 };
+  let drawn = "";
+  /** @type {any} */ let scene = null;
 
   /** The target round to show where the cursor is nowhere: while a run goes on its newest, else its first with a draft. */
   function fallback() {
@@ -102,6 +97,13 @@ function createInspector({ root, group, store, palette }) {
   }
 
   // --- drawing
+  /** The boxes are as high as the run's largest round needs, within bounds: rounds that go by must not move the page. */
+  function measure() {
+    const most = mostOf(store.drafts.values());
+    const tree = root.clientWidth < NARROW ? Math.max(most.rows * TREE.row, (1 + most.places) * (TREE.height + 18)) : most.rows * TREE.row;
+    root.style.setProperty("--tree", `${Math.min(280, tree + 48)}px`);
+    root.style.setProperty("--sums", `${most.steps ? Math.min(300, 130 + 31 * most.steps) : 0}px`);
+  }
   function refresh() {
     const top = topShown();
     if (top !== state.round) Object.assign(state, { round: top, sub: null, node: null, peek: null });
@@ -309,7 +311,7 @@ function createInspector({ root, group, store, palette }) {
       // The earlier place of the text that the node was copied from.
       group.light(scene.at.get(looked)?.position ?? null);
     }
-    for (const row of sums.querySelectorAll("[data-node]")) row.classList.toggle("hsd-on", row.dataset.node === String(looked));
+    for (const row of sums.querySelectorAll("[data-node]")) row.classList.toggle("hsd-on", row.dataset.node.split(" ").includes(String(looked)));
   }
 
   tree.addEventListener("pointerover", (e) => {
@@ -426,117 +428,17 @@ function createInspector({ root, group, store, palette }) {
     return list;
   }
 
-  // --- the arithmetic, row by row
-  function reckoning(r, drafts, own) {
-    const { rule, steps } = judge(drafts, own);
-    if (rule === "none") return null;
-    const box = make("section");
-    const greedy = store.meta.sampling?.temperature === 0;
-    const who = actor(r);
-    const cap = capital(who);
-    box.append(make("h4", "", "How each place was judged"));
-    box.append(make("p", "hsd-ins-muted", rule === "ratio"
-      ? "Rule: keep the token if u · q < p. q is the drafter’s probability of it, p the verifier’s, u a number drawn evenly from 0 to 1. So it is kept with probability min(1, p / q)."
-      : `Rule: the draft carries no probabilities (each token is a point mass). ${cap} ${greedy ? "takes its likeliest token" : "draws its own token"} at each place and goes on while the draft has it.`));
-    const list = make("ol", "hsd-ins-steps");
-    for (const s of steps) {
-      const row = make("li", "hsd-ins-step");
-      row.dataset.node = String(s.node);
-      const verdict = s.verdict ?? (s.hit ? "accepted" : s.cut ? "cut" : "rejected");
-      row.dataset.verdict = verdict;
-      const sign = make("span", "hsd-ins-mark", VERDICT_MARKS[verdict]);
-      sign.setAttribute("aria-hidden", "true");
-      const words = make("span", "hsd-ins-line");
-      if (rule === "ratio") {
-        words.append(make("code", "", token(s.text)));
-        if (s.line) words.append(make("span", "hsd-ins-sum", s.line), make("span", "hsd-ins-then", `${FATES[verdict]} (chance ${asFigure(s.chance)})`));
-        else words.append(make("span", "hsd-ins-then", "not looked at: a token before it was turned down"));
-      } else {
-        const most = s.text.slice(0, 6).map(token);
-        const rest = s.text.length - most.length;
-        const had = make("span", "hsd-ins-then", "drafted ");
-        most.forEach((t, k) => had.append(k ? ", " : "", make("code", "", t)));
-        if (rest > 0) had.append(` and ${rest} more`);
-        const drew = make("span", "hsd-ins-sum", `${who}: `);
-        drew.append(s.drew === null ? "another token" : make("code", "", token(s.drew)));
-        words.append(had, drew, make("span", "hsd-ins-then", s.hit ? (s.p !== null && !greedy ? `in the draft, kept (p ${asFigure(s.p)})` : "in the draft, kept") : s.cut ? "in the draft, then cut: the text ended before it" : "not in the draft"));
-      }
-      row.append(make("span", "hsd-ins-place", String(s.place)), sign, words);
-      list.append(row);
-    }
-    box.append(list);
-    const end = make("p", "hsd-ins-end");
-    const code = own ? make("code", "", token(own.text)) : null;
-    if (code) code.dataset.family = palette.family(own.source);
-    if (r.outcome === "stopped") end.append("The text ended here, so no token was added.");
-    else if (r.outcome === "bonus") end.append("All of the path was kept, and the same forward gave one more row: the bonus ", ...(code ? [code] : []), rule === "ratio" ? " is drawn from p there." : ` is ${who}’s own.`);
-    else if (rule === "ratio") end.append(`The token put in its place is drawn from the residual, what is left of p once q is taken away: max(0, p − q), scaled to 1. It was `, ...(code ? [code] : ["not recorded"]), ".");
-    else end.append("Where the draft did not have it, that token is the correction: ", ...(code ? [code] : ["not recorded"]), ".");
-    box.append(end);
-    return box;
-  }
-
-  // --- bars
-  function bar(value, bound, words) {
-    const cell = make("span", "hsd-ins-bar");
-    const track = make("span", "hsd-ins-track");
-    const fill = make("span", "hsd-ins-fill");
-    const shown = value ?? bound ?? 0;
-    fill.style.width = `${100 * shown}%`;
-    if (value === null) fill.classList.add("hsd-bound");
-    track.append(fill);
-    cell.append(track, make("span", "hsd-ins-num", value === null ? (bound === null ? "–" : `≤ ${figure(bound)}`) : figure(value)));
-    cell.setAttribute("aria-label", `${words} ${value === null ? (bound === null ? "not recorded" : `at most ${figure(bound)}`) : figure(value)}`);
-    cell.setAttribute("role", "img");
-    return cell;
-  }
-  const plainT1 = () => { const s = store.meta.sampling || {}; return s.temperature === 1 && !s.top_k && (s.top_p ?? 1) === 1; };
-
-  /** p, q and the residual of a target's correction, side by side. */
-  function beside(r, own) {
-    const t = own?.row;
-    if (r.outcome !== "correction" || !t || !t.residual || !t.residual.length) return null;
-    const box = make("section");
-    box.append(make("h4", "", "Where the correction was drawn from"));
-    const grid = make("div", "hsd-ins-grid");
-    const names = [plainT1() ? "p" : "p at T = 1", "q", "residual"];
-    grid.append(make("span", "hsd-ins-col"), ...names.map((n) => make("span", "hsd-ins-col", n)));
-    for (const row of besideResidual(t.residual, t.top, t.q)) {
-      const name = make("code", row.id === t.id ? "hsd-chosen" : "", token(store.pieces[row.id] ?? `#${row.id}`));
-      grid.append(name, bar(row.p.value, row.p.bound, names[0]), bar(row.q.value, row.q.bound, "q"), bar(row.residual.value, null, "residual"));
-    }
-    const among = t.residual.some(([id]) => id === t.id);
-    box.append(grid, make("p", "hsd-ins-muted", `The residual’s likeliest tokens; ${among ? "in bold the one that was drawn" : `“${token(own.text)}”, which was drawn, is not among them`}.${plainT1() ? "" : " p is recorded at temperature 1; the residual is of p and q as they were sampled."} ≤: outside the five recorded there.`));
-    return box;
-  }
-  /** Where there is no residual, the target's likeliest tokens at the place of its own token, with what the draft had there. */
-  function ownRow(r, drafts, own) {
-    const t = own?.row;
-    if (!t || !t.top || (t.residual && t.residual.length)) return null;
-    const kept = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
-    const refused = new Set(drafts.filter((d) => d.parent === kept && d.verdict === "rejected").map((d) => d.id));
-    const box = make("section");
-    box.append(make("h4", "", `The target’s likeliest tokens at place ${r.accepted + 1}`));
-    const grid = make("div", "hsd-ins-grid hsd-one");
-    for (const [id, p] of t.top) {
-      const name = make("code", id === t.id ? "hsd-chosen" : refused.has(id) ? "hsd-refused" : "", token(store.pieces[id] ?? `#${id}`));
-      grid.append(name, bar(p, null, "p"));
-    }
-    const outside = refused.size && ![...refused].some((id) => t.top.some(([k]) => k === id));
-    box.append(grid, make("p", "hsd-ins-muted", `At temperature 1; in bold the token written${refused.size ? outside ? "; what was drafted here is not among the five" : ", struck through what was drafted" : ""}.`));
-    return box;
-  }
-
   // --- life
   let frame = 0;
-  const soon = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; refresh(); }); };
-  const onStore = (what) => { if (what === "reset") { state.round = null; drawn = ""; refresh(); } else soon(); };
+  const soon = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; measure(); refresh(); }); };
+  const onStore = (what) => { if (what === "reset") { state.round = null; drawn = ""; measure(); refresh(); } else soon(); };
   const onCursor = () => refresh();
   store.listeners.add(onStore);
   group.listeners.add(onCursor);
+  measure();
   refresh();
   let wide = root.clientWidth >= NARROW;
-  const resized = new ResizeObserver(() => { if (root.clientWidth && root.clientWidth >= NARROW !== wide) { wide = !wide; refresh(); } });
+  const resized = new ResizeObserver(() => { if (root.clientWidth && root.clientWidth >= NARROW !== wide) { wide = !wide; measure(); refresh(); } });
   resized.observe(root);
   return () => {
     cancelAnimationFrame(frame);

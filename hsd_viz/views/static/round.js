@@ -2,7 +2,7 @@
 // One round worked out without a page: where the nodes of its draft tree stand, what each level handed up, and the
 // arithmetic of each verdict in words. Pure: nothing here touches the document; `tests/js` runs it in node.
 
-const TREE = { cell: 7.85, pad: 20, sign: 18, height: 28, row: 38, gap: 26, most: 18, least: 2 };
+const TREE = { cell: 7.85, pad: 20, sign: 18, height: 28, row: 38, gap: 26, most: 14, least: 2 };
 
 /** How many columns of a fixed-width font a text takes: wide scripts and emoji take two, marks that combine none. */
 function cellsOf(/** @type {string} */ text) {
@@ -57,6 +57,20 @@ function layoutTree(nodes, root, down = false) {
     width: Math.max(...boxes.map((b) => b.x + b.w)),
     height: Math.max(...boxes.map((b) => b.y + b.h)),
   };
+}
+
+/** The most that any of these drafts takes: `rows` of a layout across, `places` of one down, `steps` of arithmetic. */
+function mostOf(/** @type {Iterable<any[]>} */ all) {
+  const most = { rows: 1, places: 1, steps: 0 };
+  for (const drafts of all) {
+    const parents = new Set(drafts.map((d) => d.parent));
+    most.rows = Math.max(most.rows, 1 + drafts.filter((d) => !parents.has(d.node)).length);
+    for (const d of drafts) most.places = Math.max(most.places, d.depth + 1);
+    // One for each place that was looked at, and for a sampled chain one for those that were not.
+    const places = new Set(drafts.filter((d) => d.p !== null).map((d) => d.depth)).size;
+    most.steps = Math.max(most.steps, places + Number(drafts.some((d) => d.u !== null) && drafts.length > places));
+  }
+  return most;
 }
 
 /** The line from a node to its child, with a rounded corner where it changes rows. */
@@ -178,4 +192,4 @@ function whyNothing(why, verifier, below) {
   return `Nothing was drafted here: ${reasons[why] || (why ? why : "the recording does not say why")}.`;
 }
 
-export { asFigure, besideResidual, cellsOf, handedUp, judge, layoutTree, nodeBeside, toTell, whyNothing };
+export { asFigure, besideResidual, cellsOf, handedUp, judge, layoutTree, mostOf, nodeBeside, toTell, whyNothing };
