@@ -437,8 +437,10 @@ function createInspector({ root, group, store, palette }) {
   group.listeners.add(onCursor);
   measure();
   refresh();
-  let wide = root.clientWidth >= NARROW;
-  const resized = new ResizeObserver(() => { if (root.clientWidth && root.clientWidth >= NARROW !== wide) { wide = !wide; measure(); refresh(); } });
+  // What is drawn while it is out of sight has no width yet.
+  const shape = () => (root.clientWidth ? (root.clientWidth < NARROW ? "narrow" : "wide") : "");
+  let drawnFor = shape();
+  const resized = new ResizeObserver(() => { if (shape() && shape() !== drawnFor) { drawnFor = shape(); measure(); refresh(); } });
   resized.observe(root);
   return () => {
     cancelAnimationFrame(frame);

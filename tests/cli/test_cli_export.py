@@ -1,0 +1,62 @@
+"""``hsd-viz export``: each format, all of them together, and one sentence where it cannot be done."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hsd_viz.cli import main
+from hsd_viz.engine.replay import load_bundled
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return load_bundled("sampled").save(tmp_path / "run.json.gz")
+
+
+def test_all_formats_in_one_go(saved, tmp_path, capsys):
+    html, timeline, tables = tmp_path / "run.html", tmp_path / "run.json", tmp_path / "new" / "tables"
+    assert main(["export", str(saved), "--html", str(html), "--perfetto", str(timeline), "--csv", str(tables)]) == 0
+    written = capsys.readouterr().out.splitlines()
+    assert written[:2] == [str(html), str(timeline)] and len(written) == 6
+    assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
+    calls = [e for e in json.loads(timeline.read_text())["traceEvents"] if e.get("cat") == "call"]
+    assert sum(round(1000 * e["dur"]) for e in calls) == sum(c.duration_ns for c in load_bundled("sampled").call_rows)
+    assert {p.name for p in tables.iterdir()} == {"tokens.csv", "drafts.csv", "rounds.csv", "calls.csv"}
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ([], "say what to write: --html FILE, --perfetto FILE or --csv DIR"),
+        (["--html", ""], "argument --html: the name of the file is empty"),
+        (["--html", "missing/run.html"], "cannot write missing/run.html"),
+        (["--perfetto", "."], "cannot write ."),
+        (["--csv", "run.json.gz"], "cannot write run.json.gz"),
+    ],
+)
+def test_what_cannot_be_written_is_said_in_one_line_and_leaves_nothing(saved, tmp_path, monkeypatch, capsys, options, part):
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", str(saved), *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and part in err
+    assert [p.name for p in tmp_path.iterdir()] == ["run.json.gz"]
+
+
+@pytest.mark.parametrize("option", ["--html", "--perfetto"])
+def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(saved, tmp_path, monkeypatch, capsys, option):
+    there = tmp_path / "there"
+    there.write_text("before")
+
+    def fails(*_arguments):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("os.replace", fails)
+        assert main(["export", str(saved), option, str(there)]) == 2
+    assert "No space left" in capsys.readouterr().err
+    assert there.read_text() == "before"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.json.gz", "there"]
+    assert main(["export", str(saved), option, str(there)]) == 0
+    assert len(there.read_text()) > 10_000
