@@ -10,8 +10,6 @@ from typing import Any
 import anywidget
 import traitlets
 
-from hsd_viz.bench.report import read_report
-from hsd_viz.bench.tables import introduction, tables
 from hsd_viz.views.drafting_data import study_of
 from hsd_viz.views.linked import STATIC
 
@@ -51,6 +49,9 @@ def saved_reports() -> list[Saved]:
 
 def report_of(content: bytes, name: str) -> dict[str, Any]:
     """A bench report, or an ablation, from the bytes of a file. Raises ``ValueError`` with one sentence for what is neither."""
+    # The page is open before anyone asks for a report.
+    from hsd_viz.bench.report import read_report
+
     try:
         text = content.decode("utf-8")
         data = json.loads(text)
@@ -93,5 +94,7 @@ class ReportTables(anywidget.AnyWidget):
     spec = traitlets.Dict().tag(sync=True)
 
     def __init__(self, report: dict[str, Any]) -> None:
+        from hsd_viz.bench.tables import introduction, tables
+
         parts = [{"title": t.title, "note": t.note, "rows": [[str(c) for c in row] for row in t.rows]} for t in tables(report)]
         super().__init__(spec={"intro": [str(line) for line in introduction(report)], "tables": parts})
