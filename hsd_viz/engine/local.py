@@ -259,7 +259,8 @@ class LocalEngine:
     def _drafter(self, bottom: Bottom, target: str, memory: Memory | None, costs: Sequence[float] | None, temperature: float) -> Drafter:
         shared = self._shared(target)
         memory = memory if memory is not None else Memory(stored=self._stored.setdefault(target, StoredDrafts(shared.found)))
-        return make_drafter(bottom, databases=shared, memory=memory, eos=self._eos(target), costs=costs, temperature=temperature)
+        drafter = make_drafter(bottom, databases=shared, memory=memory, eos=self._eos(target), costs=costs, temperature=temperature)
+        return self._runtimes.drafter(drafter)
 
     def _chain(self, stack: Stack) -> list[str]:
         """The models of a stack by name, the target last: the padded one also where the stack names its checkpoint."""

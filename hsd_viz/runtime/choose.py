@@ -8,7 +8,9 @@ from collections.abc import Callable
 import torch
 
 from hsd_viz.decoding.model import HFModel, Model
+from hsd_viz.drafting.tree import Drafter
 from hsd_viz.runtime.native.build import Build, default_build
+from hsd_viz.runtime.native.drafter import native_drafter
 from hsd_viz.runtime.native.model import FAMILIES, NativeModel, unsupported
 
 RUNTIMES = ("auto", "eager")
@@ -17,10 +19,10 @@ RUNTIMES = ("auto", "eager")
 class Runtimes:
     """Finds for each model the fastest runtime: ``native`` on the CPU, ``cuda-graphs`` on a GPU, else ``eager``.
 
-    On the CPU the library is compiled in the background from the moment this object is made, unless it is in the cache
-    already; until it is there, and where it cannot be, models are eager. ``wish="eager"`` asks for nothing else. ``free`` tells
-    the bytes of memory that are left: native weights are a packed copy, and where that finds no room a model stays eager. Safe for
-    several threads.
+    The library is compiled in the background from the moment this object is made, unless it is in the cache already; until it
+    is there, and where it cannot be, models on the CPU are eager and drafters are Python's. ``wish="eager"`` asks for nothing
+    else. ``free`` tells the bytes of memory that are left: native weights are a packed copy, and where that finds no room a model
+    stays eager. Safe for several threads.
     """
 
     def __init__(
@@ -29,7 +31,9 @@ class Runtimes:
         if wish not in RUNTIMES:
             raise ValueError(f"unknown runtime {wish!r}: it is one of {', '.join(RUNTIMES)}")
         self._eager = wish == "eager"
-        self._build = (build or default_build()).start() if device.type == "cpu" and not self._eager else None
+        #: Drafting is the processor's work wherever the models are.
+        self._drafting = None if self._eager else (build or default_build()).start()
+        self._build = self._drafting if device.type == "cpu" else None
         self._free = free
         self._found: dict[int, tuple[Model, str | None]] = {}
         self._lock = threading.Lock()
@@ -45,6 +49,11 @@ class Runtimes:
                     return model, "the native runtime is being compiled"
                 self._found[id(model)] = self._native(model) if self._build else self._graphs(model)
             return self._found[id(model)]
+
+    def drafter(self, drafter: Drafter | None) -> Drafter | None:
+        """What drafts as ``drafter`` does, the sooner where the library is ready and has its like; it must not have begun a run."""
+        ready = self._drafting is not None and self._drafting.state == "ready"
+        return native_drafter(drafter, self._drafting.library) if ready else drafter
 
     @property
     def compiling(self) -> bool:

@@ -30,6 +30,25 @@ class Rule(Structure):
     _fields_ = [("temperature", c_double), ("top_p", c_double), ("top_k", c_int32)]
 
 
+class IndexFile(Structure):
+    """The arrays of an open index file and how it is read; the same as ``IndexFile`` in ``src/database.hpp``."""
+
+    _fields_ = [
+        *((name, c_void_p) for name in ("starts", "marks", "places", "values")),
+        *((name, c_int64) for name in ("n_starts", "n_marks", "n_places", "n_values", "limit")),
+        *((name, c_int32) for name in ("value_bytes", "wide", "shift", "longest", "most_in_bucket")),
+    ]
+
+
+class Drafting(Structure):
+    """The numbers of :mod:`hsd_viz.drafting`; the same as ``Drafting`` in ``src/drafter.hpp``."""
+
+    _fields_ = [
+        *((name, c_double) for name in ("surest", "prior_weight", "most_rate")),
+        *((name, c_int32) for name in ("longest", "recent", "most", "longest_bucket")),
+    ]
+
+
 _SEQUENCE = [c_void_p, c_void_p, c_int, c_int]  # cos, sin, cached, threads
 _FUNCTIONS = {
     "hsd_error": (c_char_p, []),
@@ -49,14 +68,27 @@ _FUNCTIONS = {
     "hsd_session_free": (None, [c_void_p]),
     "hsd_describe": (None, [c_void_p, c_int, c_int, c_void_p, c_void_p, c_int, c_int, c_void_p]),
 }
+#: Functions of some microseconds. Python's lock is kept: another thread that took it meanwhile would hold it for milliseconds.
+_QUICK = {
+    "hsd_drafter_new": (c_void_p, [POINTER(Drafting)]),
+    "hsd_drafter_add": (c_int, [c_void_p, POINTER(IndexFile), c_void_p, c_double]),
+    "hsd_drafter_costs": (c_int, [c_void_p, c_void_p, c_void_p, c_int, c_double, c_double]),
+    "hsd_drafter_ends": (c_int, [c_void_p, c_void_p, c_int]),
+    "hsd_drafter_buffers": (None, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "hsd_drafter_extend": (c_int, [c_void_p, c_int]),
+    "hsd_drafter_draft": (c_int, [c_void_p, c_int, c_int64, c_int, c_double]),
+    "hsd_drafter_free": (None, [c_void_p]),
+}
 
 
 def declare(library: ctypes.CDLL) -> ctypes.CDLL:
     """Give the functions their types. Raises ``AttributeError`` when one is missing."""
-    for name, (result, arguments) in _FUNCTIONS.items():
-        function = getattr(library, name)
-        function.restype = result
-        function.argtypes = arguments
+    library.quick = ctypes.PyDLL(library._name, handle=library._handle)
+    for holder, functions in ((library, _FUNCTIONS), (library.quick, _QUICK)):
+        for name, (result, arguments) in functions.items():
+            function = getattr(holder, name)
+            function.restype = result
+            function.argtypes = arguments
     return library
 
 

@@ -1,5 +1,6 @@
 // The interface: plain C functions. Those that can fail return 0 (or a null handle) and leave a sentence in hsd_error().
 #include "describe.hpp"
+#include "drafter.hpp"
 #include "forward.hpp"
 
 using namespace hsd;
@@ -66,3 +67,25 @@ API void hsd_describe(const void* logits, int wide, int vocab, const int32_t* ro
         else
             describe((const float*)logits + (size_t)rows[k] * vocab, vocab, tokens[k], most, out);
 }
+
+API Drafter* hsd_drafter_new(const Drafting* rules) {
+    return guarded<Drafter*>(nullptr, [&] { return new Drafter(*rules); });
+}
+API int hsd_drafter_add(Drafter* drafter, const IndexFile* file, const double* priors, double discount) {
+    return guarded(0, [&] { return drafter->add(file, priors, discount), 1; });
+}
+API int hsd_drafter_costs(Drafter* drafter, const double* at, const double* slopes, int n, double least_slope, double floor) {
+    return guarded(0, [&] { return drafter->costs(at, slopes, n, least_slope, floor), 1; });
+}
+API int hsd_drafter_ends(Drafter* drafter, const int32_t* tokens, int n) {
+    return guarded(0, [&] { return drafter->ends(tokens, n), 1; });
+}
+API void hsd_drafter_buffers(Drafter* drafter, const int32_t* in, int64_t* out, double* scores) { drafter->buffers(in, out, scores); }
+API int hsd_drafter_extend(Drafter* drafter, int n) {
+    return guarded(0, [&] { return drafter->extend(n), 1; });
+}
+// Returns how many nodes the tree has, 0 or -1 where there is none; -2 when it failed.
+API int hsd_drafter_draft(Drafter* drafter, int n, int64_t length, int budget, double elsewhere) {
+    return guarded(-2, [&] { return drafter->draft(n, length, budget, elsewhere); });
+}
+API void hsd_drafter_free(Drafter* drafter) { delete drafter; }
