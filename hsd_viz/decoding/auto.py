@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from hsd_viz.decoding.loop import Draft, Loop, Verified
+from hsd_viz.decoding.loop import Chain, Draft, Loop, Verified
 from hsd_viz.drafting.hierarchy import DatabaseDrafter
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.latency.choice import Chooser, Estimates, Option
@@ -32,43 +32,72 @@ class AutoLoop(Loop):
         assert (estimates.bottom is None) == (self.drafter is None)
         self.estimates = estimates
         self.chooser = Chooser(estimates)
-        #: What serves the round in progress.
+        #: What serves the round in progress, and for how many more rounds it goes on without being asked.
         self.option = Option()
+        self._left = 0
+        self._chain: Chain = ()
         #: Levels below the models.
         self._first = 0 if self.drafter is None else 1
         self._models = [level.model for level in self.levels[self._first : -1]]
+        #: The database, and how much of the text it has: where nobody asks it, it is told what was emitted when somebody does.
+        self._database, self._told = self.drafter, len(self.text)
+        self._patient = not (self._observed or self._harvested)
         self._weighs = isinstance(self.drafter, DatabaseDrafter)
         self._found: Draft | None = None
         #: What the database said about the round in progress, where it was asked before the choice.
         self._tree: DraftTree | None = None
         #: Who drafts for each level in the round in progress.
         self._below: dict[int, int] = {}
-        #: When this round began, and what the calls of the last one took, where that was looked at.
+        #: When what serves began to, less the time of its look-up; whether what it takes is to be learnt; its rounds so far, and what
+        #: they examined and accepted, where it is one model.
         self._began = 0
-        self._spent: int | None = None
+        self._timed = False
+        self._served = 0
+        self._shown: list[tuple[int, int]] = []
 
-    def prefill(self) -> Iterator[tuple[str, int, int]]:
-        yield from super().prefill()
-        for call in self.log.calls:
-            if call.kind == "prefill" and call.level >= self._first:
-                self.estimates.see_prefill(call.level - self._first, call.fed, call.duration_ns * _MS)
+    def rounds(self) -> Iterator[Verified]:
+        for verified in super().rounds():
+            self._served += 1
+            if self._alone:
+                row = self.log.rounds[-1]
+                if row.drafted:
+                    self._shown.append((row.examined, row.accepted))
+            else:
+                self._learn(verified)
+            if (tree := self._tree) is not None and self.chooser.attentive:
+                emitted = verified.kept.tree.tokens
+                self.estimates.promise.learn(tree.tokens, tree.parents, tree.scores, tree.sources, tree.key_lengths, emitted)
+            self._tree = None
+            if self.drafter is not None:
+                self._told = len(self.text)
+            yield verified
+        self._account()
 
     def propose(self, room: int) -> Draft:
         """Look up, choose, and have the chosen levels draft."""
-        self._time()
-        found, self._tree = None, None
+        if self._left > 0 and room > 0:
+            self._left -= 1
+            if self._patient:
+                self.drafter = None
+            return self.draft(self._chain, room)
+        self._account()
+        found, reach = None, None
         if room <= 0 or len(self.levels) == 1:
-            self.option, self._below = Option(), {}
+            self.option, self._below, self._timed = Option(), {}, False
             return self.draft(self.chain, room)
-        reach = None
         if self.chooser.looks():
-            if self._weighs:
-                self.drafter.elsewhere = self.chooser.elsewhere
-            found = self._look_up(room)
+            start = self.log.now()
+            found = self._ask(room)
+            spent = self.log.now() - start
+            self._began += spent
             self._tree = tree = found.tree
+            self.estimates.see_lookup(len(tree), spent * _MS)
             reach = self.estimates.promise.reach(tree.parents, tree.scores, tree.sources, tree.key_lengths)
-        text = len(self.text)
+        text, before = len(self.text), self.option
         self.option = option = self.chooser.choose([text - model.length for model in self._models], reach)
+        self._left = self.chooser.hold
+        # Models that come in have to catch up, which is no part of what they take as a rule.
+        self._timed = self.chooser.attentive and (not option.models or option.kind == before.kind)
         self._below = {}
         if option.nodes:
             return Draft(found.tree.first(option.nodes), found.paths[: option.nodes])
@@ -76,39 +105,66 @@ class AutoLoop(Loop):
             self._found = found if option.looked_up else None
             chain = [(model + self._first, look) for model, look in option.models]
             if option.looked_up:
+                self._tell()
                 chain = [(0, None), *chain]
             self._below = {above: level for (level, _), (above, _) in pairwise([*chain, (len(self.levels) - 1, None)])}
+            self._chain = chain
             return self.draft(chain, room)
         why = "not worth it" if self._models or found is None or len(found) else found.tree.why_empty
         return Draft(DraftTree(why_empty=why))
 
-    def rounds(self) -> Iterator[Verified]:
-        for verified in super().rounds():
-            self._learn(verified)
-            yield verified
+    # --- the database ------------------------------------------------------------------------------------------------
+
+    def _ask(self, room: int) -> Draft:
+        """What the database has for this round."""
+        self._tell()
+        if self._weighs:
+            self.drafter.elsewhere = self.chooser.elsewhere
+        return self._look_up(room)
+
+    def _tell(self) -> None:
+        """Bring the database up to date; it takes part in this round, and is told at its end."""
+        if self.drafter is None:
+            start = self.log.now()
+            self.drafter = self._database
+            self.drafter.extend(self.text[self._told :])
+            self.log.call(0, self.drafter.name, "update", start, fed=len(self.text) - self._told)
 
     def _look_up(self, room: int) -> Draft:
         """What was looked up for the choice serves the first round beneath a model, too."""
         found, self._found = self._found, None
         return found if found is not None and len(found) <= room else super()._look_up(room)
 
-    def _time(self) -> None:
-        """A round takes more than its calls: what a whole one took, until the next began, goes to the target's verification."""
-        if self._spent is not None:
-            self.estimates.see_overhead(len(self._models), max(0, self.log.now() - self._began - self._spent) * _MS)
-        self._began = self.log.now()
-
     # --- what the round showed -------------------------------------------------------------------------------------
+
+    @property
+    def _alone(self) -> bool:
+        """Whether one model drafts straight for the target."""
+        return len(self.option.models) == 1 and not self.option.looked_up
+
+    def _account(self) -> None:
+        """Tell the estimates what the rounds were like that were served by what was chosen last.
+
+        A round lasts until the next one begins: the work between them is part of it.
+        """
+        known, option, now = self.estimates, self.option, self.log.now()
+        if self._served:
+            if self._timed:
+                known.see_round(option, (now - self._began) * _MS / self._served)
+            if self._served > 1:
+                known.went_on(option, self._served - 1)
+            for examined, accepted in self._shown:
+                known.see_chain(option.models[0][0], len(self._models), examined, accepted)
+        self._began, self._served = now, 0
+        self._shown.clear()
+        if self._patient:
+            self.drafter = None
 
     def _learn(self, verified: Verified) -> None:
         """Tell the estimates. Rows of this round are the last ones, and its own number is the least of them."""
         known, first, log, option = self.estimates, self._first, self.log, self.option
         this, below = log.rounds[-1].id, self._below
-        if len(option.models) == 1 and not option.looked_up:
-            row = log.rounds[-1]
-            if row.drafted:
-                known.see_chain(option.models[0][0], len(self._models), row.examined, row.accepted)
-        elif below:
+        if below:
             for row in reversed(log.rounds):
                 if row.id < this:
                     break
@@ -121,21 +177,3 @@ class AutoLoop(Loop):
                     known.see_chain(drafter - first, row.level - first, row.examined, row.accepted)
         if option.nodes:
             known.see_direct((option.gain - 1) / known.kept, len(verified.accepted))
-        self._spent = None
-        if not known.attentive:
-            return
-        if (tree := self._tree) is not None:
-            emitted = verified.kept.tree.tokens
-            known.promise.learn(tree.tokens, tree.parents, tree.scores, tree.sources, tree.key_lengths, emitted)
-        spent = 0
-        for call in reversed(log.calls):
-            if call.round < this:
-                break
-            spent += call.duration_ns
-            if call.kind == "verify":
-                known.see_forward(call.level - first, call.fed, call.duration_ns * _MS)
-            elif call.kind == "draft":
-                known.see_draft(call.level - first, call.fed - call.steps + 1, call.steps, call.duration_ns * _MS)
-            elif call.kind == "lookup":
-                known.see_lookup(call.fed, call.duration_ns * _MS)
-        self._spent = spent

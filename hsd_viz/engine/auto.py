@@ -7,21 +7,26 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+import numpy as np
+import torch
+
+from hsd_viz.bench.isolated import isolated
 from hsd_viz.bench.store import identity, newest
 from hsd_viz.decoding.model import Launcher, Model
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.engine.costs import CONTEXT, SLOW, DraftCosts
+from hsd_viz.engine.costs import CONTEXT, FEW, REPEATS, SLOW, WIDTHS
 from hsd_viz.ladder.load import names
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.choice import Estimates
 from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.timing import monotone
 from hsd_viz.stack import Bottom, Stack
 from hsd_viz.stack import Model as Part
 
 #: Nodes of the largest database draft: as many as the choice may want of them.
 NODES = 16
-#: Tokens of the two launches that tell what a launch costs and what a token of it, and how often each is timed.
-LAUNCHES, REPEATS = (2, 8), 5
+#: Tokens of the two launches that tell what a launch costs, and what a token of it.
+LAUNCHES = (2, 8)
 
 
 def is_auto(stack: Stack) -> bool:
@@ -61,7 +66,6 @@ class Learnt:
 
     def __init__(self) -> None:
         self._found: dict[tuple, Estimates] = {}
-        self._costs = DraftCosts()
 
     def of(self, levels: Stack, models: Sequence[Model], sampling: Sampling, meta: Callable[[], Mapping[str, Any]]) -> Estimates:
         """The estimates of these levels (bottom first), to be used and learnt from; ``meta`` is that of their traces."""
@@ -69,7 +73,7 @@ class Learnt:
         if key not in self._found:
             called = [*(m.name for m in levels.drafts), "target"]
             kept = newest(identity(meta()))
-            calibration = kept.calibration if kept else gauged(dict(zip(called, models, strict=True)), self._costs, sampling)
+            calibration = kept.calibration if kept else gauged(dict(zip(called, models, strict=True)), sampling)
             self._found[key] = Estimates(
                 called,
                 [m.parameters for m in models],
@@ -79,30 +83,39 @@ class Learnt:
         return self._found[key]
 
 
-def gauged(models: Mapping[str, Model], costs: DraftCosts, sampling: Sampling) -> Calibration:
+def gauged(models: Mapping[str, Model], sampling: Sampling) -> Calibration:
     """What the models cost by a quick look, acceptance unknown.
 
     In rounds all is somewhat dearer than by itself, which is learnt there; what a look tells is how the models compare, what more
     tokens at a time cost, and what a launch.
     """
-    found = {}
+    clock = time.perf_counter_ns
+    if torch.get_num_threads() == 1 and all(model.device.type == "cpu" for model in models.values()):
+        # What others do on this machine is left out. The time of one thread would leave out a device's work, or other threads'.
+        clock = time.thread_time_ns
+    first = isolated(models, widths=(1,), context=CONTEXT, repeats=1, clock=clock)
+    slow = any(ms[1] > SLOW for ms in first.values())
+    widths, repeats = (FEW, 1) if slow else (WIDTHS, REPEATS)
+    timed = isolated(models, widths=widths, context=CONTEXT, repeats=repeats, clock=clock)
+    costs = {}
     for name, model in models.items():
-        forward, session, draft = costs.of(model), model.session(), {}
-        if hasattr(session, "sample") and forward[0] <= SLOW:
+        session, draft = model.session(), {}
+        if hasattr(session, "sample") and not slow:
             session.forward([0] * CONTEXT, 1)
-            few, many = (_launch(session, n, sampling) for n in LAUNCHES)
+            few, many = (_launch(session, n, sampling, clock) for n in LAUNCHES)
             step = max(0.0, many - few) / (LAUNCHES[1] - LAUNCHES[0])
             draft = {"draft": (step,), "draft_overhead": max(0.0, few - LAUNCHES[0] * step)}
-        found[name] = LevelCost(forward, **draft)
-    return Calibration(tuple(models), found, {})
+        forward = np.interp(range(1, widths[-1] + 1), widths, monotone([timed[name][w] for w in widths], [1.0] * len(widths)))
+        costs[name] = LevelCost(tuple(forward.tolist()), **draft)
+    return Calibration(tuple(models), costs, {})
 
 
-def _launch(session: Launcher, n: int, sampling: Sampling) -> float:
+def _launch(session: Launcher, n: int, sampling: Sampling, clock: Callable[[], int]) -> float:
     """ms until the tokens of a launch of ``n`` are here: the median of some."""
     times = []
     for _ in range(REPEATS + 1):
-        start = time.perf_counter_ns()
+        start = clock()
         session.sample([0], n, sampling, [] if sampling.greedy else [0.5] * n, frozenset())[0].tolist()
-        times.append((time.perf_counter_ns() - start) / 1e6)
+        times.append((clock() - start) / 1e6)
         session.truncate(CONTEXT)
     return median(times[1:])

@@ -8,8 +8,8 @@ Options: a plain step; the first nodes of a database's tree, put straight before
 database or over nothing, each with its lookahead. C counts what an idle model has to catch up on. An option looks at the
 past alone, the database's tree included, which is a function of the past: so the choice takes nothing from losslessness.
 
-The expected costs are those of :mod:`hsd_viz.latency.law` with averages put in the place of distributions: quick, and right to a few
-percent, which on-line estimates are not better than anyhow.
+The expected costs are those of :mod:`hsd_viz.latency.law` with averages put in the place of distributions, times what rounds of this
+kind took beside what was expected of them: quick, and right to a few percent.
 """
 
 from __future__ import annotations
@@ -20,29 +20,35 @@ from math import exp, log
 from typing import NamedTuple
 
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.online import Beneath, ForwardCost, Low, Promise, prior_acceptance, prior_cost
+from hsd_viz.latency.online import Acceptance, Beneath, Curve, Low, Pace, Promise, prior_acceptance, prior_cost
 
 #: Longest lookahead of a model that drafts straight for the target on its own; those of other hierarchies lie on a grid.
 MOST = 16
 GRID = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
 #: Rounds that a model is thought to serve once it has caught up: each bears its share of what that took.
 SERVES = 4
-#: Share of the time that may be spent on options that look worse than the best one, to learn about them.
-EXPLORING = 0.002
+#: Share of the time that may be spent on options that look worse than the best one, to learn about them, and rounds' worth of it that
+#: may be spent at once where acceptance was never measured.
+EXPLORING, GRANT = 0.002, 5.0
 HOPEFUL = 4
-#: So many rounds are learnt from one and all; after them, times and the database's promises are looked at in one round of ``TURN``.
+#: So many rounds are learnt from one and all; after them, where rounds are chosen one by one, times and the database's promises are
+#: looked at in one of ``TURN``.
 ATTENTIVE = 64
 TURN = 4
+#: Rounds for which models that were taken go on: choosing takes time, too.
+HOLD = 7
+#: Rounds after which what an option showed lately begins to be forgotten.
+IDLE = 8
 #: Rounds that lambda remembers: some of the text at hand, whose own latency is what a token of it is worth; many over all texts, from
 #: which each text starts with a lambda worth ``START`` rounds.
 MEMORY, LONG_MEMORY, START = 24, 400, 6
-#: When look-ups are not worth their time, one round in so many looks up all the same.
+#: What a round served by the database counts for in lambda. Were rounds drawn like lots, it would be 1. But texts have places that were
+#: seen before and places that were not, and in these there is nothing to hurry to: what counts is what it takes to get past them.
+FOUND = 1.0
+#: What a look-up is worth is an average that gives each new one such a share; a text begins with what is worth ``FRESH`` look-ups.
+WORTH_SHARE, FRESH = 0.1, 2.0
+#: When look-ups are not worth their time, so many rounds pass at most until the next; half of that, a quarter, ... after one that was.
 LOOK_EVERY = 16
-FRESH = 2.0
-WORTH_SHARE = 0.1
-IDLE = 8
-GRANT = 5.0
-DB_WEIGHT = 1.0
 #: Nodes that were expected: how many a prior of one accepted node for each is worth, and how many are remembered.
 PRIOR_KEPT, KEPT_MEMORY = 20.0, 400.0
 #: Acceptance where nothing is known.
@@ -64,6 +70,15 @@ class Option(NamedTuple):
     cost: float = 0.0
     gain: float = 1.0
 
+    @property
+    def kind(self) -> tuple[tuple[int, ...], bool]:
+        """The models that take part, and whether over the database; with none, whether the database serves."""
+        return tuple(model for model, _ in self.models), self.looked_up
+
+
+#: Kinds of rounds without a model.
+PLAIN, FROM_DATABASE = ((), False), ((), True)
+
 
 class _Family:
     """Draft models that work together, over the database or not; ``looks`` are their lookaheads.
@@ -72,10 +87,10 @@ class _Family:
     ``taken``.
     """
 
-    __slots__ = ("cost", "gain", "looked", "looked_up", "looks", "members", "taken", "turns")
+    __slots__ = ("cost", "gain", "kind", "looked", "looked_up", "looks", "members", "taken", "turns")
 
     def __init__(self, members: tuple[int, ...], looked_up: bool) -> None:
-        self.members, self.looked_up = members, looked_up
+        self.kind = self.members, self.looked_up = members, looked_up
         self.looks = (4,) * len(members)
         self.cost, self.gain = float("inf"), 1.0
         self.taken = self.looked = self.turns = 0
@@ -105,8 +120,9 @@ class Estimates:
         whole = all(name in known for name in names)
         self.names = tuple(names)
         self.learn_costs = learn_costs
-        self.costs = [ForwardCost(known[n] if whole else prior_cost(p), whole) for n, p in zip(names, parameters, strict=True)]
-        self.edges = {
+        self.costs = [Curve(known[n] if whole else prior_cost(p)) for n, p in zip(names, parameters, strict=True)]
+        self.pace = Pace(whole)
+        self.edges: dict[tuple[int, int], Acceptance] = {
             (i, j): prior_acceptance(calibration, names[i], names[j], PRIOR_ACCEPTANCE) for i, j in combinations(range(len(names)), 2)
         }
         self.bottom = bottom
@@ -118,7 +134,6 @@ class Estimates:
         lookup = calibration.lookup(bottom).lookup if calibration and bottom else 0.0
         self.lookup = lookup
         self._lookup = Low(log(max(lookup, 1e-9)), lookup > 0)
-        self._overheads = [Low(log(max(c.overhead, 1e-9)), c.overhead > 0) for c in self.costs]
         self._looked = (0.0, 0.0)
         #: The database's drafts beneath each model.
         self.tiers = [self._tier(calibration, n) for n in names]
@@ -135,11 +150,17 @@ class Estimates:
         self.grant = 0.0 if calibration and calibration.edges else GRANT
         #: What a look-up is worth, ms per round.
         self.worth = float("inf")
-        self.rounds = 0
+        self.rounds = self.choices = 0
 
     def _tier(self, calibration: Calibration | None, name: str) -> Beneath:
         tier = calibration.tiers.get((self.bottom or "", name)) if calibration else None
         return Beneath(*PRIOR_TIER) if tier is None else Beneath(sum(m * p for m, _, p in tier.outcomes), tier.tokens - 1)
+
+    @property
+    def plain(self) -> float:
+        """ms of a plain step."""
+        top = self.costs[-1]
+        return self.pace.of(PLAIN) * (top.overhead + top.table[1])
 
     def begin(self) -> None:
         """A new text."""
@@ -154,37 +175,22 @@ class Estimates:
 
     def start(self, latency: float) -> None:
         """Lambda for a text of which nothing is known yet."""
-        tokens = max(1.0, self.costs[-1].at(1) / latency)
+        tokens = max(1.0, self.plain / latency)
         self.spent, self.gained = START * tokens * latency, START * tokens
-
-    @property
-    def attentive(self) -> bool:
-        """Whether this round's times and the database's promises are to be learnt from; acceptance always is."""
-        return self.rounds < ATTENTIVE or self.rounds % TURN == 0
 
     def drafting(self, most: int) -> list[float]:
         """What a database's draft of 0, 1, ..., ``most`` nodes costs the target, in ms: to look it up and to verify it; never falling."""
-        top = self.costs[-1]
+        top, pace = self.costs[-1], self.pace.of(FROM_DATABASE)
         ms, nodes = self._looked
         node = ms / nodes if nodes else 0.0
-        return list(accumulate((top.overhead + top.at(1 + m) + node * m for m in range(most + 1)), max))
+        return list(accumulate((pace * (top.overhead + top.at(1 + m)) + node * m for m in range(most + 1)), max))
 
     # --- what a round showed ---------------------------------------------------------------------------------------
 
-    def see_forward(self, model: int, fed: int, ms: float) -> None:
-        """A verification of ``fed`` tokens."""
-        if self.learn_costs:
-            self.costs[model].see(fed, ms)
-
-    def see_prefill(self, model: int, fed: int, ms: float) -> None:
-        """A prefill of ``fed`` tokens: something to go by until a verification is timed."""
-        if self.learn_costs and not self.costs[model].known:
-            self.costs[model].scale(fed, ms)
-
-    def see_draft(self, model: int, pending: int, steps: int, ms: float) -> None:
-        """``steps`` tokens decoded by a model on its own, ``pending`` tokens being uncached before."""
-        if self.learn_costs:
-            self.costs[model].see_draft(pending, steps, ms)
+    def see_round(self, option: Option, ms: float) -> None:
+        """A round that ``option`` served took so long, its look-up before the choice left out. Options without a price tell nothing."""
+        if self.learn_costs and option.cost > 0:
+            self.pace.see(option.kind, ms / option.cost)
 
     def see_lookup(self, nodes: int, ms: float) -> None:
         """A look-up that found so many nodes. Finding nothing takes about as long as three nodes."""
@@ -192,12 +198,6 @@ class Estimates:
             self._lookup.see(log(max(ms, 1e-9)))
             self.lookup = exp(self._lookup.value)
             self._looked = self._looked[0] * (1 - _SHARE) + self.lookup, self._looked[1] * (1 - _SHARE) + nodes + 3
-
-    def see_overhead(self, model: int, ms: float) -> None:
-        """What a verification took besides its calls."""
-        if self.learn_costs:
-            self._overheads[model].see(log(max(ms, 1e-9)))
-            self.costs[model].overhead = exp(self._overheads[model].value)
 
     def see_chain(self, draft: int, verifier: int, examined: int, accepted: int) -> None:
         """A verification of a model's tokens."""
@@ -220,22 +220,35 @@ class Estimates:
 
     def took(self, cost: float, tokens: float, found: bool = False) -> None:
         """An option was taken that was expected to cost so many ms and give so many tokens; ``found``: by the database."""
-        weight = DB_WEIGHT if found else 1.0
+        weight = FOUND if found else 1.0
         fade = 1 - weight / MEMORY
         self.spent, self.gained = self.spent * fade + weight * cost, self.gained * fade + weight * tokens
         fade = 1 - weight / LONG_MEMORY
         self._long = self._long[0] * fade + weight * cost, self._long[1] * fade + weight * tokens
         self.total += cost
 
+    def went_on(self, option: Option, rounds: int) -> None:
+        """An option that was taken served so many more rounds."""
+        fade = max(0.0, 1 - rounds / MEMORY)
+        self.spent, self.gained = self.spent * fade + rounds * option.cost, self.gained * fade + rounds * option.gain
+        fade = max(0.0, 1 - rounds / LONG_MEMORY)
+        self._long = self._long[0] * fade + rounds * option.cost, self._long[1] * fade + rounds * option.gain
+        self.total += rounds * option.cost
+        self.rounds += rounds
+
 
 class Chooser:
-    """Chooses for one run, round by round: :meth:`looks`, :meth:`choose`, and what happened told to ``estimates``."""
+    """Chooses for one run, round by round: :meth:`looks`, :meth:`choose`, and what happened told to ``estimates``.
+
+    What was chosen goes on for ``hold`` more rounds, in which nothing is asked. ``attentive``: whether the time of what was chosen and the
+    database's promises are to be learnt from; acceptance always is.
+    """
 
     def __init__(self, estimates: Estimates) -> None:
         self.estimates = estimates
         self._target = len(estimates.costs) - 1
         self._turn = 0
-        self._held: Option | None = None
+        self.hold, self.attentive = 0, True
         self._pause = self._wait = 1
         estimates.begin()
 
@@ -258,30 +271,29 @@ class Chooser:
     @property
     def elsewhere(self) -> float:
         """Tokens per cost of a plain step, reached on the whole: what a node of a database's draft has to beat."""
-        top = self.estimates.costs[-1]
-        return (top.overhead + top.at(1)) / self.latency
+        return self.estimates.plain / self.latency
 
     def choose(self, pending: Sequence[int], reach: Sequence[float] | None = None) -> Option:
         """The option of the next round. ``pending`` are the draft models' uncached tokens, ``reach`` the (corrected) scores of the
         draft that was looked up, best first.
 
-        Models that were taken go on for a few rounds, where nothing was looked up. Otherwise what an option of models promised when it was
-        last looked at serves until it is about to be taken; one of them in turn is looked at anew now and then.
+        What an option of models promised when it was last looked at serves until it is about to be taken; one of them in turn is
+        looked at anew now and then.
         """
-        known, top, latency = self.estimates, self.estimates.costs[-1], self.latency
+        known, latency = self.estimates, self.latency
         families = known.families
         known.rounds += 1
-        if (held := self._held) is not None and reach is None and not known.attentive:
-            known.took(held.cost, held.gain)
-            return held
-        cost, gain, nodes = top.overhead + top.at(1), 1.0, 0
+        known.choices += 1
+        self.attentive = known.rounds < ATTENTIVE or self.hold > 0 or known.choices % TURN == 0
+        self.hold = 0
+        cost, gain, nodes = known.plain, 1.0, 0
         plain = score = cost - latency
         if reach is not None:
             value, price, tokens, n = self._direct(reach, latency)
             if value < plain:
                 score, cost, gain, nodes = value, price, tokens, n
         turn, tried = None, False
-        if families and known.attentive:
+        if families and self.attentive:
             self._turn = (self._turn + 1) % len(families)
             turn = families[self._turn]
             if known.rounds - turn.taken > IDLE:
@@ -305,15 +317,26 @@ class Chooser:
             best, cost, gain, tried = turn, turn.cost, turn.gain, True
         known.took(cost, gain, nodes > 0)
         if best is None:
-            self._held = None
             return Option(nodes, (), nodes > 0, cost, gain)
         best.taken = known.rounds
-        option = Option(0, tuple(zip(best.members, best.looks, strict=True)), best.looked_up, cost, gain)
-        # A try is for one round.
-        self._held = None if tried else option
-        return option
+        # A try is for one round, and what looks up needs to be asked whether it should.
+        if not tried and not best.looked_up:
+            self.hold = self._holds()
+        return Option(0, tuple(zip(best.members, best.looks, strict=True)), best.looked_up, cost, gain)
 
     # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _holds(self) -> int:
+        """For how many more rounds models go on that were taken: until the next look-up at most."""
+        known = self.estimates
+        hold = HOLD if known.rounds >= ATTENTIVE else 1
+        if known.bottom is None:
+            return hold
+        if known.worth > known.lookup:
+            return 0
+        hold = max(0, min(hold, self._wait - 1))
+        self._wait -= hold
+        return hold
 
     def _leader(self, latency: float) -> tuple[_Family | None, float]:
         """The family that promised the most when it was last looked at, and C - lambda G of that."""
@@ -326,8 +349,8 @@ class Chooser:
 
     def _start(self) -> None:
         """Lambda from the priors: the best ratio of all options, by two steps of Dinkelbach's iteration."""
-        known, top = self.estimates, self.estimates.costs[-1]
-        cost, gain = top.overhead + top.at(1), 1.0
+        known = self.estimates
+        cost, gain = known.plain, 1.0
         for _ in range(2):
             for family in known.families:
                 self._look_at(family, [1] * self._target, cost / gain, True)
@@ -339,7 +362,8 @@ class Chooser:
     def _direct(self, reach: Sequence[float], latency: float) -> tuple[float, float, float, int]:
         """The best first nodes of the database's tree: (score, cost, tokens, nodes), of at least one node where there is one."""
         top = self.estimates.costs[-1]
-        table, pace, overhead = top.table, top.pace, top.overhead
+        table, pace = top.table, self.estimates.pace.of(FROM_DATABASE)
+        overhead = pace * top.overhead
         best, at, most, tokens = float("inf"), 0, 1.0, 1.0
         kept = self.estimates.kept
         for n, chance in enumerate(reach, 2):
@@ -371,7 +395,8 @@ class Chooser:
         """One model that drafts for the target: the lookahead after which no further token could pay."""
         known, model = self.estimates, family.members[0]
         own, edge, top = known.costs[model], known.edges[model, self._target], known.costs[-1]
-        later, step, table, pace = edge.later.value, own.step, top.table, top.pace
+        pace = known.pace.of(family.kind)
+        later, step, table = edge.later.value, pace * own.step, top.table
         reach = edge.first.value
         tokens, n = 1.0 + reach, 1
         best, at, most = step + pace * table[2] - latency * tokens, 1, tokens
@@ -384,7 +409,7 @@ class Chooser:
                 best, at, most = score, n, tokens
         family.looks, family.gain = (at,), most
         late = own.catching_up(pending[model]) / SERVES
-        family.cost = top.overhead + own.launch + late + at * step + pace * table[at + 1]
+        family.cost = pace * (top.overhead + own.launch + late + table[at + 1]) + at * step
 
     def _evaluate(self, family: _Family, looks: Sequence[int], pending: Sequence[int], idle: int | None = None) -> tuple[float, float]:
         """Expected cost and gain of a hierarchy: l_i = (E[N] l + C) / E[R] level by level, with averages for N and R.
@@ -397,8 +422,6 @@ class Chooser:
             own = known.costs[model]
             if below < 0 and not family.looked_up:
                 cost, n = own.launch + own.catching_up(pending[model]) / SERVES + look * own.step, float(look)
-                if idle is not None:
-                    cost *= own.low(idle)
             else:
                 if below < 0:
                     drafted, accepted = known.tiers[model].drafted, known.tiers[model].accepted
@@ -412,7 +435,8 @@ class Chooser:
                 cost, n = rounds * (each + forward + own.overhead) + late / SERVES, rounds * kept
             below = model
         top = known.costs[-1]
-        return cost + top.overhead + top.between(1 + n), known.edges[below, target].tokens(n, idle)
+        cost = known.pace.of(family.kind) * (cost + top.overhead + top.between(1 + n))
+        return cost, known.edges[below, target].tokens(n, idle)
 
     def _worth_trying(self, family: _Family, pending: Sequence[int], score: float, latency: float) -> bool:
         """Whether a family may well be better than the best one, and learning about it is not too dear."""

@@ -6,8 +6,7 @@ there is one) and has a long memory and a short one: what was seen over many tex
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import exp, log, log1p
 
 from hsd_viz.latency.calibration import Calibration
@@ -21,18 +20,14 @@ LONG_WORTH = 50.0
 LONG_MEMORY, SHORT_MEMORY = 400.0, 200.0
 UNSEEN = 0.9
 LONG_FADE, SHORT_FADE = 1 - 1 / LONG_MEMORY, 1 - 1 / SHORT_MEMORY
-#: Numbers of tokens fed up to which forwards share a correction of their prior.
-WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 72)
 #: Costs of up to so many tokens lie in a table.
-TABLE = WIDTHS[-1]
-#: Times after which the shape of a curve is looked at anew; what its prior slope is worth, and how many times it takes to believe half
-#: of what one group of widths says for itself: what was seen seldom is seen too high.
-FIT_EVERY = 16
-SLOPE_WORTH, GROUP_WORTH = 8.0, 30.0
+TABLE = 72
 #: Cost of a second token in a forward where nothing is known, relative to one token's, and of each one more.
 PRIOR_SECOND, PRIOR_SLOPE = 0.12, 0.07
 #: Share of a new time that goes into an estimate, once there are enough of them.
 TIME_SHARE = 0.08
+#: Share of a new time that goes into what a kind of option takes beside the others, and how that is forgotten.
+KIND_SHARE, KIND_FADE = 0.02, 0.996
 #: How far one time may be from what was expected, as a logarithm; how many farther ones in a row are believed; and what a longer
 #: time counts for, as against a shorter one.
 SURPRISE = 0.3
@@ -257,37 +252,26 @@ class Low:
             self.value += TIME_SHARE * (UPWARDS * off if off > 0 else max(off, -SURPRISE))
 
 
-class ForwardCost:
-    """ms of one model's forwards: a prior curve over the tokens fed, corrected by the times that were seen.
+class Curve:
+    """What one model's forwards and drafts take beside those of the others, in ms where they were measured.
 
-    c(m) = ``pace * table[m]`` up to ``TABLE``. ``step`` is what each token but the first costs when the model drafts on its own,
-    ``launch`` what a launch costs besides, ``overhead`` what a verification costs besides its forward.
-
-    Corrections: ``pace`` for all widths, which follows the machine, and now and then the shape: how steep the curve is, and how far
-    each group of widths is off it.
+    ``table[m]`` is a verification of ``m`` tokens fed, up to ``TABLE``; ``step`` each token of a draft of its own, ``launch`` what
+    such a draft costs besides, ``overhead`` what a verification does.
     """
 
-    __slots__ = ("_base", "_groups", "_pace", "_shape", "_step", "_tail", "launch", "overhead", "pace", "relative", "step", "table")
+    __slots__ = ("_relative", "_tail", "launch", "overhead", "step", "table")
 
-    def __init__(self, cost: LevelCost, known: bool = False) -> None:
-        base = [max(c, 1e-9) for c in cost.verifying(TABLE).tolist()]
-        self._base = base
-        self._tail = base[-1] - base[-2]
-        self._pace, self.pace = Low(0.0, known), 1.0
-        #: By group of widths, as logarithms beside the pace: what was seen, and what is in the table.
-        self._groups = [Low(0.0) for _ in WIDTHS]
-        self._shape = [0.0] * len(WIDTHS)
-        self.table = list(base)
+    def __init__(self, cost: LevelCost) -> None:
+        self.table = [max(c, 1e-9) for c in cost.verifying(TABLE).tolist()]
+        self._tail = self.table[-1] - self.table[-2]
         self.step = max(float(cost.drafting(1)[1]), 1e-9)
-        self._step = Low(log(self.step), known)
-        self.launch = cost.draft_overhead
-        self.overhead = cost.overhead
-        #: c(m) / c(1): what the first forward of a draft costs, in steps, when it has to catch up.
-        self.relative = [c / base[1] for c in base]
+        self.launch, self.overhead = cost.draft_overhead, cost.overhead
+        #: What the first forward of a draft costs, in steps, when it has to catch up.
+        self._relative = self.step / self.table[1]
 
     def at(self, fed: int) -> float:
         """c(``fed``)."""
-        return self.pace * (self.table[fed] if fed <= TABLE else self.table[TABLE] * self._prior(fed) / self._base[TABLE])
+        return self.table[fed] if fed <= TABLE else self.table[TABLE] + (fed - TABLE) * self._tail
 
     def between(self, fed: float) -> float:
         """c of an average number of tokens fed."""
@@ -295,76 +279,44 @@ class ForwardCost:
             return self.at(int(fed))
         m = int(fed)
         low = self.table[m]
-        return self.pace * (low + (fed - m) * (self.table[m + 1] - low))
+        return low + (fed - m) * (self.table[m + 1] - low)
 
     def catching_up(self, pending: int) -> float:
         """What the first forward of a draft takes more than a step, ``pending`` tokens being uncached."""
-        return self.step * ((self.relative[pending] if pending <= TABLE else self._prior(pending) / self._base[1]) - 1)
+        return self._relative * (self.at(pending) - self.table[1])
 
-    def low(self, idle: int) -> float:
-        """A factor for what the model's own drafting may well take less than it seems, timed last ``idle`` rounds ago."""
-        return 1 - 0.5 * FIRST / (FIRST + self._step.count / (1 + idle / 200))
 
-    @property
-    def known(self) -> bool:
-        """Whether any of its verifications was timed."""
-        return self._pace.count > 0
+class Pace:
+    """How much longer rounds take than the curves say: all of them, and each kind of option beside that.
 
-    def scale(self, fed: int, ms: float) -> None:
-        """No verification was timed yet, and a forward of many tokens took ``ms``: the prior curve is laid through that."""
-        self.pace = ms / self._prior(fed)
-        self._pace.value = log(self.pace)
-        self._draft_like_this()
+    A round counts for all kinds, as the machine does, and a little for its own: that curves were timed apart, that rules of
+    acceptance take their time, and what else there is.
+    """
 
-    def see(self, fed: int, ms: float) -> None:
-        """A verification that fed ``fed`` tokens took ``ms``."""
-        place, pace = bisect_left(WIDTHS, min(fed, TABLE)), self._pace
-        off = log(max(ms, 1e-9) / self._prior(fed))
-        pace.see(off - self._shape[place])
-        self.pace = exp(pace.value)
-        if pace.count == 1:
-            self._draft_like_this()
-        self._groups[place].see(off - pace.value)
-        if pace.count % FIT_EVERY == 0:
-            self._fit()
+    __slots__ = ("_all", "_kinds", "_scale")
 
-    def see_draft(self, pending: int, steps: int, ms: float) -> None:
-        """``steps`` tokens decoded by the model on its own in one launch (or one forward), ``pending`` tokens being uncached."""
-        first = self.relative[pending] if pending <= TABLE else self._prior(pending) / self._base[1]
-        self._step.see(log(max(ms - self.launch, 1e-9) / (first + steps - 1)))
-        self.step = exp(self._step.value)
-        if self._step.count < FIRST:
-            # One slow beginning must not keep a model from ever being tried again.
-            self.step = min(self.step, 2 * self._base[1] * self.pace)
+    def __init__(self, known: bool) -> None:
+        self._all = Low(0.0, known)
+        self._kinds: dict[Hashable, float] = {}
+        self._scale: dict[Hashable, float] = {}
 
-    def _prior(self, fed: int) -> float:
-        return self._base[fed] if fed <= TABLE else self._base[TABLE] + (fed - TABLE) * self._tail
+    def of(self, kind: Hashable) -> float:
+        """A factor."""
+        scale = self._scale.get(kind)
+        if scale is None:
+            scale = self._scale[kind] = exp(self._all.value + self._kinds.get(kind, 0.0))
+        return scale
 
-    def _draft_like_this(self) -> None:
-        """Until a step of its own was timed, it takes as long as a verification of one token."""
-        if not self._step.count:
-            self.step = self._base[1] * self.pace
-            self._step.value = log(self.step)
-
-    def _fit(self) -> None:
-        """A straight line over log(m) through what the groups say (weighted squares, held to the prior curve), and what is left of each."""
-        slope = moment = 0.0
-        for width, group in zip(WIDTHS, self._groups, strict=True):
-            if group.count >= FIRST:
-                weight = min(group.count, 1 / TIME_SHARE)
-                slope += weight * log(width) * group.value
-                moment += weight * log(width) ** 2
-        slope /= moment + SLOPE_WORTH
-        start, highest = 1, 0.0
-        for place, (width, group) in enumerate(zip(WIDTHS, self._groups, strict=True)):
-            line = slope * log(width)
-            rest = max(-SURPRISE, min(SURPRISE, group.value - line)) if group.count >= FIRST else 0.0
-            self._shape[place] = line + rest * group.count / (group.count + GROUP_WORTH)
-            by = exp(self._shape[place])
-            for m in range(start, width + 1):
-                highest = max(highest, self._base[m] * by)
-                self.table[m] = highest
-            start = width + 1
+    def see(self, kind: Hashable, ratio: float) -> None:
+        """A round of this kind took ``ratio`` times what was expected."""
+        off = log(max(ratio, 1e-9))
+        first = self._all.count == 0
+        self._all.see(self._all.value + off)
+        if not first:
+            off = max(-SURPRISE, min(SURPRISE, off))
+            own = self._kinds.get(kind, 0.0)
+            self._kinds[kind] = own * KIND_FADE + KIND_SHARE * (UPWARDS * off if off > 0 else off)
+        self._scale.clear()
 
 
 def prior_cost(parameters: float) -> LevelCost:
