@@ -13,5 +13,5 @@ class RoundInspector(LinkedView):
     keys walk the tree, Enter pins, Esc lets go.
     """
 
-    _esm = esm("round.js", "inspector_sums.js", "inspector.js")
+    _esm = esm("round.js", "inspector_sums.js", "inspector_card.js", "inspector.js")
     _css = css("inspector.css")

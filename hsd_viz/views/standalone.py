@@ -22,7 +22,7 @@ from hsd_viz.views.timeline import Timeline
 _VIEWS: tuple[tuple[str, type[LinkedView], str, tuple[str, ...]], ...] = (
     ("player", Player, "", ("player.js",)),
     ("stream", TokenStream, "", ("stream.js",)),
-    ("inspector", RoundInspector, "The round under the cursor", ("round.js", "inspector_sums.js", "inspector.js")),
+    ("inspector", RoundInspector, "The round under the cursor", ("round.js", "inspector_sums.js", "inspector_card.js", "inspector.js")),
     ("timeline", Timeline, "Where the time went", ("spans.js", "timeline.js")),
 )
 _EXPORTED = re.compile(r"^export \{[^}]*\};$", re.MULTILINE)

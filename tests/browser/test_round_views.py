@@ -236,6 +236,32 @@ def test_trees_of_strange_text_stay_legible_and_scroll_in_their_own_box(open_pag
     shown.check()
 
 
+@pytest.mark.parametrize("name", ["databases", "hierarchy", "sampled", "plain"])
+def test_the_page_below_stays_where_it_is_while_rounds_go_by(open_page, name):
+    shown = open_page()
+    page, trace = shown.page, load_bundled(name)
+    start(page, trace, RoundInspector)
+    heights = set()
+    for _ in range(20):
+        heights.add(page.locator(".hsd-inspector").bounding_box()["height"])
+        page.get_by_role("button", name="Next round").click()
+    assert len(heights) == 1
+    shown.check()
+
+
+def test_what_is_drawn_out_of_sight_finds_its_form_when_it_is_shown(open_page):
+    shown = open_page(420)
+    page = shown.page
+    page.evaluate("document.body.style.display = 'none'")
+    start(page, load_bundled("one-draft"), RoundInspector, Timeline)
+    assert page.locator(".hsd-down, .hsd-tl-call").count() == 0
+    page.evaluate("document.body.style.display = ''")
+    page.wait_for_selector(".hsd-down")
+    page.wait_for_selector(".hsd-tl-call")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    shown.check()
+
+
 @pytest.mark.parametrize("why", list(WHY), ids=str)
 def test_why_nothing_was_drafted_is_said_in_words(open_page, why):
     shown = open_page(420)

@@ -1,14 +1,10 @@
 // @ts-check
 // The round inspector: the draft of the round under the cursor as a tree, what is known of each node, and the arithmetic of the
-// verdict. linked_run.js, linked.js, round.js and inspector_sums.js stand before it. Everything that comes from a model is put on the page with textContent.
+// verdict. linked_run.js, linked.js, round.js, inspector_sums.js and inspector_card.js stand before it. Everything that comes from a model is put on the page with textContent.
 
-/** Keys of the tree's nodes that are no draft tokens: the text so far, and the verifier's own token. */
-const ROOT = -1;
-const OWN = 1e6;
 /** Below this width the tree of a chain goes down the page. */
 const NARROW = 620;
 
-const OWN_WORDS = { correction: "correction", bonus: "bonus", plain: "plain" };
 
 function createInspector({ root, group, store, palette }) {
   const uid = `hsdins${Math.random().toString(36).slice(2, 9)}`;
@@ -48,6 +44,7 @@ function createInspector({ root, group, store, palette }) {
   const capital = (/** @type {string} */ words) => words.replace(/^the /, "The ");
   const token = (/** @type {string} */ text) => glyphs(text) || "∅";
   const { reckoning, beside, ownRow } = createSums({ store, palette, actor, capital, token });
+  const drawCard = createCard({ card, palette, actor, capital, token, light: (position) => group.light(position, true) });
 
   // --- what is shown: a round (of any level), and one node of it
   const state = { round: /** @type {number|null} */ (null), sub: /** @type {number|null} */ (null), node: /** @type {number|null} */ (ROOT), peek: /** @type {number|null} */ (null), step: -1 };
@@ -101,8 +98,10 @@ function createInspector({ root, group, store, palette }) {
   function measure() {
     const most = mostOf(store.drafts.values());
     const tree = root.clientWidth < NARROW ? Math.max(most.rows * TREE.row, (1 + most.places) * (TREE.height + 18)) : most.rows * TREE.row;
-    root.style.setProperty("--tree", `${Math.min(280, tree + 48)}px`);
-    root.style.setProperty("--sums", `${most.steps ? Math.min(300, 130 + 31 * most.steps) : 0}px`);
+    const high = Math.min(280, tree + 48);
+    root.style.setProperty("--tree", `${high}px`);
+    // Beside card and bars there is room for as much as these take.
+    root.style.setProperty("--sums", `${most.steps ? Math.min(540 - high, 152 + 31 * most.steps) : 0}px`);
   }
   function refresh() {
     const top = topShown();
@@ -307,7 +306,7 @@ function createInspector({ root, group, store, palette }) {
     const key = `${drawn}:${looked}`;
     if (key !== marked) {
       marked = key;
-      drawCard(looked);
+      drawCard(scene, looked);
       // The earlier place of the text that the node was copied from.
       group.light(scene.at.get(looked)?.position ?? null);
     }
@@ -338,95 +337,6 @@ function createInspector({ root, group, store, palette }) {
     e.preventDefault();
     e.stopPropagation();
   });
-
-  // --- the card: one node in words and figures
-  function facts(pairs) {
-    const list = make("dl", "hsd-ins-facts");
-    for (const [k, v, wide] of pairs) {
-      const cell = make("div", wide ? "hsd-wide" : "");
-      cell.append(make("dt", "", k));
-      const value = make("dd");
-      value.append(v);
-      cell.append(value);
-      list.append(cell);
-    }
-    return list;
-  }
-  function heading(text, source, kind, verdict) {
-    const box = make("div", "hsd-ins-what");
-    const big = make("code", "hsd-ins-big", text);
-    big.dataset.family = palette.family(source);
-    const chip = make("span", "hsd-ins-source", palette.words(source));
-    chip.dataset.family = palette.family(source);
-    const fate = make("span", "hsd-ins-fate", kind);
-    fate.dataset.verdict = verdict;
-    const line = make("p");
-    line.append(chip, " ", fate);
-    box.append(big, line);
-    return box;
-  }
-  function drawCard(key) {
-    const { r, drafts, own } = scene;
-    if (key === ROOT) {
-      const words = drafts.length
-        ? "The text so far ends here; the draft continues it to the right. Hover over a node, or walk with the arrow keys, to see what is known of it."
-        : "The text so far ends here.";
-      card.replaceChildren(make("h4", "", "Start of the draft"), make("p", "hsd-ins-muted", scene.down ? words.replace("to the right", "downwards") : words), legend());
-      return;
-    }
-    if (key === OWN) {
-      const why = {
-        correction: "No drafted token was right at this place, so this one is the verifier’s own.",
-        bonus: "The whole path was accepted: the same forward gives the token after it.",
-        plain: "Nothing was drafted: one forward, one token.",
-      }[r.outcome] || "";
-      const t = own.row;
-      const pairs = t
-        ? [["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`], ["place", String(r.accepted + 1)]]
-        : [["place", String(r.accepted + 1)]];
-      if (t && t.raw !== null) pairs.push(["bytes", t.raw]);
-      card.replaceChildren(heading(token(own.text), own.source, OWN_WORDS[r.outcome] || r.outcome, r.outcome), make("p", "hsd-ins-muted", why), facts(pairs));
-      return;
-    }
-    const d = scene.at.get(key);
-    const pairs = [["place", String(d.depth)], ["p, verifier", d.p === null ? "not looked at" : asFigure(d.p)], ["q, drafter", d.q === 1 && d.u === null ? "point mass" : asFigure(d.q)]];
-    if (d.u !== null) pairs.push(["u, drawn", asFigure(d.u)]);
-    if (d.key !== null) pairs.push(["key", plural(d.key, "token")]);
-    if (d.count !== null) pairs.push(["seen", `${d.count} ×`]);
-    if (d.score !== null) pairs.push(["score", figure(d.score)]);
-    if (d.position !== null) {
-      const jump = make("button", "hsd-ins-link", `place ${d.position} of the text`);
-      jump.title = "Show where in the text it was copied from";
-      jump.addEventListener("click", () => group.light(d.position, true));
-      pairs.push(["copied from", jump, true]);
-    }
-    card.replaceChildren(heading(token(d.text), d.source, FATES[d.verdict] || d.verdict, d.verdict), make("p", "hsd-ins-muted", story(d)), facts(pairs));
-  }
-  function story(d) {
-    const { r, drafts } = scene;
-    const who = palette.phrase(d.source);
-    if (d.verdict === "accepted") return d.u === null ? `${capital(actor(r))}’s own token is the same here.` : `u · q stayed below p, so the token that ${who} drafted was kept.`;
-    if (d.verdict === "cut") return "It was right, but the text ended before this place.";
-    if (d.verdict === "rejected") return d.u === null ? `${capital(actor(r))}’s own token is another here.` : "u · q was not below p, so it was turned down.";
-    const above = scene.at.get(d.parent);
-    const mates = drafts.filter((o) => o.parent === d.parent && o !== d);
-    if (mates.some((o) => o.verdict === "accepted")) return "Another branch was right at this place.";
-    return above && above.verdict !== "accepted" ? "A token before it was not kept, so nobody looked at this one." : "Nobody looked at this place.";
-  }
-  function legend() {
-    const list = make("ul", "hsd-ins-legend");
-    for (const [verdict, words] of [["accepted", "accepted"], ["rejected", "rejected"], ["unreached", "not looked at"], ["correction", "correction, the verifier’s own"], ["bonus", "bonus, the verifier’s own"]]) {
-      const item = make("li");
-      const sample = make("span", "hsd-ins-sample");
-      sample.dataset.verdict = verdict;
-      if (VERDICT_MARKS[verdict]) sample.append(make("span", "hsd-ins-mark", VERDICT_MARKS[verdict]));
-      sample.append(make("code", "", "abc"));
-      sample.setAttribute("aria-hidden", "true");
-      item.append(sample, words);
-      list.append(item);
-    }
-    return list;
-  }
 
   // --- life
   let frame = 0;

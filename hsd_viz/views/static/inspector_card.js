@@ -1,0 +1,101 @@
+// @ts-check
+// The card of the round inspector: what is known of one node of a draft, in words and figures. linked_run.js, linked.js, round.js and
+// inspector_sums.js stand before it, inspector.js behind.
+
+/** Keys of the tree's nodes that are no draft tokens: the text so far, and the verifier's own token. */
+const ROOT = -1;
+const OWN = 1e6;
+
+/** `card` is the element to write into; `light(position)` brings a place of the text into sight. */
+function createCard({ card, palette, actor, capital, token, light }) {
+  function facts(pairs) {
+    const list = make("dl", "hsd-ins-facts");
+    for (const [k, v, wide] of pairs) {
+      const cell = make("div", wide ? "hsd-wide" : "");
+      cell.append(make("dt", "", k));
+      const value = make("dd");
+      value.append(v);
+      cell.append(value);
+      list.append(cell);
+    }
+    return list;
+  }
+  function heading(text, source, kind, verdict) {
+    const box = make("div", "hsd-ins-what");
+    const big = make("code", "hsd-ins-big", text);
+    big.dataset.family = palette.family(source);
+    const chip = make("span", "hsd-ins-source", palette.words(source));
+    chip.dataset.family = palette.family(source);
+    const fate = make("span", "hsd-ins-fate", kind);
+    fate.dataset.verdict = verdict;
+    const line = make("p");
+    line.append(chip, " ", fate);
+    box.append(big, line);
+    return box;
+  }
+  /** The card of node `key` of a scene {r: its round, drafts, own, at: Map(key → draft row), down}. */
+  function drawCard(scene, key) {
+    const { r, drafts, own } = scene;
+    if (key === ROOT) {
+      const words = drafts.length
+        ? "The text so far ends here; the draft continues it to the right. Hover over a node, or walk with the arrow keys, to see what is known of it."
+        : "The text so far ends here.";
+      card.replaceChildren(make("h4", "", "Start of the draft"), make("p", "hsd-ins-muted", scene.down ? words.replace("to the right", "downwards") : words), legend());
+      return;
+    }
+    if (key === OWN) {
+      const why = {
+        correction: "No drafted token was right at this place, so this one is the verifier’s own.",
+        bonus: "The whole path was accepted: the same forward gives the token after it.",
+        plain: "Nothing was drafted: one forward, one token.",
+      }[r.outcome] || "";
+      const t = own.row;
+      const pairs = t
+        ? [["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`], ["place", String(r.accepted + 1)]]
+        : [["place", String(r.accepted + 1)]];
+      if (t && t.raw !== null) pairs.push(["bytes", t.raw]);
+      card.replaceChildren(heading(token(own.text), own.source, r.outcome, r.outcome), make("p", "hsd-ins-muted", why), facts(pairs));
+      return;
+    }
+    const d = scene.at.get(key);
+    const pairs = [["place", String(d.depth)], ["p, verifier", d.p === null ? "not looked at" : asFigure(d.p)], ["q, drafter", d.q === 1 && d.u === null ? "point mass" : asFigure(d.q)]];
+    if (d.u !== null) pairs.push(["u, drawn", asFigure(d.u)]);
+    if (d.key !== null) pairs.push(["key", plural(d.key, "token")]);
+    if (d.count !== null) pairs.push(["seen", `${d.count} ×`]);
+    if (d.score !== null) pairs.push(["score", figure(d.score)]);
+    if (d.position !== null) {
+      const jump = make("button", "hsd-ins-link", `place ${d.position} of the text`);
+      jump.title = "Show where in the text it was copied from";
+      jump.addEventListener("click", () => light(d.position));
+      pairs.push(["copied from", jump, true]);
+    }
+    card.replaceChildren(heading(token(d.text), d.source, FATES[d.verdict] || d.verdict, d.verdict), make("p", "hsd-ins-muted", story(scene, d)), facts(pairs));
+  }
+  function story(scene, d) {
+    const { r, drafts } = scene;
+    const who = palette.phrase(d.source);
+    if (d.verdict === "accepted") return d.u === null ? `${capital(actor(r))}’s own token is the same here.` : `u · q stayed below p, so the token that ${who} drafted was kept.`;
+    if (d.verdict === "cut") return "It was right, but the text ended before this place.";
+    if (d.verdict === "rejected") return d.u === null ? `${capital(actor(r))}’s own token is another here.` : "u · q was not below p, so it was turned down.";
+    const above = scene.at.get(d.parent);
+    const mates = drafts.filter((o) => o.parent === d.parent && o !== d);
+    if (mates.some((o) => o.verdict === "accepted")) return "Another branch was right at this place.";
+    return above && above.verdict !== "accepted" ? "A token before it was not kept, so nobody looked at this one." : "Nobody looked at this place.";
+  }
+  function legend() {
+    const list = make("ul", "hsd-ins-legend");
+    for (const [verdict, words] of [["accepted", "accepted"], ["rejected", "rejected"], ["unreached", "not looked at"], ["correction", "correction, the verifier’s own"], ["bonus", "bonus, the verifier’s own"]]) {
+      const item = make("li");
+      const sample = make("span", "hsd-ins-sample");
+      sample.dataset.verdict = verdict;
+      if (VERDICT_MARKS[verdict]) sample.append(make("span", "hsd-ins-mark", VERDICT_MARKS[verdict]));
+      sample.append(make("code", "", "abc"));
+      sample.setAttribute("aria-hidden", "true");
+      item.append(sample, words);
+      list.append(item);
+    }
+    return list;
+  }
+
+  return drawCard;
+}
