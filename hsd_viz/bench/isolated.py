@@ -31,9 +31,11 @@ def isolated(
     context: int = 256,
     repeats: int = 15,
     clock: Callable[[], int] = time.perf_counter_ns,
+    figure: Callable[[Sequence[float]], float] = median,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> dict[str, dict[int, float]]:
-    """Medians in ms, ``{name: {tokens fed: ms}}``, of forwards behind ``context`` tokens that give a row for each token fed.
+    """ms, ``{name: {tokens fed: ms}}``, of forwards behind ``context`` tokens that give a row for each token fed: medians, or another
+    ``figure``.
 
     The models take turns, as they do in a stack. A forward is over when its rows' likeliest tokens are known here, which is what a
     round waits for. ``context`` is shortened where a model reads less. ``clock`` gives nanoseconds.
@@ -57,7 +59,7 @@ def isolated(
                 session.truncate(context)
                 if repeat:  # the first of each grows buffers
                     times[name][width].append(spent / 1e6)
-    return {name: {width: median(found) for width, found in by_width.items()} for name, by_width in times.items()}
+    return {name: {width: figure(found) for width, found in by_width.items()} for name, by_width in times.items()}
 
 
 def fitted(shape: Mapping[int, float], real: Mapping[int, tuple[float, int]]) -> tuple[float, ...]:
