@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.replay import load_bundled, steps
 from hsd_viz.trace import CallRow, DraftRow, RoundRow, Step, TokenRow, Trace
 from hsd_viz.views import payload
 from hsd_viz.views.inspector import RoundInspector
@@ -32,6 +32,7 @@ HARNESS = """async ([widgets, states]) => {
       send: () => {},
       on: (e, f) => listeners.set(e, [...(listeners.get(e) || []), f]),
       off: (e, f) => listeners.set(e, (listeners.get(e) || []).filter((g) => g !== f)),
+      receive: (m) => (listeners.get("msg:custom") || []).forEach((f) => f(m)),
     };
     window.models.push(model);
     const module = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
@@ -233,6 +234,31 @@ def test_trees_of_strange_text_stay_legible_and_scroll_in_their_own_box(open_pag
     assert seen
     assert page.evaluate("scrollY") == before
     assert page.evaluate("window.pwned") is None
+    shown.check()
+
+
+def test_a_live_run_grows_and_its_end_brings_the_whole_time(open_page):
+    shown = open_page()
+    page, recorded = shown.page, load_bundled("databases")
+    whole = recorded.meta["wall_ns"]
+    recorded.meta["wall_ns"] = None
+    empty = Trace(recorded.meta)
+    start(page, empty, TokenStream, RoundInspector, Timeline)
+    assert title(page) == "No round yet"
+    for k, step in enumerate(steps(recorded)[:5]):
+        message = {"kind": "append", "run": "r", "first": k + 2, "seq": k + 2, "steps": [payload.step(step)]}
+        page.evaluate("m => models[0].receive(m)", message)
+        page.wait_for_timeout(150)
+        assert title(page) == f"Round {k + 1} of {k + 1}"
+        empty.append(step)
+    spent = empty.call_rows[-1].start_ns + empty.call_rows[-1].duration_ns
+    ranges = [page.text_content(".hsd-tl-range")]
+    empty.meta["wall_ns"] = whole
+    page.evaluate("d => models[0].set('data', d)", {"run": "r", "seq": 6, **payload.snapshot(empty)})
+    page.wait_for_timeout(150)
+    ranges.append(page.text_content(".hsd-tl-range"))
+    assert [re.fullmatch(r"0 to ([\d.]+) ms", text)[1] for text in ranges] == [f"{ns / 1e6:.3g}" for ns in (spent, whole)]
+    assert title(page) == "Round 5 of 5"  # no view jumps by itself
     shown.check()
 
 

@@ -56,6 +56,18 @@ test("steps extend the run once and in order; a gap wants a snapshot; an older s
   assert.deepEqual(heard, [["reset", 0], ["append", 3]]);
 });
 
+test("the end of a live run brings the times that are known only then, once", () => {
+  const store = createStore();
+  const heard = [];
+  store.listeners.add((what, from) => heard.push([what, from]));
+  store.adopt({ ...small(), meta: { wall_ns: null } });
+  store.adopt({ ...small(), meta: { wall_ns: 7 } });
+  store.adopt({ ...small(), meta: { wall_ns: 8 } });
+  assert.equal(store.meta.wall_ns, 7);
+  assert.equal(store.tokens.length, 3);
+  assert.deepEqual(heard, [["reset", 0], ["append", 3]]);
+});
+
 test("hover previews, a pin stays, and letting go gives the pointer back its own", () => {
   const g = group();
   g.hover({ token: 2 });

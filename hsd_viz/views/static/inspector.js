@@ -51,11 +51,15 @@ function createInspector({ root, group, store, palette }) {
   let drawn = "";
   /** @type {any} */ let scene = null;
 
-  /** The target round to show where the cursor is nowhere: while a run goes on its newest, else its first with a draft. */
+  /**
+   * The target round to show where the cursor is nowhere: while a run goes on its newest, else the one shown, at
+   * first one with a draft.
+   */
   function fallback() {
     const ids = [...store.order.keys()];
     if (!ids.length) return null;
-    if (store.meta.wall_ns === null || store.meta.wall_ns === undefined) return ids[ids.length - 1];
+    if ((store.meta.wall_ns ?? null) === null) return ids[ids.length - 1];
+    if (state.round !== null) return state.round; // no view jumps by itself
     return ids.find((id) => store.rounds.get(id).drafted > 0) ?? ids[0];
   }
   const topShown = () => group.cursor.round ?? fallback();

@@ -49,7 +49,14 @@ function createStore() {
     /** Take a snapshot, unless it is no newer than what is known. */
     adopt(data) {
       if (!data || data.run === undefined) return;
-      if (data.run === store.run && data.seq <= store.seq) return;
+      if (data.run === store.run && data.seq <= store.seq) {
+        // A live run is over: the same rows, and the times that are known only now.
+        if (data.seq === store.seq && (store.meta.wall_ns ?? null) === null && (data.meta?.wall_ns ?? null) !== null) {
+          store.meta = data.meta;
+          store.tell("append", store.tokens.length);
+        }
+        return;
+      }
       Object.assign(store, {
         run: data.run, seq: data.seq, prompt: data.prompt, promptIds: data.prompt_ids, levels: data.levels, meta: data.meta || {}, ...empty(),
       });

@@ -108,7 +108,7 @@ function createTimeline({ root, group, store, palette }) {
     if (!width) return;
     const h = height();
     const svg = draw("svg", { width, height: h, "aria-hidden": "true" });
-    const { step, ticks } = timeTicks(view.from, view.to, Math.max(2, Math.floor(width / (width < 500 ? 72 : 110))));
+    const { step, ticks } = timeTicks(view.from, view.to, Math.max(2, Math.floor(width / (width < 500 ? 60 : 110))));
     for (const t of ticks) {
       const x = xOf(t);
       svg.append(draw("line", { x1: x, x2: x, y1: AXIS - 4, y2: h, class: "hsd-tl-tick" }));
