@@ -68,6 +68,7 @@ class Dashboard(widgets.VBox):
         self.blurb = Prose()
         self.blurb.add_class("hsd-lede")
         self._wire()
+        self.stream.add_class("hsd-text-view")
         self.player.add_class("hsd-transport")
         main = widgets.VBox([*self.controls.picker, self.blurb, self.notice, self.readout, self.stream, self.player, self.tabs])
         main.add_class("hsd-main")

@@ -111,20 +111,26 @@ function paletteOf(palette) {
   };
 }
 
-/** Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked. Returns what ends it. */
+/** Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked. --backdrop is the page's colour
+ * behind `root`. Returns what ends it. */
 function followTheme(/** @type {HTMLElement} */ root, /** @type {(dark: boolean) => void} */ tell) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const apply = () => {
     const host = document.body.dataset.jpThemeLight;
     const dark = host === undefined ? system.matches : host === "false";
     root.classList.toggle("hsd-dark", dark);
+    for (let node = root.parentElement; node; node = node.parentElement) {
+      const behind = getComputedStyle(node).backgroundColor;
+      if (!/^(transparent|rgba\(.*, 0\))$/.test(behind)) { root.style.setProperty("--backdrop", behind); break; }
+    }
     tell(dark);
   };
   const observer = new MutationObserver(apply);
   observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
   system.addEventListener("change", apply);
   apply();
-  return () => { observer.disconnect(); system.removeEventListener("change", apply); };
+  const frame = requestAnimationFrame(apply); // a view is made before it stands on the page
+  return () => { cancelAnimationFrame(frame); observer.disconnect(); system.removeEventListener("change", apply); };
 }
 
 /** An event (linked_run.js) as a sentence. */
