@@ -1,0 +1,347 @@
+// @ts-check
+// The stack as blocks: the target on top, what drafts for it beneath. Stands behind linked_run.js, linked.js and blocks_parts.js.
+// An edit is shown at once and sent to Python, whose parser writes the text, or refuses it.
+
+function blocksView({ model, root, palette }) {
+  root.classList.add("hsd-blocks");
+  root.setAttribute("role", "group");
+  root.setAttribute("aria-label", "Stack as blocks");
+  const list = make("ol", "hsd-blk-list");
+  const add = make("div", "hsd-blk-add");
+  add.setAttribute("role", "group");
+  add.setAttribute("aria-label", "Add to the stack");
+  const error = make("p", "hsd-blk-error");
+  error.setAttribute("role", "alert");
+  const kept = make("p", "hsd-blk-kept");
+  const live = make("p", "hsd-blk-live");
+  live.setAttribute("aria-live", "polite");
+  root.append(list, add, error, kept, live);
+
+  const names = () => model.get("offered");
+  const language = (/** @type {string} */ name) => model.get("bottoms")[name];
+  /** What is drawn: Python's parts, or an edit that Python has yet to answer. @type {any[]} */
+  let parts = model.get("parts");
+
+  function edit(next, /** @type {string} */ words, /** @type {string} */ focus = "") {
+    parts = next;
+    live.textContent = words;
+    model.send({ kind: "edit", parts: next });
+    paint(focus);
+  }
+
+  // --- small parts
+  const family = (/** @type {any} */ part, /** @type {boolean} */ target) =>
+    target ? "target" : part.kind === "model" ? palette.family(part.name) : part.name === "db" || part.name === "auto" ? "" : "rival";
+  function button(key, label, words, act, cls = "hsd-blk-tool") {
+    const node = /** @type {HTMLButtonElement} */ (make("button", cls, label));
+    node.type = "button";
+    node.dataset.key = key;
+    if (words !== label) { node.title = words; node.setAttribute("aria-label", words); }
+    node.addEventListener("click", act);
+    return node;
+  }
+  function menu(key, label, options, value, act) {
+    const node = /** @type {HTMLSelectElement} */ (make("select", "hsd-blk-name"));
+    node.dataset.key = key;
+    node.setAttribute("aria-label", label);
+    for (const [name, words] of options) {
+      const option = /** @type {HTMLOptionElement} */ (make("option", "", words));
+      option.value = name;
+      node.append(option);
+    }
+    node.value = value;
+    node.addEventListener("change", () => act(node.value));
+    return node;
+  }
+  function check(key, label, on, act) {
+    const box = /** @type {HTMLInputElement} */ (make("input"));
+    box.type = "checkbox";
+    box.checked = on;
+    box.dataset.key = key;
+    box.addEventListener("change", act);
+    const wrap = make("label", "hsd-blk-check");
+    wrap.append(box, make("span", "", label));
+    return wrap;
+  }
+  /** Drag `row` by `grip` among `rows`, which stand on the page from top to bottom. */
+  function draggable(grip, row, rows, drop) {
+    let to = -1;
+    grip.addEventListener("pointerdown", (e) => {
+      if (e.button !== 0) return;
+      e.preventDefault();
+      grip.setPointerCapture(e.pointerId);
+      row.classList.add("hsd-blk-dragged");
+      to = rows.indexOf(row);
+    });
+    grip.addEventListener("pointermove", (e) => {
+      if (!grip.hasPointerCapture(e.pointerId)) return;
+      const middle = (r) => { const b = r.getBoundingClientRect(); return b.top + b.height / 2; };
+      const from = rows.indexOf(row);
+      to = rows.filter((r, i) => i !== from && middle(r) < e.clientY).length;
+      for (const [i, r] of rows.entries()) {
+        r.classList.toggle("hsd-blk-before", i === to && to < from);
+        r.classList.toggle("hsd-blk-after", i === to && to > from);
+      }
+    });
+    const end = (/** @type {boolean} */ done) => {
+      const from = rows.indexOf(row);
+      for (const r of rows) r.classList.remove("hsd-blk-before", "hsd-blk-after", "hsd-blk-dragged");
+      if (done && to >= 0 && to !== from) drop(from, to);
+      to = -1;
+    };
+    grip.addEventListener("pointerup", () => end(true));
+    grip.addEventListener("pointercancel", () => end(false));
+  }
+  function grip(words) {
+    const node = make("span", "hsd-blk-grip", "⠿");
+    node.title = words;
+    node.setAttribute("aria-hidden", "true");
+    return node;
+  }
+
+  // --- blocks
+  function modelBlock(part, k, target) {
+    const drafts = draftsOf(parts);
+    const key = `m:${part.name}`;
+    const li = make("li", "hsd-blk");
+    li.dataset.family = family(part, target);
+    const head = make("div", "hsd-blk-head");
+    const others = [part.name, ...spare(parts, names())].sort((a, b) => names().indexOf(a) - names().indexOf(b));
+    const name = others.length > 1
+      ? menu(`${key}:name`, target ? "Target model" : "Draft model", others.map((n) => [n, n]), part.name,
+          (to) => edit(withName(parts, k, to), `${part.name} is now ${to}`, `m:${to}:name`))
+      : make("span", "hsd-blk-name", part.name);
+    head.append(make("span", "hsd-blk-swatch"), name, make("span", "hsd-blk-role", target ? "the target" : "draft model"));
+    li.append(head);
+    if (target) return { li, key, act: {} };
+
+    const move = (by) => {
+      if (!drafts[k + by]) return;
+      edit(withMoved(parts, k, k + by), `${part.name} ${by > 0 ? "verifies" : "drafts for"} ${drafts[k + by].name} now`, key);
+    };
+    const drop = () => edit(withoutModel(parts, k), `${part.name} is out`, k > 0 ? `m:${drafts[k - 1].name}` : `m:${targetOf(parts).name}`);
+    const set = (value, focus) => edit(withLookahead(parts, k, value, model.get("most")), `lookahead of ${part.name}: ${value ?? "left out"}`, focus);
+    const tools = make("span", "hsd-blk-tools");
+    if (drafts.length > 1) {
+      const up = button(`${key}:up`, "↑", `Move ${part.name} up`, () => move(1));
+      const down = button(`${key}:down`, "↓", `Move ${part.name} down`, () => move(-1));
+      up.disabled = k === drafts.length - 1;
+      down.disabled = k === 0;
+      tools.append(up, down);
+      head.prepend(grip(`Drag to move ${part.name}`));
+    }
+    tools.append(button(`${key}:out`, "✕", `Remove ${part.name}`, drop));
+    head.append(tools);
+
+    const line = make("div", "hsd-blk-line");
+    const field = /** @type {HTMLInputElement} */ (make("input", "hsd-blk-number"));
+    field.type = "number";
+    field.min = "1";
+    field.max = String(model.get("most"));
+    field.dataset.key = `${key}:lookahead`;
+    field.value = part.lookahead ?? "";
+    field.placeholder = "–";
+    field.setAttribute("aria-label", `Lookahead of ${part.name}: tokens handed up at once`);
+    field.addEventListener("change", () => {
+      const value = field.value.trim() === "" ? null : Number(field.value);
+      set(Number.isFinite(value) ? value : null, `${key}:lookahead`);
+    });
+    const less = button(`${key}:less`, "−", `Shorter lookahead of ${part.name}`, () => set(stepped(part.lookahead, -1), `${key}:less`));
+    const more = button(`${key}:more`, "+", `Longer lookahead of ${part.name}`, () => set(stepped(part.lookahead, 1), `${key}:more`));
+    less.disabled = part.lookahead === 1;
+    more.disabled = part.lookahead === model.get("most");
+    const stepper = make("span", "hsd-blk-stepper");
+    stepper.append(less, field, more);
+    line.append(stepper, make("span", "hsd-blk-words", part.lookahead === null ? "lookahead left out: measured here, else 4"
+      : `${part.lookahead === 1 ? "token" : "tokens"} of lookahead`));
+    li.append(line);
+    return { li, key, act: { up: () => move(1), down: () => move(-1), drop, longer: (by) => set(stepped(part.lookahead, by), key) } };
+  }
+
+  function bottomBlock(part) {
+    const li = make("li", "hsd-blk");
+    li.dataset.family = family(part, false);
+    const head = make("div", "hsd-blk-head");
+    const kinds = Object.keys(model.get("bottoms")).map((name) => [name, name]);
+    const drop = () => edit(withBottom(parts, null), `${part.name} is out`, `m:${modelsOf(parts)[0].name}`);
+    const tools = make("span", "hsd-blk-tools");
+    tools.append(button("b:out", "✕", `Remove ${part.name}`, drop));
+    head.append(make("span", "hsd-blk-swatch"), menu("b:name", "What drafts at the bottom", kinds, part.name,
+      (to) => edit(withBottom(parts, to), `${to} drafts at the bottom now`, "b:name")), tools);
+    li.append(head, make("p", "hsd-blk-words", language(part.name).words));
+    if (part.name === "auto") li.append(choiceList(part));
+    else itemList(part, li);
+    return { li, key: "b", act: { drop } };
+  }
+  function choiceList(part) {
+    const box = make("div", "hsd-blk-choices");
+    const all = choices(parts, names());
+    const now = part.items.length ? part.items : all;
+    for (const name of all) {
+      const wrap = check(`c:${name}`, name, now.includes(name), () => edit(withChoice(parts, name, names()), `auto ${now.includes(name) ? "leaves out" : "may use"} ${name}`, `c:${name}`));
+      // Brackets with nothing in them are no stack.
+      if (now.length === 1 && now[0] === name) /** @type {HTMLInputElement} */ (wrap.querySelector("input")).disabled = true;
+      wrap.dataset.family = name === "db" ? "" : palette.family(name);
+      box.append(wrap);
+    }
+    return box;
+  }
+  function itemList(part, li) {
+    const spoken = language(part.name);
+    const { databases, on } = itemsOf(part, spoken);
+    const put = (next, words, focus) => edit(withItems(parts, next, on, spoken), words, focus);
+    if (spoken.databases.length) {
+      const ol = make("ol", "hsd-blk-items");
+      ol.setAttribute("aria-label", "Databases in the order in which they are asked");
+      /** @type {HTMLElement[]} */ const rows = [];
+      databases.forEach((name, i) => {
+        const row = make("li", "hsd-blk-item");
+        row.dataset.family = palette.family(name);
+        const go = (by) => put(shifted(databases, i, i + by), `${name} is asked at place ${i + by + 1}`, `d:${name}:${by < 0 ? "up" : "down"}`);
+        const tools = make("span", "hsd-blk-tools");
+        if (databases.length > 1) {
+          const up = button(`d:${name}:up`, "↑", `Ask ${name} earlier`, () => go(-1));
+          const down = button(`d:${name}:down`, "↓", `Ask ${name} later`, () => go(1));
+          up.disabled = i === 0;
+          down.disabled = i === databases.length - 1;
+          tools.append(up, down, button(`d:${name}:out`, "✕", `Leave out ${name}`,
+            () => put(databases.filter((d) => d !== name), `${name} is out`, `d:${databases[i ? i - 1 : 1]}:out`)));
+          const handle = grip(`Drag to move ${name}`);
+          row.append(handle);
+          draggable(handle, row, rows, (from, to) => put(shifted(databases, from, to), `${name} is asked at place ${to + 1}`, `d:${name}:up`));
+        }
+        row.append(make("span", "hsd-blk-place", String(i + 1)), make("span", "hsd-blk-swatch"), make("span", "hsd-blk-item-name", name), tools);
+        rows.push(row);
+        ol.append(row);
+      });
+      li.append(ol);
+      const left = spoken.databases.filter((d) => !databases.includes(d));
+      if (left.length) {
+        const chips = make("div", "hsd-blk-chips");
+        for (const name of left) {
+          const chip = button(`d:${name}:in`, `+ ${name}`, `Ask ${name} too`, () => put([...databases, name], `${name} is asked last`, `d:${name}:out`), "hsd-blk-chip");
+          chip.dataset.family = palette.family(name);
+          chips.append(chip);
+        }
+        li.append(chips);
+      }
+    }
+    for (const [name, words] of Object.entries(spoken.options)) {
+      const is = on.includes(name);
+      li.append(check(`o:${name}`, words, is, () => {
+        // The databases that are written stay so; the usual ones need not be.
+        edit(withItems(parts, databases, is ? on.filter((o) => o !== name) : [...on, name], spoken), `${name} is ${is ? "off" : "on"}`, `o:${name}`);
+      }));
+    }
+  }
+
+  // --- all of it
+  function paint(/** @type {string} */ focus = "") {
+    const active = /** @type {HTMLElement | null} */ (document.activeElement);
+    const had = focus || (active && root.contains(active) ? active.dataset.key || "" : "");
+    const models = modelsOf(parts);
+    const blocks = models.map((m, k) => modelBlock(m, k, k === models.length - 1));
+    if (bottomOf(parts)) blocks.unshift(bottomBlock(bottomOf(parts)));
+    blocks.reverse(); // the page shows the target on top
+    const rows = blocks.map((b) => b.li);
+    const draftRows = rows.slice(1, models.length);
+    blocks.forEach(({ li, key, act }, i) => {
+      li.dataset.key = key;
+      focusable(li);
+      const part = key === "b" ? bottomOf(parts) : models.find((m) => `m:${m.name}` === key);
+      const next = blocks[i - 1];
+      const above = next ? models.find((m) => `m:${m.name}` === next.key)?.name : "";
+      li.setAttribute("aria-label", i === 0 ? `${part.name}, the target`
+        : `${part.name}${part.lookahead ? `, lookahead ${part.lookahead}` : ""}, drafts for ${above}`);
+      const handle = /** @type {HTMLElement | null} */ (li.querySelector(":scope > .hsd-blk-head > .hsd-blk-grip"));
+      // On the page the highest draft comes first, in the text last.
+      const place = (row) => draftRows.length - 1 - row;
+      if (handle) draggable(handle, li, draftRows, (from, to) => edit(withMoved(parts, place(from), place(to)), `${part.name} is moved`, key));
+      li.addEventListener("keydown", (e) => {
+        if (e.target !== li || e.ctrlKey || e.metaKey) return;
+        const keys = e.altKey ? { ArrowUp: act.up, ArrowDown: act.down }
+          : { ArrowUp: () => rows[i - 1]?.focus(), ArrowDown: () => rows[i + 1]?.focus(), Delete: act.drop, Backspace: act.drop,
+              "+": act.longer && (() => act.longer(1)), "=": act.longer && (() => act.longer(1)), "-": act.longer && (() => act.longer(-1)) };
+        if (!Object.hasOwn(keys, e.key)) return;
+        keys[e.key]?.();
+        e.preventDefault();
+        e.stopPropagation();
+      });
+    });
+    list.replaceChildren(...rows);
+    drawAdd();
+    drawError();
+    if (had) /** @type {HTMLElement | null} */ ([...root.querySelectorAll("[data-key]")].find((n) => n.dataset.key === had && !(/** @type {any} */ (n).disabled))
+      ?? [...root.querySelectorAll("[data-key]")].find((n) => had.startsWith(`${n.dataset.key}:`)) ?? rows[0])?.focus({ preventScroll: true });
+  }
+  function drawAdd() {
+    add.replaceChildren();
+    const bottom = bottomOf(parts);
+    if (bottom?.name !== "auto") {
+      for (const name of spare(parts, names())) {
+        const chip = button(`a:${name}`, `+ ${name}`, `Add ${name} as a draft model`, () => edit(withModel(parts, name, names()), `${name} drafts, too`, `m:${name}`), "hsd-blk-chip");
+        chip.dataset.family = palette.family(name);
+        add.append(chip);
+      }
+      if (model.get("free")) add.append(anyModel());
+    }
+    if (!bottom) {
+      add.append(button("a:db", "+ databases", "Add databases at the bottom", () => edit(withBottom(parts, "db"), "databases draft at the bottom", "b"), "hsd-blk-chip"));
+      add.append(button("a:auto", "+ auto", "Let auto choose who drafts", () => edit(withBottom(parts, "auto"), "auto chooses who drafts", "b"), "hsd-blk-chip"));
+    }
+    add.hidden = !add.children.length;
+  }
+  let typed = "";
+  function anyModel() {
+    const form = make("form", "hsd-blk-any");
+    const field = /** @type {HTMLInputElement} */ (make("input"));
+    field.placeholder = "hub id or path";
+    field.value = typed;
+    field.dataset.key = "a:any";
+    field.setAttribute("aria-label", "Another model: hub id or path");
+    field.addEventListener("input", () => { typed = field.value; });
+    const go = button("a:any:go", "+ model", "Add it as a draft model", () => {}, "hsd-blk-chip");
+    go.type = "submit";
+    form.append(field, go);
+    form.addEventListener("submit", (e) => {
+      e.preventDefault();
+      const name = typed.trim();
+      if (!name) return;
+      typed = "";
+      edit(withModel(parts, name, names()), `${name} drafts, too`, `m:${name}`);
+    });
+    return form;
+  }
+  function drawError() {
+    const words = model.get("error");
+    error.textContent = words ? `${words[0].toUpperCase()}${words.slice(1)}.`.replace(/\.\.$/, ".") : "";
+    error.hidden = !words;
+    const behind = Boolean(words) && model.get("text").trim() !== model.get("shown");
+    kept.textContent = behind ? `The blocks show the last stack that could be read: ${model.get("shown")}` : "";
+    kept.hidden = !behind;
+    root.classList.toggle("hsd-blk-behind", behind);
+  }
+  const take = () => { parts = model.get("parts"); paint(); };
+  const refused = (message) => { if (message.kind === "refused") take(); };
+  model.on("change:parts change:offered change:bottoms", take);
+  model.on("change:error change:text change:shown", drawError);
+  model.on("msg:custom", refused);
+  paint();
+  return () => {
+    model.off("change:parts change:offered change:bottoms", take);
+    model.off("change:error change:text change:shown", drawError);
+    model.off("msg:custom", refused);
+  };
+}
+
+function render({ model, el }) {
+  const root = make("div", "hsd-linked");
+  const palette = paletteOf(model.get("palette"));
+  palette.paint(root);
+  el.append(root);
+  const unfollow = followTheme(root, () => {});
+  const end = blocksView({ model, root, palette });
+  return () => { end(); unfollow(); root.remove(); };
+}
+
+export default { render };

@@ -1,0 +1,102 @@
+"""The stack as blocks, without a browser: text and blocks always agree, and Python's parser decides."""
+
+from __future__ import annotations
+
+import pytest
+
+from hsd_viz.stack import BOTTOMS, parse
+from hsd_viz.views.blocks import BOTTOM_WORDS, OPTION_WORDS, StackBlocks
+from hsd_viz.views.presets import STACKS
+
+NAMES = ("nano", "small", "target")
+
+
+def edit(blocks: StackBlocks, parts) -> list:
+    """What the browser sends; the answers it gets."""
+    answers = []
+    blocks.send = lambda content, buffers=None: answers.append(content)
+    blocks._on_message(blocks, {"kind": "edit", "parts": parts}, [])
+    return answers
+
+
+def model(name, lookahead=None):
+    return {"kind": "model", "name": name, "lookahead": lookahead}
+
+
+@pytest.mark.parametrize("text", [*(stack for stack, _ in STACKS), "db[statistics,context] > nano > target", "auto[db,nano] > target"])
+def test_blocks_of_a_text_write_the_same_text(text):
+    blocks = StackBlocks("target", NAMES)
+    blocks.text = text
+    assert blocks.error == "" and blocks.shown == text
+    parts = list(blocks.parts)
+    blocks.text = "target"
+    assert edit(blocks, parts) == []
+    assert blocks.text == text == str(parse(text)) and blocks.parts == parts
+
+
+def test_bad_text_keeps_the_last_good_blocks_and_says_why():
+    blocks = StackBlocks("db > target", NAMES)
+    parts = list(blocks.parts)
+    for text, words in [("db > > target", "is empty"), ("x/y > target", "not allowed here"), ("auto[db,x/y] > target", "not allowed here")]:
+        blocks.text = text
+        assert words in blocks.error and blocks.parts == parts and blocks.shown == "db > target"
+    blocks.text = "nano:2 > target"
+    assert blocks.error == "" and blocks.parts == [model("nano", 2), model("target")]
+
+
+def test_an_edit_over_bad_text_replaces_it():
+    blocks = StackBlocks("nano:4 > target", NAMES)
+    blocks.text = "nano:4 > "
+    assert blocks.error
+    edit(blocks, [model("nano", 5), model("target")])
+    assert blocks.error == "" and blocks.text == "nano:5 > target"
+    # Also where the edit writes the text that the blocks showed all along.
+    blocks.text = "nano:5 > "
+    edit(blocks, [model("nano", 5), model("target")])
+    assert blocks.error == "" and blocks.text == "nano:5 > target"
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ([model("nano"), model("nano"), model("target")], "stands twice"),
+        ([model("nano", 99), model("target")], "out of range"),
+        ([model("nano", True), model("target")], "not readable"),
+        ([model("my/model"), model("target")], "not allowed here"),
+        ([{"kind": "bottom", "name": "db", "items": []}], "drafts for nobody"),
+        ([{"kind": "bottom", "name": "db", "items": ["nano"]}, model("target")], "unknown item"),
+        ([{"kind": "bottom", "name": "sam", "items": ["x"]}, model("target")], "takes no brackets"),
+        ([{"kind": "bottom", "name": "db", "items": "context"}, model("target")], "no list"),
+        ([model('a"b'), model("target")], "no name that can be written"),
+        ([model(""), model("target")], "no name that can be written"),
+        ([model("x" * 500), model("target")], "no name that can be written"),
+        ([], "no blocks"),
+        ("db", "no blocks"),
+        ([1], "no blocks"),
+        ([model("target")] * 99, "no blocks"),
+    ],
+)
+def test_a_bad_edit_is_taken_back_with_a_sentence(parts, words):
+    blocks = StackBlocks("db > target", NAMES)
+    before = list(blocks.parts)
+    assert edit(blocks, parts) == [{"kind": "refused"}]
+    assert words in blocks.error and "\n" not in blocks.error
+    assert blocks.text == "db > target" and blocks.parts == before
+
+
+def test_any_model_may_be_named_where_the_page_allows_it():
+    blocks = StackBlocks("target", None, offered=NAMES)
+    assert blocks.free and blocks.offered == list(NAMES)
+    edit(blocks, [model("my/model:1", 3), model("target")])
+    assert blocks.error == "" and blocks.text == '"my/model:1":3 > target'
+    assert not StackBlocks("target", NAMES).free
+
+
+def test_the_language_of_the_blocks_is_the_parsers():
+    assert set(BOTTOM_WORDS) == set(BOTTOMS)
+    told = StackBlocks("target", NAMES).bottoms
+    for name, items in BOTTOMS.items():
+        assert set(told[name]["databases"]) | set(told[name]["options"]) == set(items)
+        # A new block of each kind is a stack.
+        assert parse(f"{name} > target")
+    assert told["db"]["usual"] == ["context", "model", "statistics"] and set(told["hd"]["options"]) <= set(OPTION_WORDS)
