@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tomllib
+from pathlib import Path
 
 import pytest
 from make_trace import make_trace
@@ -149,6 +151,14 @@ def test_benchmarks_are_the_projects_own_or_a_file(page):
     bench.file._on_message(None, {"kind": "file", "name": "mine.json", "size": len(report)}, [memoryview(report)])
     assert bench.choice.value == "" and "temperature 1" in bench.report.children[0].spec["intro"][0]
     assert bench.notice.message == ""
+
+
+def test_the_projects_measurements_are_installed_where_they_are_looked_for():
+    root = Path(__file__).resolve().parents[2]
+    wheel = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {str(reports.FOLDERS[1].relative_to(root)): str(reports.FOLDERS[0].relative_to(root))}
+    assert reports.measured_file("ablation.json") == reports.FOLDERS[1] / "ablation.json"
+    assert reports.measured_file("nothing.json") is None
 
 
 @pytest.mark.parametrize(
