@@ -11,6 +11,7 @@ _EPILOG = """\
 examples:
   hsd-viz traces list
   hsd-viz traces record
+  hsd-viz traces record --side-by-side
 """
 
 
@@ -24,6 +25,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     listing.set_defaults(run=run_list)
     record = actions.add_parser("record", help="record them anew", description="Record the bundled traces anew, with the shipped models.")
     record.add_argument("--out", type=Path, metavar="DIR", help="the folder for the files (default: that of the package)")
+    record.add_argument("--side-by-side", action="store_true", help="those of one prompt with several stacks, in place of the others")
     record.set_defaults(run=run_record)
 
 
@@ -42,15 +44,15 @@ def run_list(args: argparse.Namespace) -> int:
 
 def run_record(args: argparse.Namespace) -> int:
     """Record and say where the files are."""
-    for path in record(args.out):
+    for path in record(args.out, args.side_by_side):
         print(path)
     return 0
 
 
-def record(out: Path | None = None) -> list[Path]:
+def record(out: Path | None = None, side_by_side: bool = False) -> list[Path]:
     """Record the bundled traces into ``out``, the package's folder when left out; returns the files."""
-    from hsd_viz.engine.record import record_traces
+    from hsd_viz.engine.record import record_side_by_side, record_traces
 
-    found = record_traces(out, progress=arguments.status)
+    found = (record_side_by_side if side_by_side else record_traces)(out, progress=arguments.status)
     arguments.status()
     return found

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 
-from hsd_viz.engine.local import load_engine
-from hsd_viz.engine.replay import TRACES
+from hsd_viz.disk import write_whole
+from hsd_viz.engine.local import LocalEngine, load_engine
+from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES
+from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
 
 _EDIT = """class Account:
@@ -121,6 +123,22 @@ RECIPES = (
     ),
 )
 
+#: Groups of recordings to lay side by side: one prompt and one way of drawing tokens each, ...
+GROUPS: dict[str, tuple[str, dict]] = {"greedy": (_IDIOMS, {}), "sampled": (_TESTS, {"temperature": 0.6, "seed": 1})}
+#: ... and in each of them these: name, title, blurb, stack.
+SIDES = (
+    ("plain", "Plain decoding", "One token per forward of the target.", "target"),
+    ("published", "Hierarchy Drafting as published", "Three databases, asked in order, as the paper has them.", "hd > target"),
+    ("databases", "Databases", "Our own database drafting: one scored draft tree from all databases.", "db > target"),
+    (
+        "hierarchy",
+        "Two draft models",
+        "Hierarchical Speculative Decoding: nano for small, small for the target.",
+        "nano:4 > small:8 > target",
+    ),
+    ("both", "Databases under two draft models", "The databases draft for nano, at the bottom.", "db > nano:4 > small:8 > target"),
+)
+
 
 def record_traces(out: Path | None = None, *, tokens: int = 128, progress: Callable[[str], None] = lambda line: None) -> list[Path]:
     """Record every recipe on the CPU with one thread and write ``index.json`` beside the traces; returns the files written.
@@ -129,23 +147,67 @@ def record_traces(out: Path | None = None, *, tokens: int = 128, progress: Calla
     (:func:`hsd_viz.trace.metrics.check`).
     """
     folder = Path(out) if out is not None else TRACES
-    folder.mkdir(parents=True, exist_ok=True)
-    threads = torch.get_num_threads()
-    engine = load_engine(device="cpu", dtype="float32", threads=1)
     paths, index = [], []
-    try:
+    with _engine() as engine:
         for recipe in RECIPES:
             for _ in range(2):
                 trace = engine.run(recipe.prompt, recipe.stack, max_new_tokens=tokens, **recipe.options)
-            check(trace)
-            path = folder / f"{recipe.name}.json.gz"
-            paths.append(trace.save(path))
-            index.append({"name": recipe.name, "file": path.name, "title": recipe.title, "blurb": recipe.blurb, "stack": recipe.stack})
+            paths.append(_keep(trace, recipe, folder, index))
             progress(f"{recipe.name}: {trace.metrics()['mean_acceptance_length']:.2f} tokens per forward of the target")
+    return [*paths, _write_index(folder, index)]
+
+
+def record_side_by_side(
+    out: Path | None = None, *, tokens: int = 128, repeats: int = 5, progress: Callable[[str], None] = lambda line: None
+) -> list[Path]:
+    """Record each group of :data:`GROUPS` into a folder of its own, with an ``index.json``; returns the files written.
+
+    On the CPU with one thread, in its fastest runtime. The stacks of a group take turns, ``repeats`` times after one that does not
+    count, and of each stack the run of median speed is kept: what else the machine does then falls on all of them alike.
+    """
+    if repeats < 1:
+        raise ValueError(f"{repeats} repeats is out of range: it is a whole number from 1")
+    paths = []
+    with _engine() as engine:
+        engine.wait_ready()
+        for group, (prompt, options) in GROUPS.items():
+            folder = (Path(out) if out is not None else SIDE_BY_SIDE) / group
+            recipes = [Recipe(name, title, blurb, stack, prompt, options) for name, title, blurb, stack in SIDES]
+            runs: list[list[Trace]] = [[] for _ in recipes]
+            for turn in range(repeats + 1):
+                for recipe, kept in zip(recipes, runs, strict=True):
+                    trace = engine.run(prompt, recipe.stack, max_new_tokens=tokens, **options)
+                    if turn:
+                        kept.append(trace)
+            index: list[dict] = []
+            for recipe, kept in zip(recipes, runs, strict=True):
+                trace = sorted(kept, key=lambda t: t.metrics()["seconds"])[len(kept) // 2]
+                paths.append(_keep(trace, recipe, folder, index))
+                progress(f"{group}, {recipe.name}: {trace.metrics()['tokens_per_second']:.0f} tokens/s")
+            paths.append(_write_index(folder, index))
+    return paths
+
+
+@contextmanager
+def _engine() -> Iterator[LocalEngine]:
+    """What recordings are made with; torch gets its threads back."""
+    threads = torch.get_num_threads()
+    try:
+        yield load_engine(device="cpu", dtype="float32", threads=1)
     finally:
         torch.set_num_threads(threads)
-    target = folder / "index.json"
-    temporary = folder / ".index.json.new"
-    temporary.write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
-    os.replace(temporary, target)
-    return [*paths, target]
+
+
+def _keep(trace: Trace, recipe: Recipe, folder: Path, index: list[dict]) -> Path:
+    """Check a trace, save it and note it in the index."""
+    check(trace)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{recipe.name}.json.gz"
+    index.append({"name": recipe.name, "file": path.name, "title": recipe.title, "blurb": recipe.blurb, "stack": recipe.stack})
+    return trace.save(path)
+
+
+def _write_index(folder: Path, index: list[dict]) -> Path:
+    path = folder / "index.json"
+    write_whole(path, json.dumps(index, indent=1) + "\n")
+    return path

@@ -16,6 +16,8 @@ from hsd_viz.trace import CallRow, DraftRow, Event, Finished, RoundRow, Stage, S
 from hsd_viz.trace.metrics import target_round_of
 
 TRACES = Path(__file__).resolve().parent.parent / "traces"
+#: Folders of recordings of one prompt each, to lay side by side.
+SIDE_BY_SIDE = TRACES / "side_by_side"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,178 @@
+"""Side by side: two or three runs of one prompt, aligned by output position, raced on one clock, and their figures compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from hsd_viz.engine.base import Engine
+from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
+from hsd_viz.stack import parse
+from hsd_viz.trace import Event, Finished, Stage, Trace
+from hsd_viz.views import presets
+from hsd_viz.views.linked import css, esm, page_palette
+from hsd_viz.views.readout import sampling_words
+from hsd_viz.views.versus_data import LETTERS, MOST, agreement, count_refusal, facts, machine_note, refusal, run_of, stack_of
+from hsd_viz.views.versus_table import distribution, table
+
+_WORDS = dict(presets.STACKS)
+#: Stacks to set side by side, by name: nothing, the two published ideas, and this project's own.
+SIDES = {
+    "plain": "target",
+    "published": "hd > target",
+    "databases": "db > target",
+    "hierarchy": "nano:4 > small:8 > target",
+    "both": "db > nano:4 > small:8 > target",
+}
+#: What the view opens on.
+OPENING = ("plain", "databases", "both")
+#: Tokens that each stack decodes before the clock runs.
+WARM_UP = 8
+
+
+def side(name: str) -> str:
+    """The stack of that name in :data:`SIDES`; what is no name is a stack already."""
+    return SIDES.get(name.strip(), name)
+
+
+def words(stack: str) -> str:
+    """A stack in words, where the presets have some."""
+    return _WORDS.get(stack, "")
+
+
+def decode_each(
+    engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str], *, warm_up: int = WARM_UP, **options: Any
+) -> Iterator[tuple[int, Event]]:
+    """Decode one prompt with two or three stacks, one after the other; yield (which of them, event).
+
+    ``stacks`` are stacks or names of :data:`SIDES`, ``options`` those of :meth:`hsd_viz.engine.base.Engine.decode`, the same for
+    all. Before each run ``warm_up`` tokens are decoded and thrown away (0: none), so that what only a first run costs is on nobody's
+    clock. All stacks are checked before the first event; closing the iterator cancels. Raises ``ValueError`` with one sentence.
+    """
+    if not 2 <= len(stacks) <= MOST:
+        raise ValueError(count_refusal(len(stacks)))
+    chosen = [side(stack) for stack in stacks]
+    for stack in chosen:
+        parse(stack)
+    runs = [engine.decode(prompt, stack, **options) for stack in chosen]
+    return _each(engine, prompt, chosen, runs, warm_up, options)
+
+
+def _each(
+    engine: Engine, prompt: str | Sequence[int], stacks: list[str], runs: list[Iterator[Event]], warm_up: int, options: dict[str, Any]
+) -> Iterator[tuple[int, Event]]:
+    with ExitStack() as ends:
+        for run in runs:
+            ends.enter_context(closing(run))  # type: ignore[type-var]
+        for k, run in enumerate(runs):
+            if warm_up:
+                yield k, Stage(f"warming up {stacks[k]}")
+                first = engine.decode(prompt, stacks[k], **{**options, "max_new_tokens": warm_up})
+                with closing(first):  # type: ignore[type-var]
+                    for event in first:
+                        if isinstance(event, Stage):
+                            yield k, event
+            for event in run:
+                yield k, event
+
+
+def traces_of(engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str], **options: Any) -> Iterator[Trace]:
+    """The traces of :func:`decode_each`, each as soon as it is whole."""
+    for _, event in decode_each(engine, prompt, stacks, **options):
+        if isinstance(event, Finished):
+            yield event.trace
+
+
+class Versus(anywidget.AnyWidget):
+    """Two or three runs of one prompt and seed, side by side.
+
+    Every output position is a column with a row for each run: its token, coloured by source and marked by verdict, under it the
+    round as a bracket that begins with the number of target forwards spent. Above, a race on one clock with the recorded times;
+    below, the figures with their differences to the first run.
+
+    ``Versus(traces)`` shows runs; ``Versus()`` opens on recordings that come with the package and offers the others;
+    ``Versus.of(engine, prompt, stacks)`` decodes. Runs that cannot lie side by side are refused in one sentence (``refusal``).
+    ``pinned`` is the output position that the cursor is pinned to, from 0 (-1: none).
+    """
+
+    _esm = esm("race.js") + "\n" + (Path(__file__).parent / "static" / "versus.js").read_text(encoding="utf-8")
+    _css = css("versus.css")
+
+    data = traitlets.Dict().tag(sync=True)
+    refusal = traitlets.Unicode("").tag(sync=True)
+    choices = traitlets.List(traitlets.Dict()).tag(sync=True)
+    group = traitlets.Unicode("").tag(sync=True)
+    chosen = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    pinned = traitlets.Int(-1).tag(sync=True)
+    palette = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, traces: Sequence[Trace] | None = None, folder: Path = SIDE_BY_SIDE, **options: Any) -> None:
+        super().__init__(palette=page_palette(), **options)
+        self._folder = folder
+        if traces is not None:
+            self.show(traces)
+        else:
+            self._offer()
+
+    @classmethod
+    def of(cls, engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str] = OPENING, **options: Any) -> Versus:
+        """Decode ``prompt`` with each of ``stacks`` and show the runs; see :func:`decode_each`."""
+        return cls(list(traces_of(engine, prompt, stacks, **options)))
+
+    def show(self, traces: Sequence[Trace]) -> None:
+        """Show these runs, in this order, or say why they cannot be shown."""
+        why = refusal(traces)
+        with self.hold_sync():
+            self.pinned = -1
+            self.refusal = why or ""
+            self.data = {} if why else page_data(traces)
+
+    # --- recordings ------------------------------------------------------------------------------------------------
+
+    def _offer(self) -> None:
+        """Offer the recordings of the folder: a group for each prompt."""
+        found = []
+        for folder in sorted(p for p in self._folder.iterdir() if p.is_dir()) if self._folder.is_dir() else []:
+            recordings = bundled(folder)
+            if recordings:
+                sampling = load_bundled(recordings[0].name, folder).meta.get("sampling") or {}
+                runs = [{"name": r.name, "title": r.title, "blurb": r.blurb, "stack": r.stack} for r in recordings]
+                found.append({"group": folder.name, "title": sampling_words(sampling), "runs": runs})
+        if not found:
+            self.refusal = "No recordings to compare come with this installation: give two or three traces."
+            return
+        self.choices = found
+        names = [run["name"] for run in found[0]["runs"]]
+        self.group = found[0]["group"]
+        self.chosen = [name for name in OPENING if name in names] or names[:2]
+        self._open()
+        self.observe(lambda _change: self._open(), ["group", "chosen"])
+
+    def _open(self) -> None:
+        """Show the chosen recordings, in the order in which they are offered."""
+        # What the browser sends is looked up in what was offered: a name never becomes a path.
+        runs = next((g["runs"] for g in self.choices if g["group"] == self.group), [])
+        names = [run["name"] for run in runs if run["name"] in self.chosen]
+        if not 2 <= len(names) <= MOST:
+            self.refusal = count_refusal(len(names))
+            return
+        self.show([load_bundled(name, self._folder / self.group) for name in names])
+
+
+def page_data(traces: Sequence[Trace]) -> dict[str, Any]:
+    """All that the page shows of runs that may lie side by side."""
+    titles = [words(str(t.meta.get("stack", ""))) or words(stack_of(t)) for t in traces]
+    return {
+        "prompt": str(traces[0].meta.get("prompt", "")),
+        "facts": facts(traces[0]),
+        "caution": machine_note(traces),
+        "runs": [run_of(t, letter, title) for t, letter, title in zip(traces, LETTERS, titles, strict=False)],
+        "agreement": agreement(traces),
+        "table": table(traces),
+        "distribution": distribution(traces),
+    }

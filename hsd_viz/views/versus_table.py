@@ -1,0 +1,184 @@
+"""The figures of runs that lie side by side, each with its difference to the first run and its definition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hsd_viz.trace import Trace
+from hsd_viz.views.versus_data import LETTERS, agreement
+
+BINS = 10
+
+#: name, definition, value of the metrics, how it is written, how a difference is written
+_Row = tuple[str, str, Callable[[dict[str, Any]], float | None], Callable[[float], str], Callable[[float, float], str]]
+
+
+def _ms(x: float) -> str:
+    return f"{1e3 * x:.1f} ms" if x < 1 else f"{x:.2f} s"
+
+
+def _us(x: float) -> str:
+    return f"{1e6 * x:.0f} µs" if x < 1e-3 else _ms(x)
+
+
+def _signed(x: float, write: Callable[[float], str]) -> str:
+    """A difference with its sign; one that is written as nothing has none."""
+    words = write(abs(x))
+    return "±0" if words == write(0) else f"{'+' if x > 0 else '−'}{words}"
+
+
+def _less(write: Callable[[float], str]) -> Callable[[float, float], str]:
+    return lambda x, first: _signed(x - first, write)
+
+
+def _times(x: float, first: float) -> str:
+    return f"{x / first:.2f} ×" if first else ""
+
+
+def _points(x: float, first: float) -> str:
+    return _signed(100 * (x - first), "{:.0f}".format) + " points"
+
+
+_ROWS: tuple[_Row, ...] = (
+    (
+        "Speed",
+        "Emitted tokens per second of wall time, counted from the end of prefill. The difference is a ratio.",
+        lambda m: m["tokens_per_second"],
+        lambda x: f"{x:.0f} tokens/s",
+        _times,
+    ),
+    (
+        "Target forwards",
+        "Forward passes of the target after prefill. Plain decoding needs one for each token.",
+        lambda m: m["target_forwards"],
+        "{:.0f}".format,
+        _less("{:.0f}".format),
+    ),
+    (
+        "Mean acceptance length",
+        "Emitted tokens per target forward, bonus tokens included. Plain decoding: 1.00.",
+        lambda m: m["mean_acceptance_length"],
+        "{:.2f}".format,
+        _less("{:.2f}".format),
+    ),
+    (
+        "Acceptance rate",
+        "Accepted over drafted tokens, at the target. A wide draft tree has a low rate by design: only one of its branches can win.",
+        lambda m: m["acceptance_rate"] if m["drafted"] else None,
+        "{:.0%}".format,
+        _points,
+    ),
+    (
+        "Drafting latency",
+        "Seconds per target round spent finding drafts and updating databases, model forwards apart.",
+        lambda m: m["draft_seconds_per_round"] or None,
+        _us,
+        _less(_us),
+    ),
+    (
+        "Prefill",
+        "Reading the prompt, by every model and database of the stack. It is left out of the speed and of the race.",
+        lambda m: m["prefill_seconds"],
+        _ms,
+        _less(_ms),
+    ),
+    (
+        "Decoding",
+        "Wall time from the end of prefill to the end of the run: the sum of the times below.",
+        lambda m: m["seconds"],
+        _ms,
+        _less(_ms),
+    ),
+)
+
+
+def table(traces: Sequence[Trace]) -> list[dict[str, Any]]:
+    """Rows ``{name, definition, part, cells: [{value, difference}]}``, a cell for each run; the first run's have no difference.
+
+    ``part``: the row is a share of the decoding time. The parts of a run sum to it.
+    """
+    figures = [t.metrics() for t in traces]
+    rows = [_row(name, definition, [get(m) for m in figures], write, differ) for name, definition, get, write, differ in _ROWS]
+    return rows + [_row(*named, seconds, _ms, _less(_ms), part=True) for named, seconds in _parts(figures)]
+
+
+def _row(
+    name: str,
+    definition: str,
+    values: Sequence[float | None],
+    write: Callable[[float], str],
+    differ: Callable[[float, float], str],
+    part: bool = False,
+) -> dict[str, Any]:
+    first = values[0]
+    cells = [
+        {"value": "–" if x is None else write(x), "difference": differ(x, first) if k and x is not None and first is not None else ""}
+        for k, x in enumerate(values)
+    ]
+    return {"name": name, "definition": definition, "part": part, "cells": cells}
+
+
+def _parts(figures: Sequence[dict[str, Any]]) -> list[tuple[tuple[str, str], list[float | None]]]:
+    """The own time of each level's calls, the target's first, and what is left; ``None`` where a run has no such level."""
+    spent: list[dict[str, float]] = []
+    order: dict[str, int] = {}
+    looks: set[str] = set()
+    for m in figures:
+        mine: dict[str, float] = {}
+        for c in m["calls_by_level"]:
+            if c["kind"] == "prefill":
+                continue
+            mine[c["name"]] = mine.get(c["name"], 0.0) + c["seconds"]
+            looks |= {c["name"]} if c["kind"] in ("lookup", "update") else set()
+        top = max((c["level"] for c in m["calls_by_level"]), default=0)
+        for c in m["calls_by_level"]:
+            # Counted from the target down: a level keeps its place whatever lies beneath it.
+            order[c["name"]] = max(order.get(c["name"], 0), top - c["level"])
+        spent.append(mine)
+    names = sorted({name for mine in spent for name in mine}, key=lambda name: (name in looks, order[name], name))
+    rows = []
+    for name in names:
+        what = "Look-ups and updates of" if name in looks else "Forwards of"
+        rows.append(((f"in {name}", f"{what} {name} after prefill: the calls’ own time."), [mine.get(name) for mine in spent]))
+    rest = [m["seconds"] - sum(mine.values()) for m, mine in zip(figures, spent, strict=True)]
+    rows.append((("between calls", "Sampling, verification, draft trees and bookkeeping: decoding time in which no call ran."), rest))
+    return rows
+
+
+def distribution(traces: Sequence[Trace]) -> dict[str, Any] | None:
+    """What the target makes of texts that rightly differ; ``None`` where none do, or where no probabilities were recorded.
+
+    For each run the mean probability (at temperature 1) and entropy (nats) of its tokens, with the standard error as if tokens were
+    independent, and ``shares``: how its tokens spread over :data:`BINS` equal classes of that probability.
+    """
+    if not any(row["state"] == "apart" for row in agreement(traces)):
+        return None
+    runs = []
+    for letter, trace in zip(LETTERS, traces, strict=False):
+        p = [t.p for t in trace.token_rows if t.p is not None]
+        entropy = [t.entropy for t in trace.token_rows if t.entropy is not None]
+        if not p or not entropy:
+            return None
+        counts = [0] * BINS
+        for x in p:
+            counts[min(BINS - 1, int(x * BINS))] += 1
+        shares = [n / len(p) for n in counts]
+        runs.append({"letter": letter, "tokens": len(p), "p": _mean(p), "entropy": _mean(entropy), "shares": shares})
+    least = min(run["tokens"] for run in runs)
+    words = (
+        f"One text of each, {least} tokens long: enough to show a gross fault, far too little to show that distributions are equal. "
+        "That is shown by drawing hundreds of thousands of tokens for each verification rule (tests/lossless)."
+    )
+    return {"words": words, "runs": runs}
+
+
+def _mean(values: Sequence[float]) -> str:
+    """Mean ± standard error."""
+    n = len(values)
+    mean = sum(values) / n
+    if n < 2:
+        return f"{mean:.2f}"
+    spread = math.sqrt(sum((x - mean) ** 2 for x in values) / (n - 1) / n)
+    return f"{mean:.2f} ± {spread:.2f}"
