@@ -67,9 +67,9 @@ class Runtimes:
 
     def wait(self, progress: Callable[[str], None] = lambda text: None) -> None:
         """Return when nothing is being compiled any more; ``progress`` is told once a second what is."""
-        while self.compiling:
+        while self._drafting is not None and self._drafting.state == "compiling":
             progress("compiling the native runtime")
-            self._build.wait(1.0)
+            self._drafting.wait(1.0)
 
     def _native(self, model: HFModel) -> tuple[Model, str | None]:
         if self._build.state == "unavailable":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import random
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,8 +20,11 @@ from hsd_viz.drafting.costs import cost_curve
 from hsd_viz.drafting.count import Pruning
 from hsd_viz.drafting.guarded import GuardedIndex
 from hsd_viz.drafting.hierarchy import DatabaseDrafter, HarvestingDrafter
-from hsd_viz.drafting.index import Index
+from hsd_viz.drafting.index import Index, Table, marks, write_index
+from hsd_viz.engine import load_engine
 from hsd_viz.runtime import default_build
+from hsd_viz.runtime.choose import Runtimes
+from hsd_viz.runtime.native.drafter import NativeDatabaseDrafter, native_drafter
 from hsd_viz.stack import Bottom
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
@@ -81,8 +86,6 @@ def files(paths) -> dict[str, Index]:
 
 
 def native(drafter: DatabaseDrafter) -> DatabaseDrafter:
-    from hsd_viz.runtime.native.drafter import NativeDatabaseDrafter, native_drafter
-
     twin = native_drafter(drafter, default_build().library)
     assert type(twin) is NativeDatabaseDrafter
     return twin
@@ -182,27 +185,81 @@ def test_large_vocabularies_and_wide_files(tmp_path, size):
     assert nodes > 300
 
 
-@settings(deadline=None, max_examples=150)
-@given(
-    run(st.one_of(tokens, st.integers(0, 70_000))),
-    st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=60),
-    st.integers(2, SIZE + 3),
-    st.booleans(),
-)
-def test_damaged_files_are_read_like_in_python_and_never_past_their_end(paths, tmp_path_factory, known, damage, limit, everywhere):
-    folder = tmp_path_factory.mktemp("damaged")
-    shared = {}
-    for name, path in paths.items():
-        raw = bytearray(path.read_bytes())
-        body = 24 + int.from_bytes(raw[12:16], "little")
-        for place, byte in damage:
-            raw[body + int(place * (len(raw) - body))] = byte
-        if everywhere:
-            raw[body:] = random.Random(damage[0][1]).randbytes(len(raw) - body)
-        (folder / path.name).write_bytes(raw)
-        shared[name] = GuardedIndex(folder / path.name, vocabulary_size=limit)
-    one, twin = pair(("statistics", "context", "model"), shared, costs=0.02)
-    follow(one, twin, *known)
+def test_counts_of_any_size(tmp_path):
+    counts = [1, 2, 32_767, 32_768, 33_000, 65_535, 65_536, 1_000_000, 8_388_352, 8_388_608, 2**32 - 1, 2**33]
+    for size in (300, 70_000):
+        # The key (k,) is followed by k + 1 and k + 2.
+        table = Table(
+            marks(np.arange(12)[:, None]),
+            np.ones(12, int),
+            np.array(counts) + np.array(counts) // 2,
+            np.arange(0, 26, 2),
+            np.repeat(np.arange(12), 2) + np.tile([1, 2], 12),
+            np.stack([counts, np.array(counts) // 2 + 1], 1).ravel(),
+        )
+        path = tmp_path / f"{size}.hsdb"
+        write_index(path, table, kind="statistics", vocabulary_size=size, vocabulary_hash="h", meta={})
+        for file in (Index(path), GuardedIndex(path)):
+            one, twin = pair(("statistics",), {"statistics": file}, costs=None)
+            for token in range(12):
+                tree = one.draft([token], 12)
+                same(tree, twin.draft([token], 12))
+                assert len(tree) and tree.counts[0] >= min(counts[token], 2**23) * 0.99
+
+
+def damages(header: dict, draw: random.Random):
+    """Ways to damage the arrays of a file, by name: each takes them and changes them in place."""
+    n = {name: size for name, (_, size) in header["arrays"].items()}
+
+    def few(arrays):
+        for array in arrays.values():
+            for _ in range(max(1, len(array) // 20)):
+                array[draw.randrange(len(array))] ^= 1 << draw.randrange(8 * array.itemsize)
+
+    def noise(arrays):
+        for array in arrays.values():
+            array[:] = np.frombuffer(draw.randbytes(array.nbytes), array.dtype)
+
+    def full_buckets(arrays):
+        arrays["starts"][::2], arrays["starts"][1::2] = draw.randrange(n["marks"]), draw.choice([n["marks"], 2**32 - 1])
+
+    def rows_at_the_end(arrays):
+        k = np.array([draw.randrange(8) for _ in range(n["places"])])
+        shift = np.array([draw.randrange(-2, 3) for _ in range(n["places"])])
+        arrays["places"][:] = (n["values"] - 2 * k + shift) * 8 + k
+
+    def small_values(arrays):
+        arrays["values"][:] = [draw.randrange(SIZE + 2) for _ in range(n["values"])]
+
+    def no_more(arrays):
+        arrays["marks"][:] = arrays["marks"][::-1].copy()
+
+    return (few, noise, full_buckets, rows_at_the_end, small_values, no_more)
+
+
+@pytest.mark.parametrize("way", range(6))
+def test_damaged_files_are_read_like_in_python_and_never_past_their_end(paths, tmp_path, way):
+    for seed in range(8):
+        draw, shared = random.Random(seed), {}
+        for name, path in paths.items():
+            raw = bytearray(path.read_bytes())
+            length = int.from_bytes(raw[12:16], "little")
+            header, body, arrays = json.loads(raw[24 : 24 + length]), 24 + length, {}
+            for array, (dtype, size) in header["arrays"].items():
+                arrays[array] = np.frombuffer(raw, dtype, size, body)
+                body += (arrays[array].nbytes + 7) // 8 * 8
+            damages(header, draw)[way](arrays)
+            (tmp_path / f"{seed}{path.name}").write_bytes(raw)
+            shared[name] = GuardedIndex(tmp_path / f"{seed}{path.name}", vocabulary_size=draw.choice([None, SIZE - 2, SIZE + 5]))
+        for sources in (("statistics",), ("model",), ("statistics", "context", "model")):
+            one, twin = pair(sources, shared, costs=0.02)
+            text = habits(seed, SIZE, 1, 80)[0]
+            one.start(text[:20])
+            twin.start(text[:20])
+            for at in range(20, 80):
+                same(one.draft(text[:at], 24), twin.draft(text[:at], 24))
+                one.extend(text[at : at + 1])
+                twin.extend(text[at : at + 1])
 
 
 def test_a_file_that_is_overwritten_while_it_is_open_is_never_read_past_its_end(paths, tmp_path):
@@ -240,8 +297,6 @@ def test_costs_ends_and_budgets_may_change_between_rounds(files):
 
 
 def test_what_has_no_twin_stays_as_it_is(files):
-    from hsd_viz.runtime.native.drafter import native_drafter
-
     library = default_build().library
 
     class Other:
@@ -262,6 +317,58 @@ def test_what_has_no_twin_stays_as_it_is(files):
     twin = native(make_drafter(Bottom("db"), databases=shared, eos=2))
     assert (twin.name, twin.nodes, twin.sources, twin.ends) == ("db", 24, ("context", "model", "statistics"), {2})
     assert native_drafter(twin, library) is twin
+
+
+PROMPT = 'class Stack:\n    """A stack."""\n\n    def __init__(self):\n        self.items = []\n\n    def push(self, item):\n'
+
+
+@pytest.fixture(scope="module")
+def engine():
+    """The shipped ladder with its databases."""
+    engine = load_engine(device="cpu", dtype="float32")
+    engine.wait_ready()
+    return engine
+
+
+@pytest.mark.parametrize(
+    ("stack", "temperature"), [("db > target", 0.0), ("db > target", 1.0), ("db > nano:3 > target", 0.0), ("db > nano:3 > target", 0.8)]
+)
+def test_a_decode_is_the_same_with_either(engine, stack, temperature, monkeypatch):
+    served = []
+
+    def decode():
+        trace = engine.run(PROMPT, stack, max_new_tokens=96, temperature=temperature, seed=3)
+        return [trace.token_rows, trace.draft_rows, [row._replace(start_ns=0, duration_ns=0) for row in trace.round_rows]], trace.meta
+
+    take = Runtimes.drafter
+    monkeypatch.setattr(Runtimes, "drafter", lambda self, drafter: (served.append(take(self, drafter)), served[-1])[1])
+    rows, meta = decode()
+    assert [type(drafter).__name__ for drafter in served] == ["NativeDatabaseDrafter"]
+    monkeypatch.setattr(Runtimes, "drafter", lambda self, drafter: drafter)
+    expected, known = decode()
+    assert rows == expected
+    assert {row.source for row in rows[1]} >= {"context"}
+    assert {key for key in meta if meta[key] != known[key]} <= {"created", "prefill_ns", "wall_ns"}
+
+
+def test_python_drafts_until_the_library_is_ready_and_where_it_is_not_wanted(files):
+    class Compiling:
+        state, library = "compiling", default_build().library
+
+        def start(self):
+            return self
+
+    build, drafter = Compiling(), DatabaseDrafter(("context", "model"), files)
+    for device in ("cpu", "cuda"):
+        build.state = "compiling"
+        runtimes = Runtimes(torch.device(device), build=build)
+        assert runtimes.drafter(drafter) is drafter
+        build.state = "ready"
+        assert type(runtimes.drafter(drafter)) is NativeDatabaseDrafter
+        assert runtimes.drafter(None) is None
+        build.state = "unavailable"
+        assert runtimes.drafter(drafter) is drafter
+    assert Runtimes(torch.device("cpu"), "eager").drafter(drafter) is drafter
 
 
 def test_memory_is_given_back(files):
