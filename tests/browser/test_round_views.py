@@ -275,6 +275,59 @@ def test_the_page_below_stays_where_it_is_while_rounds_go_by(open_page, name):
     shown.check()
 
 
+#: Words of the two views that stand at a contrast below 4.5 on what is behind them.
+FAINT = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const over = (top, under) => [0, 1, 2].map((k) => (top[k] * top[3] + under[k] * (255 - top[3])) / 255);
+  const linear = (x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+  const luminance = (c) => 0.2126 * linear(c[0] / 255) + 0.7152 * linear(c[1] / 255) + 0.0722 * linear(c[2] / 255);
+  const page = rgba(getComputedStyle(document.documentElement).getPropertyValue("--test-page"));
+  const behind = (node) => {
+    const layers = [];
+    for (let n = node; n; n = n.parentElement) layers.unshift(rgba(getComputedStyle(n).backgroundColor));
+    return layers.reduce((under, top) => over(top, under), [...page]);
+  };
+  const out = [];
+  for (const node of document.querySelectorAll(".hsd-inspector *, .hsd-timeline *")) {
+    const words = [...node.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!words || node.closest("svg") || node.closest(":disabled") || !node.getClientRects().length) continue;
+    const under = behind(node);
+    const [a, b] = [luminance(over(rgba(getComputedStyle(node).color), under)), luminance(under)];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) out.push(`${node.className} "${node.textContent.slice(0, 30)}": ${ratio.toFixed(2)}`);
+  }
+  return out;
+}"""
+
+
+@pytest.mark.parametrize(("theme", "colour"), [("light", "#ffffff"), ("dark", "#111111")])
+def test_words_can_be_read_in_both_themes(open_page, theme, colour):
+    shown = open_page()
+    page = shown.page
+    page.evaluate(
+        """([theme, colour]) => {
+          document.body.dataset.jpThemeLight = String(theme === "light");
+          document.documentElement.style.cssText = `--test-page: ${colour}; --jp-layout-color1: ${colour}`;
+        }""",
+        [theme, colour],
+    )
+    start(page, load_bundled("both"), RoundInspector, Timeline)
+    assert page.locator(".hsd-inspector.hsd-dark").count() == (theme == "dark")
+    for _ in range(4):
+        assert page.evaluate(FAINT) == []
+        page.get_by_role("button", name="Next round").click()
+        page.get_by_role("button", name="small, round 1:").click()
+    page.eval_on_selector(".hsd-ins-summary", "node => { node.style.color = '#777'; }")
+    assert len(page.evaluate(FAINT)) == 1  # what measures can fail
+    shown.check()
+
+
 def test_what_is_drawn_out_of_sight_finds_its_form_when_it_is_shown(open_page):
     shown = open_page(420)
     page = shown.page

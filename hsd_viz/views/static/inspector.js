@@ -44,7 +44,7 @@ function createInspector({ root, group, store, palette }) {
   const capital = (/** @type {string} */ words) => words.replace(/^the /, "The ");
   const token = (/** @type {string} */ text) => glyphs(text) || "∅";
   const { reckoning, beside, ownRow } = createSums({ store, palette, actor, capital, token });
-  const drawCard = createCard({ card, palette, actor, capital, token, light: (position) => group.light(position, true) });
+  const drawCard = createCard({ card, store, palette, actor, capital, token, light: (position) => group.light(position, true) });
 
   // --- what is shown: a round (of any level), and one node of it
   const state = { round: /** @type {number|null} */ (null), sub: /** @type {number|null} */ (null), node: /** @type {number|null} */ (ROOT), peek: /** @type {number|null} */ (null), step: -1 };

@@ -7,7 +7,9 @@ const ROOT = -1;
 const OWN = 1e6;
 
 /** `card` is the element to write into; `light(position)` brings a place of the text into sight. */
-function createCard({ card, palette, actor, capital, token, light }) {
+function createCard({ card, store, palette, actor, capital, token, light }) {
+  const greedy = () => store.meta.sampling?.temperature === 0;
+
   function facts(pairs) {
     const list = make("dl", "hsd-ins-facts");
     for (const [k, v, wide] of pairs) {
@@ -58,7 +60,7 @@ function createCard({ card, palette, actor, capital, token, light }) {
       return;
     }
     const d = scene.at.get(key);
-    const pairs = [["place", String(d.depth)], ["p, verifier", d.p === null ? "not looked at" : asFigure(d.p)], ["q, drafter", d.q === 1 && d.u === null ? "point mass" : asFigure(d.q)]];
+    const pairs = [["place", String(d.depth)], ["p, verifier", d.p === null ? "not looked at" : `${asFigure(d.p)}${greedy() ? " (greedy)" : ""}`], ["q, drafter", d.q === 1 && d.u === null ? "point mass" : asFigure(d.q)]];
     if (d.u !== null) pairs.push(["u, drawn", asFigure(d.u)]);
     if (d.key !== null) pairs.push(["key", plural(d.key, "token")]);
     if (d.count !== null) pairs.push(["seen", `${d.count} ×`]);
