@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -109,21 +111,37 @@ def test_a_token_pinned_in_the_text_is_where_the_player_stands(shared):
     page.mouse.move(4, 4)
     expect(page.locator(".hsd-player-words")).to_contain_text("its correction")
     expect(page.locator(".hsd-player-pinned")).to_have_count(1)
-    words = page.locator(".hsd-pinned").get_attribute("aria-label")
+    words = page.locator(".hsd-out .hsd-pinned").get_attribute("aria-label")
     assert words.endswith(f"round {place(page)[0]}")
     page.get_by_role("slider", name="Events of the run").press("ArrowLeft")
     # The event before is the verdict on what the target turned down at this place.
     expect(page.locator(".hsd-player-words")).to_contain_text("is rejected")
     expect(page.locator(".hsd-card .hsd-event")).to_contain_text("is rejected")
     page.keyboard.press("Escape")
-    expect(page.locator(".hsd-pinned")).to_have_count(0)
+    expect(page.locator(".hsd-out .hsd-pinned")).to_have_count(0)
+    shared.check()
+
+
+def test_round_and_timeline_follow_the_cursor(shared):
+    page = shared.page
+    bar = page.get_by_role("slider", name="Events of the run")
+    for title in ("Round", "Timeline"):
+        open_tab(page, title)
+        panel = page.get_by_role("tabpanel", name=title)
+        bar.press("Home")
+        expect(panel).to_contain_text(re.compile(r"Round 1\b"))
+        for _ in range(4):
+            bar.press("Shift+ArrowRight")
+        assert place(page)[0] == 5
+        expect(panel).to_contain_text(re.compile(r"Round 5\b"))
+    bar.press("Escape")
     shared.check()
 
 
 def test_sections_open_and_show_their_views(shared):
     page = shared.page
     found = titles(page)
-    assert found[-4:] == ["Acceptance", "Databases", "Hierarchy", "Benchmark"]
+    assert found == list(SEEN)
     for title in found:
         open_tab(page, title)
         panel = page.get_by_role("tabpanel", name=title)

@@ -39,7 +39,7 @@ def test_runs_in_a_cell_and_survives_a_reload(open_page, lab):
         page.keyboard.press(key)
     expect(page.locator(TOKENS)).to_have_count(24)
     page.locator(f"{TOKENS}").last.click()
-    expect(page.locator(".hsd-pinned")).to_have_count(1)
+    expect(page.locator(".hsd-out .hsd-pinned")).to_have_count(1)
     expect(page.locator(".hsd-card .hsd-facts")).to_be_visible()
     with page.expect_response(lambda r: "/api/contents/" in r.url and r.request.method == "PUT"):
         page.locator('.jp-NotebookPanel-toolbar [data-jp-item-name="save"]').click()
