@@ -162,6 +162,30 @@ def test_rounds_of_the_levels_below_are_reached_from_the_target_s(open_page):
     shown.check()
 
 
+def test_a_click_on_a_call_of_a_level_below_shows_the_round_it_served(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("both")
+    start(page, trace, Timeline, RoundInspector)
+    area = page.locator(".hsd-tl-area").bounding_box()
+    call = max((c for c in trace.call_rows if c.name == "nano" and c.kind == "verify"), key=lambda c: c.duration_ns)
+    served = next(r for r in trace.round_rows if r.id == call.round)
+    wall = trace.meta["wall_ns"]
+    page.mouse.click(area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 22 + 22 + 4 + 36 * 2 + 18)
+    page.wait_for_timeout(100)
+    assert "below: nano’s round" in title(page)
+    assert len(nodes(page)) == 1 + served.drafted + (served.outcome != "stopped")
+    # A click on the target's own round goes back up.
+    page.mouse.click(area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 33)
+    page.wait_for_timeout(100)
+    assert "below" not in title(page)
+    # So does the inspector itself, whatever was pinned before: its own nodes can be pinned then.
+    page.mouse.click(area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 22 + 22 + 4 + 36 * 2 + 18)
+    page.locator(".hsd-ins-level button").first.click()
+    page.locator(".hsd-ins-node").nth(1).click()
+    assert page.locator(".hsd-ins-node.hsd-pinned").count() == 1
+    shown.check()
+
+
 def test_keys_walk_the_tree_and_pin(open_page):
     shown = open_page()
     page, trace = shown.page, load_bundled("one-draft")

@@ -178,3 +178,15 @@ test("a place of the text can be pointed at; views are told once, and another ru
   group.store.adopt(snapshot({}, "another"));
   assert.equal(group.cursor.lit, null);
 });
+
+test("a round of a level below is remembered with the target's round that it served", () => {
+  const group = createGroup();
+  group.store.adopt(small());
+  group.pin({ round: 1 });
+  assert.deepEqual([group.cursor.round, group.cursor.inner, group.cursor.pinned], [2, 1, true]);
+  group.pin({ round: 2 });
+  assert.deepEqual([group.cursor.round, group.cursor.inner], [2, null]);
+  group.release();
+  group.go({ token: 0 });
+  assert.equal(group.cursor.inner, null);
+});

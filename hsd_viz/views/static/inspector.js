@@ -346,7 +346,13 @@ function createInspector({ root, group, store, palette }) {
   let frame = 0;
   const soon = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; measure(); refresh(); }); };
   const onStore = (what) => { if (what === "reset") { state.round = null; drawn = ""; measure(); refresh(); } else soon(); };
-  const onCursor = () => refresh();
+  const onCursor = (cursor, before) => {
+    // A round of a level below that another view pinned is the one to show; what the pointer passes elsewhere is not.
+    if (cursor.pinned && cursor.inner !== before.inner && (cursor.inner !== state.sub || cursor.round !== state.round)) {
+      Object.assign(state, { round: cursor.round, sub: cursor.inner, node: null, peek: null });
+    }
+    refresh();
+  };
   store.listeners.add(onStore);
   group.listeners.add(onCursor);
   measure();

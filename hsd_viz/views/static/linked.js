@@ -3,9 +3,10 @@
 //
 //   hsdGroup(name) -> group
 //     store      the run (linked_run.js)
-//     cursor     {token, round, step, pinned, hover, lit, shown, playing, speed}; replaced, never changed
+//     cursor     {token, round, inner, step, pinned, hover, lit, shown, playing, speed}; replaced, never changed
 //                  token    index of the token under the cursor, -1: none      round   target round id, null: none
 //                  step     event under the cursor, -1: none                   pinned  whether it stays when the pointer leaves
+//                  inner    the round of a level below that was asked for within it, or null
 //                  hover    {token, round, step} under the pointer, or null; the cursor itself unless something is pinned or played
 //                  lit      {position, reveal}: a place of the text (0: first prompt token) that a view points at, or null
 //                  shown    tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts
@@ -153,7 +154,7 @@ function eventWords(store, palette, step) {
 
 // --- groups
 
-const NOWHERE = Object.freeze({ token: -1, round: null, step: -1, pinned: false, hover: null, lit: null, shown: null, playing: false, speed: 4 });
+const NOWHERE = Object.freeze({ token: -1, round: null, inner: null, step: -1, pinned: false, hover: null, lit: null, shown: null, playing: false, speed: 4 });
 
 function createGroup() {
   const store = createStore();
@@ -176,14 +177,16 @@ function createGroup() {
     if (step === undefined && where.token !== undefined) step = stepOf[where.token];
     if (step === undefined && where.round !== undefined) step = rounds[placeOf.get(store.topRound(where.round))]?.begin;
     const event = events[step];
-    return event ? { step, token: event.token, round: event.round } : null;
+    if (!event) return null;
+    const inner = where.round !== undefined && where.round !== event.round ? where.round : null;
+    return { step, token: event.token, round: event.round, inner };
   }
   function tell() {
     const here = at.pin || (playing ? at.key : at.hover || at.key) || NOWHERE;
     const mark = at.pin || at.key;
     const shown = following && mark ? store.index().events[mark.step].shown : null;
     const before = group.cursor;
-    const next = { token: here.token, round: here.round, step: here.step, pinned: Boolean(at.pin), hover: at.hover, lit, shown, playing, speed };
+    const next = { token: here.token, round: here.round, inner: here.inner, step: here.step, pinned: Boolean(at.pin), hover: at.hover, lit, shown, playing, speed };
     if (Object.keys(next).every((k) => next[k] === before[k])) return;
     group.cursor = Object.freeze(next);
     for (const f of [...group.listeners]) f(group.cursor, before);

@@ -226,8 +226,10 @@ function createTimeline({ root, group, store, palette }) {
     return spanAt(gaps, t, slack);
   }
   const isRound = (s) => s && s.outcome !== undefined;
-  /** The target's round that a call or a round belongs to, or null. */
-  const roundOf = (s) => (!s ? null : isRound(s) ? s.id : s.kind && s.round >= 0 ? store.topRound(s.round) : null);
+  /** The round, of whatever level, that a call served or a span is; null before the first. */
+  const servedBy = (s) => (!s ? null : isRound(s) ? s.id : s.kind && s.round >= 0 ? s.round : null);
+  /** The target's round that it belongs to, or null. */
+  const roundOf = (s) => (servedBy(s) === null ? null : store.topRound(servedBy(s)));
   function lookAt(s, byKey = false) {
     const call = isRound(s) ? null : s;
     if (call !== looked) { looked = call; walked = byKey; soon(); }
@@ -260,7 +262,7 @@ function createTimeline({ root, group, store, palette }) {
     if (!was || was.moved || e.type === "pointercancel") return;
     const s = at(e);
     lookAt(s);
-    const id = roundOf(s);
+    const id = servedBy(s);
     if (id !== null) group.pin({ round: id });
   };
   area.addEventListener("pointerup", drop);
