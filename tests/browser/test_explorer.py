@@ -207,8 +207,10 @@ def test_sections_follow_another_recording(shared):
 def test_every_section_fits_a_narrow_page(open_page, voila, theme):
     shown = open_page(420)
     page = shown.page
+    page.emulate_media(reduced_motion="reduce")
     page.goto(f"{voila}?theme={theme}", wait_until="domcontentloaded")
     page.wait_for_selector(TOKENS)
+    expect(page.get_by_label("Speed", exact=True)).to_have_value("1")
     for title in titles(page):
         open_tab(page, title)
         assert page.evaluate("document.querySelector('.hsd-app').scrollWidth <= innerWidth"), title

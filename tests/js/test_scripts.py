@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from hsd_viz import views
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.views import payload
+from hsd_viz.views import LinkedView, payload
 
 HERE = Path(__file__).parent
 NODE = shutil.which("node")
+KINDS = {name: kind for name in views.__all__ if isinstance(kind := getattr(views, name), type)}
+LINKED = [name for name, kind in KINDS.items() if issubclass(kind, LinkedView) and kind is not LinkedView]
 
 
 @pytest.mark.skipif(NODE is None, reason="node is missing; to install it: apt-get install nodejs")
@@ -26,3 +29,13 @@ def test_scripts(script, tmp_path):
     environment = {**os.environ, "HSD_SNAPSHOTS": str(snapshots)}
     done = subprocess.run([NODE, "--test", str(HERE / script)], env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+@pytest.mark.skipif(NODE is None, reason="node is missing; to install it: apt-get install nodejs")
+@pytest.mark.parametrize("name", LINKED)
+def test_a_linked_view_s_script_is_one_module(name, tmp_path):
+    # Its parts are joined: no two of them may use a name for something of their own.
+    script = tmp_path / "view.mjs"
+    script.write_text(str(getattr(views, name)._esm), encoding="utf-8")
+    done = subprocess.run([NODE, "--check", str(script)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr[-2000:]

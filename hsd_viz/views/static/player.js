@@ -82,6 +82,8 @@ function playerView({ root, group, store, palette }) {
     speed.append(option);
   }
   speed.addEventListener("change", () => group.pace(speed.value === "recorded" ? "recorded" : Number(speed.value)));
+  // Whoever wants less motion is not shown four changes a second unasked.
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches && !group.cursor.playing) group.pace(1);
   row.append(buttons, bar, speed);
   const line = make("div", "hsd-player-line");
   const place = make("span", "hsd-player-place");
