@@ -23,6 +23,7 @@ from hsd_viz.views.linked import LinkedView, link
 from hsd_viz.views.locality_map import LocalityMap
 from hsd_viz.views.player import Player
 from hsd_viz.views.stream import TokenStream
+from hsd_viz.views.versus import Versus
 from hsd_viz.views.timeline import Timeline
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "TemperatureCurves",
     "Timeline",
     "TokenStream",
+    "Versus",
     "basis_of",
     "charts",
     "link",

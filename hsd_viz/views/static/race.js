@@ -4,7 +4,7 @@
 
 const RUN_TOKEN = ["text", "kind", "source", "round", "p", "entropy"];
 const RUN_ROUND = ["first", "count", "drafted", "deepest", "accepted", "why", "forwards", "start", "end", "below"];
-const SPEEDS = [["1", "real time"], ["0.1", "1/10 of real time"], ["0.01", "1/100 of real time"]];
+const SPEEDS = [["1", "real time"], ["0.1", "1/10 speed"], ["0.01", "1/100 speed"]];
 
 /** A run of the payload with its rows by name. */
 function readRun(run) {
@@ -111,7 +111,8 @@ function gapWords(/** @type {{forwards: number, ns: number}} */ own, /** @type {
   const n = own.forwards - first.forwards;
   const t = own.ns - first.ns;
   const count = n === 0 ? "as many forwards" : `${plural(Math.abs(n), "forward")} ${n < 0 ? "fewer" : "more"}`;
-  return `${count}, ${t === 0 ? "at the same time" : `${duration(Math.abs(t))} ${t < 0 ? "earlier" : "later"}`} than ${letter}`;
+  const when = t === 0 ? "at the same time as" : `${duration(Math.abs(t))} ${t < 0 ? "earlier" : "later"} than`;
+  return `${count}, ${when} ${letter}`;
 }
 
 export { fitSpeed, gapWords, inColumn, lineStarts, raceEnd, readRun, roundStep, roundsAt, runAt, spentAt, standing };

@@ -443,13 +443,13 @@ function distributionOf(found) {
     const line = make("figcaption", "hsd-vs-card-head");
     line.append(make("b", "hsd-vs-letter", run.letter), make("span", "", `${plural(run.tokens, "token")}`));
     const facts = make("p", "", `mean p ${run.p}, mean entropy ${run.entropy} nats`);
-    const picture = draw("svg", { viewBox: "0 0 200 64", role: "img", "aria-label": `Share of tokens by p, in tenths: ${run.shares.map((s) => `${Math.round(100 * s)} %`).join(", ")}` });
+    const picture = draw("svg", { viewBox: "0 0 300 80", role: "img", "aria-label": `Share of tokens by p, in tenths: ${run.shares.map((s) => `${Math.round(100 * s)} %`).join(", ")}` });
     run.shares.forEach((s, i) => {
-      const h = (48 * s) / most;
-      picture.append(draw("rect", { x: i * 20 + 1, y: 48 - h, width: 18, height: h, class: "hsd-vs-share" }));
+      const h = (60 * s) / most;
+      picture.append(draw("rect", { x: i * 30 + 1, y: 60 - h, width: 28, height: h, class: "hsd-vs-share" }));
     });
-    picture.append(draw("path", { d: "M0 48.5H200", class: "hsd-vs-axis" }));
-    for (const [x, text, anchor] of [[0, "p 0", "start"], [100, "0.5", "middle"], [200, "1", "end"]]) picture.append(draw("text", { x, y: 62, "text-anchor": anchor }, String(text)));
+    picture.append(draw("path", { d: "M0 60.5H300", class: "hsd-vs-axis" }));
+    for (const [x, text, anchor] of [[0, "p 0", "start"], [150, "0.5", "middle"], [300, "1", "end"]]) picture.append(draw("text", { x, y: 75, "text-anchor": anchor }, String(text)));
     card.append(line, picture, facts);
     grid.append(card);
   }

@@ -1,0 +1,264 @@
+"""Runs side by side, alone in a page over a stand-in for the widget's model: columns, keys, the race, refusals, strange text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
+from hsd_viz.trace import Trace
+from hsd_viz.views.versus import Versus
+
+pytestmark = pytest.mark.browser
+
+HARNESS = """async ([script, style, state]) => {
+  document.head.append(Object.assign(document.createElement("style"), { textContent: style }));
+  const listeners = new Map();
+  window.model = {
+    get: (k) => state[k],
+    set: (k, v) => { state[k] = v; (listeners.get(`change:${k}`) || []).forEach((f) => f()); },
+    save_changes: () => {},
+    on: (e, f) => listeners.set(e, [...(listeners.get(e) || []), f]),
+    off: (e, f) => listeners.set(e, (listeners.get(e) || []).filter((g) => g !== f)),
+  };
+  const module = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+  const el = document.body.appendChild(document.createElement("div"));
+  window.leave = module.default.render({ model: window.model, el });
+}"""
+STRANGE = ["<script>window.pwned=1</script>", "\u202eabc", "שלום", "🙂👩‍👩‍👧", "a\u0000b", "\n\n    ", "\t", "&amp;", ""]
+
+
+def recorded(group: str, *names: str) -> list[Trace]:
+    return [load_bundled(name, SIDE_BY_SIDE / group) for name in names]
+
+
+def start(page, widget: Versus) -> None:
+    state = {name: getattr(widget, name) for name in ("data", "refusal", "choices", "group", "chosen", "pinned", "palette")}
+    page.evaluate(HARNESS, [str(widget._esm), str(widget._css), state])
+    page.wait_for_timeout(200)
+
+
+def here(page) -> str:
+    return page.text_content(".hsd-vs-readout-head > span:first-child")
+
+
+def counts(page) -> list[str]:
+    return page.eval_on_selector_all(".hsd-vs-count", "all => all.map(n => n.textContent)")
+
+
+def scrub(page, permille: int) -> None:
+    page.eval_on_selector(".hsd-vs-slider", "(s, v) => { s.value = v; s.dispatchEvent(new Event('input')); }", permille)
+
+
+def test_columns_align_the_runs_and_the_cursor_goes_by_keys_and_pointer(open_page):
+    shown = open_page()
+    page = shown.page
+    traces = recorded("greedy", "plain", "databases", "both")
+    start(page, Versus(traces))
+    columns = page.locator(".hsd-vs-col")
+    assert columns.count() == 128
+    # One column holds the token of every run at its position, one below the other.
+    boxes = [columns.nth(40).locator(".hsd-vs-tok").nth(i).bounding_box() for i in range(3)]
+    assert len({box["x"] for box in boxes}) == 1 and boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]
+    # The number at a bracket is the target forwards spent: at the end, those of the metrics.
+    last = page.eval_on_selector_all(".hsd-vs-cell[data-row='1'] .hsd-vs-opens", "all => all[all.length - 1].textContent")
+    assert last == str(traces[1].metrics()["target_forwards"])
+    assert "the end" in here(page)
+    score = page.locator(".hsd-vs-score")
+    score.focus()
+    page.keyboard.press("ArrowRight")
+    assert here(page) == "Output position 1 of 128"
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    assert here(page) == "Output position 5 of 128"
+    assert page.locator(".hsd-vs-here:visible").count() == 3, "the cursor stands in the race, too"
+    label = page.get_attribute(".hsd-vs-col[aria-selected=true]", "aria-label")
+    assert label.startswith("Output position 5: A “") and "target forward 5" in label
+    # Shift goes by the rounds of the chosen row.
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Shift+ArrowRight")
+    assert here(page) == "Output position 6 of 128"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Shift+ArrowRight")
+    rounds = [row[0] for row in page.evaluate("model.get('data').runs[1].rounds")]
+    assert here(page) == f"Output position {next(first for first in rounds if first > 5) + 1} of 128"
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    assert here(page) == "Output position 128 of 128, pinned" and page.evaluate("model.get('pinned')") == 127
+    columns.nth(3).hover()
+    assert here(page) == "Output position 128 of 128, pinned"
+    page.keyboard.press("Escape")
+    columns.nth(4).hover()
+    assert here(page) == "Output position 5 of 128" and page.evaluate("model.get('pinned')") == -1
+    columns.nth(8).locator(".hsd-vs-cell").nth(2).click()
+    assert here(page) == "Output position 9 of 128, pinned"
+    page.evaluate("model.set('pinned', 20)")
+    assert here(page) == "Output position 21 of 128, pinned"
+    track = page.locator(".hsd-vs-track").first
+    track.click(position={"x": track.bounding_box()["width"] * 64.5 / 128, "y": 10})
+    assert here(page) == "Output position 65 of 128, pinned"
+    shown.check()
+
+
+def test_the_race_plays_pauses_is_scrubbed_and_fades_what_is_not_out_yet(open_page):
+    shown = open_page()
+    page = shown.page
+    traces = recorded("greedy", "plain", "databases", "both")
+    start(page, Versus(traces))
+    speeds = [f"{t.metrics()['tokens_per_second']:.0f} tokens/s" for t in traces]
+    assert counts(page) == speeds and "through first" in page.text_content(".hsd-vs-standing")
+    assert page.locator(".hsd-vs-notyet").count() == 0
+    page.select_option(".hsd-vs-controls select", "0.01")
+    page.get_by_role("button", name="Start the race").click()
+    page.wait_for_timeout(600)
+    playing = page.evaluate("[...document.querySelectorAll('.hsd-vs-notyet')].length")
+    assert 0 < playing < 3 * 128
+    page.get_by_role("button", name="Pause").click()
+    stood = page.text_content(".hsd-vs-clock")
+    assert 0 < float(stood.split()[0]) < 100
+    page.wait_for_timeout(200)
+    assert page.text_content(".hsd-vs-clock") == stood
+    # A scrubbed clock shows what the trace says of that time.
+    scrub(page, 300)
+    now = float(page.text_content(".hsd-vs-clock").split()[0]) * 1e6
+    for text, trace in zip(counts(page), traces, strict=True):
+        over = [r.id for r in trace.round_rows if r.parent is None and r.start_ns + r.duration_ns - trace.meta["prefill_ns"] <= now + 5e4]
+        assert abs(int(text.split()[0]) - sum(t.round in over for t in trace.token_rows)) <= 16 and "of 128" in text
+    assert "ahead" in page.text_content(".hsd-vs-standing")
+    scrub(page, 1000)
+    assert counts(page) == speeds and page.locator(".hsd-vs-notyet").count() == 0
+    # In real time it is over in its own time, and the keyboard starts it.
+    page.select_option(".hsd-vs-controls select", "1")
+    page.locator(".hsd-vs-score").focus()
+    page.keyboard.press("Space")
+    assert page.locator(".hsd-vs-notyet").count() > 0
+    page.get_by_role("button", name="Start the race").wait_for()
+    assert counts(page) == speeds
+    shown.check()
+
+
+def test_who_asks_for_less_motion_gets_the_end_and_a_scrubber(open_page):
+    shown = open_page()
+    page = shown.page
+    page.emulate_media(reduced_motion="reduce")
+    start(page, Versus(recorded("greedy", "plain", "databases")))
+    assert page.locator(".hsd-vs-play:visible").count() == 0 and page.locator(".hsd-vs-slider:visible").count() == 1
+    assert "tokens/s" in counts(page)[0]
+    page.locator(".hsd-vs-score").focus()
+    page.keyboard.press("Space")
+    page.wait_for_timeout(100)
+    assert page.locator(".hsd-vs-notyet").count() == 0
+    page.locator(".hsd-vs-slider").focus()
+    page.keyboard.press("Home")
+    assert counts(page) == ["0 of 128", "0 of 128"] and page.locator(".hsd-vs-notyet").count() == 256
+    shown.check()
+
+
+def test_the_first_difference_is_marked_and_explained(open_page):
+    shown = open_page()
+    page = shown.page
+    widget = Versus(recorded("sampled", "plain", "databases", "hierarchy"))
+    at = widget.data["agreement"][1]["at"]
+    start(page, widget)
+    assert page.locator(".hsd-vs-col.hsd-vs-apart").count() == 128 - at
+    marked = page.locator(".hsd-vs-differs")
+    assert marked.count() == 2 and page.locator(".hsd-vs-num", has_text="≠").count() == 1
+    assert page.locator(".hsd-vs-agreement li.hsd-vs-same").count() == 1
+    assert "lossless means the distribution" in page.text_content(".hsd-vs-agreement li.hsd-vs-apart")
+    assert page.locator(".hsd-vs-distribution .hsd-vs-share").count() == 30
+    shown.check()
+
+
+def test_a_figure_s_definition_shows_on_hover_and_on_focus(open_page):
+    shown = open_page()
+    page = shown.page
+    start(page, Versus(recorded("greedy", "plain", "databases")))
+    bubble = page.locator(".hsd-vs-bubble")
+    assert not bubble.is_visible()
+    page.get_by_role("button", name="Mean acceptance length").hover()
+    assert "Plain decoding: 1.00" in bubble.text_content() and bubble.is_visible()
+    page.get_by_role("button", name="Speed").focus()
+    assert "end of prefill" in bubble.text_content()
+    page.keyboard.press("Escape")
+    assert not bubble.is_visible()
+    shown.check()
+
+
+def test_recordings_are_chosen_and_a_refusal_is_read_out(open_page):
+    shown = open_page()
+    page = shown.page
+    widget = Versus()
+    start(page, widget)
+    page.get_by_role("button", name="Two draft models", exact=True).click()
+    chosen = page.evaluate("model.get('chosen')")
+    assert chosen == ["plain", "databases", "both", "hierarchy"]
+    # What Python answers to that.
+    widget.chosen = chosen
+    page.evaluate("text => model.set('refusal', text)", widget.refusal)
+    assert page.get_by_role("alert").text_content() == "Four runs are too many to lie side by side: give two or three."
+    page.get_by_role("button", name="Databases", exact=True).click()
+    widget.chosen = page.evaluate("model.get('chosen')")
+    assert widget.refusal == ""
+    page.evaluate("([text, data]) => { model.set('data', data); model.set('refusal', text); }", [widget.refusal, widget.data])
+    assert not page.get_by_role("alert").is_visible()
+    titles = page.eval_on_selector_all(".hsd-vs-lane .hsd-vs-title", "all => all.map(n => n.textContent)")
+    assert titles == ["plain decoding", "two draft models", "databases under two draft models"]
+    page.evaluate("leave()")
+    assert page.locator(".hsd-versus").count() == 0
+    shown.check()
+
+
+@pytest.mark.parametrize("width", [1400, 420])
+def test_strange_and_long_texts_stay_text_and_inside_the_page(open_page, width):
+    shown = open_page(width)
+    page = shown.page
+    traces = recorded("greedy", "plain", "databases")
+    for trace in traces:
+        trace.meta["prompt"] = "<img src=x onerror='window.pwned=1'>" * 20
+        trace.token_rows[:] = [t._replace(text=STRANGE[t.index % len(STRANGE)]) for t in trace.token_rows]
+    start(page, Versus(traces))
+    assert page.text_content(".hsd-vs-cell .hsd-vs-tok") == STRANGE[0]
+    assert "‹U+202E›abc" in page.text_content(".hsd-vs-col:nth-of-type(3)")
+    assert page.evaluate("window.pwned") is None
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # Every line of columns begins with the letters of the runs.
+    tops = set(page.eval_on_selector_all(".hsd-vs-col", "all => all.map(c => c.offsetTop)"))
+    assert page.locator(".hsd-vs-line").count() == len(tops)
+    shown.check()
+
+
+def test_two_thousand_tokens_open_and_race_quickly(open_page):
+    shown = open_page()
+    page = shown.page
+    traces = recorded("greedy", "plain", "databases", "both")
+    widget = Versus(traces)
+    data = json.loads(json.dumps(widget.data))
+    for run in data["runs"]:
+        n, end, last = len(run["rounds"]), run["rounds"][-1][8], run["rounds"][-1][6]
+        rounds, tokens = list(run["rounds"]), list(run["tokens"])
+        for copy in range(1, 16):
+            rounds += [
+                [r[0] + 128 * copy, r[1], *r[2:6], r[6] + last * copy, r[7] + end * copy, r[8] + end * copy, r[9]] for r in run["rounds"]
+            ]
+            tokens += [[*t[:3], t[3] + n * copy, *t[4:]] for t in run["tokens"]]
+        run["rounds"], run["tokens"] = rounds, tokens
+    begun = page.evaluate("performance.now()")
+    widget.data = data
+    start(page, widget)
+    assert page.locator(".hsd-vs-col").count() == 2048
+    assert page.evaluate("performance.now()") - begun < 10_000
+    spent = page.evaluate("""() => {
+      const score = document.querySelector(".hsd-vs-score"), begun = performance.now();
+      for (let i = 0; i < 50; i++) score.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+      return (performance.now() - begun) / 50;
+    }""")
+    assert spent < 100
+    spent = page.evaluate("""() => {
+      const slider = document.querySelector(".hsd-vs-slider"), begun = performance.now();
+      for (let i = 0; i < 50; i++) { slider.value = i * 20; slider.dispatchEvent(new Event("input")); }
+      return (performance.now() - begun) / 50;
+    }""")
+    assert spent < 100
+    shown.check()

@@ -1,0 +1,314 @@
+"""Runs side by side: which may, what is said of their texts, their figures, and running them live."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from make_trace import make_trace
+
+from hsd_viz.engine.replay import SIDE_BY_SIDE, ReplayEngine, bundled, load_bundled
+from hsd_viz.stack import parse
+from hsd_viz.trace import Finished, Stage, Step, Trace
+from hsd_viz.views import presets
+from hsd_viz.views.versus import OPENING, SIDES, Versus, decode_each, side, traces_of, words
+from hsd_viz.views.versus_data import agreement, first_difference, machine_note, must_agree, refusal, run_of
+from hsd_viz.views.versus_table import distribution, table
+
+GROUPS = sorted(p.name for p in SIDE_BY_SIDE.iterdir())
+
+
+def recorded(group: str, *names: str) -> list[Trace]:
+    return [load_bundled(name, SIDE_BY_SIDE / group) for name in names]
+
+
+def otherwise(trace: Trace, at: int | None = None, **meta) -> Trace:
+    """A copy with another meta and, from ``at`` on, another token there."""
+    copy = Trace.from_dict(json.loads(json.dumps(trace.to_dict())))
+    copy.meta |= meta
+    if at is not None:
+        copy.token_rows[at] = copy.token_rows[at]._replace(token_id=0, text="\n else")
+    return copy
+
+
+# --- refusals
+
+
+def test_runs_that_cannot_lie_side_by_side_are_refused_in_one_sentence():
+    plain, databases, both = recorded("greedy", "plain", "databases", "both")
+    assert refusal([plain, databases]) is None and refusal([plain, databases, both]) is None
+    cases = {
+        "no run": [],
+        "too few": [plain],
+        "too many": [plain] * 4,
+        "different prompts": [plain, *recorded("sampled", "plain")],
+        "as a chat turn": [plain, otherwise(plain, chat=True)],
+        "different targets": [plain, otherwise(plain, models=[{"name": "target", "model": "target", "weights": "other"}])],
+        "draw their tokens differently": [plain, otherwise(plain, sampling={"temperature": 0.6, "seed": 1})],
+        "has no rounds": [plain, Trace(dict(plain.meta))],
+    }
+    for why, traces in cases.items():
+        said = refusal(traces)
+        assert why in said and said.endswith(".") and said.count(". ") == 0
+        widget = Versus(traces)
+        assert widget.refusal == said and widget.data == {}
+    seeded = [otherwise(t, sampling={"temperature": 0.6, "seed": s}) for s, t in enumerate((plain, databases))]
+    assert "seed 0" in refusal(seeded) and "seed 1" in refusal(seeded)
+    # What the seed cannot change is no reason.
+    assert refusal([plain, otherwise(databases, sampling={**plain.meta["sampling"], "seed": 9})]) is None
+
+
+# --- texts
+
+
+def test_which_texts_must_agree():
+    def of(stack: str, temperature: float) -> Trace:
+        return Trace({"stack": stack, "sampling": {"temperature": temperature, "seed": 1}})
+
+    assert must_agree(of("target", 0.0), of("nano:4 > target", 0.0))
+    for other in ("db > target", "lookup > target", "hd > target", "auto[db] > target"):
+        assert must_agree(of("target", 0.8), of(other, 0.8))
+    for other in ("nano:4 > target", "db > nano:4 > target", "auto[db,nano] > target", "auto > target", "not a stack >"):
+        assert not must_agree(of("target", 0.8), of(other, 0.8))
+
+
+def test_equal_texts_are_said_to_be_so_and_why():
+    (one, two) = agreement(recorded("greedy", "plain", "databases", "both"))
+    assert (one["state"], two["state"], one["at"]) == ("same", "same", None)
+    assert "as it must" in one["words"] and "greedy" in one["words"]
+    (drawn,) = agreement(recorded("sampled", "plain", "databases"))
+    assert drawn["state"] == "same" and "same number" in drawn["words"]
+
+
+def test_texts_that_may_differ_are_told_from_those_that_must_not():
+    plain, hierarchy, databases = recorded("sampled", "plain", "hierarchy", "databases")
+    one, two = agreement([plain, hierarchy, databases])
+    at = first_difference(plain, hierarchy)
+    assert plain.token_ids[:at] == hierarchy.token_ids[:at] and plain.token_ids[at] != hierarchy.token_ids[at]
+    assert (one["state"], one["at"], one["against"]) == ("apart", at, 0)
+    assert f"position {at + 1} " in one["words"] and "distribution" in one["words"] and "must not" not in one["words"]
+    assert two["state"] == "same"
+    # Behind a run that may differ, those that must agree are held against each other.
+    first, second = agreement([hierarchy, plain, otherwise(databases, at=5)])
+    assert (first["against"], first["state"]) == (0, "apart")
+    assert (second["against"], second["state"], second["at"]) == (1, "broken", 5)
+    assert "It must not: neither has a draft model" in second["words"]
+
+
+def test_a_greedy_text_that_differs_is_called_a_defect_unless_something_explains_it():
+    plain, databases = recorded("greedy", "plain", "databases")
+    broken = otherwise(databases, at=3)
+
+    def said(*traces):
+        (row,) = agreement(traces)
+        assert row["state"] == "broken" and row["at"] == 3
+        return row["words"]
+
+    assert "both decode greedily" in said(plain, broken) and "this is a defect" in said(plain, broken)
+    assert "↵␣else" in said(plain, broken)
+    assert "differ in dtype" in said(plain, otherwise(broken, dtype="bfloat16"))
+    tied = otherwise(plain)
+    tied.token_rows[3] = tied.token_rows[3]._replace(top=((7, 0.40000), (8, 0.39999)))
+    assert "near-tie" in said(tied, broken) and "defect" not in said(tied, broken)
+
+
+def test_a_text_cut_short_agrees_as_far_as_it_goes_and_one_that_ended_does_not():
+    plain, databases = recorded("greedy", "plain", "databases")
+    short = otherwise(databases, stop_reason="cancelled")
+    del short.token_rows[40:]
+    assert first_difference(plain, short) is None
+    assert "as far as both go (40 tokens)" in agreement([plain, short])[0]["words"]
+    ended = otherwise(short, stop_reason="eos")
+    (row,) = agreement([plain, ended])
+    assert (row["state"], row["at"]) == ("broken", 40) and "B has ended" in row["words"]
+
+
+def test_other_machines_are_said():
+    plain, databases = recorded("greedy", "plain", "databases")
+    assert machine_note([plain, databases]) == ""
+    assert "runtime (A: native, B: eager)" in machine_note([plain, otherwise(databases, runtime="eager")])
+
+
+# --- rows for the page
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("name", SIDES)
+def test_a_run_on_the_page_has_the_counts_and_times_of_its_trace(group, name):
+    (trace,) = recorded(group, name)
+    m, run = trace.metrics(), run_of(trace, "A", "")
+    assert json.loads(json.dumps(run)) == run
+    assert len(run["tokens"]) == m["tokens"] and len(run["rounds"]) == m["rounds"]
+    first, count, drafted, deepest, accepted, _, forwards, start, end, _ = zip(*run["rounds"], strict=True)
+    assert forwards[-1] == m["target_forwards"]
+    assert (sum(drafted), sum(accepted), sum(count)) == (m["drafted"], m["accepted"], m["tokens"])
+    assert all(a <= d for a, d in zip(accepted, deepest, strict=True))
+    assert start[0] >= 0 and all(a < b for a, b in zip(start, end, strict=True))
+    assert all(over <= begun for over, begun in zip(end, start[1:], strict=False)), "rounds follow one another"
+    # The race's end is that of the run, but for what follows the last round.
+    assert 0 <= m["seconds"] - end[-1] / 1e9 < 0.02
+    for token, place in zip(run["tokens"], range(m["tokens"]), strict=True):
+        assert first[token[3]] <= place < first[token[3]] + count[token[3]]
+    below = {}
+    for row in run["rounds"]:
+        for level, n in row[-1].items():
+            below[level] = below.get(level, 0) + n
+    steps = {c["name"]: c["steps"] for c in m["calls_by_level"] if c["kind"] in ("verify", "draft") and c["name"] != "target"}
+    assert below == steps
+
+
+# --- figures
+
+
+def number(text: str) -> float:
+    value, unit = text.replace("−", "-").split()
+    return float(value) * {"ms": 1.0, "s": 1e3, "µs": 1e-3}[unit]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_figures_are_the_traces_own_and_the_parts_fill_the_time(group):
+    traces = recorded(group, *OPENING)
+    rows = {row["name"]: row for row in table(traces)}
+    assert all(row["definition"].endswith(".") and len(row["cells"]) == 3 for row in rows.values())
+    for k, trace in enumerate(traces):
+        m = trace.metrics()
+        assert rows["Speed"]["cells"][k]["value"] == f"{m['tokens_per_second']:.0f} tokens/s"
+        assert rows["Target forwards"]["cells"][k]["value"] == str(m["target_forwards"])
+        parts = [row["cells"][k]["value"] for row in rows.values() if row["part"]]
+        assert sum(number(p) for p in parts if p != "–") == pytest.approx(m["seconds"] * 1e3, rel=0.01, abs=1)
+    first, second = (t.metrics() for t in traces[:2])
+    assert rows["Speed"]["cells"][1]["difference"] == f"{second['tokens_per_second'] / first['tokens_per_second']:.2f} ×"
+    assert rows["Target forwards"]["cells"][1]["difference"] == f"−{first['target_forwards'] - second['target_forwards']}"
+    assert rows["Acceptance rate"]["cells"][0]["value"] == "–" and rows["Acceptance rate"]["cells"][1]["difference"] == ""
+    assert all(row["cells"][0]["difference"] == "" for row in rows.values())
+    assert [row["name"] for row in rows.values() if row["part"]] == ["in target", "in small", "in nano", "in db", "between calls"]
+    same = table([traces[1], traces[1]])
+    assert {row["cells"][1]["difference"] for row in same if row["name"] != "Speed"} <= {"±0", "±0 points", ""}
+
+
+def test_draws_are_compared_only_where_texts_rightly_differ():
+    assert distribution(recorded("greedy", "plain", "databases")) is None
+    assert distribution(recorded("sampled", "plain", "databases")) is None
+    traces = recorded("sampled", "plain", "hierarchy")
+    found = distribution(traces)
+    for run, trace in zip(found["runs"], traces, strict=True):
+        p = [t.p for t in trace.token_rows]
+        assert sum(run["shares"]) == pytest.approx(1) and len(run["shares"]) == 10
+        assert run["shares"][9] == pytest.approx(sum(x >= 0.9 for x in p) / len(p))
+        assert run["p"].startswith(f"{sum(p) / len(p):.2f} ±")
+    assert "far too little" in found["words"]
+    for trace in traces:
+        trace.token_rows[:] = [t._replace(p=None, entropy=None) for t in trace.token_rows]
+    assert distribution(traces) is None
+
+
+# --- the widget
+
+
+def test_it_opens_on_recordings_of_one_prompt_and_offers_the_others():
+    widget = Versus()
+    assert widget.refusal == "" and [r["title"] for r in widget.data["runs"]] == [words(SIDES[name]) for name in OPENING]
+    assert [g["group"] for g in widget.choices] == GROUPS and [r["name"] for r in widget.choices[0]["runs"]] == list(SIDES)
+    state = {name: getattr(widget, name) for name in ("data", "choices", "palette")}
+    assert json.loads(json.dumps(state)) == state
+    widget.chosen = ["hierarchy", "plain"]
+    assert [r["stack"] for r in widget.data["runs"]] == [SIDES["plain"], SIDES["hierarchy"]]
+    before = widget.data
+    widget.chosen = [*widget.chosen, "both", "databases"]
+    assert widget.refusal == "Four runs are too many to lie side by side: give two or three." and widget.data is before
+    widget.chosen = ["../../both", "plain"]
+    assert "too few" in widget.refusal
+    widget.chosen = ["plain", "databases"]
+    widget.group = "sampled"
+    assert widget.refusal == "" and widget.data["runs"][0]["tokens"] != before["runs"][0]["tokens"]
+    widget.group = ".."
+    assert "no run" in widget.refusal
+
+
+def test_without_recordings_it_says_so(tmp_path):
+    assert "No recordings" in Versus(folder=tmp_path / "none").refusal
+    assert Versus(folder=tmp_path).data == {}
+
+
+def test_shown_again_nothing_is_pinned(tmp_path):
+    widget = Versus(recorded("greedy", "plain", "databases"))
+    assert widget.choices == []
+    widget.pinned = 5
+    widget.show([make_trace(), make_trace()])
+    assert widget.pinned == -1 and widget.data["caution"] == "" and len(widget.data["runs"][0]["tokens"]) == 3
+
+
+# --- live
+
+
+class Engine:
+    """Replays, and writes down what it was asked and in which order."""
+
+    def __init__(self) -> None:
+        self.replay = ReplayEngine(SIDE_BY_SIDE / "greedy", pace=0)
+        self.asked: list[tuple[str, int]] = []
+        self.closed: list[str] = []
+
+    def decode(self, prompt, stack="target", *, max_new_tokens=128, **options):
+        events = self.replay.decode(prompt, stack, **options)
+
+        def told():
+            self.asked.append((stack, max_new_tokens))
+            try:
+                yield from events
+            finally:
+                self.closed.append(stack)
+
+        return told()
+
+
+def prompt() -> str:
+    return recorded("greedy", "plain")[0].meta["prompt"]
+
+
+def test_stacks_run_one_after_the_other_each_after_a_start_that_does_not_count():
+    engine = Engine()
+    events = list(decode_each(engine, prompt(), ["plain", "db > target"], warm_up=4, max_new_tokens=128))
+    assert engine.asked == [("target", 4), ("target", 128), ("db > target", 4), ("db > target", 128)]
+    assert [k for k, e in events if isinstance(e, Finished)] == [0, 1]
+    assert [k for k, _ in events] == sorted(k for k, _ in events)
+    assert sum(isinstance(e, Step) for k, e in events if k == 1) == recorded("greedy", "databases")[0].metrics()["rounds"]
+    assert any(isinstance(e, Stage) and "warming up" in e.text for _, e in events)
+    cold = Engine()
+    assert [t.meta["stack"] for t in traces_of(cold, prompt(), ["both", "plain"], warm_up=0)] == [SIDES["both"], "target"]
+    assert cold.asked == [(SIDES["both"], 128), ("target", 128)]
+
+
+def test_nothing_runs_when_a_stack_or_their_number_is_wrong():
+    engine = Engine()
+    for stacks, said in ((["plain"], "too few"), (list(SIDES)[:4], "too many"), (["plain", "nano:99 > target"], "64"), ([], "no run")):
+        with pytest.raises(ValueError, match=said):
+            decode_each(engine, prompt(), stacks)
+    with pytest.raises(ValueError, match="nothing was recorded"):
+        decode_each(engine, "another prompt", ["plain", "both"])
+    assert engine.asked == []
+
+
+def test_closing_cancels_the_run_in_progress_and_those_to_come():
+    engine = Engine()
+    events = decode_each(engine, prompt(), ["plain", "databases"], warm_up=0)
+    next(e for e in events if isinstance(e[1], Step))
+    events.close()
+    assert engine.asked == [("target", 128)] and engine.closed == ["target"]
+
+
+def test_a_live_comparison_is_a_view():
+    widget = Versus.of(Engine(), prompt(), ["plain", "databases"], warm_up=0)
+    assert widget.refusal == "" and [r["stack"] for r in widget.data["runs"]] == ["target", "db > target"]
+
+
+# --- presets
+
+
+def test_presets_are_stacks_that_the_presets_know():
+    known = dict(presets.STACKS)
+    for name, stack in SIDES.items():
+        assert side(name) == stack and str(parse(stack)) == stack and words(stack) == known[stack]
+    assert side("sam > target") == "sam > target"
+    for group in GROUPS:
+        assert {r.name: r.stack for r in bundled(SIDE_BY_SIDE / group)} == SIDES
