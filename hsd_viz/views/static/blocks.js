@@ -167,8 +167,9 @@ function blocksView({ model, root, palette }) {
     const tools = make("span", "hsd-blk-tools");
     tools.append(button("b:out", "✕", `Remove ${part.name}`, drop));
     head.append(make("span", "hsd-blk-swatch"), menu("b:name", "What drafts at the bottom", kinds, part.name,
-      (to) => edit(withBottom(parts, to), `${to} drafts at the bottom now`, "b:name")), tools);
-    li.append(head, make("p", "hsd-blk-words", language(part.name).words));
+      (to) => edit(withBottom(parts, to), `${to} drafts at the bottom now`, "b:name")),
+      make("span", "hsd-blk-role", language(part.name).words), tools);
+    li.append(head);
     if (part.name === "auto") li.append(choiceList(part));
     else itemList(part, li);
     return { li, key: "b", act: { drop } };

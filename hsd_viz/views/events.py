@@ -1,0 +1,43 @@
+"""The events of a run, as the page counts them: the same order as ``indexOf`` in ``static/linked_run.js``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hsd_viz.trace import DraftRow, Trace
+
+
+class RunEvent(NamedTuple):
+    """Something that happened in a target round: its draft is put up (``draft``), a draft token gets its ``verdict``, or the round's own
+    ``token`` is drawn. ``token`` is the index of the text's token at that place, ``draft`` the row that a verdict is about."""
+
+    kind: str
+    round: int
+    token: int
+    draft: DraftRow | None
+
+
+def events_of(trace: Trace) -> list[RunEvent]:
+    """All events, in order. Their places in this list are the cursor's steps, and one less than the numbers that people see."""
+    drafts: dict[int, list[DraftRow]] = {r.id: [] for r in trace.round_rows if r.parent is None}
+    for row in trace.draft_rows:
+        if row.round in drafts:
+            drafts[row.round].append(row)
+    tokens, found, at = trace.token_rows, [], 0
+    for number, put_up in drafts.items():
+        refused = sorted((d for d in put_up if d.verdict == "rejected"), key=lambda d: (d.depth, d.node))
+        kept = {(d.depth, d.token_id): d for d in reversed(put_up) if d.verdict == "accepted"}
+        if put_up:
+            found.append(RunEvent("draft", number, at, None))
+        while at < len(tokens) and tokens[at].round == number:
+            token = tokens[at]
+            accepted = token.kind == "accepted"
+            # What was turned down at a place stands before what was kept there.
+            while refused and (not accepted or refused[0].depth <= token.depth):
+                found.append(RunEvent("verdict", number, at, refused.pop(0)))
+            row = kept.get((token.depth, token.token_id)) if accepted else None
+            found.append(RunEvent("verdict" if accepted else "token", number, at, row))
+            at += 1
+        found += [RunEvent("verdict", number, at, row) for row in refused]
+    last = len(tokens) - 1
+    return [event._replace(token=min(event.token, last)) for event in found]

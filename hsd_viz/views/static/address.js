@@ -1,0 +1,84 @@
+// @ts-check
+// A button that copies the link to the event under the cursor. Stands behind linked_run.js and linked.js.
+
+/**
+ * The link to an event: the page's own address with our three parameters and no other (a token for the server must not travel on).
+ * @param {string} page  address of the page   @param {string} trace   @param {number} step  from 0, -1: none   @param {boolean} dark
+ */
+function linkTo(page, trace, step, dark) {
+  const url = new URL(page);
+  const query = new URLSearchParams();
+  query.set("trace", trace);
+  if (step >= 0) query.set("step", String(step + 1)); // as the player counts events
+  if (dark) query.set("theme", "dark");
+  url.search = query.toString();
+  url.hash = "";
+  url.username = url.password = "";
+  return url.href;
+}
+
+function addressView({ model, root, group, store }) {
+  root.classList.add("hsd-address");
+  const button = make("button", "hsd-address-copy");
+  button.type = "button";
+  const said = make("span", "hsd-address-said");
+  said.setAttribute("role", "status");
+  const field = /** @type {HTMLInputElement} */ (make("input", "hsd-address-link"));
+  field.readOnly = true;
+  field.hidden = true;
+  field.setAttribute("aria-label", "Link to this step");
+  root.append(button, said, field);
+
+  function draw() {
+    // A live run is on no other page, and in JupyterLab the address is not the dashboard's.
+    root.hidden = !model.get("served") || !model.get("name");
+    button.textContent = group.cursor.step >= 0 ? "Copy link to this step" : "Copy link to this run";
+  }
+  /** @type {any} */ let timer = 0;
+  function say(/** @type {string} */ words) {
+    said.textContent = words;
+    clearTimeout(timer);
+    timer = setTimeout(() => { said.textContent = ""; }, 4000);
+  }
+  button.addEventListener("click", async () => {
+    const link = linkTo(location.href, model.get("name"), group.cursor.step, root.classList.contains("hsd-dark"));
+    field.hidden = true;
+    try {
+      await navigator.clipboard.writeText(link);
+      say("Link copied");
+    } catch {
+      // No clipboard without a secure connection or the reader's leave: the link is there to be copied by hand.
+      field.value = link;
+      field.hidden = false;
+      field.focus();
+      field.select();
+      say("Copy it from here");
+    }
+  });
+
+  let gone = "";
+  function go() {
+    const { run, step } = model.get("start");
+    if (run === undefined || run !== store.run || !store.tokens.length || gone === `${run}:${step}`) return;
+    gone = `${run}:${step}`;
+    group.pin({ step });
+  }
+  const onStore = (/** @type {string} */ what) => { if (what === "reset") go(); };
+  store.listeners.add(onStore);
+  group.listeners.add(draw);
+  model.on("change:start", go);
+  model.on("change:name change:served", draw);
+  if (model.get("waits")) model.send({ kind: "query", query: location.search.slice(0, 2000) });
+  draw();
+  go();
+  return () => {
+    clearTimeout(timer);
+    store.listeners.delete(onStore);
+    group.listeners.delete(draw);
+    model.off("change:start", go);
+    model.off("change:name change:served", draw);
+  };
+}
+
+export { linkTo };
+export default linkedWidget(addressView);

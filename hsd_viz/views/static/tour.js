@@ -1,0 +1,223 @@
+// @ts-check
+// The tour's card, and what it points at. Stands behind linked_run.js and linked.js. Python says which step is shown (`place`); here the
+// cursor is put on its event, and the thing it speaks of gets an outline and is brought into sight beside the card.
+
+const TOUR_KEPT = "hsd_viz.tour";
+/** Milliseconds after a step in which the page may still be laying itself out. */
+const SETTLES = [0, 120, 350, 800, 1600, 2600];
+
+/**
+ * How far to scroll so that a box stands within what is free of the window, in px; 0: it does. What is higher than that begins at its top.
+ * @param {{top: number, bottom: number}} box   @param {{top: number, bottom: number}} free
+ */
+function scrollBy(box, free) {
+  if (box.top >= free.top && box.bottom <= free.bottom) return 0;
+  const fits = box.bottom - box.top <= free.bottom - free.top;
+  if (!fits) return box.top - free.top;
+  return box.top < free.top ? box.top - free.top : box.bottom - free.bottom;
+}
+
+function tourView({ model, root, group, store }) {
+  root.classList.add("hsd-tour");
+  root.hidden = true;
+  const card = make("section", "hsd-tour-card");
+  card.setAttribute("aria-label", "Guided tour");
+  card.tabIndex = -1;
+  const head = make("div", "hsd-tour-head");
+  const title = make("h2", "hsd-tour-title");
+  const count = make("span", "hsd-tour-count");
+  const body = make("div", "hsd-tour-body");
+  const said = make("div", "hsd-tour-said");
+  said.setAttribute("aria-live", "polite");
+  said.append(title, body);
+  const trouble = make("p", "hsd-tour-trouble");
+  trouble.setAttribute("role", "alert");
+  const foot = make("div", "hsd-tour-foot");
+  const track = make("div", "hsd-tour-track");
+  track.setAttribute("aria-hidden", "true");
+  const button = (/** @type {string} */ label, /** @type {string} */ words, /** @type {() => void} */ act, cls = "") => {
+    const node = /** @type {HTMLButtonElement} */ (make("button", cls, label));
+    node.type = "button";
+    if (words !== label) { node.title = words; node.setAttribute("aria-label", words); }
+    node.addEventListener("click", act);
+    return node;
+  };
+  const send = (/** @type {string} */ kind) => model.send({ kind });
+  const back = button("Back", "Step before (←)", () => send("back"));
+  const next = button("Next", "Next step (→)", () => send("next"), "hsd-tour-next");
+  const again = button("Start over", "Start over", () => send("restart"), "hsd-tour-again");
+  const leave = button("✕", "Leave the tour (Esc)", () => send("leave"), "hsd-tour-leave");
+  head.append(count, track, leave);
+  foot.append(again, back, next);
+  card.append(head, said, trouble, foot);
+  root.append(card);
+
+  const app = () => /** @type {HTMLElement | null} */ (root.closest(".hsd-app"));
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+  // --- what it points at
+  /** @type {HTMLElement | null} */ let marked = null;
+  /** @type {HTMLElement | null} */ let opener = null;
+  let shown = ""; // the step whose place was taken
+  let touched = false; // the reader moved the page since
+  /** @type {any[]} */ let timers = [];
+  const place = () => model.get("place");
+
+  function find() {
+    for (const selector of place().targets || []) {
+      for (const node of (app() || document).querySelectorAll(selector)) {
+        if (node.getClientRects().length) return /** @type {HTMLElement} */ (node);
+      }
+    }
+    return null;
+  }
+  function mark() {
+    const node = place().key ? find() : null;
+    if (node !== marked) {
+      marked?.classList.remove("hsd-tour-lit");
+      marked = node;
+    }
+    // Views that draw themselves anew may take the class with them.
+    marked?.classList.add("hsd-tour-lit");
+  }
+  /** What of the window neither the card nor a player at its edge covers. */
+  function free() {
+    const player = app()?.querySelector(".hsd-transport")?.getBoundingClientRect();
+    let top = 12;
+    let bottom = card.getBoundingClientRect().top - 12;
+    const sticks = player && getComputedStyle(/** @type {Element} */ (app()?.querySelector(".hsd-transport"))).position === "sticky";
+    if (sticks && player) {
+      if (player.top < 40) top = Math.max(top, player.bottom + 12);
+      else if (player.bottom > bottom - 40) bottom = Math.min(bottom, player.top - 12);
+    }
+    return { top, bottom };
+  }
+  /** What scrolls the page: JupyterLab's notebook, or the window. */
+  function scroller() {
+    for (let node = app()?.parentElement; node; node = node.parentElement) {
+      const flow = getComputedStyle(node).overflowY;
+      if ((flow === "auto" || flow === "scroll") && node.scrollHeight > node.clientHeight + 1) return node;
+    }
+    return document.scrollingElement || document.documentElement;
+  }
+  /** Within the text's own pane first, then the page. */
+  function reveal() {
+    if (!marked || touched) return;
+    const pane = /** @type {HTMLElement | null} */ (marked.closest(".hsd-scroll"));
+    if (pane && pane !== marked) {
+      const [inner, outer] = [marked.getBoundingClientRect(), pane.getBoundingClientRect()];
+      pane.scrollTop += scrollBy(inner, { top: outer.top + 40, bottom: outer.bottom - 40 });
+    }
+    const by = scrollBy(marked.getBoundingClientRect(), free());
+    if (Math.abs(by) > 2) scroller().scrollBy({ top: by, behavior: calm.matches ? "auto" : "smooth" });
+  }
+  function settle() {
+    timers.forEach(clearTimeout);
+    touched = false;
+    timers = SETTLES.map((ms) => setTimeout(() => { mark(); reveal(); }, ms));
+  }
+  const touch = (/** @type {Event} */ e) => { if (e.type !== "keydown" || !card.contains(/** @type {Node} */ (e.target))) touched = true; };
+
+  let frame = 0;
+  const watcher = new MutationObserver((changes) => {
+    if (frame || changes.every((c) => root.contains(c.target))) return;
+    frame = requestAnimationFrame(() => { frame = 0; if (place().key) mark(); });
+  });
+
+  // --- the card
+  function go() {
+    const { key, run, step } = place();
+    if (!key || shown === key || run !== store.run || !store.tokens.length) return;
+    shown = key;
+    group.pause();
+    group.pin({ step });
+    settle();
+  }
+  function paint() {
+    const now = place();
+    const open = Boolean(now.key);
+    const opened = open && root.hidden;
+    root.hidden = !open;
+    app()?.classList.toggle("hsd-touring", open);
+    if (!open) {
+      const had = root.contains(document.activeElement) || document.activeElement === document.body;
+      if (shown) {
+        group.release();
+        mark();
+        watcher.disconnect();
+        timers.forEach(clearTimeout);
+      }
+      shown = "";
+      if (had && opener?.isConnected) opener.focus({ preventScroll: true });
+      opener = null;
+      return;
+    }
+    trouble.textContent = now.trouble || "";
+    trouble.hidden = !now.trouble;
+    if (card.dataset.step !== now.key || opened) {
+      card.dataset.step = now.key;
+      count.textContent = `${now.number} of ${now.count}`;
+      track.style.setProperty("--part", `${(100 * now.number) / now.count}%`);
+      title.textContent = now.title;
+      body.replaceChildren(...now.text.map((/** @type {string} */ words) => make("p", "", visible(words))));
+      body.scrollTop = 0;
+      back.disabled = now.number === 1;
+      again.hidden = now.number === 1;
+      next.textContent = now.number === now.count ? "Done" : "Next";
+      next.setAttribute("aria-label", now.number === now.count ? "End the tour" : "Next step (→)");
+      // A button that is switched off loses the keyboard.
+      if (document.activeElement === document.body && !opened) next.focus({ preventScroll: true });
+    }
+    if (opened) {
+      opener = /** @type {HTMLElement | null} */ (document.activeElement);
+      shown = "";
+      next.focus({ preventScroll: true });
+      const host = app();
+      if (host) watcher.observe(host, { subtree: true, childList: true, attributes: true, attributeFilter: ["class", "hidden"] });
+    }
+    if (shown !== now.key) { mark(); go(); }
+    keep();
+  }
+  function keep() {
+    try {
+      const key = model.get("kept");
+      if (key) sessionStorage.setItem(TOUR_KEPT, key);
+      else sessionStorage.removeItem(TOUR_KEPT);
+    } catch { /* no storage here: the step is kept in Python for as long as the page lives */ }
+  }
+  card.addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
+    const keys = { ArrowRight: () => next.click(), ArrowLeft: () => { if (!back.disabled) back.click(); }, Escape: () => leave.click() };
+    if (!Object.hasOwn(keys, e.key)) return;
+    keys[e.key]();
+    e.preventDefault();
+    e.stopPropagation();
+  });
+
+  const onStore = (/** @type {string} */ what) => { if (what === "reset") go(); };
+  const sized = new ResizeObserver(() => app()?.style.setProperty("--hsd-tour-height", root.hidden ? "0px" : `${card.offsetHeight}px`));
+  sized.observe(card);
+  store.listeners.add(onStore);
+  model.on("change:place", paint);
+  model.on("change:kept", keep);
+  for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) window.addEventListener(kind, touch, { passive: true, capture: true });
+  try {
+    const key = sessionStorage.getItem(TOUR_KEPT);
+    if (key && !model.get("kept") && !place().key) model.send({ kind: "kept", key });
+  } catch { /* as above */ }
+  paint();
+  return () => {
+    timers.forEach(clearTimeout);
+    watcher.disconnect();
+    sized.disconnect();
+    marked?.classList.remove("hsd-tour-lit");
+    app()?.classList.remove("hsd-touring");
+    store.listeners.delete(onStore);
+    model.off("change:place", paint);
+    model.off("change:kept", keep);
+    for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) window.removeEventListener(kind, touch, { capture: true });
+  };
+}
+
+export { scrollBy };
+export default linkedWidget(tourView);
