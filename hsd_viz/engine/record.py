@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import torch
 
-from hsd_viz.disk import write_whole
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES
 from hsd_viz.trace import Trace
@@ -208,6 +208,7 @@ def _keep(trace: Trace, recipe: Recipe, folder: Path, index: list[dict]) -> Path
 
 
 def _write_index(folder: Path, index: list[dict]) -> Path:
-    path = folder / "index.json"
-    write_whole(path, json.dumps(index, indent=1) + "\n")
+    path, temporary = folder / "index.json", folder / ".index.json.new"
+    temporary.write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
     return path
