@@ -16,10 +16,10 @@ ALLOWED = {
     "latency": {"stack", "trace"},
     "decoding": {"drafting", "latency", "stack", "trace"},
     "ladder": {"drafting"},
-    "runtime": {"decoding", "disk", "ladder"},
+    "runtime": {"decoding", "disk", "drafting", "ladder"},
     "bench": {"decoding", "disk", "drafting", "ladder", "latency", "runtime", "stack", "trace"},
     "engine": {"bench", "decoding", "drafting", "ladder", "latency", "runtime", "stack", "trace"},
-    "views": {"engine", "latency", "stack", "trace"},
+    "views": {"bench", "engine", "latency", "stack", "trace"},
     "dashboard": {"engine", "stack", "trace", "views"},
     "serve": set(),
 }
