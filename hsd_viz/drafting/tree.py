@@ -91,6 +91,9 @@ class DraftTree:
 
     def within(self, depth: int) -> DraftTree:
         """The tree without the nodes deeper than ``depth`` (itself when there are none)."""
+        # So few nodes reach no deeper, whatever their shape.
+        if len(self.tokens) <= depth:
+            return self
         depths = self.depths()
         if max(depths, default=0) <= depth:
             return self

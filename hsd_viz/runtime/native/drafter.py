@@ -49,7 +49,7 @@ class NativeDatabaseDrafter(DatabaseDrafter):
     def __init__(self, library: ctypes.CDLL, like: DatabaseDrafter) -> None:
         self._library = library
         self._native = library.quick
-        self._draft, self._extend = self._native.hsd_drafter_draft, self._native.hsd_drafter_extend
+        self._draft = self._native.hsd_drafter_draft
         self.sources = like.sources
         self.temperature, self.longest, self.elsewhere = like.temperature, like.longest, like.elsewhere
         self._floor, self._shared = like._floor, like._shared
@@ -87,30 +87,30 @@ class NativeDatabaseDrafter(DatabaseDrafter):
             file = None if source == "context" else _file(self._shared[source])
             rates = priors(source, self.temperature)
             self._checked(native.hsd_drafter_add(self._handle, file, (ctypes.c_double * len(rates))(*rates), DISCOUNTS[source]))
-        self._make_room(max(len(prompt), MOST_IN), self._budget)
-        #: Tokens that the library was told.
-        self._told = 0
+        self._make_room(MOST_IN, self._budget)
+        #: How many tokens were emitted, and the last ones while the library was not told of them: the next draft does it by the way.
+        self._emitted, self._untold = 0, None
         self.extend(prompt)
+        self._tell()
 
     def extend(self, tokens: Sequence[int]) -> None:
-        n = len(tokens)
-        if n > self._most_in:
-            self._make_room(n, self._budget)
-        self._in[:n] = tokens
-        if not self._extend(self._handle, n):
-            raise failure(self._library)
-        self._told += n
+        if self._untold is not None:
+            self._tell()
+        self._untold = list(tokens)
+        self._emitted += len(tokens)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         if budget < 1:
             return DraftTree(why_empty="no room")
-        length, elsewhere = len(text), self.elsewhere
-        tail = text[-max(self.longest, length - self._told) :]
-        given = len(tail)
-        if given > self._most_in or budget > self._budget:
-            self._make_room(given, budget)
-        self._in[:given] = tail
-        n = self._draft(self._handle, given, length, budget, _NAN if elsewhere is None else elsewhere)
+        length, elsewhere, given = len(text), self.elsewhere, self._untold
+        told = -1 if given is None else len(given)
+        tail = text[-max(self.longest, length - self._emitted) :]
+        given = [*given, *tail] if told > 0 else tail
+        if len(given) > self._most_in or budget > self._budget:
+            self._make_room(len(given), budget)
+        self._in[: len(given)] = given
+        n = self._draft(self._handle, told, len(tail), length, budget, _NAN if elsewhere is None else elsewhere)
+        self._untold = None
         if n < 1:
             if n < -1:
                 raise failure(self._library)
@@ -129,6 +129,14 @@ class NativeDatabaseDrafter(DatabaseDrafter):
         )
 
     # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        """Tell the library of the tokens that were emitted last."""
+        tokens, self._untold = self._untold, None
+        if len(tokens) > self._most_in:
+            self._make_room(len(tokens), self._budget)
+        self._in[: len(tokens)] = tokens
+        self._checked(self._native.hsd_drafter_extend(self._handle, len(tokens)))
 
     def _make_room(self, tokens: int, budget: int) -> None:
         """Make buffers for so many tokens and nodes or more; tell the library of them, of the costs and of what ends a text."""

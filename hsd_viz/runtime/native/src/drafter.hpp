@@ -67,11 +67,13 @@ class Drafter {
         context_.extend(tokens, n);
     }
 
-    // The tree after a text of `length` tokens, the last `n` of which are in the buffer: at least those that extend was not told
-    // of, and as many as the longest key has. `elsewhere` is NaN where that is not known. Returns how many nodes it has; 0: no match,
-    // -1: not worth it. Out come seven columns as long as the tree: token, parent, database, key length, count, position, depth.
-    int draft(int n, int64_t length, int budget, double elsewhere) {
-        const int32_t* text = in_;
+    // First the buffer has the tokens that were `emitted` and that extend was not told of (-1: it was told all), then the last `n` of
+    // a text of `length` tokens: at least those that were not emitted, and as many as the longest key has. `elsewhere` is NaN
+    // where that is not known. Returns how many nodes the tree after the text has; 0: no match, -1: not worth it. Out come seven columns
+    // as long as the tree: token, parent, database, key length, count, position, depth.
+    int draft(int emitted, int n, int64_t length, int budget, double elsewhere) {
+        if (emitted >= 0) extend(emitted);
+        const int32_t* text = in_ + std::max(0, emitted);
         if (budget < 1 || (size_t)budget >= at_.size()) throw std::invalid_argument("the costs of so many nodes are not known");
         const bool known = !std::isnan(elsewhere);
         Round& round = open(text, n, length);
