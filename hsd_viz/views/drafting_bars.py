@@ -64,9 +64,10 @@ class DatabaseAblation(DraftBars):
         if beside and not others:
             groups.append(_published_databases())
             credit = " " + published.CREDIT
+        title = "Who supplied the tokens" if others else "What each database brings"
         super().__init__(
             spec={
-                "title": f"What each database brings, {temperature_words(rows[0].temperature)}",
+                "title": f"{title}, {temperature_words(rows[0].temperature)}",
                 "text": "A bar is as long as the tokens that one forward of the target brought: its own token, then the drafts it "
                 f"accepted, by who proposed them first. Plain decoding would be the first part alone. {_RATIO}",
                 "hues": _hues(used, "published" if credit else None),
