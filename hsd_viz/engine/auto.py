@@ -24,7 +24,7 @@ from hsd_viz.stack import Bottom, Stack
 from hsd_viz.stack import Model as Part
 
 #: Nodes of the largest database draft: as many as the choice may want of them.
-NODES = 16
+NODES = 24
 #: Tokens of the two launches that tell what a launch costs, and what a token of it.
 LAUNCHES = (2, 8)
 

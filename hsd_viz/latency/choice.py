@@ -20,7 +20,7 @@ from math import exp, log
 from typing import NamedTuple
 
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.online import Acceptance, Beneath, Curve, Low, Pace, Promise, prior_acceptance, prior_cost
+from hsd_viz.latency.online import Acceptance, Beneath, Curve, Low, Pace, prior_acceptance, prior_cost
 
 #: Longest lookahead of a model that drafts straight for the target on its own; those of other hierarchies lie on a grid.
 MOST = 16
@@ -31,9 +31,8 @@ SERVES = 4
 #: may be spent at once where acceptance was never measured.
 EXPLORING, GRANT = 0.002, 5.0
 HOPEFUL = 4
-#: So many rounds are learnt from one and all; after them, where rounds are chosen one by one, times and the database's promises are
-#: looked at in one of ``TURN``.
-ATTENTIVE = 64
+#: So many rounds are learnt from one and all; after them, where rounds are chosen one by one, times are looked at in one of ``TURN``.
+ATTENTIVE = 32
 TURN = 4
 #: Rounds for which models that were taken go on: choosing takes time, too.
 HOLD = 7
@@ -50,7 +49,7 @@ WORTH_SHARE, FRESH = 0.1, 2.0
 #: When look-ups are not worth their time, so many rounds pass at most until the next; half of that, a quarter, ... after one that was.
 LOOK_EVERY = 16
 #: Nodes that were expected: how many a prior of one accepted node for each is worth, and how many are remembered.
-PRIOR_KEPT, KEPT_MEMORY = 20.0, 400.0
+PRIOR_KEPT, KEPT_MEMORY = 20.0, 200.0
 #: Acceptance where nothing is known.
 PRIOR_ACCEPTANCE = 0.6
 #: A database's drafts beneath a model where nothing is known: nodes, and nodes accepted.
@@ -126,7 +125,6 @@ class Estimates:
             (i, j): prior_acceptance(calibration, names[i], names[j], PRIOR_ACCEPTANCE) for i, j in combinations(range(len(names)), 2)
         }
         self.bottom = bottom
-        self.promise = Promise()
         #: Nodes accepted for each one expected, of the database's drafts that were taken: what is taken tends to be what was
         #: overrated.
         self.kept = 1.0
@@ -168,7 +166,6 @@ class Estimates:
         spent, gained = self._long
         if gained:
             self.start(spent / gained)
-        self.promise.begin()
         for edge in self.edges.values():
             edge.first.begin()
             edge.later.begin()
@@ -208,7 +205,7 @@ class Estimates:
         self.tiers[verifier].see(drafted, accepted)
 
     def see_direct(self, expected: float, accepted: int) -> None:
-        """A verification by the target of a database's draft of which so many nodes were expected to be accepted."""
+        """Nodes of a database's draft that were expected to come true by their scores, and that did, whoever served."""
         fade = 1 - expected / KEPT_MEMORY if expected < KEPT_MEMORY else 0.0
         hits, total = self._kept
         self._kept = hits, total = hits * fade + accepted, total * fade + expected
@@ -229,10 +226,11 @@ class Estimates:
 
     def went_on(self, option: Option, rounds: int) -> None:
         """An option that was taken served so many more rounds."""
-        fade = max(0.0, 1 - rounds / MEMORY)
-        self.spent, self.gained = self.spent * fade + rounds * option.cost, self.gained * fade + rounds * option.gain
-        fade = max(0.0, 1 - rounds / LONG_MEMORY)
-        self._long = self._long[0] * fade + rounds * option.cost, self._long[1] * fade + rounds * option.gain
+        weight = rounds * (FOUND if option.nodes else 1.0)
+        fade = max(0.0, 1 - weight / MEMORY)
+        self.spent, self.gained = self.spent * fade + weight * option.cost, self.gained * fade + weight * option.gain
+        fade = max(0.0, 1 - weight / LONG_MEMORY)
+        self._long = self._long[0] * fade + weight * option.cost, self._long[1] * fade + weight * option.gain
         self.total += rounds * option.cost
         self.rounds += rounds
 
@@ -240,8 +238,8 @@ class Estimates:
 class Chooser:
     """Chooses for one run, round by round: :meth:`looks`, :meth:`choose`, and what happened told to ``estimates``.
 
-    What was chosen goes on for ``hold`` more rounds, in which nothing is asked. ``attentive``: whether the time of what was chosen and the
-    database's promises are to be learnt from; acceptance always is.
+    What was chosen goes on for ``hold`` more rounds in which the rest is not asked: models as they are, a database as long as
+    its drafts are :meth:`enough`. ``attentive``: whether the time of what was chosen is to be learnt from; acceptance always is.
     """
 
     def __init__(self, estimates: Estimates) -> None:
@@ -249,6 +247,8 @@ class Chooser:
         self._target = len(estimates.costs) - 1
         self._turn = 0
         self.hold, self.attentive = 0, True
+        #: Lambda and C - lambda G of the best option beside the database, at the last choice.
+        self._latency = self._other = 0.0
         self._pause = self._wait = 1
         estimates.begin()
 
@@ -273,9 +273,17 @@ class Chooser:
         """Tokens per cost of a plain step, reached on the whole: what a node of a database's draft has to beat."""
         return self.estimates.plain / self.latency
 
+    def enough(self, nodes: int, promised: float) -> float | None:
+        """The cost of taking a database's draft as it is, whose scores sum up to ``promised``; ``None`` where it has to be weighed."""
+        known, top = self.estimates, self.estimates.costs[-1]
+        cost = known.pace.of(FROM_DATABASE) * (top.overhead + top.at(nodes + 1))
+        if not nodes or cost - self._latency * (1.0 + known.kept * promised) > self._other:
+            return None
+        return cost
+
     def choose(self, pending: Sequence[int], reach: Sequence[float] | None = None) -> Option:
-        """The option of the next round. ``pending`` are the draft models' uncached tokens, ``reach`` the (corrected) scores of the
-        draft that was looked up, best first.
+        """The option of the next round. ``pending`` are the draft models' uncached tokens, ``reach`` the scores of the draft
+        that was looked up, best first.
 
         What an option of models promised when it was last looked at serves until it is about to be taken; one of them in turn is
         looked at anew now and then.
@@ -304,7 +312,8 @@ class Chooser:
             self._look_at(best, pending, latency, False)
             best, value = self._leader(latency)
         if reach is not None:
-            worth = min(plain, value) - score
+            self._latency, self._other = latency, min(plain, value)
+            worth = self._other - score
             known.look_worth(worth)
             self._pause = 1 if worth > known.lookup else min(2 * self._pause, LOOK_EVERY)
             self._wait = self._pause
@@ -317,6 +326,8 @@ class Chooser:
             best, cost, gain, tried = turn, turn.cost, turn.gain, True
         known.took(cost, gain, nodes > 0)
         if best is None:
+            if nodes:
+                self.hold = HOLD if known.rounds >= ATTENTIVE else 1
             return Option(nodes, (), nodes > 0, cost, gain)
         best.taken = known.rounds
         # A try is for one round, and what looks up needs to be asked whether it should.

@@ -6,7 +6,7 @@ there is one) and has a long memory and a short one: what was seen over many tex
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from math import exp, log, log1p
 
 from hsd_viz.latency.calibration import Calibration
@@ -33,9 +33,6 @@ KIND_SHARE, KIND_FADE = 0.02, 0.996
 SURPRISE = 0.3
 AGAIN = 8
 UPWARDS = 0.3
-#: No node of a database's draft is surer than this; one without a score has the chance ``UNSCORED``.
-SUREST = 0.995
-UNSCORED = 0.5
 #: Of so many first times the least is believed.
 FIRST = 3
 
@@ -148,77 +145,6 @@ class Beneath:
         self._seen += 1
         self.drafted += (drafted - self.drafted) * share
         self.accepted += (accepted - self.accepted) * share
-
-
-class Promise:
-    """Whether a database keeps what its scores promise: hits per expected hit (Gamma-Poisson), by source and key length.
-
-    A database's draft is given by its lists: for each node its parent (-1: none), its score (the chance that a verifier walks there,
-    ``None``: unknown), its source and its key length.
-    """
-
-    __slots__ = ("_long", "_rates", "_short")
-
-    def __init__(self) -> None:
-        self._long: dict[tuple[str, int | None], tuple[float, float]] = {}
-        self._short: dict[tuple[str, int | None], tuple[float, float]] = {}
-        self._rates: dict[tuple[str, int | None], float] = {}
-
-    def begin(self) -> None:
-        """A new text."""
-        self._short.clear()
-        for key, (hits, expected) in self._long.items():
-            self._rates[key] = (PRIOR_TRIALS + hits) / (PRIOR_TRIALS + expected)
-
-    def rate(self, source: str, key_length: int | None) -> float:
-        """Hits per expected hit."""
-        return self._rates.get((source, key_length), 1.0)
-
-    def reach(
-        self, parents: Sequence[int], scores: Sequence[float | None], sources: Sequence[str], key_lengths: Sequence[int | None]
-    ) -> list[float]:
-        """The scores, corrected."""
-        out: list[float] = []
-        rates = self._rates
-        for parent, score, source, length in zip(parents, scores, sources, key_lengths, strict=True):
-            chance = UNSCORED if score is None else score if parent < 0 else score / scores[parent]
-            chance *= rates.get((source, length), 1.0)
-            if chance > SUREST:
-                chance = SUREST
-            out.append(chance if parent < 0 else chance * out[parent])
-        return out
-
-    def learn(
-        self,
-        tokens: Sequence[int],
-        parents: Sequence[int],
-        scores: Sequence[float | None],
-        sources: Sequence[str],
-        key_lengths: Sequence[int | None],
-        emitted: Sequence[int],
-    ) -> None:
-        """Walk along what was emitted, whoever drafted it: every child of a place that was reached is a hit or a miss."""
-        node, at = -1, 0
-        for token in emitted:
-            reached = node
-            for child in range(at, len(tokens)):
-                if parents[child] == reached:
-                    hit = tokens[child] == token
-                    score = scores[child]
-                    chance = UNSCORED if score is None else score if reached < 0 else score / scores[reached]
-                    self._see((sources[child], key_lengths[child]), chance, hit)
-                    if hit:
-                        node, at = child, child + 1
-            if node == reached:
-                return
-
-    def _see(self, key: tuple[str, int | None], expected: float, hit: bool) -> None:
-        hits, total = self._long.get(key, (0.0, 0.0))
-        self._long[key] = hits, total = hits * LONG_FADE + hit, total * LONG_FADE + expected
-        long = (PRIOR_TRIALS + hits) / (PRIOR_TRIALS + total)
-        hits, total = self._short.get(key, (0.0, 0.0))
-        self._short[key] = hits, total = hits * SHORT_FADE + hit, total * SHORT_FADE + expected
-        self._rates[key] = (LONG_WORTH * long + hits) / (LONG_WORTH + total)
 
 
 class Low:

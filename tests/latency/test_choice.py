@@ -19,7 +19,7 @@ from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.choice import EXPLORING, GRANT, Chooser, Estimates, Option
 from hsd_viz.latency.costs import LevelCost, LookupCost
 from hsd_viz.latency.law import Law
-from hsd_viz.latency.online import Acceptance, Curve, Low, Pace, Promise
+from hsd_viz.latency.online import Acceptance, Curve, Low, Pace
 from hsd_viz.latency.select import select
 
 NAMES = ("nano", "small", "target")
@@ -69,32 +69,39 @@ class World:
         chooser, law, out = Chooser(estimates), Law(self.calibration()), []
         before, left = Option(), 0
         for _ in range(rounds):
-            found, reach, spent = None, None, 0.0
+            found, option = None, None
             if left:
                 left -= 1
-                cost, gain, kept = self._serve(before, None, law, estimates)
-                estimates.went_on(before, 1)
-                self._note(before, kept, cost, gain, out)
+                if not before.nodes:
+                    option = before
+                    estimates.went_on(option, 1)
+                else:
+                    found = self.look()
+                    promised = sum(self._reach(found))
+                    if (cost := chooser.enough(found[0], promised)) is not None:
+                        option = Option(found[0], (), True, cost, 1 + estimates.kept * promised)
+                        estimates.went_on(option, 1)
+            if option is not None:
+                cost, gain, kept = self._serve(option, found, law, estimates)
+                self._note(option, kept, cost + self.lookup * (found is not None), gain, out)
                 continue
-            if chooser.looks():
+            if found is None and chooser.looks():
                 found = self.look()
-                spent = self.lookup
-                n, _, said = found
-                parents, scores = list(range(-1, n - 1)), [said ** (k + 1) for k in range(n)]
-                draft = parents, scores, ["context"] * n, [3] * n
-                reach = estimates.promise.reach(*draft)
-                estimates.see_lookup(n, self.lookup)
-            option = chooser.choose(self.pending, reach)
+            if found is not None:
+                estimates.see_lookup(found[0], self.lookup)
+            option = chooser.choose(self.pending, None if found is None else self._reach(found))
             cost, gain, kept = self._serve(option, found, law, estimates)
-            if found is not None and chooser.attentive:
-                n, chance, _ = found
-                good = self._chain(n, chance)
-                estimates.promise.learn([1] * n, *draft, [1] * good + [2])
+            if found is not None and found[0] and not option.nodes:
+                estimates.see_direct(found[2], self._chain(1, found[1]))
             if chooser.attentive and (not option.models or option.kind == before.kind):
                 estimates.see_round(option, cost * self.random.choice(self.disturbed))
             before, left = option, chooser.hold
-            self._note(option, kept, cost + spent, gain, out)
+            self._note(option, kept, cost + self.lookup * (found is not None), gain, out)
         return out
+
+    def _reach(self, found: tuple[int, float, float]) -> list[float]:
+        """The scores of a chain that was found."""
+        return [found[2] ** (k + 1) for k in range(found[0])]
 
     def _note(self, option: Option, kept: int, cost: float, gain: float, out: list) -> None:
         used = {m for m, _ in option.models}
@@ -329,16 +336,15 @@ def test_choosing_takes_microseconds():
     """Choice and learning of a round with a tree of ten nodes: 20 microseconds on a quiet machine; here its best rounds."""
     estimates = Estimates(NAMES, (1, 4, 16), bottom="db")
     chooser, times = Chooser(estimates), []
-    draft = list(range(-1, 9)), [0.9 ** (k + 1) for k in range(10)], ["context"] * 10, [3] * 10
+    reach = [0.9 ** (k + 1) for k in range(10)]
     for _ in range(2000):
         start = perf_counter_ns()
         chooser.looks()
-        option = chooser.choose([3, 20], estimates.promise.reach(*draft))
+        option = chooser.choose([3, 20], reach)
         estimates.see_chain(0, 2, 3, 2)
         if option.nodes:
             estimates.see_direct(option.gain - 1, 5)
         if chooser.attentive:
-            estimates.promise.learn([1] * 10, *draft, [1, 1, 1, 2])
             estimates.see_lookup(10, 0.05)
             estimates.see_round(option, 1.0)
         times.append(perf_counter_ns() - start)
@@ -416,18 +422,6 @@ def test_measured_costs_are_not_thrown_away():
     for _ in range(100):
         estimates.see_round(Option(0, ((0, 3),), False, 2.0, 2.0), 2.4)
     assert before < estimates.plain
-
-
-def test_a_promise_is_corrected_where_it_was_reached():
-    promise = Promise()
-    draft = [-1, 0, 0], [0.8, 0.4, 0.2], ["context", "model", "model"], [2, 1, 1]
-    assert promise.reach(*draft) == [0.8, 0.4, 0.2]
-    for _ in range(200):
-        promise.learn([7, 8, 9], *draft, [7, 9])
-        promise.learn([7, 8, 9], *draft, [5])
-    first, second, third = promise.reach(*draft)
-    assert abs(first - 0.5) < 0.06, "half of the times it came"
-    assert abs((second + third) / first - 1) < 0.1, "one of the two always came, where the first did"
 
 
 def test_costs_that_are_not_to_be_learnt_have_to_be_known():
