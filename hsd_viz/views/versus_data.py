@@ -113,7 +113,8 @@ def agreement(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     """For each run after the first: against which one it is held, where they first differ, and what that means.
 
     A run is held against the first one before it with which it must agree, else against the first. ``state`` is ``same``,
-    ``apart`` (as may be) or ``broken`` (as must not be); ``at`` an output position from 0 or ``None``; ``words`` a sentence or two.
+    ``apart`` (as may be) or ``broken`` (as must not be); ``at`` an output position from 0 or ``None``; ``words`` a sentence, ``why``
+    what makes it right or could have made it wrong.
     """
     out = []
     for k in range(1, len(traces)):
@@ -121,29 +122,29 @@ def agreement(traces: Sequence[Trace]) -> list[dict[str, Any]]:
         one, other = traces[against], traces[k]
         must, at = must_agree(one, other), first_difference(one, other)
         state = "same" if at is None else "broken" if must else "apart"
-        words = _agreement_words(one, other, LETTERS[against], LETTERS[k], at, must)
-        out.append({"run": k, "against": against, "at": at, "state": state, "words": words})
+        words, why = _agreement_words(one, other, LETTERS[against], LETTERS[k], at, must)
+        out.append({"run": k, "against": against, "at": at, "state": state, "words": words, "why": why})
     return out
 
 
-def _agreement_words(one: Trace, other: Trace, a: str, b: str, at: int | None, must: bool) -> str:
+def _agreement_words(one: Trace, other: Trace, a: str, b: str, at: int | None, must: bool) -> tuple[str, str]:
     greedy = not (one.meta.get("sampling") or {}).get("temperature")
     if at is None:
         far = "token for token"
         if len(one.token_rows) != len(other.token_rows):
             far = f"token for token as far as both go ({min(len(one.token_rows), len(other.token_rows))} tokens)"
         if not must:
-            return f"{b} happens to write {a}’s text, {far}. With draft models only the distribution has to agree."
-        why = "greedy decoding has one text" if greedy else "without a draft model each place is drawn with the same number"
-        return f"{b} writes {a}’s text, {far}, as it must: {why}."
+            return f"{b} happens to write {a}’s text, {far}.", "With draft models only the distribution has to agree."
+        why = "greedy decoding has one text" if greedy else "without a draft model each place of the output is drawn with the same number"
+        return f"{b} writes {a}’s text, {far}.", f"It must: {why}."
     x, y = (_said(t, at) for t in (one, other))
     differ = f"{b}’s text differs from {a}’s from output position {at + 1} on: {a} {x}, {b} {y}."
-    if not must:
-        return (
-            f"{differ} That is as it should be: above temperature 0, lossless means the distribution. Every text is as likely under "
-            "either stack, but draft models draw with numbers of their own, so one seed gives two texts."
-        )
-    return f"{differ} It must not: {'both decode greedily' if greedy else 'neither has a draft model'}. {_cause(one, other, at)}"
+    if must:
+        return f"{differ} It must not: {'both decode greedily' if greedy else 'neither has a draft model'}.", _cause(one, other, at)
+    return differ, (
+        "That is as it should be: above temperature 0, lossless means the distribution. Every text is as likely under either stack, "
+        "but draft models draw with numbers of their own, so one seed gives two texts."
+    )
 
 
 def _said(trace: Trace, at: int) -> str:

@@ -34,7 +34,7 @@ def _less(write: Callable[[float], str]) -> Callable[[float, float], str]:
 
 
 def _times(x: float, first: float) -> str:
-    return f"{x / first:.2f} ×" if first else ""
+    return f"{x / first:.2f} × {LETTERS[0]}" if first else ""
 
 
 def _points(x: float, first: float) -> str:

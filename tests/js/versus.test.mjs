@@ -55,6 +55,7 @@ test("the standing names who leads, by how much, who is through and who was firs
   assert.equal(raceEnd(runs), 20e6);
   assert.equal(standing([plain, run("B", Array(12).fill(1), 1e6)], 3e6), "All have 3 tokens.");
   assert.equal(standing([plain, run("B", Array(12).fill(1), 1e6)], 12e6), "A and B are through at the same time, after 12.0 ms.");
+  assert.equal(standing([plain, run("B", [3, 3], 2e6)], 12e6), "B is through first, after 4.00 ms, with 6 tokens; A 8.00 ms later, with 12 tokens.");
   const level = standing([quick, run("B", [4, 4, 4], 2e6), slow], 2e6);
   assert.equal(level, "B and B are ahead of C by 4 tokens.");
 });

@@ -75,9 +75,9 @@ def test_which_texts_must_agree():
 def test_equal_texts_are_said_to_be_so_and_why():
     (one, two) = agreement(recorded("greedy", "plain", "databases", "both"))
     assert (one["state"], two["state"], one["at"]) == ("same", "same", None)
-    assert "as it must" in one["words"] and "greedy" in one["words"]
+    assert "token for token" in one["words"] and "It must: greedy" in one["why"]
     (drawn,) = agreement(recorded("sampled", "plain", "databases"))
-    assert drawn["state"] == "same" and "same number" in drawn["words"]
+    assert drawn["state"] == "same" and "same number" in drawn["why"]
 
 
 def test_texts_that_may_differ_are_told_from_those_that_must_not():
@@ -86,7 +86,7 @@ def test_texts_that_may_differ_are_told_from_those_that_must_not():
     at = first_difference(plain, hierarchy)
     assert plain.token_ids[:at] == hierarchy.token_ids[:at] and plain.token_ids[at] != hierarchy.token_ids[at]
     assert (one["state"], one["at"], one["against"]) == ("apart", at, 0)
-    assert f"position {at + 1} " in one["words"] and "distribution" in one["words"] and "must not" not in one["words"]
+    assert f"position {at + 1} " in one["words"] and "distribution" in one["why"] and "must not" not in one["words"]
     assert two["state"] == "same"
     # Behind a run that may differ, those that must agree are held against each other.
     first, second = agreement([hierarchy, plain, otherwise(databases, at=5)])
@@ -102,7 +102,7 @@ def test_a_greedy_text_that_differs_is_called_a_defect_unless_something_explains
     def said(*traces):
         (row,) = agreement(traces)
         assert row["state"] == "broken" and row["at"] == 3
-        return row["words"]
+        return f"{row['words']} {row['why']}"
 
     assert "both decode greedily" in said(plain, broken) and "this is a defect" in said(plain, broken)
     assert "↵␣else" in said(plain, broken)
@@ -177,7 +177,7 @@ def test_figures_are_the_traces_own_and_the_parts_fill_the_time(group):
         parts = [row["cells"][k]["value"] for row in rows.values() if row["part"]]
         assert sum(number(p) for p in parts if p != "–") == pytest.approx(m["seconds"] * 1e3, rel=0.01, abs=1)
     first, second = (t.metrics() for t in traces[:2])
-    assert rows["Speed"]["cells"][1]["difference"] == f"{second['tokens_per_second'] / first['tokens_per_second']:.2f} ×"
+    assert rows["Speed"]["cells"][1]["difference"] == f"{second['tokens_per_second'] / first['tokens_per_second']:.2f} × A"
     assert rows["Target forwards"]["cells"][1]["difference"] == f"−{first['target_forwards'] - second['target_forwards']}"
     assert rows["Acceptance rate"]["cells"][0]["value"] == "–" and rows["Acceptance rate"]["cells"][1]["difference"] == ""
     assert all(row["cells"][0]["difference"] == "" for row in rows.values())

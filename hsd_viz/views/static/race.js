@@ -69,8 +69,10 @@ function standing(runs, ns) {
     const first = finished[0];
     const level = finished.filter((r) => r.end === first.end);
     if (level.length > 1) return `${list(level.map((r) => r.letter))} are through at the same time, after ${duration(first.end)}.`;
-    const later = finished.slice(1).map((r) => `${r.letter} ${duration(r.end - first.end)} later`);
-    return `${first.letter} is through first, after ${duration(first.end)}; ${list(later)}.`;
+    // Texts of unlike length are no race to one finish: say how much each wrote.
+    const wrote = (r) => (at.every((o) => o.all === r.all) ? "" : `, with ${plural(r.all, "token")}`);
+    const later = finished.slice(1).map((r) => `${r.letter} ${duration(r.end - first.end)} later${wrote(r)}`);
+    return `${first.letter} is through first, after ${duration(first.end)}${wrote(first)}; ${list(later)}.`;
   }
   if (finished.length) {
     const rest = running.map((r) => `${r.letter} has ${r.shown} of ${r.all} tokens`);

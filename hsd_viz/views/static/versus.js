@@ -314,7 +314,6 @@ function scoreOf(state, palette, agreement) {
     where.append(make("b", "", `Output position ${k + 1}`), ` of ${state.longest}${state.chosen ? (state.pin >= 0 ? ", pinned" : "") : ": the end"}`);
     head.append(where, make("span", "hsd-vs-hint", `Keys: ${HINT}.`));
     const cards = make("div", "hsd-vs-cards");
-    cards.style.setProperty("--runs", String(runs.length));
     const first = spentAt(runs[0], k);
     runs.forEach((run, i) => {
       const card = make("div", "hsd-vs-card");
@@ -335,7 +334,7 @@ function scoreOf(state, palette, agreement) {
       const below = Object.entries(r.below).map(([name, n]) => `${plural(n, "forward")} of ${name}`).join(", ");
       const drafts = r.drafted ? `${r.accepted} of ${plural(r.drafted, "draft token")} accepted` : "no draft";
       card.append(make("p", "hsd-vs-hint", `this round: ${drafts}${below ? `; ${below}` : ""}`));
-      card.append(make("p", "hsd-vs-hint", t.p === null ? "" : `p ${figure(t.p)}, entropy ${figure(t.entropy)}`));
+      card.append(make("p", "hsd-vs-hint", t.p === null ? "" : `p ${figure(t.p)}, entropy ${figure(t.entropy)} nats`));
     });
     readout.replaceChildren(head, cards);
   }
@@ -362,13 +361,15 @@ function scoreOf(state, palette, agreement) {
 /** Whether the texts agree, whether they must, and why. */
 function agreementOf(agreement) {
   const root = make("ul", "hsd-vs-agreement");
-  for (const a of agreement) {
+  agreement.forEach((a, i) => {
     const item = make("li", `hsd-vs-${a.state}`);
     const sign = make("span", "hsd-vs-sign", STATE_SIGNS[a.state]);
     sign.setAttribute("aria-hidden", "true");
-    item.append(sign, make("span", "", a.words));
+    // What explains several runs is said once, after the last of them.
+    const why = agreement[i + 1]?.why === a.why ? "" : ` ${a.why}`;
+    item.append(sign, make("span", "", a.words + why));
     root.append(item);
-  }
+  });
   return root;
 }
 
@@ -436,7 +437,6 @@ function distributionOf(found) {
   root.setAttribute("aria-label", "Texts compared as draws");
   root.append(make("h3", "", "Different texts, compared as draws"), make("p", "", found.words));
   const grid = make("div", "hsd-vs-cards");
-  grid.style.setProperty("--runs", String(found.runs.length));
   const most = Math.max(...found.runs.flatMap((r) => r.shares));
   for (const run of found.runs) {
     const card = make("figure", "hsd-vs-card");
