@@ -120,7 +120,7 @@ def run_rebuild(args: argparse.Namespace) -> int:
     paths = rebuild_databases(data=data, progress=lambda what, share: arguments.status(f"{what} {share:.0%}"))
     arguments.status()
     _step("recording the traces")
-    paths += traces.record()
+    paths += traces.record() + traces.record(side_by_side=True)
     _step("writing the model card")
     for path in [*paths, write_card()]:
         print(path)

@@ -121,12 +121,13 @@ def test_rebuild_takes_weights_over_and_rebuilds_in_order(weights, tmp_path, mon
     monkeypatch.setattr(hsd_viz.ladder, "write_card", note("card", Path("card.md")), raising=False)
     monkeypatch.setattr(hsd_viz.ladder.databases, "rebuild_databases", note("databases", [Path("model.hsdb")]))
     monkeypatch.setattr(hsd_viz.engine.record, "record_traces", note("traces", [Path("one.json.gz")]))
+    monkeypatch.setattr(hsd_viz.engine.record, "record_side_by_side", note("side by side", [Path("two.json.gz")]))
     assert main(["ladder", "rebuild", "--trained", str(trained)]) == 0
-    assert [name for name, *_ in done] == ["evaluate", "databases", "traces", "card"]
+    assert [name for name, *_ in done] == ["evaluate", "databases", "traces", "side by side", "card"]
     assert done[0][1] == (trained, weights) and done[1][2] == {"data": trained / "data"}
     assert sorted(p.name for p in weights.iterdir()) == ["nano", "small", "target"]
     assert [p.name for p in (weights / "target").iterdir()] == ["config.json"]
-    assert capsys.readouterr().out.splitlines() == ["model.hsdb", "one.json.gz", "card.md"]
+    assert capsys.readouterr().out.splitlines() == ["model.hsdb", "one.json.gz", "two.json.gz", "card.md"]
 
 
 def test_the_dashboard_passes_its_options_on(monkeypatch):
@@ -144,3 +145,13 @@ def test_traces_are_listed_by_name(capsys):
     assert main(["traces", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) >= 2 and [line.split()[0] for line in lines] == [r.name for r in bundled()]
+
+
+def test_traces_are_recorded_one_kind_or_the_other(tmp_path, monkeypatch, capsys):
+    import hsd_viz.engine.record
+
+    for kind in ("record_traces", "record_side_by_side"):
+        monkeypatch.setattr(hsd_viz.engine.record, kind, lambda out, progress, kind=kind: [out / kind])
+    assert main(["traces", "record", "--out", str(tmp_path)]) == 0
+    assert main(["traces", "record", "--out", str(tmp_path), "--side-by-side"]) == 0
+    assert capsys.readouterr().out.split() == [str(tmp_path / "record_traces"), str(tmp_path / "record_side_by_side")]
