@@ -15,7 +15,8 @@ from typing import Any
 from hsd_viz.decoding.loop import Chain, Draft, Loop, Verified
 from hsd_viz.drafting.hierarchy import DatabaseDrafter
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.latency.choice import Chooser, Estimates, Option
+from hsd_viz.latency.choice import Chooser
+from hsd_viz.latency.options import Estimates, Option
 
 _MS = 1e-6
 

@@ -17,8 +17,8 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.engine.costs import CONTEXT, FEW, REPEATS, SLOW, WIDTHS
 from hsd_viz.ladder.load import names
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.choice import Estimates
 from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.options import Estimates
 from hsd_viz.latency.timing import monotone
 from hsd_viz.stack import Bottom, Stack
 from hsd_viz.stack import Model as Part

@@ -12,14 +12,13 @@ from math import exp, log, log1p
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
 
-#: What the prior of a rate is worth in trials, and what the long memory is worth to the short one.
-PRIOR_TRIALS = 10.0
-CALIBRATED_TRIALS = 100.0
+#: What the prior of a rate is worth in trials, also where it was measured, and what the long memory is worth to the short one.
+PRIOR_TRIALS, CALIBRATED_TRIALS = 10.0, 100.0
 LONG_WORTH = 50.0
 #: Trials that the two memories hold, and the factor by which a trial counts for less with each later one.
 LONG_MEMORY, SHORT_MEMORY = 400.0, 200.0
+#: What is left of the short memory after a round that could not show what it is about.
 UNSEEN = 0.9
-LONG_FADE, SHORT_FADE = 1 - 1 / LONG_MEMORY, 1 - 1 / SHORT_MEMORY
 #: Costs of up to so many tokens lie in a table.
 TABLE = 72
 #: Cost of a second token in a forward where nothing is known, relative to one token's, and of each one more.
@@ -141,7 +140,7 @@ class Beneath:
         self._seen = PRIOR_TRIALS
 
     def see(self, drafted: int, accepted: int) -> None:
-        share = max(1 / (self._seen + 1), 1 - SHORT_FADE)
+        share = max(1 / (self._seen + 1), 1 / SHORT_MEMORY)
         self._seen += 1
         self.drafted += (drafted - self.drafted) * share
         self.accepted += (accepted - self.accepted) * share

@@ -16,10 +16,11 @@ import pytest
 
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.choice import EXPLORING, GRANT, Chooser, Estimates, Option
+from hsd_viz.latency.choice import EXPLORING, Chooser
 from hsd_viz.latency.costs import LevelCost, LookupCost
 from hsd_viz.latency.law import Law
 from hsd_viz.latency.online import Acceptance, Curve, Low, Pace
+from hsd_viz.latency.options import GRANT, Estimates, Option
 from hsd_viz.latency.select import select
 
 NAMES = ("nano", "small", "target")

@@ -24,8 +24,9 @@ from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.engine import load_engine
 from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.choice import Chooser, Estimates, Option
+from hsd_viz.latency.choice import Chooser
 from hsd_viz.latency.costs import LevelCost, LookupCost
+from hsd_viz.latency.options import Estimates, Option
 from hsd_viz.stack import Bottom
 from hsd_viz.trace.metrics import check
 from hsd_viz.views.payload import level_names
