@@ -58,6 +58,11 @@ def test_the_player_goes_through_the_run_and_the_text_follows(shared):
     assert place(page) == [1, 1]
     page.get_by_role("button", name="Next round (Shift →)").click()
     assert place(page)[0] == 2
+    page.get_by_role("button", name="Next token (.)").click()
+    out = page.locator(TOKENS).count() - page.locator(f"{TOKENS}.hsd-later").count()
+    page.get_by_role("button", name="Next token (.)").click()
+    assert page.locator(TOKENS).count() - page.locator(f"{TOKENS}.hsd-later").count() == out + 1
+    page.get_by_role("button", name="Token before (,)").click()
     # What is not out yet at the cursor is dimmed, and still there.
     dimmed, tokens = page.locator(f"{TOKENS}.hsd-later").count(), page.locator(TOKENS).count()
     assert 0 < dimmed < tokens

@@ -80,7 +80,9 @@ test("hover previews, a pin stays, and letting go gives the pointer back its own
   assert.deepEqual([g.cursor.token, g.cursor.pinned], [0, false]);
   assert.equal(g.release(), false);
   g.hover({ round: 1 }); // a round of the level below stands for the target round that it served
-  assert.deepEqual([g.cursor.round, g.cursor.step], [2, 0]);
+  assert.deepEqual([g.cursor.round, g.cursor.step, g.cursor.inner], [2, 0, 1]);
+  g.hover({ round: 2 });
+  assert.deepEqual([g.cursor.round, g.cursor.step, g.cursor.inner], [2, 0, null]);
   g.pin({ token: 99 });
   assert.equal(g.cursor.pinned, false);
 });

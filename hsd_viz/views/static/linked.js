@@ -194,7 +194,7 @@ function createGroup() {
   /** The event that keys start from: what the pointer merely passes does not count. */
   const base = () => (at.pin || at.key)?.step ?? -1;
   const last = () => store.index().events.length - 1;
-  const same = (a, b) => a === b || (a && b && a.step === b.step);
+  const same = (a, b) => a === b || (a && b && a.step === b.step && a.inner === b.inner);
 
   const group = {
     store, cursor: NOWHERE,

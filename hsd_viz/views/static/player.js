@@ -6,8 +6,10 @@ const ICONS = {
   play: "M5 3v14l12-7z",
   pause: "M5 3h4v14H5zM11 3h4v14h-4z",
   roundBack: "M4 3h2v14H4zM17 3v14l-9.5-7z",
+  tokenBack: "M10.5 3v14L2 10zM18 3v14l-8.5-7z",
   eventBack: "M14 3v14L4.5 10z",
   event: "M6 3v14l9.5-7z",
+  token: "M9.5 3v14l8.5-7zM2 3v14l8.5-7z",
   round: "M14 3h2v14h-2zM3 3v14l9.5-7z",
 };
 const HIGH = 24;
@@ -57,10 +59,12 @@ function playerView({ root, group, store, palette }) {
   }
   const stepping = (/** @type {() => void} */ act) => () => { group.pause(); group.follow(); act(); };
   button("roundBack", "Round before (Shift ←)", stepping(() => group.round(-1)));
+  button("tokenBack", "Token before (,)", stepping(() => group.token(-1)));
   button("eventBack", "Event before (←)", stepping(() => group.move(-1)));
   const play = button("play", "Play (Space)", () => (group.cursor.playing ? group.pause() : group.play()));
   play.node.classList.add("hsd-player-main");
   button("event", "Next event (→)", stepping(() => group.move(1)));
+  button("token", "Next token (.)", stepping(() => group.token(1)));
   button("round", "Next round (Shift →)", stepping(() => group.round(1)));
 
   // --- the bar
