@@ -125,7 +125,11 @@ class Versus(anywidget.AnyWidget):
         return cls(list(traces_of(engine, prompt, stacks, **options)))
 
     def show(self, traces: Sequence[Trace]) -> None:
-        """Show these runs, in this order, or say why they cannot be shown."""
+        """Show these runs, in this order, or say why they cannot be shown. Of the recordings on offer none is chosen any more."""
+        self.chosen = []
+        self._put(traces)
+
+    def _put(self, traces: Sequence[Trace]) -> None:
         why = refusal(traces)
         with self.hold_sync():
             self.pinned = -1
@@ -155,13 +159,15 @@ class Versus(anywidget.AnyWidget):
 
     def _open(self) -> None:
         """Show the chosen recordings, in the order in which they are offered."""
+        if not self.chosen:
+            return
         # What the browser sends is looked up in what was offered: a name never becomes a path.
         runs = next((g["runs"] for g in self.choices if g["group"] == self.group), [])
         names = [run["name"] for run in runs if run["name"] in self.chosen]
         if not 2 <= len(names) <= MOST:
             self.refusal = count_refusal(len(names))
             return
-        self.show([load_bundled(name, self._folder / self.group) for name in names])
+        self._put([load_bundled(name, self._folder / self.group) for name in names])
 
 
 def page_data(traces: Sequence[Trace]) -> dict[str, Any]:

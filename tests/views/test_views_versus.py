@@ -229,6 +229,17 @@ def test_it_opens_on_recordings_of_one_prompt_and_offers_the_others():
     assert "no run" in widget.refusal
 
 
+def test_live_runs_take_the_place_of_recordings_until_two_are_chosen_again():
+    widget = Versus()
+    widget.show(recorded("greedy", "published", "both"))
+    live = widget.data
+    assert widget.chosen == [] and widget.refusal == "" and [r["stack"] for r in live["runs"]] == [SIDES["published"], SIDES["both"]]
+    widget.chosen = ["plain"]
+    assert "One run is too few" in widget.refusal and widget.data is live
+    widget.chosen = ["plain", "databases"]
+    assert widget.refusal == "" and widget.data is not live
+
+
 def test_without_recordings_it_says_so(tmp_path):
     assert "No recordings" in Versus(folder=tmp_path / "none").refusal
     assert Versus(folder=tmp_path).data == {}
