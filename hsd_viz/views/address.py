@@ -52,7 +52,8 @@ def read(query: str, names: Sequence[str]) -> Asked:
 
 def ignored_words(ignored: Sequence[str]) -> str:
     """One sentence on what an address asked for in vain."""
-    return f"{'; '.join(ignored)}: the page opened without"
+    words = "; ".join(ignored)
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def served() -> bool:

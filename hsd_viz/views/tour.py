@@ -102,8 +102,6 @@ class Tour(LinkedView):
                 raise
             self.place = {**self.place, "trouble": str(error)}
             return
-        if step.tab:
-            self._page.open_tab(step.tab)
         self.place = {
             "key": step.key,
             "number": number + 1,
@@ -116,6 +114,9 @@ class Tour(LinkedView):
             "trouble": "",
         }
         self.kept = step.key
+        # The card need not wait for what a tab has to draw.
+        if step.tab:
+            self._page.open_tab(step.tab)
 
     def _locate(self, number: int) -> tuple[str, Found] | None:
         step = self._steps[number]

@@ -174,7 +174,7 @@ def figures_of_run(trace: Trace, _names: Sequence[str], _load: Load) -> Found | 
     shares = []
     for name in dict.fromkeys(c.name for c in sorted(trace.call_rows, key=lambda c: -c.level)):
         own = sum(c.duration_ns for c in trace.call_rows if c.name == name)
-        shares.append(f"{name} {100 * own / wall:.0f} %" if own / wall >= 0.01 else f"{name} {100 * own / wall:.1f} %")
+        shares.append(f"{name} {100 * own / wall:.{0 if own / wall >= 0.0995 else 1}f}%")
     longest = max(trace.round_rows, key=lambda r: (r.parent is None, r.accepted))
     figures = {
         "accepted": str(m["accepted"]),

@@ -6,12 +6,19 @@ import { load } from "./load.mjs";
 const { scrollBy } = await load("tour.js");
 const { linkTo } = await load("address.js");
 
-test("what stands in the free part of the window stays where it is, all else comes there, from its top if it is too high", () => {
+test("what stands in the free part of the window stays where it is", () => {
   const free = { top: 10, bottom: 410 };
   const at = (top, high) => scrollBy({ top, bottom: top + high }, free);
-  assert.deepEqual([at(10, 400), at(100, 20)], [0, 0]);
-  assert.deepEqual([at(-50, 100), at(400, 100)], [-60, 90]);
-  assert.deepEqual([at(0, 500), at(300, 500)], [-10, 290]);
+  assert.deepEqual([at(70, 20), at(100, 200), at(10, 400)], [0, 0, 0]);
+});
+
+test("all else comes there: small things to the middle, high ones with room around them, the highest from their top", () => {
+  const free = { top: 10, bottom: 410 };
+  const after = (top, high) => top - scrollBy({ top, bottom: top + high }, free);
+  assert.deepEqual([after(-500, 20), after(900, 20), after(12, 20)], [200, 200, 200]);
+  assert.deepEqual([after(-500, 200), after(900, 200)], [66, 154]);
+  assert.deepEqual([after(-500, 390), after(900, 390)], [15, 15]);
+  assert.deepEqual([after(-500, 900), after(900, 900)], [10, 10]);
 });
 
 test("a link holds the recording, the step as people count it, the dark theme, and nothing else of the page's address", () => {

@@ -146,7 +146,7 @@ def test_figures_of_the_measures_and_of_the_same_text():
     assert (told["drafted"], told["accepted"], told["rate"]) == (str(drafted), str(accepted), f"{accepted / drafted:.0%}")
     assert told["length"] == f"{len(trace.token_rows) / len(top):.2f}" and told["rounds"] == str(len(top))
     own = trace.calls.groupby("name")["duration_ns"].sum()
-    shares = dict(re.findall(r"(\S+) ([\d.]+) %", told["shares"]))
+    shares = dict(re.findall(r"(\S+) ([\d.]+)%", told["shares"]))
     assert set(shares) == set(own.index)
     for name, share in shares.items():
         assert float(share) == pytest.approx(100 * own[name] / trace.meta["wall_ns"], abs=0.51)

@@ -19,7 +19,7 @@ function linkTo(page, trace, step, dark) {
 
 function addressView({ model, root, group, store }) {
   root.classList.add("hsd-address");
-  const button = make("button", "hsd-address-copy");
+  const button = make("button", "jupyter-button hsd-quiet");
   button.type = "button";
   const said = make("span", "hsd-address-said");
   said.setAttribute("role", "status");
@@ -29,32 +29,36 @@ function addressView({ model, root, group, store }) {
   field.setAttribute("aria-label", "Link to this step");
   root.append(button, said, field);
 
-  function draw() {
+  /** @type {any} */ let timer = 0;
+  function paint() {
     // A live run is on no other page, and in JupyterLab the address is not the dashboard's.
     root.hidden = !model.get("served") || !model.get("name");
-    button.textContent = group.cursor.step >= 0 ? "Copy link to this step" : "Copy link to this run";
+    const words = group.cursor.step >= 0 ? "Copy link to this step" : "Copy link to this run";
+    button.textContent = timer ? "Copied" : "Copy link";
+    button.title = words;
+    button.setAttribute("aria-label", words);
   }
-  /** @type {any} */ let timer = 0;
-  function say(/** @type {string} */ words) {
-    said.textContent = words;
-    clearTimeout(timer);
-    timer = setTimeout(() => { said.textContent = ""; }, 4000);
-  }
+  function away() { field.hidden = true; }
   button.addEventListener("click", async () => {
     const link = linkTo(location.href, model.get("name"), group.cursor.step, root.classList.contains("hsd-dark"));
-    field.hidden = true;
+    away();
     try {
       await navigator.clipboard.writeText(link);
-      say("Link copied");
+      said.textContent = "Link copied";
+      clearTimeout(timer);
+      timer = setTimeout(() => { timer = 0; said.textContent = ""; paint(); }, 2500);
+      paint();
     } catch {
       // No clipboard without a secure connection or the reader's leave: the link is there to be copied by hand.
       field.value = link;
       field.hidden = false;
       field.focus();
       field.select();
-      say("Copy it from here");
+      said.textContent = "The link is in the field: copy it from there";
     }
   });
+  field.addEventListener("blur", away);
+  field.addEventListener("keydown", (e) => { if (e.key === "Escape") { away(); button.focus(); e.stopPropagation(); } });
 
   let gone = "";
   function go() {
@@ -65,18 +69,18 @@ function addressView({ model, root, group, store }) {
   }
   const onStore = (/** @type {string} */ what) => { if (what === "reset") go(); };
   store.listeners.add(onStore);
-  group.listeners.add(draw);
+  group.listeners.add(paint);
   model.on("change:start", go);
-  model.on("change:name change:served", draw);
+  model.on("change:name change:served", paint);
   if (model.get("waits")) model.send({ kind: "query", query: location.search.slice(0, 2000) });
-  draw();
+  paint();
   go();
   return () => {
     clearTimeout(timer);
     store.listeners.delete(onStore);
-    group.listeners.delete(draw);
+    group.listeners.delete(paint);
     model.off("change:start", go);
-    model.off("change:name change:served", draw);
+    model.off("change:name change:served", paint);
   };
 }
 

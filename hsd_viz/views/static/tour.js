@@ -6,15 +6,21 @@ const TOUR_KEPT = "hsd_viz.tour";
 /** Milliseconds after a step in which the page may still be laying itself out. */
 const SETTLES = [0, 120, 350, 800, 1600, 2600];
 
+/** Room left around what is pointed at, in px, as far as there is room: what stands beside it belongs to it. */
+const AROUND = 56;
+
 /**
- * How far to scroll so that a box stands within what is free of the window, in px; 0: it does. What is higher than that begins at its top.
+ * How far to scroll so that a box stands within what is free of the window, in px; 0: it does. What is higher than that begins at its top;
+ * what is small and has to move comes to the middle.
  * @param {{top: number, bottom: number}} box   @param {{top: number, bottom: number}} free
  */
 function scrollBy(box, free) {
-  if (box.top >= free.top && box.bottom <= free.bottom) return 0;
-  const fits = box.bottom - box.top <= free.bottom - free.top;
-  if (!fits) return box.top - free.top;
-  return box.top < free.top ? box.top - free.top : box.bottom - free.bottom;
+  const [high, room] = [box.bottom - box.top, free.bottom - free.top];
+  const margin = Math.max(0, Math.min(AROUND, (room - high) / 2));
+  if (box.top >= free.top + margin && box.bottom <= free.bottom - margin) return 0;
+  if (high > room) return box.top - free.top;
+  if (high < room / 3) return (box.top + box.bottom - free.top - free.bottom) / 2;
+  return box.top < free.top + margin ? box.top - free.top - margin : box.bottom - free.bottom + margin;
 }
 
 function tourView({ model, root, group, store }) {
@@ -106,7 +112,7 @@ function tourView({ model, root, group, store }) {
     const pane = /** @type {HTMLElement | null} */ (marked.closest(".hsd-scroll"));
     if (pane && pane !== marked) {
       const [inner, outer] = [marked.getBoundingClientRect(), pane.getBoundingClientRect()];
-      pane.scrollTop += scrollBy(inner, { top: outer.top + 40, bottom: outer.bottom - 40 });
+      pane.scrollTop += scrollBy(inner, outer);
     }
     const by = scrollBy(marked.getBoundingClientRect(), free());
     if (Math.abs(by) > 2) scroller().scrollBy({ top: by, behavior: calm.matches ? "auto" : "smooth" });
@@ -121,7 +127,12 @@ function tourView({ model, root, group, store }) {
   let frame = 0;
   const watcher = new MutationObserver((changes) => {
     if (frame || changes.every((c) => root.contains(c.target))) return;
-    frame = requestAnimationFrame(() => { frame = 0; if (place().key) mark(); });
+    frame = requestAnimationFrame(() => {
+      frame = 0;
+      const before = marked;
+      if (place().key) mark();
+      if (marked !== before) reveal();
+    });
   });
 
   // --- the card
