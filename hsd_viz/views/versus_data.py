@@ -136,7 +136,7 @@ def _agreement_words(one: Trace, other: Trace, a: str, b: str, at: int | None, m
         if not must:
             return f"{b} happens to write {a}’s text, {far}.", "With draft models only the distribution has to agree."
         why = "greedy decoding has one text" if greedy else "without a draft model each place of the output is drawn with the same number"
-        return f"{b} writes {a}’s text, {far}.", f"It must: {why}."
+        return f"{b} writes {a}’s text, {far}.", f"So it must be: {why}."
     x, y = (_said(t, at) for t in (one, other))
     differ = f"{b}’s text differs from {a}’s from output position {at + 1} on: {a} {x}, {b} {y}."
     if must:

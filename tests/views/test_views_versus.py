@@ -75,7 +75,7 @@ def test_which_texts_must_agree():
 def test_equal_texts_are_said_to_be_so_and_why():
     (one, two) = agreement(recorded("greedy", "plain", "databases", "both"))
     assert (one["state"], two["state"], one["at"]) == ("same", "same", None)
-    assert "token for token" in one["words"] and "It must: greedy" in one["why"]
+    assert "token for token" in one["words"] and "So it must be: greedy" in one["why"]
     (drawn,) = agreement(recorded("sampled", "plain", "databases"))
     assert drawn["state"] == "same" and "same number" in drawn["why"]
 

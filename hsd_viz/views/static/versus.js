@@ -59,7 +59,8 @@ function raceOf(state, palette, still) {
   const { runs } = state;
   const root = make("section", "hsd-vs-race");
   root.setAttribute("aria-label", "Race");
-  root.append(make("h3", "", "Race"));
+  const field = make("div", "hsd-vs-lanes");
+  root.append(make("h3", "", "Race"), field);
   const lanes = runs.map((run) => {
     const track = make("div", "hsd-vs-track");
     const box = draw("svg", { viewBox: `0 0 ${state.longest} ${LANE}`, preserveAspectRatio: "none", "aria-hidden": "true" });
@@ -84,7 +85,7 @@ function raceOf(state, palette, still) {
     score.append(count, note);
     const lane = make("div", "hsd-vs-lane");
     lane.append(nameOf(run), track, score);
-    root.append(lane);
+    field.append(lane);
     const under = (e) => {
       const b = track.getBoundingClientRect();
       return Math.max(0, Math.min(state.longest - 1, Math.floor(((e.clientX - b.left) / b.width) * state.longest)));
