@@ -179,7 +179,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--tokens", type=int, default=TOKENS, help=f"new tokens each (default {TOKENS})")
     parser.add_argument("--repeats", type=int, default=REPEATS, help=f"passes over the prompts (default {REPEATS})")
     parser.add_argument("--temperature", type=float, action="append", help="may be given several times (default 0, 0.7, 1)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
+    parser.add_argument("--stack", action="append", help="a fixed stack to compare with, may be given several times (default: all)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, after each temperature")
     options = parser.parse_args(argv)
     if min(options.tokens, options.repeats) < 1:
         parser.error("new tokens and repeats are whole numbers from 1")
@@ -197,8 +198,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     engine = hsd_viz.load_engine(device="cpu", threads=1)
     engine.wait_ready(lambda text: print(text, file=sys.stderr))
     engine.clock = time.thread_time_ns
-    stacks, temperatures = (PLAIN, *FIXED, AUTO), options.temperature or TEMPERATURES
-    machine, started, rows, calibrated, settings = describe(1), time.monotonic(), [], {}, {}
+    stacks, temperatures = (PLAIN, *(options.stack or FIXED), AUTO), options.temperature or TEMPERATURES
+    machine, started, rows, calibrated = describe(1), time.monotonic(), [], {}
     for temperature in temperatures:
         for stack in stacks:
             last = engine.run(prompts[0].text, stack, max_new_tokens=WARM_UP_TOKENS, temperature=temperature, record=False).meta
@@ -213,33 +214,26 @@ def main(argv: Sequence[str] | None = None) -> int:
             progress=lambda text: print(text, file=sys.stderr),
         )
         rows.append(compare(prompts, found, temperature))
-        settings = {name: last.get(name) for name in ("device", "dtype", "threads", "runtime")}
-    if hasattr(os, "getloadavg"):
-        machine["load_average_at_end"] = os.getloadavg()[0]
+        if hasattr(os, "getloadavg"):
+            machine["load_average_at_end"] = os.getloadavg()[0]
+        settings = {
+            **{name: last.get(name) for name in ("device", "dtype", "threads", "runtime")},
+            "max_new_tokens": options.tokens,
+            "repeats": options.repeats,
+            "seed": SEED,
+            "clock": "processor",
+            "calibrated": calibrated,
+            "bootstrap_resamples": RESAMPLES,
+            "seconds": round(time.monotonic() - started, 1),
+        }
+        about = {"name": options.suite, "prompts": len(prompts), "categories": dict(Counter(p.category for p in prompts))}
+        report = {"format": FORMAT, "schema": SCHEMA, "machine": machine, "suite": about, "settings": settings, "rows": rows}
+        if options.json:
+            try:
+                write_whole(options.json, json.dumps(report, indent=1) + "\n")
+            except OSError as error:
+                parser.error(f"{options.json} cannot be written: {error.strerror or error}")
     print(table(rows))
-    settings |= {
-        "max_new_tokens": options.tokens,
-        "repeats": options.repeats,
-        "seed": SEED,
-        "clock": "processor",
-        "calibrated": calibrated,
-        "bootstrap_resamples": RESAMPLES,
-        "seconds": round(time.monotonic() - started, 1),
-    }
-    used = Counter(p.category for p in prompts)
-    report = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "machine": machine,
-        "suite": {"name": options.suite, "prompts": len(prompts), "categories": dict(used)},
-        "settings": settings,
-        "rows": rows,
-    }
-    if options.json:
-        try:
-            write_whole(options.json, json.dumps(report, indent=1) + "\n")
-        except OSError as error:
-            parser.error(f"{options.json} cannot be written: {error.strerror or error}")
     return 0
 
 

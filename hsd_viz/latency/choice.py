@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hsd_viz.latency.options import FROM_DATABASE, Estimates, Family, Option
+from hsd_viz.latency.options import ATTENTIVE, FROM_DATABASE, Estimates, Family, Option
 
 #: Longest lookahead of a model that drafts straight for the target on its own; those of other hierarchies lie on a grid.
 MOST = 16
@@ -26,9 +26,10 @@ SERVES = 4
 #: Share of the time that may be spent on options that look worse than the best one, to learn about them.
 EXPLORING = 0.002
 HOPEFUL = 4
-#: So many rounds are learnt from one and all; after them, where rounds are chosen one by one, times are looked at in one of ``TURN``.
-ATTENTIVE = 32
+#: Where rounds are chosen one by one, times are looked at in one of so many.
 TURN = 4
+#: A database that emits a token in less than ``GOOD`` plain steps goes on serving until so many of its drafts in a row were poor.
+GOOD, MISSES = 0.5, 2
 #: Rounds for which models that were taken go on: choosing takes time, too.
 HOLD = 7
 #: Rounds after which what an option showed lately begins to be forgotten.
@@ -53,6 +54,7 @@ class Chooser:
         self.hold, self.attentive = 0, True
         #: Lambda and C - lambda G of the best option beside the database, at the last choice.
         self._latency = self._other = 0.0
+        self._misses = 0
         self._pause = self._wait = 1
         estimates.begin()
 
@@ -74,15 +76,18 @@ class Chooser:
 
     @property
     def elsewhere(self) -> float:
-        """Tokens per cost of a plain step, reached on the whole: what a node of a database's draft has to beat."""
-        return self.estimates.plain / self.latency
+        """Tokens per cost of a plain step, reached on the whole: what a node of a database's draft, by its score, has to beat."""
+        return self.estimates.plain / self.latency / self.estimates.kept
 
     def enough(self, nodes: int, promised: float) -> float | None:
-        """The cost of taking a database's draft as it is, whose scores sum up to ``promised``; ``None`` where it has to be weighed."""
+        """The cost of taking a database's draft as it is, its scores summing up to ``promised``; ``None``: it has to be weighed."""
         known, top = self.estimates, self.estimates.costs[-1]
         cost = known.pace.of(FROM_DATABASE) * (top.overhead + top.at(nodes + 1))
         if not nodes or cost - self._latency * (1.0 + known.kept * promised) > self._other:
-            return None
+            # Between good drafts, choosing anew would take about what it gains.
+            self._misses += 1
+            return cost if self._misses < MISSES and self._latency < GOOD * known.plain else None
+        self._misses = 0
         return cost
 
     def choose(self, pending: Sequence[int], reach: Sequence[float] | None = None) -> Option:
@@ -131,6 +136,7 @@ class Chooser:
         known.took(cost, gain, nodes > 0)
         if best is None:
             if nodes:
+                self._misses = 0
                 self.hold = HOLD if known.rounds >= ATTENTIVE else 1
             return Option(nodes, (), nodes > 0, cost, gain)
         best.taken = known.rounds

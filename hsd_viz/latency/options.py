@@ -12,6 +12,8 @@ from hsd_viz.latency.online import Acceptance, Beneath, Curve, Low, Pace, prior_
 
 #: Rounds' worth of time that may be spent on options that look worse, to learn about them, where acceptance was never measured.
 GRANT = 5.0
+#: So many rounds are learnt from one and all.
+ATTENTIVE = 32
 #: Rounds that lambda remembers: some of the text at hand, whose own latency is what a token of it is worth; many over all texts, from
 #: which each text starts with a lambda worth ``START`` rounds.
 MEMORY, LONG_MEMORY, START = 24, 400, 6
@@ -118,7 +120,8 @@ class Estimates:
         self.grant = 0.0 if calibration and calibration.edges else GRANT
         #: What a look-up is worth, ms per round.
         self.worth = float("inf")
-        self.rounds = self.choices = 0
+        #: Rounds, and choices; of what was measured less is to be learnt at first.
+        self.rounds, self.choices = ATTENTIVE if calibration and calibration.edges else 0, 0
 
     def _tier(self, calibration: Calibration | None, name: str) -> Beneath:
         tier = calibration.tiers.get((self.bottom or "", name)) if calibration else None
