@@ -1,1 +1,1 @@
-"""The forward in C++ (``src/``), how it is compiled, and its Python side."""
+"""The forward and the database drafter in C++ (``src/``), how they are compiled, and their Python side."""
