@@ -24,6 +24,7 @@ from hsd_viz.engine import Engine, prepare
 from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
 from hsd_viz.trace import Event, Stage, Started, Step, Trace
 from hsd_viz.views.controls import Controls, Prose, Request
+from hsd_viz.views.files import Files
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.player import Player
 from hsd_viz.views.readout import Readout
@@ -34,6 +35,8 @@ from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.tabs import Tabs
 
 LADDER = ("nano", "small", "target")
+#: The recorded run that is a file of the reader's own.
+OPENED = "file of your own"
 #: Seconds between two updates of the tiles during a run: figures that change faster cannot be read.
 TILES_EVERY = 0.25
 
@@ -65,6 +68,9 @@ class Dashboard(widgets.VBox):
         names = None if allow_models else LADDER
         self.controls = Controls([(r.title, r.name) for r in recordings], names, live)
         self._blurbs = {r.name: r.blurb for r in recordings}
+        self._opened: Trace | None = None
+        self.files = Files(lambda: self.trace, self._on_opened, self.notice)
+        self.controls.picker[-1].children += (self.files.open, self.files.save)
         self.blurb = Prose()
         self.blurb.add_class("hsd-lede")
         self._wire()
@@ -107,11 +113,24 @@ class Dashboard(widgets.VBox):
         if not name or self._busy():
             return
         self.notice.clear()
-        trace = load_bundled(name)
+        trace = self._recording(name)
         self.show(trace, "recording")
         self.blurb.value = self._blurbs.get(name, "")
         self.controls.fill(trace.meta)
         self.controls.busy(False)
+
+    def _recording(self, name: str) -> Trace:
+        return self._opened if name == OPENED and self._opened is not None else load_bundled(name)
+
+    def _on_opened(self, trace: Trace, name: str) -> None:
+        """A reader's own file becomes one of the recorded runs, in the place of the one opened before, and is shown."""
+        menu = self.controls.recording
+        self._opened = trace
+        self._blurbs[OPENED] = f"Opened from {name}."
+        menu.options = [option for option in menu.options if option[1] != OPENED] + [(f"{name} (your file)", OPENED)]
+        menu.value = OPENED
+        # What it ran may not be allowed here, which matters only when somebody runs it.
+        self.notice.clear()
 
     def _check(self, _change: Any) -> None:
         self.controls.check_stack()
@@ -129,7 +148,7 @@ class Dashboard(widgets.VBox):
         if self._busy() or not self.controls.recording.value:
             return
         self.notice.clear()
-        trace = load_bundled(self.controls.recording.value)
+        trace = self._recording(self.controls.recording.value)
         self.blurb.value = self._blurbs.get(self.controls.recording.value, "")
         self.readout.show(trace, "replay")
         self._start(lambda: ReplayEngine().replay(trace), "replay", "replaying a recording")
@@ -145,6 +164,7 @@ class Dashboard(widgets.VBox):
     def _start(self, events: Callable[[], Iterator[Event]], kind: str, words: str) -> None:
         self._kind, self._cancelled = kind, False
         self.controls.busy(True)
+        self.files.busy = True
         self.readout.busy(Stage(words))
         self._run = Run(events, self)
 
@@ -209,6 +229,7 @@ class Dashboard(widgets.VBox):
             self._stale(False)
             self.readout.idle()
             self.controls.busy(False)
+            self.files.busy = False
         if error is not None:
             self.notice.error(error)
 

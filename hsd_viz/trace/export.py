@@ -10,21 +10,31 @@ from pathlib import Path
 from hsd_viz.trace.trace import TABLES, Trace
 
 
-def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
-    """Write ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` into ``folder``, made where it is missing.
+def csv_tables(trace: Trace) -> dict[str, str]:
+    """``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` by name.
 
-    The columns are the fields of the rows in :mod:`hsd_viz.trace.records`; lists are JSON text, absent values empty. All four
-    files appear, or none does. Returns their paths; raises ``OSError`` where they cannot be written.
+    The columns are the fields of the rows in :mod:`hsd_viz.trace.records`; lists are JSON text, absent values empty.
+    """
+    tables = {}
+    for table in TABLES:
+        frame = trace.frame(table)
+        for column in frame.columns:
+            frame[column] = [json.dumps(v) if isinstance(v, tuple) else v for v in frame[column]]
+        tables[f"{table}.csv"] = frame.to_csv(index=False, lineterminator="\n")
+    return tables
+
+
+def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
+    """Write :func:`csv_tables` into ``folder``, made where it is missing. All four files appear, or none does.
+
+    Returns their paths; raises ``OSError`` where they cannot be written.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    tables = csv_tables(trace)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".csv.") as fresh:
-        for table in TABLES:
-            frame = trace.frame(table)
-            for column in frame.columns:
-                frame[column] = [json.dumps(v) if isinstance(v, tuple) else v for v in frame[column]]
-            frame.to_csv(Path(fresh) / f"{table}.csv", index=False, lineterminator="\n")
-        paths = [folder / f"{table}.csv" for table in TABLES]
-        for path in paths:
-            os.replace(Path(fresh) / path.name, path)
-    return paths
+        for name, text in tables.items():
+            (Path(fresh) / name).write_text(text, encoding="utf-8", newline="\n")
+        for name in tables:
+            os.replace(Path(fresh) / name, folder / name)
+    return [folder / name for name in tables]

@@ -145,12 +145,16 @@ class Trace:
             raise TraceError(f"this trace is broken: its meta has no {', '.join(missing)}")
         return trace
 
+    def to_bytes(self, packed: bool = True) -> bytes:
+        """The content of its file: JSON, gzipped where ``packed``."""
+        text = json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":")).encode()
+        # mtime=0: the same trace gives the same bytes.
+        return gzip.compress(text, mtime=0) if packed else text
+
     def save(self, path: str | os.PathLike) -> Path:
         """Write the trace as JSON, gzipped when the name ends in ``.gz``; the file appears whole or not at all."""
         path = Path(path)
-        text = json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":")).encode()
-        # mtime=0: the same trace gives the same bytes.
-        payload = gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text
+        payload = self.to_bytes(packed=path.name.endswith(".gz"))
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as file:

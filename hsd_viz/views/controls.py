@@ -72,13 +72,13 @@ class Controls(widgets.VBox):
         fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
         if live:
             buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
-            self.picker: list[widgets.Widget] = [_classes(widgets.Box([self.recording, self.replay]), "hsd-picker", "hsd-form")]
+            self.picker: list[widgets.Widget] = [_classes(widgets.Box([self.recording, self.replay]), "hsd-recordings", "hsd-form")]
             form = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, buttons, _grid(fields)]
             super().__init__([_section("Run it yourself", form)])
         else:
             row = widgets.Box([self.recording, self.replay, self.cancel])
             missing = "PyTorch is not installed here, so this page replays recorded runs. For live runs: pip install 'hsd-viz[models]'."
-            self.picker = [Prose(missing), _classes(row, "hsd-picker", "hsd-form")]
+            self.picker = [Prose(missing), _classes(row, "hsd-recordings", "hsd-form")]
             super().__init__()
         _classes(self, "hsd-controls", "hsd-form")
         self.preset.observe(self._use_prompt, "value")

@@ -1,0 +1,55 @@
+"""Save and open: the run on the page as a file, and a trace file as the run on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hsd_viz.trace import Trace
+from hsd_viz.views.notice import Notice
+from hsd_viz.views.open_file import OpenFile
+from hsd_viz.views.open_trace import read_trace
+from hsd_viz.views.reports import MAX_BYTES
+from hsd_viz.views.save import Save
+from hsd_viz.views.save_forms import SavedFile, saved
+
+
+class Files:
+    """The two buttons, ``open`` and ``save``.
+
+    ``run()`` is the run to save (``None``: none), ``opened(trace, name)`` gets the run of a file that can be shown. Anything else is one
+    sentence on ``notice``, and the page stays as it is. While ``busy`` (a run goes on) nothing is saved and nothing opened.
+    """
+
+    def __init__(self, run: Callable[[], Trace | None], opened: Callable[[Trace, str], None], notice: Notice) -> None:
+        self._run, self._opened, self._notice = run, opened, notice
+        self.open = OpenFile("Open a trace", ".json,.gz,application/json,application/gzip", MAX_BYTES, self._on_file, self._refuse)
+        self.save = Save(self._make, lambda error: notice.error(error, "That cannot be saved"))
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run goes on."""
+        return self.save.disabled
+
+    @busy.setter
+    def busy(self, busy: bool) -> None:
+        self.save.disabled = busy
+
+    def _make(self, form: str) -> SavedFile:
+        trace = self._run()
+        if trace is None or not trace.token_rows:
+            raise ValueError("there is no run on the page to save")
+        return saved(trace, form)
+
+    def _on_file(self, content: bytes, name: str) -> None:
+        try:
+            if self.busy:
+                raise ValueError("a run goes on: open the file when it has ended")
+            trace = read_trace(content, name)
+        except ValueError as error:
+            self._refuse(error)
+            return
+        self._notice.clear()
+        self._notice.guard(self._opened)(trace, name)
+
+    def _refuse(self, error: ValueError) -> None:
+        self._notice.error(error, "That cannot be opened")

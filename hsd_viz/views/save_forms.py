@@ -1,0 +1,81 @@
+"""The run on the page as files to keep: the trace itself, a page, tables, a timeline. Made in memory, when somebody asks."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hsd_viz.trace import Trace
+
+#: Characters of a stack in a file's name.
+MOST_NAME = 48
+
+
+@dataclass(frozen=True, slots=True)
+class SavedFile:
+    """A file to be kept: its name, its media type, its bytes."""
+
+    name: str
+    type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form in which a run can be kept: what it is called, what it is good for, its ending, its media type, and how it is made."""
+
+    label: str
+    words: str
+    ending: str
+    type: str
+    make: Callable[[Trace], bytes]
+
+
+def _page(trace: Trace) -> bytes:
+    from hsd_viz.views.standalone import page
+
+    return page(trace).encode("utf-8")
+
+
+def _tables(trace: Trace) -> bytes:
+    from hsd_viz.trace.export import csv_tables
+
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in csv_tables(trace).items():
+            # A date of its own would make other bytes of the same run.
+            archive.writestr(zipfile.ZipInfo(name), text.encode("utf-8", "replace"), zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
+
+
+def _timeline(trace: Trace) -> bytes:
+    from hsd_viz.trace.perfetto import chrome_trace
+
+    return (json.dumps(chrome_trace(trace), separators=(",", ":")) + "\n").encode("ascii")
+
+
+FORMS: dict[str, Form] = {
+    "trace": Form("Trace", "all of the run; opens here, and in Python", ".json.gz", "application/gzip", Trace.to_bytes),
+    "page": Form("Page", "to look into and pass on; opens in any browser, offline", ".html", "text/html", _page),
+    "tables": Form("Tables", "tokens, drafts, rounds and calls as CSV", ".csv.zip", "application/zip", _tables),
+    "timeline": Form("Timeline", "for ui.perfetto.dev or chrome://tracing", ".perfetto.json", "application/json", _timeline),
+}
+
+
+def saved(trace: Trace, form: str) -> SavedFile:
+    """The file of a run in one of :data:`FORMS`. Raises ``ValueError`` with one sentence for another form."""
+    if form not in FORMS:
+        raise ValueError(f"a run is saved as {', '.join(FORMS)}, not as '{form}'")
+    kind = FORMS[form]
+    return SavedFile(f"{_stem(trace)}{kind.ending}", kind.type, kind.make(trace))
+
+
+def _stem(trace: Trace) -> str:
+    """What tells this run's files from another's: its stack, and when it was recorded, where that is known."""
+    stack = re.sub(r"[^A-Za-z0-9]+", "-", str(trace.meta.get("stack_resolved") or trace.meta.get("stack") or "run")).strip("-")
+    at = re.sub(r"\D", "", str(trace.meta.get("created") or "")[:19])
+    return "_".join(part for part in ("hsd_viz", stack[:MOST_NAME].strip("-"), at) if part)

@@ -1,0 +1,129 @@
+// @ts-check
+// A button with a menu of the forms in which a run can be kept. Python makes the file when one is chosen; the browser keeps it.
+
+/** Hand bytes to the browser as a download. */
+function keep(/** @type {string} */ name, /** @type {string} */ type, /** @type {BlobPart} */ bytes) {
+  const address = URL.createObjectURL(new Blob([bytes], { type }));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.hidden = true;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  // The download has begun by then; an address that stays would keep its bytes in memory.
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+/** Where the focus goes in a menu of `count` rows. @returns {number} -1: nowhere new */
+export function moved(/** @type {string} */ key, /** @type {number} */ at, /** @type {number} */ count) {
+  if (key === "ArrowDown") return (at + 1) % count;
+  if (key === "ArrowUp") return (at + count - 1) % count;
+  return key === "Home" ? 0 : key === "End" ? count - 1 : -1;
+}
+
+function render({ model, el }) {
+  const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
+  const root = document.createElement("div");
+  root.className = "hsd-save";
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "jupyter-button hsd-quiet";
+  button.setAttribute("aria-haspopup", "menu");
+  button.setAttribute("aria-controls", `${uid}-menu`);
+  const menu = document.createElement("div");
+  menu.className = "hsd-save-menu";
+  menu.id = `${uid}-menu`;
+  menu.setAttribute("role", "menu");
+  menu.setAttribute("aria-label", "Save the run as");
+  const said = document.createElement("span");
+  said.className = "hsd-save-said";
+  said.setAttribute("role", "status");
+  let making = false;
+
+  const rows = model.get("forms").map((form) => {
+    const row = document.createElement("button");
+    row.type = "button";
+    row.setAttribute("role", "menuitem");
+    row.tabIndex = -1;
+    for (const [part, text] of [["label", form.label], ["ending", form.ending], ["words", form.words]]) {
+      const cell = document.createElement("span");
+      cell.className = `hsd-save-${part}`;
+      cell.textContent = text;
+      row.append(cell, " ");
+    }
+    row.addEventListener("click", () => {
+      show(false);
+      button.focus();
+      making = true;
+      said.textContent = "";
+      draw();
+      model.send({ kind: "save", form: form.id });
+    });
+    menu.append(row);
+    return row;
+  });
+
+  function show(/** @type {boolean} */ open) {
+    menu.hidden = !open;
+    button.setAttribute("aria-expanded", String(open));
+    if (!open) return;
+    // It hangs from the button's right end; where that would take it beyond the page's left edge it is moved back.
+    menu.style.right = "0";
+    menu.style.right = `${Math.min(0, menu.getBoundingClientRect().left - 8)}px`;
+  }
+  function draw() {
+    button.textContent = making ? "Saving …" : model.get("label");
+    button.disabled = making || model.get("disabled");
+    if (button.disabled) show(false);
+  }
+  button.addEventListener("click", () => {
+    show(menu.hidden);
+    if (!menu.hidden) rows[0].focus();
+  });
+  root.addEventListener("keydown", (e) => {
+    if (menu.hidden || e.ctrlKey || e.metaKey || e.altKey) return;
+    if (e.key === "Escape") {
+      show(false);
+      button.focus();
+    } else if (e.key === "Tab") {
+      show(false);
+      return;
+    } else {
+      const to = moved(e.key, rows.indexOf(/** @type {any} */ (e.target)), rows.length);
+      if (to < 0) return;
+      rows[to].focus();
+    }
+    e.preventDefault();
+    e.stopPropagation();
+  });
+  const outside = (/** @type {Event} */ e) => {
+    if (!root.contains(/** @type {Node} */ (e.target))) show(false);
+  };
+  function told(content, buffers) {
+    if (content.kind !== "file" && content.kind !== "failed") return;
+    // The same widget may stand on the page twice: only the one that asked keeps the file.
+    if (!making) return;
+    making = false;
+    draw();
+    if (content.kind === "failed") return;
+    keep(content.name, content.type, buffers[0]);
+    said.textContent = `${content.name} is saved where your browser keeps its downloads.`;
+  }
+  document.addEventListener("pointerdown", outside);
+  model.on("msg:custom", told);
+  model.on("change:disabled change:label", draw);
+  root.dataset.lmSuppressShortcuts = "true";
+  root.append(button, menu, said);
+  el.append(root);
+  show(false);
+  draw();
+  return () => {
+    document.removeEventListener("pointerdown", outside);
+    model.off("msg:custom", told);
+    model.off("change:disabled change:label", draw);
+    root.remove();
+  };
+}
+
+export default { render };
