@@ -8,6 +8,7 @@ function render({ model, el }) {
   button.type = "button";
   button.className = "jupyter-button hsd-quiet";
   button.textContent = model.get("label");
+  button.title = `A file of up to ${Math.round(model.get("most") / 1e6)} MB`;
   const input = document.createElement("input");
   input.type = "file";
   input.accept = model.get("accept");
