@@ -25,6 +25,7 @@ from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
 from hsd_viz.trace import Event, Stage, Started, Step, Trace
 from hsd_viz.views.controls import Controls, Prose, Request
 from hsd_viz.views.files import Files
+from hsd_viz.views.guide import Guide
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.player import Player
 from hsd_viz.views.readout import Readout
@@ -66,13 +67,16 @@ class Dashboard(widgets.VBox):
             prepare()
         recordings = self.notice.guard(bundled)() or []
         names = None if allow_models else LADDER
-        self.controls = Controls([(r.title, r.name) for r in recordings], names, live)
+        self.controls = Controls([(r.title, r.name) for r in recordings], names, live, LADDER)
         self._blurbs = {r.name: r.blurb for r in recordings}
         self._opened: Trace | None = None
         self.files = Files(lambda: self.trace, self._on_opened, self.notice)
         self.controls.picker[-1].children += (self.files.open, self.files.save)
         self.blurb = Prose()
         self.blurb.add_class("hsd-lede")
+        self.guide = Guide(self, [r.name for r in recordings])
+        if recordings:
+            self.controls.picker[-1].children += (self.guide.address, self.guide.tour.button)
         self._wire()
         self.stream.add_class("hsd-text-view")
         self.player.add_class("hsd-transport")
@@ -80,10 +84,10 @@ class Dashboard(widgets.VBox):
         main.add_class("hsd-main")
         layout = widgets.Box([self.controls, main] if live else [main])
         layout.add_class("hsd-layout" if live else "hsd-wide")
-        super().__init__([header(), layout])
+        super().__init__([header(), layout, self.guide.tour])
         self.add_class("hsd-app")
         if recordings:
-            self.controls.recording.value = recordings[0].name
+            self.guide.arrive()
         else:
             self.readout.origin = {"kind": "none", "badge": "Nothing to show yet", "facts": ["no recorded runs are installed: press Run"]}
 
@@ -96,6 +100,11 @@ class Dashboard(widgets.VBox):
     def group(self) -> str:
         """The group of the linked views on the page."""
         return self.stream.group
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run goes on."""
+        return self.controls.run.disabled
 
     # --- what people do ------------------------------------------------------------------------------------------------
 
@@ -110,13 +119,15 @@ class Dashboard(widgets.VBox):
 
     def _pick(self, _change: Any) -> None:
         name = self.controls.recording.value
-        if not name or self._busy():
+        if not name or self.busy:
             return
         self.notice.clear()
         trace = self._recording(name)
         self.show(trace, "recording")
+        self.guide.shows(name)
         self.blurb.value = self._blurbs.get(name, "")
-        self.controls.fill(trace.meta)
+        if self.guide.fills:
+            self.controls.fill(trace.meta)
         self.controls.busy(False)
 
     def _recording(self, name: str) -> Trace:
@@ -133,19 +144,20 @@ class Dashboard(widgets.VBox):
         self.notice.clear()
 
     def _check(self, _change: Any) -> None:
-        self.controls.check_stack()
+        # What is wrong with the stack is said at its blocks.
         self.notice.clear()
 
     def _on_run(self, _button: Any) -> None:
-        if self._busy():
+        if self.busy:
             return
         self.notice.clear()
         request = self.controls.request()
+        self.guide.shows("")
         self._start(lambda: self._decode(request), "live", "starting")
         self.blurb.value = ""
 
     def _on_replay(self, _button: Any) -> None:
-        if self._busy() or not self.controls.recording.value:
+        if self.busy or not self.controls.recording.value:
             return
         self.notice.clear()
         trace = self._recording(self.controls.recording.value)
@@ -154,7 +166,7 @@ class Dashboard(widgets.VBox):
         self._start(lambda: ReplayEngine().replay(trace), "replay", "replaying a recording")
 
     def _on_cancel(self, _button: Any) -> None:
-        if self._run is not None and self._busy():
+        if self._run is not None and self.busy:
             self._run.cancel()
             self._cancelled = True
             self.readout.busy(Stage("cancelling"))
@@ -167,9 +179,6 @@ class Dashboard(widgets.VBox):
         self.files.busy = True
         self.readout.busy(Stage(words))
         self._run = Run(events, self)
-
-    def _busy(self) -> bool:
-        return self.controls.run.disabled
 
     def _decode(self, request: Request) -> Iterator[Event]:
         key = (request.device, request.dtype)

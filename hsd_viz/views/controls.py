@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import ipywidgets as widgets
+import traitlets
 
-from hsd_viz.stack import StackError, parse
+from hsd_viz.stack import parse
+from hsd_viz.views.blocks import StackBlocks, allowed
 from hsd_viz.views.presets import PROMPTS, STACKS
 
 MAX_PROMPT = 20_000
@@ -42,11 +44,11 @@ class Prose(widgets.Label):
 class Controls(widgets.VBox):
     """Prompt, stack, sampling, device and the buttons; ``picker`` chooses a recording and stands elsewhere on the page.
 
-    ``recordings`` are (title, name), ``names`` the model names allowed (``None``: any). Where nothing can be decoded (``live`` is
-    false) the form is empty, and the picker says why.
+    ``recordings`` are (title, name), ``names`` the model names allowed (``None``: any), ``offered`` those that the blocks offer where
+    any may be named. Where nothing can be decoded (``live`` is false) the form is empty, and the picker says why.
     """
 
-    def __init__(self, recordings: Sequence[tuple[str, str]], names: Sequence[str] | None, live: bool) -> None:
+    def __init__(self, recordings: Sequence[tuple[str, str]], names: Sequence[str] | None, live: bool, offered: Sequence[str] = ()) -> None:
         self._names = names
         self.recording = widgets.Dropdown(options=[("none", ""), *recordings], value="", description="Recorded runs")
         self.replay = _button("Replay", "Show the recorded run again, at the speed at which it was recorded", "hsd-quiet")
@@ -59,6 +61,8 @@ class Controls(widgets.VBox):
         self.stacks = widgets.Dropdown(options=options, value=STACKS[1][0], description="Stack to start from")
         self.stack = widgets.Text(STACKS[1][0], description="Stack", continuous_update=False)
         self.stack.add_class("hsd-code")
+        self.blocks = StackBlocks(self.stack.value, names, offered)
+        traitlets.link((self.stack, "value"), (self.blocks, "text"))
         self.temperature = widgets.BoundedFloatText(0.0, min=0, max=100, step=0.1, description="Temperature")
         self.top_k = widgets.BoundedIntText(0, min=0, max=1_000_000, description="Top-k (0: off)")
         self.top_p = widgets.BoundedFloatText(1.0, min=0.01, max=1, step=0.05, description="Top-p (1: off)")
@@ -73,7 +77,7 @@ class Controls(widgets.VBox):
         if live:
             buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
             self.picker: list[widgets.Widget] = [_classes(widgets.Box([self.recording, self.replay]), "hsd-recordings", "hsd-form")]
-            form = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, buttons, _grid(fields)]
+            form = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, self.blocks, buttons, _grid(fields)]
             super().__init__([_section("Run it yourself", form)])
         else:
             row = widgets.Box([self.recording, self.replay, self.cancel])
@@ -102,10 +106,7 @@ class Controls(widgets.VBox):
 
     def check_stack(self) -> None:
         """Raises :class:`~hsd_viz.stack.StackError` when the stack cannot be read or names a model that is not allowed here."""
-        parsed = parse(self.stack.value)
-        for model in parsed.models:
-            if self._names is not None and model.name not in self._names:
-                raise StackError(f"'{model.name}' is not allowed here: this page runs {', '.join(self._names)}")
+        allowed(parse(self.stack.value), self._names)
 
     def busy(self, running: bool) -> None:
         """Only what makes sense now can be pressed."""

@@ -31,7 +31,8 @@ class Tour(LinkedView):
     """A card at the foot of the page that leads through it; nothing is seen of it until :meth:`start`. ``button`` starts and resumes it.
 
     ``place`` is the step shown: its number and how many there are, heading, paragraphs, the run and event to put the cursor on, what to
-    point at. ``kept`` is the key of the step where a reader was; the browser keeps it for as long as its tab is open.
+    point at. ``kept`` is the key of the step where a reader was; the browser keeps it for as long as its tab is open. ``guard`` wraps
+    what the browser calls.
     """
 
     _esm = esm("tour.js")
@@ -47,6 +48,7 @@ class Tour(LinkedView):
         names: Sequence[str] | None = None,
         load: Load = load_bundled,
         steps: Sequence[TourStep] = STEPS,
+        guard: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda callback: callback,
     ) -> None:
         self._page = page
         self._names = [r.name for r in bundled()] if names is None else list(names)
@@ -58,8 +60,8 @@ class Tour(LinkedView):
         self.button.add_class("hsd-tour-button")
         super().__init__(group=group)
         self.add_class("hsd-tour-dock")
-        self.button.on_click(lambda _button: self.start())
-        self.on_msg(self._on_message)
+        self.button.on_click(guard(lambda _button: self.start()))
+        self.on_msg(guard(self._on_message))
         self.observe(lambda _change: self._label(), ["kept", "place"])
         self._label()
 
@@ -69,7 +71,10 @@ class Tour(LinkedView):
         return self.place["number"] - 1 if self.place else None
 
     def start(self) -> None:
-        """Begin, or go on where the reader was."""
+        """Begin, or go on where the reader was; the card that is there takes the keyboard."""
+        if self.place:
+            self.send({"kind": "here"})
+            return
         keys = [s.key for s in self._steps]
         self._go(keys.index(self.kept) if self.kept in keys else 0, 1)
 
@@ -128,7 +133,6 @@ class Tour(LinkedView):
         keys = [s.key for s in self._steps]
         resumes = self.kept in keys and keys.index(self.kept) > 0
         self.button.description = f"Resume the tour ({keys.index(self.kept) + 1}/{len(keys)})" if resumes else "Take the tour"
-        self.button.disabled = bool(self.place)
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         actions: dict[str, Callable[[], None]] = {

@@ -119,12 +119,12 @@ def test_a_live_run_streams_tokens_with_their_sources(shared):
 def test_bad_stack_text_shows_a_card_and_a_run_after_it_works(shared):
     page = shared.page
     fill(page, "Stack", "db > > target")
-    notice = page.get_by_role("alert")
-    expect(notice).to_contain_text("is empty: write parts with '>' between them")
+    notice, blocks = page.get_by_role("alert"), page.locator(".hsd-blk-error")
+    expect(blocks).to_contain_text("is empty: write parts with '>' between them")
     page.get_by_role("button", name="Run", exact=True).click()
     expect(notice).to_contain_text("is empty")
     fill(page, "Stack", "some/model > target")
-    expect(notice).to_contain_text("'some/model' is not allowed here")
+    expect(blocks).to_contain_text("'some/model' is not allowed here")
     fill(page, "Stack", "target")
     expect(notice).to_have_count(0)
     fill(page, "New tokens", "8")

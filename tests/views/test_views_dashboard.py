@@ -116,7 +116,7 @@ def test_what_was_decoded_before_an_error_stays(page):
 
 def test_bad_stack_text_never_reaches_the_engine(page):
     page.controls.stack.value = "db > > target"
-    assert "is empty" in page.notice.message
+    assert "is empty" in page.controls.blocks.error and page.notice.message == ""
     page.controls.run.click()
     assert page._engine.asked == []
     assert "is empty" in page.notice.message
@@ -128,8 +128,9 @@ def test_only_ladder_names_unless_models_are_allowed():
     closed, opened = Dashboard(engine=Engine()), Dashboard(engine=Engine(), allow_models=True)
     for page in (closed, opened):
         page.controls.stack.value = "some/model > target"
-    assert "not allowed here" in closed.notice.message
-    assert opened.notice.message == ""
+        page.controls.run.click()
+    assert "not allowed here" in closed.notice.message and "not allowed here" in closed.controls.blocks.error
+    assert opened.notice.message == "" and opened.controls.blocks.error == ""
 
 
 def test_recordings_are_picked_and_replayed(page):

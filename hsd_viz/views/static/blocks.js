@@ -11,7 +11,7 @@ function blocksView({ model, root, palette }) {
   add.setAttribute("role", "group");
   add.setAttribute("aria-label", "Add to the stack");
   const error = make("p", "hsd-blk-error");
-  error.setAttribute("role", "alert");
+  error.setAttribute("role", "status");
   const kept = make("p", "hsd-blk-kept");
   const live = make("p", "hsd-blk-live");
   live.setAttribute("aria-live", "polite");

@@ -206,11 +206,17 @@ function tourView({ model, root, group, store }) {
   });
 
   const onStore = (/** @type {string} */ what) => { if (what === "reset") go(); };
+  const onMessage = (message) => {
+    if (message.kind !== "here" || root.hidden) return;
+    next.focus({ preventScroll: true });
+    settle();
+  };
   const sized = new ResizeObserver(() => app()?.style.setProperty("--hsd-tour-height", root.hidden ? "0px" : `${card.offsetHeight}px`));
   sized.observe(card);
   store.listeners.add(onStore);
   model.on("change:place", paint);
   model.on("change:kept", keep);
+  model.on("msg:custom", onMessage);
   for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) window.addEventListener(kind, touch, { passive: true, capture: true });
   try {
     const key = sessionStorage.getItem(TOUR_KEPT);
@@ -226,6 +232,7 @@ function tourView({ model, root, group, store }) {
     store.listeners.delete(onStore);
     model.off("change:place", paint);
     model.off("change:kept", keep);
+    model.off("msg:custom", onMessage);
     for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) window.removeEventListener(kind, touch, { capture: true });
   };
 }
