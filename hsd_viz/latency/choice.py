@@ -30,8 +30,9 @@ HOPEFUL = 4
 TURN = 4
 #: A database that emits a token in less than ``GOOD`` plain steps goes on serving until so many of its drafts in a row were poor.
 GOOD, MISSES = 0.5, 2
-#: Rounds for which models that were taken go on: choosing takes time, too.
-HOLD = 7
+#: Rounds for which models that were taken go on: choosing takes time, too. A database that is chosen again and again goes on for up to
+#: ``MOST_HOLDS`` times as many.
+HOLD, MOST_HOLDS = 7, 4
 #: Rounds after which what an option showed lately begins to be forgotten.
 IDLE = 8
 #: When look-ups are not worth their time, so many rounds pass at most until the next; half of that, a quarter, ... after one that was.
@@ -54,7 +55,7 @@ class Chooser:
         self.hold, self.attentive = 0, True
         #: Lambda and C - lambda G of the best option beside the database, at the last choice.
         self._latency = self._other = 0.0
-        self._misses = 0
+        self._misses = self._streak = 0
         self._pause = self._wait = 1
         estimates.begin()
 
@@ -135,11 +136,13 @@ class Chooser:
             best, cost, gain, tried = turn, turn.cost, turn.gain, True
         known.took(cost, gain, nodes > 0)
         if best is None:
+            self._streak = self._streak + 1 if nodes else 0
             if nodes:
                 self._misses = 0
-                self.hold = HOLD if known.rounds >= ATTENTIVE else 1
+                self.hold = HOLD * min(MOST_HOLDS, self._streak) if known.rounds >= ATTENTIVE else 1
             return Option(nodes, (), nodes > 0, cost, gain)
         best.taken = known.rounds
+        self._streak = 0
         # A try is for one round, and what looks up needs to be asked whether it should.
         if not tried and not best.looked_up:
             self.hold = self._holds()
