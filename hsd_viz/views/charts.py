@@ -37,7 +37,7 @@ def template(dark: bool = False) -> go.layout.Template:
         pio.templates[name] = go.layout.Template(
             layout={
                 "font": {"family": _FONT, "size": 12, "color": strong},
-                "title": {"font": {"size": 15, "color": strong}, "x": 0, "xref": "container", "y": 0.97, "yanchor": "top"},
+                "title": {"font": {"size": 16, "weight": 650, "color": strong}, "x": 0, "xref": "container", "y": 0.97, "yanchor": "top"},
                 "paper_bgcolor": "rgba(0,0,0,0)",
                 "plot_bgcolor": "rgba(0,0,0,0)",
                 "margin": {"l": 8, "r": 8, "t": 44, "b": 8},

@@ -9,8 +9,10 @@ import ipywidgets as widgets
 
 from hsd_viz import views
 from hsd_viz.trace import Trace
+from hsd_viz.views.acceptance_panels import acceptance_panels, terms, verifiers
 from hsd_viz.views.chartbox import ChartBox
 from hsd_viz.views.controls import Prose
+from hsd_viz.views.panels import Panels
 
 CHARTS = ("acceptance", "by_source", "time_spent")
 
@@ -110,10 +112,16 @@ class Acceptance(Section):
 
     def build(self) -> None:
         self.figures = {name: ChartBox() for name in CHARTS}
-        row = widgets.Box(list(self.figures.values()))
-        row.add_class("hsd-charts")
-        self.of_run.append(row)
-        self.add(row)
+        first, *rest = self.figures.values()
+        above, below = widgets.Box([first]), widgets.Box(rest)
+        above.add_class("hsd-charts")
+        below.add_class("hsd-charts")
+        below.add_class("hsd-pair")
+        self.terms, self.panels, self.verifier = Panels(), Panels(), widgets.VBox()
+        whole = widgets.VBox([self.terms, above, self.verifier, self.panels, below])
+        whole.add_class("hsd-views")
+        self.of_run.append(whole)
+        self.add(whole)
 
     def depends_on(self) -> tuple:
         # plotly does not follow the theme by itself.
@@ -122,6 +130,17 @@ class Acceptance(Section):
     def fill(self, trace: Trace) -> None:
         for name, box in self.figures.items():
             box.show(getattr(views.charts, name)(trace, self.page.dark))
+        self.terms.terms = terms(trace)
+        self.panels.show(acceptance_panels(trace))
+        levels = verifiers(trace)
+        several = len(levels) > 1
+        self.verifier.layout.display = None if several else "none"
+        if not several:
+            refill(self.verifier, [])
+            return
+        level, box = menu("Verified by", levels, levels[0][1])
+        level.observe(lambda change: self.panels.show(acceptance_panels(trace, change["new"])), "value")
+        refill(self.verifier, [box])
 
 
 def sections(page: Page) -> list[Section]:

@@ -1,0 +1,103 @@
+"""Small tables with bars, side by side: each says in words what it measures, and that there is nothing to show where that is so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import anywidget
+import traitlets
+
+from hsd_viz.stack import DATABASES
+from hsd_viz.views.linked import STATIC
+from hsd_viz.views.palette import HUES, family, label
+
+#: Rows of one table; where there would be more, neighbours share one.
+MOST_ROWS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A bar and its figures. ``parts`` are (key, length, words): the key names colour and shape in :attr:`Panel.keys`."""
+
+    label: str
+    parts: tuple[tuple[str, float, str], ...]
+    cells: tuple[str, ...]
+    #: A remark under the label.
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One table. ``measure`` is what it shows, ``definition`` says what that is; ``heads`` stand above the rows' labels, bars and figures.
+
+    ``legend`` are the keys explained above the table, ``lead`` what is said before them. ``empty`` is what is said in place of rows.
+    ``end`` is the length of a whole bar (default: the longest).
+    """
+
+    title: str
+    measure: str
+    definition: str
+    heads: tuple[str, ...]
+    rows: tuple[Row, ...]
+    keys: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    legend: tuple[str, ...] = ()
+    lead: str = ""
+    empty: str = ""
+    foot: str = ""
+    end: float | None = None
+
+
+class Panels(anywidget.AnyWidget):
+    """Panels in a grid, below a line of figures, ``terms``: (what it is, the figure, its definition).
+
+    Everything they say is text; definitions show at a pointer or the keyboard's focus.
+    """
+
+    _esm = STATIC / "panels.js"
+    _css = STATIC / "panels.css"
+
+    panels = traitlets.List().tag(sync=True)
+    terms = traitlets.List().tag(sync=True)
+
+    def __init__(self, panels: Sequence[Panel] = ()) -> None:
+        super().__init__()
+        self.show(panels)
+
+    def show(self, panels: Sequence[Panel]) -> None:
+        """Show other panels."""
+        self.panels = [_plain(asdict(panel)) for panel in panels]
+
+
+def source_keys(sources: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Name, colours and shape of sources, by source: databases in their order, then the others."""
+    named = set(sources)
+    order = sorted(named, key=lambda s: (s == "target", DATABASES.index(s) if s in DATABASES else len(DATABASES), s))
+    return {s: {"label": label(s), "light": HUES[family(s)].light, "dark": HUES[family(s)].dark, "shape": "solid"} for s in order}
+
+
+def ranges(values: Iterable[int]) -> list[range]:
+    """Rows for the whole numbers from the least to the greatest of ``values``: one each, or ranges of equal width where they are many."""
+    found = sorted(set(values))
+    if not found:
+        return []
+    first, last = found[0], found[-1]
+    width = -(-(last - first + 1) // MOST_ROWS)
+    return [range(start, min(start + width, last + 1)) for start in range(first, last + 1, width)]
+
+
+def range_words(numbers: range) -> str:
+    """A range as a row's label."""
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}–{numbers[-1]}"
+
+
+def share(over: float, under: float) -> str:
+    """A share in per cent, a dash where it would divide by zero."""
+    return f"{over / under:.0%}" if under else "–"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    return [_plain(v) for v in value] if isinstance(value, list | tuple) else value

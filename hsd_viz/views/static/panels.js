@@ -1,0 +1,145 @@
+// @ts-check
+// Small tables with bars. Text only; nothing is fetched. What a table measures is a term whose definition shows at pointer or focus.
+
+/** @param {string} tag @param {string} [cls] @param {string} [text] */
+function make(tag, cls, text) {
+  const node = document.createElement(tag);
+  if (cls) node.className = cls;
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+/** The length of a whole bar: given, or that of the longest row. */
+export function endOf(/** @type {{end: number | null, rows: {parts: [string, number, string][]}[]}} */ panel) {
+  const longest = Math.max(0, ...panel.rows.map((r) => r.parts.reduce((sum, part) => sum + part[1], 0)));
+  return panel.end || longest || 1;
+}
+
+/** Follow the host's theme (JupyterLab and Voilà say it on <body>, elsewhere the browser is asked). */
+function followTheme(/** @type {HTMLElement} */ root) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const apply = () => {
+    const host = document.body.dataset.jpThemeLight;
+    root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
+  };
+  const observer = new MutationObserver(apply);
+  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  system.addEventListener("change", apply);
+  apply();
+  return () => { observer.disconnect(); system.removeEventListener("change", apply); };
+}
+
+function coloured(node, key) {
+  node.dataset.shape = key.shape;
+  if (key.light) {
+    node.style.setProperty("--light", key.light);
+    node.style.setProperty("--dark", key.dark);
+  }
+  return node;
+}
+
+/** A term that shows its definition: at the pointer, at the keyboard's focus; Escape puts it away. */
+function term(words, definition, id) {
+  const box = make("span", "hsd-p-defined");
+  const name = make("span", "hsd-p-term", words);
+  name.tabIndex = 0;
+  name.dataset.lmSuppressShortcuts = "true";
+  name.setAttribute("aria-describedby", id);
+  const tip = make("span", "hsd-p-tip", definition);
+  tip.id = id;
+  tip.setAttribute("role", "tooltip");
+  const show = (/** @type {boolean} */ on) => box.classList.toggle("hsd-p-told", on);
+  box.addEventListener("pointerenter", () => show(true));
+  box.addEventListener("pointerleave", () => show(document.activeElement === name));
+  name.addEventListener("focus", () => show(true));
+  name.addEventListener("blur", () => show(false));
+  name.addEventListener("keydown", (e) => {
+    if (e.key !== "Escape" || !box.classList.contains("hsd-p-told")) return;
+    show(false);
+    e.stopPropagation();
+  });
+  box.append(name, tip);
+  return box;
+}
+
+function cell(role, cls, text) {
+  const node = make("div", cls, text);
+  node.setAttribute("role", role);
+  return node;
+}
+
+function rowOf(panel, row, end) {
+  const line = cell("row", "hsd-p-row", undefined);
+  const name = cell("rowheader", "hsd-p-name", row.label);
+  if (row.note) name.append(make("small", "", row.note));
+  const track = cell("cell", "hsd-p-track", undefined);
+  const whole = make("div", "hsd-p-bar");
+  const total = row.parts.reduce((sum, part) => sum + part[1], 0);
+  whole.style.width = `${Math.min(100, (100 * total) / end)}%`;
+  for (const [key, value, words] of row.parts) {
+    const part = coloured(make("span", "hsd-p-part"), panel.keys[key]);
+    part.style.flex = `${value} 1 0`;
+    part.title = words;
+    whole.append(part);
+  }
+  // For those who hear the page the bar is its parts in words.
+  whole.setAttribute("role", "img");
+  whole.setAttribute("aria-label", row.parts.map((part) => part[2]).join(", ") || "none");
+  track.append(whole);
+  line.append(name, track, ...row.cells.map((text) => cell("cell", "hsd-p-num", text)));
+  return line;
+}
+
+function panelOf(panel, id) {
+  const box = make("section", "hsd-p-panel");
+  box.setAttribute("aria-label", panel.title);
+  const measure = make("p", "hsd-p-measure");
+  measure.append(term(panel.measure, panel.definition, id));
+  box.append(make("h3", "", panel.title), measure);
+  if (panel.empty || !panel.rows.length) {
+    box.append(make("p", "hsd-p-empty", panel.empty));
+    return box;
+  }
+  if (panel.legend.length) {
+    const legend = make("ul", "hsd-p-legend");
+    if (panel.lead) legend.append(make("li", "", panel.lead));
+    for (const key of panel.legend.map((name) => panel.keys[name])) {
+      const item = make("li");
+      item.append(coloured(make("span", "hsd-p-key"), key), make("span", "", key.label));
+      legend.append(item);
+    }
+    box.append(legend);
+  }
+  const table = cell("table", "hsd-p-rows", undefined);
+  table.setAttribute("aria-label", panel.title);
+  table.style.setProperty("--figures", String(panel.rows[0].cells.length));
+  const head = cell("row", "hsd-p-row hsd-p-head", undefined);
+  head.append(...panel.heads.map((text, k) => cell("columnheader", k > 1 ? "hsd-p-num" : "", text)));
+  const end = endOf(panel);
+  table.append(head, ...panel.rows.map((row) => rowOf(panel, row, end)));
+  box.append(table);
+  if (panel.foot) box.append(make("p", "hsd-p-foot", panel.foot));
+  return box;
+}
+
+function render({ model, el }) {
+  const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
+  const root = make("div", "hsd-panels");
+  function redraw() {
+    const terms = model.get("terms").map(([words, value, definition], k) => {
+      const item = make("span", "hsd-p-fact");
+      item.append(term(words, definition, `${uid}-t${k}`), " ", make("strong", "", value));
+      return item;
+    });
+    const line = make("p", "hsd-p-facts");
+    line.append(...terms);
+    root.replaceChildren(...(terms.length ? [line] : []), ...model.get("panels").map((panel, k) => panelOf(panel, `${uid}-${k}`)));
+  }
+  const unfollow = followTheme(root);
+  model.on("change:panels change:terms", redraw);
+  el.append(root);
+  redraw();
+  return () => { model.off("change:panels change:terms", redraw); unfollow(); root.remove(); };
+}
+
+export default { render };
