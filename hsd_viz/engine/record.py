@@ -158,12 +158,12 @@ def record_traces(out: Path | None = None, *, tokens: int = 128, progress: Calla
 
 
 def record_side_by_side(
-    out: Path | None = None, *, tokens: int = 128, repeats: int = 5, progress: Callable[[str], None] = lambda line: None
+    out: Path | None = None, *, tokens: int = 128, repeats: int = 9, progress: Callable[[str], None] = lambda line: None
 ) -> list[Path]:
     """Record each group of :data:`GROUPS` into a folder of its own, with an ``index.json``; returns the files written.
 
     On the CPU with one thread, in its fastest runtime. The stacks of a group take turns, ``repeats`` times after one that does not
-    count, and of each stack the run of median speed is kept: what else the machine does then falls on all of them alike.
+    count, and of each stack the fastest run is kept: what else the machine does only ever adds time, here and there in a run.
     """
     if repeats < 1:
         raise ValueError(f"{repeats} repeats is out of range: it is a whole number from 1")
@@ -181,7 +181,7 @@ def record_side_by_side(
                         kept.append(trace)
             index: list[dict] = []
             for recipe, kept in zip(recipes, runs, strict=True):
-                trace = sorted(kept, key=lambda t: t.metrics()["seconds"])[len(kept) // 2]
+                trace = min(kept, key=lambda t: t.metrics()["seconds"])
                 paths.append(_keep(trace, recipe, folder, index))
                 progress(f"{group}, {recipe.name}: {trace.metrics()['tokens_per_second']:.0f} tokens/s")
             paths.append(_write_index(folder, index))
