@@ -71,6 +71,14 @@ _ROWS: tuple[_Row, ...] = (
         _points,
     ),
     (
+        "Repetition",
+        "Share of emitted tokens that end an 8-gram which already stands in the output. Repeated text is easy to draft and flatters "
+        "speed and acceptance.",
+        lambda m: m["repetition_share"],
+        "{:.0%}".format,
+        _points,
+    ),
+    (
         "Drafting latency",
         "Seconds per target round spent finding drafts and updating databases, model forwards apart.",
         lambda m: m["draft_seconds_per_round"] or None,

@@ -176,6 +176,7 @@ def test_figures_are_the_traces_own_and_the_parts_fill_the_time(group):
         assert rows["Target forwards"]["cells"][k]["value"] == str(m["target_forwards"])
         rate = rows["Acceptance rate"]["cells"][k]["value"]
         assert rate == ("–" if not m["drafted"] else f"{m['accepted'] / m['drafted']:.0%}")
+        assert rows["Repetition"]["cells"][k]["value"] == f"{m['repetition_share']:.0%}"
         forwards = sum(c.duration_ns for c in trace.call_rows if c.name == "target" and c.kind == "verify")
         assert number(rows["in target"]["cells"][k]["value"]) == pytest.approx(forwards / 1e6, abs=0.06)
         parts = [row["cells"][k]["value"] for row in rows.values() if row["part"]]
