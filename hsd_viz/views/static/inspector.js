@@ -59,7 +59,7 @@ function createInspector({ root, group, store, palette }) {
     const ids = [...store.order.keys()];
     if (!ids.length) return null;
     if ((store.meta.wall_ns ?? null) === null) return ids[ids.length - 1];
-    if (state.round !== null) return state.round; // no view jumps by itself
+    if (state.round !== null && store.order.has(state.round)) return state.round; // no view jumps by itself
     return ids.find((id) => store.rounds.get(id).drafted > 0) ?? ids[0];
   }
   const topShown = () => group.cursor.round ?? fallback();
