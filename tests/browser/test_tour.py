@@ -190,6 +190,8 @@ def test_the_tour_by_keyboard_shows_what_it_speaks_of(open_page, voila, width, t
         expect(page.locator(".hsd-tour-title")).to_have_text(step.title)
         trace = load_bundled(step.recording)
         expect(page.locator(".hsd-origin-stack")).to_have_text(trace.meta["stack_resolved"])
+        accepted = sum(t.kind == "accepted" for t in trace.token_rows)
+        expect(page.locator(f'{TOKENS}[data-kind="accepted"]')).to_have_count(accepted)
         expect(page.locator(".hsd-pinned").first).to_be_visible()
         place = page.locator(".hsd-player-place").text_content()
         number_of_event = int(place.split("event ")[1].split(" ")[0])

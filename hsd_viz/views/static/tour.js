@@ -86,17 +86,13 @@ function tourView({ model, root, group, store }) {
     // Views that draw themselves anew may take the class with them.
     marked?.classList.add("hsd-tour-lit");
   }
-  /** What of the window neither the card nor a player at its edge covers. */
-  function free() {
-    const player = app()?.querySelector(".hsd-transport")?.getBoundingClientRect();
-    let top = 12;
-    let bottom = card.getBoundingClientRect().top - 12;
-    const sticks = player && getComputedStyle(/** @type {Element} */ (app()?.querySelector(".hsd-transport"))).position === "sticky";
-    if (sticks && player) {
-      if (player.top < 40) top = Math.max(top, player.bottom + 12);
-      else if (player.bottom > bottom - 40) bottom = Math.min(bottom, player.top - 12);
-    }
-    return { top, bottom };
+  /** What of the window the card does not cover, for a box that may stand beside it. */
+  function free(box) {
+    const view = scroller();
+    const [top, bottom] = view === document.scrollingElement ? [0, innerHeight] : [view.getBoundingClientRect().top, view.getBoundingClientRect().bottom];
+    const over = card.getBoundingClientRect();
+    const beside = over.right <= box.left || over.left >= box.right;
+    return { top: top + 12, bottom: (beside ? bottom : over.top) - 12 };
   }
   /** What scrolls the page: JupyterLab's notebook, or the window. */
   function scroller() {
@@ -114,7 +110,8 @@ function tourView({ model, root, group, store }) {
       const [inner, outer] = [marked.getBoundingClientRect(), pane.getBoundingClientRect()];
       pane.scrollTop += scrollBy(inner, outer);
     }
-    const by = scrollBy(marked.getBoundingClientRect(), free());
+    const box = marked.getBoundingClientRect();
+    const by = scrollBy(box, free(box));
     if (Math.abs(by) > 2) scroller().scrollBy({ top: by, behavior: calm.matches ? "auto" : "smooth" });
   }
   function settle() {
@@ -211,8 +208,6 @@ function tourView({ model, root, group, store }) {
     next.focus({ preventScroll: true });
     settle();
   };
-  const sized = new ResizeObserver(() => app()?.style.setProperty("--hsd-tour-height", root.hidden ? "0px" : `${card.offsetHeight}px`));
-  sized.observe(card);
   store.listeners.add(onStore);
   model.on("change:place", paint);
   model.on("change:kept", keep);
@@ -226,7 +221,6 @@ function tourView({ model, root, group, store }) {
   return () => {
     timers.forEach(clearTimeout);
     watcher.disconnect();
-    sized.disconnect();
     marked?.classList.remove("hsd-tour-lit");
     app()?.classList.remove("hsd-touring");
     store.listeners.delete(onStore);
