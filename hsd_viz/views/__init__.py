@@ -11,6 +11,7 @@ elsewhere. The views of the law take a calibration, or what :func:`recorded` est
 """
 
 from hsd_viz.views import charts
+from hsd_viz.views.access import Access
 from hsd_viz.views.chartbox import show
 from hsd_viz.views.drafting_bars import CategoryBars, DatabaseAblation, OrderAblation
 from hsd_viz.views.drafting_plane import LatencyAcceptance, SpeedPlane, TemperatureCurves
@@ -28,6 +29,7 @@ from hsd_viz.views.timeline import Timeline
 from hsd_viz.views.versus import Versus
 
 __all__ = [
+    "Access",
     "Basis",
     "CategoryBars",
     "DatabaseAblation",

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from hsd_viz import views
+from hsd_viz.bench.alone import BUDGETS, alone, at_hand
 from hsd_viz.trace import Trace
 from hsd_viz.views.controls import Prose
+from hsd_viz.views.database_panels import keys_hit, saved_alone
 from hsd_viz.views.drafting_data import study_of, temperature_words
+from hsd_viz.views.panels import Panels
 from hsd_viz.views.reports import measured_file
 from hsd_viz.views.sections import Page, Section, menu, refill, titled, tried
 
@@ -18,17 +21,23 @@ TITLE = "Databases one by one, and in every order"
 class Databases(Section):
     title = "Databases"
     words = (
-        "Where the text repeats itself, and what databases make of it: the map and the bars of this run are of its trace, the others "
-        "were measured over a suite of prompts on the machine they name, and published figures stand apart from both."
+        "Where the text repeats itself, and what databases make of it. What is of this run was counted in its trace or replayed from its "
+        "tokens; the others were measured over a suite of prompts on the machine they name, and published figures stand apart from both."
     )
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
-        self.run, self.study = widgets.VBox(), widgets.VBox()
-        for box in (self.run, self.study):
+        self.run, self.figures, self.study = widgets.VBox(), widgets.VBox(), widgets.VBox()
+        for box in (self.run, self.figures, self.study):
             box.add_class("hsd-views")
 
     def build(self) -> None:
+        # The view of the group follows the run by itself; what is drawn of a whole run waits for its end.
+        self.add(views.Access(group=self.page.group))
+        self.keys, self.saved = Panels(), Panels()
+        self.budget, budget = menu("Draft tokens a round in the replay", [(str(n), n) for n in BUDGETS], BUDGETS[-1])
+        self.budget.observe(lambda _change: self._replay(self.page.trace), "value")
+        self.run.children = (self.keys, self.saved, budget, self.figures)
         self.of_run.append(self.run)
         self.add(self.run)
         path = measured_file(ABLATION)
@@ -52,5 +61,11 @@ class Databases(Section):
         draw()
         self.add(titled(TITLE, box), self.study)
 
+    def _replay(self, trace: Trace | None) -> None:
+        if trace is not None and trace.token_rows:
+            self.saved.show([saved_alone(trace, alone(trace, at_hand(trace), self.budget.value), self.budget.value)])
+
     def fill(self, trace: Trace) -> None:
-        refill(self.run, [tried(lambda: views.LocalityMap(trace)), tried(lambda: views.DatabaseAblation([trace], beside=False))])
+        self.keys.show([keys_hit(trace)])
+        self._replay(trace)
+        refill(self.figures, [tried(lambda: views.LocalityMap(trace)), tried(lambda: views.DatabaseAblation([trace], beside=False))])

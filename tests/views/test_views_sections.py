@@ -58,13 +58,13 @@ def test_nothing_is_made_before_its_tab_is_opened(page):
 
 def test_what_shows_the_run_is_made_anew_for_another_run_and_only_then(page):
     databases = section(page, "Databases")
-    before = databases.run.children
+    before = databases.figures.children
     databases.open()
-    assert databases.run.children is before
+    assert databases.figures.children is before
     page.trace = load_bundled("databases")
     databases.open()
-    assert databases.run.children is not before
-    assert "db > target" in databases.run.children[0].spec["source"]
+    assert databases.figures.children is not before
+    assert "db > target" in databases.figures.children[0].spec["source"]
     assert all(w.comm is None for w in before), "what is no longer shown is let go"
 
 
