@@ -106,6 +106,38 @@ class Dashboard(widgets.VBox):
         """Whether a run goes on."""
         return self.controls.run.disabled
 
+    # --- what a bench on the page asks for (:class:`hsd_viz.views.bench_run.Host`) ----------------------------------------
+
+    @property
+    def can_measure(self) -> bool:
+        """Whether a bench can run here: where this page loads its own models."""
+        return self._own_engine and _can_decode()
+
+    @property
+    def model_names(self) -> tuple[str, ...] | None:
+        """The models that stacks may name; ``None``: any."""
+        return None if self._allow_models else LADDER
+
+    def hold(self) -> bool:
+        """Start no run until :meth:`release`, while a bench has the models; false where a run goes on."""
+        if self.busy:
+            return False
+        self.controls.busy(True)
+        self.controls.cancel.disabled = True
+        self.files.busy = True
+        return True
+
+    def release(self) -> None:
+        """Runs may start again."""
+        self.controls.busy(False)
+        self.files.busy = False
+
+    def lend_engine(self) -> Engine:
+        """The engine that runs use, loaded where it is not there yet; of a worker thread."""
+        if self._engine is None:
+            self._load(None, None)
+        return self._engine
+
     # --- what people do ------------------------------------------------------------------------------------------------
 
     def _wire(self) -> None:
@@ -184,15 +216,18 @@ class Dashboard(widgets.VBox):
         key = (request.device, request.dtype)
         if self._own_engine and (self._engine is None or key != self._engine_key):
             yield Stage("loading PyTorch")
-            from hsd_viz.engine.local import load_engine
-
-            self._engine = None  # the models of the one before make room
-            self._engine = load_engine(device=request.device, dtype=request.dtype, threads=_threads(), allow_models=self._allow_models)
-            self._engine_key = key
-            torch = sys.modules.get("torch")
-            if torch is not None and torch.cuda.is_available():
-                self.controls.offer_cuda()
+            self._load(*key)
         yield from self._engine.decode(request.prompt, request.stack, **request.options)
+
+    def _load(self, device: str | None, dtype: str | None) -> None:
+        from hsd_viz.engine.local import load_engine
+
+        self._engine = None  # the models of the one before make room
+        self._engine = load_engine(device=device, dtype=dtype, threads=_threads(), allow_models=self._allow_models)
+        self._engine_key = (device, dtype)
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_available():
+            self.controls.offer_cuda()
 
     def on_stage(self, stage: Stage) -> None:
         if not self._cancelled:

@@ -10,7 +10,7 @@ from hsd_viz.views.open_file import OpenFile
 from hsd_viz.views.open_trace import read_trace
 from hsd_viz.views.reports import MAX_BYTES
 from hsd_viz.views.save import Save
-from hsd_viz.views.save_forms import SavedFile, saved
+from hsd_viz.views.save_forms import FORMS, SavedFile, saved
 
 
 class Files:
@@ -23,7 +23,7 @@ class Files:
     def __init__(self, run: Callable[[], Trace | None], opened: Callable[[Trace, str], None], notice: Notice) -> None:
         self._run, self._opened, self._notice = run, opened, notice
         self.open = OpenFile("Open a trace", ".json,.gz,application/json,application/gzip", MAX_BYTES, self._on_file, self._refuse)
-        self.save = Save(self._make, lambda error: notice.error(error, "That cannot be saved"))
+        self.save = Save(FORMS, self._make, lambda error: notice.error(error, "That cannot be saved"))
 
     @property
     def busy(self) -> bool:

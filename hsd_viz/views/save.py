@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import anywidget
 import traitlets
 
 from hsd_viz.views.linked import STATIC
-from hsd_viz.views.save_forms import FORMS, SavedFile
+from hsd_viz.views.save_forms import Form, SavedFile
 
 
 class Save(anywidget.AnyWidget):
-    """A menu of :data:`~hsd_viz.views.save_forms.FORMS`; ``make(form)`` is called for the one that a reader chose, and returns its file.
+    """A menu of ``forms``, by name; ``make(name)`` is called for the one that a reader chose, and returns its file.
 
     The bytes travel as a message to the script, which hands them to the browser: no file lies on the server, no address is asked.
     What ``make`` raises goes to ``refused``.
@@ -26,9 +26,12 @@ class Save(anywidget.AnyWidget):
     forms = traitlets.List().tag(sync=True)
     disabled = traitlets.Bool(False).tag(sync=True)
 
-    def __init__(self, make: Callable[[str], SavedFile], refused: Callable[[Exception], None]) -> None:
+    def __init__(
+        self, forms: Mapping[str, Form], make: Callable[[str], SavedFile], refused: Callable[[Exception], None], label: str = "Save"
+    ) -> None:
         self._make, self._refused = make, refused
-        super().__init__(forms=[{"id": key, "label": f.label, "words": f.words, "ending": f.ending} for key, f in FORMS.items()])
+        told = [{"id": key, "label": f.label, "words": f.words, "ending": f.ending} for key, f in forms.items()]
+        super().__init__(forms=told, label=label)
         self.on_msg(self._on_message)
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:

@@ -8,6 +8,7 @@ import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from hsd_viz.trace import Trace
 
@@ -32,7 +33,7 @@ class Form:
     words: str
     ending: str
     type: str
-    make: Callable[[Trace], bytes]
+    make: Callable[[Any], bytes]
 
 
 def _page(trace: Trace) -> bytes:
@@ -64,6 +65,32 @@ FORMS: dict[str, Form] = {
     "tables": Form("Tables", "tokens, drafts, rounds and calls as CSV", ".csv.zip", "application/zip", _tables),
     "timeline": Form("Timeline", "for ui.perfetto.dev or chrome://tracing", ".perfetto.json", "application/json", _timeline),
 }
+
+
+def _report_page(report: dict[str, Any]) -> bytes:
+    from hsd_viz.bench.page import page
+
+    return page(report).encode("utf-8")
+
+
+def _report(report: dict[str, Any]) -> bytes:
+    return (json.dumps(report, indent=1) + "\n").encode("ascii")
+
+
+#: The forms of a bench report.
+REPORT_FORMS: dict[str, Form] = {
+    "report": Form("Report", "every figure; opens here, and with hsd-viz bench --from", ".json", "application/json", _report),
+    "page": Form("Page", "to read and pass on; opens in any browser, offline", ".html", "text/html", _report_page),
+}
+
+
+def saved_report(report: dict[str, Any], form: str) -> SavedFile:
+    """The file of a bench report in one of :data:`REPORT_FORMS`. Raises ``ValueError`` with one sentence for another form."""
+    if form not in REPORT_FORMS:
+        raise ValueError(f"a report is saved as {', '.join(REPORT_FORMS)}, not as '{form}'")
+    kind = REPORT_FORMS[form]
+    suite = re.sub(r"[^A-Za-z0-9]+", "-", str(report["suite"]["name"]))[:MOST_NAME].strip("-")
+    return SavedFile(f"hsd_viz_bench_{suite}{kind.ending}", kind.type, kind.make(report))
 
 
 def saved(trace: Trace, form: str) -> SavedFile:

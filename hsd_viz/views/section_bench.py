@@ -7,11 +7,16 @@ from typing import Any
 import ipywidgets as widgets
 
 from hsd_viz import views
+from hsd_viz.views.bench_run import BenchRun
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.open_file import OpenFile
-from hsd_viz.views.reports import MAX_BYTES, ReportTables, fastest, is_ablation, report_of, saved_reports
-from hsd_viz.views.sections import Page, Section, menu, refill, tried
+from hsd_viz.views.reports import MAX_BYTES, ReportTables, fastest, is_ablation, report_of, saved_reports, title_of
+from hsd_viz.views.save import Save
+from hsd_viz.views.save_forms import REPORT_FORMS, SavedFile, saved_report
+from hsd_viz.views.sections import Page, Section, menu, refill, titled, tried
 
+#: The report that was measured on this page.
+HERE = "here"
 #: Stacks compared by kind of text: more cannot be compared by eye.
 SHOWN = 5
 
@@ -26,6 +31,8 @@ class Benchmark(Section):
     def __init__(self, page: Page) -> None:
         super().__init__(page)
         self.notice, self.report = Notice(), widgets.VBox()
+        self.shown: dict[str, Any] | None = None
+        self._here: dict[str, Any] | None = None
         self.report.add_class("hsd-views")
 
     def build(self) -> None:
@@ -34,15 +41,23 @@ class Benchmark(Section):
         self.choice, box = menu("Report", options, options[0][1])
         self.file = OpenFile("Open a report", ".json,application/json", MAX_BYTES, self.notice.guard(self._on_file), self._refuse)
         box.add_class("hsd-picker")
-        box.children = (*box.children, self.file)
+        self.save = Save(REPORT_FORMS, self._make, lambda error: self.notice.error(error, "That cannot be saved"), "Save report")
+        box.children = (*box.children, self.file, self.save)
         self.choice.observe(self.notice.guard(self._on_choice), "value")
         self.add(box, self.notice, self.report)
+        if getattr(self.page, "can_measure", False):
+            self.bench = BenchRun(self.page, self.notice.guard(self._on_measured))
+            self.add(titled("Measure here", self.bench))
         self._on_choice(None)
 
     def depends_on(self) -> tuple:
         return ()
 
     def _on_choice(self, _change: Any) -> None:
+        if self.choice.value == HERE and self._here is not None:
+            self.notice.clear()
+            self.show(self._here)
+            return
         saved = next((s for s in self._saved if str(s.path) == self.choice.value), None)
         if saved is not None:
             self.notice.clear()
@@ -58,11 +73,23 @@ class Benchmark(Section):
         self.choice.value = ""
         self.show(report)
 
+    def _on_measured(self, report: dict[str, Any]) -> None:
+        self._here = report
+        others = [option for option in self.choice.options if option[1] != HERE]
+        self.choice.options = [*others, (f"measured here: {title_of(report)}", HERE)]
+        self.choice.value = HERE
+
+    def _make(self, form: str) -> SavedFile:
+        if self.shown is None or is_ablation(self.shown):
+            raise ValueError("what is shown is no report of a bench: choose one to save")
+        return saved_report(self.shown, form)
+
     def _refuse(self, error: ValueError) -> None:
         self.notice.error(error, "That cannot be shown")
 
     def show(self, report: dict[str, Any]) -> None:
         """Show a report, or an ablation."""
+        self.shown = report
         if is_ablation(report):
             made = [lambda: views.LatencyAcceptance(report), lambda: views.SpeedPlane(report), lambda: views.CategoryBars(report)]
         else:

@@ -1,0 +1,120 @@
+"""A bench from the page: what it takes, how it goes on and ends, and that its report is one that opens again."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from hsd_viz.bench import Progress
+from hsd_viz.views import bench_run
+from hsd_viz.views.bench_run import MOST_STACKS, BenchRun, read_request
+from hsd_viz.views.reports import report_of
+from hsd_viz.views.save_forms import REPORT_FORMS, saved_report
+
+LADDER = ("nano", "small", "target")
+
+
+class Host:
+    model_names = LADDER
+
+    def __init__(self, free: bool = True, engine: object = None) -> None:
+        self.free, self.engine, self.released = free, engine, 0
+
+    def hold(self) -> bool:
+        return self.free
+
+    def release(self) -> None:
+        self.released += 1
+
+    def lend_engine(self) -> object:
+        return self.engine
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "write the stacks"),
+        ("db > > target", "is empty"),
+        ("\n".join(f"nano:{n} > target" for n in range(1, MOST_STACKS + 2)), "more than this page measures"),
+        ("some/model > target", "not allowed here"),
+        ("~/model > target", "not allowed here"),
+    ],
+)
+def test_bad_stacks_are_one_sentence_and_nothing_starts(text, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        read_request(text, LADDER)
+    assert "\n" not in str(caught.value)
+    bench = BenchRun(Host(), lambda report: None)
+    bench.stacks.value = text
+    bench.start.click()
+    assert bench.thread is None and words in bench.notice.message and not bench.start.disabled
+
+
+def test_stacks_stand_one_a_line():
+    assert read_request("\n db>target \n\nnano:4 > target\n", LADDER) == ["db > target", "nano:4 > target"]
+    assert read_request("my/model > target", None) == ["my/model > target"]
+
+
+def test_nothing_starts_while_a_run_goes_on():
+    bench = BenchRun(Host(free=False), lambda report: None)
+    bench.start.click()
+    assert bench.notice.message == "a run goes on: measure when it has ended" and bench.thread is None
+
+
+@pytest.mark.parametrize(("partial", "said"), [(None, "nothing was measured"), ({"a": 1}, "the prompts that every stack had decoded")])
+def test_it_can_be_cancelled_and_the_page_is_free_again(monkeypatch, partial, said):
+    begun, host, reports = threading.Event(), Host(), []
+
+    def measure(engine, stacks, prompts, tokens, repeats, tell, cancelled):
+        tell(Progress(1, 8, "db > target", "code-1"))
+        begun.set()
+        for _ in range(2000):
+            if cancelled():
+                return partial
+            threading.Event().wait(0.005)
+        raise AssertionError("it was not cancelled")
+
+    monkeypatch.setattr(bench_run, "measure", measure)
+    bench = BenchRun(host, reports.append)
+    bench.start.click()
+    assert begun.wait(10)
+    assert bench.start.disabled and not bench.cancel.disabled and bench.bar.layout.display is None
+    assert bench.said.value == "1 of 8 decodes: db > target on code-1" and (bench.bar.value, bench.bar.max) == (1, 8)
+    bench.cancel.click()
+    bench.thread.join(10)
+    assert said in bench.said.value and reports == ([partial] if partial else [])
+    assert host.released == 1 and not bench.start.disabled and bench.cancel.disabled and bench.bar.layout.display == "none"
+
+
+def test_an_error_is_a_card_and_the_page_is_free_again(monkeypatch):
+    def measure(*_args):
+        raise RuntimeError("a wheel came off")
+
+    monkeypatch.setattr(bench_run, "measure", measure)
+    host = Host()
+    bench = BenchRun(host, lambda report: None)
+    bench.start.click()
+    bench.thread.join(10)
+    assert "a wheel came off" in bench.notice.message and host.released == 1 and not bench.start.disabled
+
+
+def test_a_real_bench_makes_a_report_that_opens_again():
+    from hsd_viz.engine.local import load_engine
+
+    reports = []
+    bench = BenchRun(Host(engine=load_engine(device="cpu", threads=1)), reports.append)
+    bench.stacks.value, bench.prompts.value, bench.tokens.value = "db > target", 1, 8
+    bench.start.click()
+    bench.thread.join(120)
+    assert bench.notice.message == "" and bench.said.value == "Measured."
+    (report,) = reports
+    assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"]
+    assert all(s["mean_acceptance_length"] >= 1 and s["tokens_per_second"] > 0 for s in report["stacks"])
+    assert report["settings"]["max_new_tokens"] == 8 and report["suite"]["name"] == "heldout"
+    file = saved_report(report, "report")
+    assert file.name == "hsd_viz_bench_heldout.json" and report_of(file.content, file.name) == report
+    assert b"<html" in saved_report(report, "page").content
+    with pytest.raises(ValueError, match="saved as report, page"):
+        saved_report(report, "trace")
+    assert set(REPORT_FORMS) == {"report", "page"}
