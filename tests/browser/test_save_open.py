@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 from hsd_viz import load_bundled
 from hsd_viz.engine.replay import bundled
 from hsd_viz.trace import Trace
+from hsd_viz.views.reports import report_of
 
 from .conftest import Page
 from .test_lab import run_all
@@ -182,3 +183,31 @@ def test_it_works_in_a_notebook_too(open_page, lab, tmp_path):
     open_file(page, path)
     expect(page.locator(".hsd-origin-stack")).to_have_text(load_bundled(RUNS[1]).meta["stack_resolved"])
     shown.check()
+
+
+def test_a_small_bench_runs_on_the_page_and_its_report_is_kept(shared, tmp_path):
+    page = shared.page
+    page.get_by_role("tab", name="Benchmark", exact=True).click()
+    panel = page.get_by_role("tabpanel", name="Benchmark")
+    for label, value in (
+        ("Stacks, one a line (plain decoding is added)", "db > target"),
+        ("Prompts (1–12)", "1"),
+        ("New tokens (8–128)", "8"),
+    ):
+        field = panel.get_by_label(label, exact=True)
+        field.fill(value)
+        field.blur()
+    panel.get_by_role("button", name="Measure", exact=True).click()
+    expect(panel.get_by_text("Measured.", exact=True)).to_be_visible()
+    expect(panel.get_by_label("Report", exact=True).locator("option:checked")).to_contain_text("measured here")
+    panel.get_by_role("button", name="Save report", exact=True).click()
+    with page.expect_download() as coming:
+        panel.get_by_role("menuitem", name="Report").click()
+    content = Path(coming.value.path()).read_bytes()
+    report = report_of(content, coming.value.suggested_filename)
+    assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"]
+    assert panel.locator(".hsd-report tbody tr").first.locator("code").text_content() == "target"
+    # The page is free again, for runs and for saving.
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+    expect(page.get_by_role("button", name="Save", exact=True)).to_be_enabled()
+    shared.check()
