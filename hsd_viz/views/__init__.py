@@ -1,7 +1,8 @@
 """Widgets and figures over traces and over the latency law. Never imports torch.
 
 ``TokenStream(trace)`` is a widget, and so are ``RoundInspector`` and ``Timeline``; views of one run that :func:`link` puts together
-follow one cursor. ``Versus(traces)`` lays two or three runs of one prompt side by side. The functions of
+follow one cursor. ``StackBlocks(text)`` is a stack to build by hand. ``Versus(traces)`` lays two or three runs of one prompt side by
+side. The functions of
 :mod:`hsd_viz.views.charts` return plotly figures, which :func:`show` puts into a notebook without any button that would send them
 elsewhere. The views of the law take a calibration, or what :func:`recorded` estimates from the recordings of this package:
 :class:`HierarchyGraph`, :class:`LatencySurface`, :class:`Ranking`, :class:`Levels`, and the sliders of :class:`OneDraftWhatIf` and
@@ -12,6 +13,7 @@ elsewhere. The views of the law take a calibration, or what :func:`recorded` est
 
 from hsd_viz.views import charts
 from hsd_viz.views.access import Access
+from hsd_viz.views.blocks import StackBlocks
 from hsd_viz.views.chartbox import show
 from hsd_viz.views.drafting_bars import CategoryBars, DatabaseAblation, OrderAblation
 from hsd_viz.views.drafting_plane import LatencyAcceptance, SpeedPlane, TemperatureCurves
@@ -47,6 +49,7 @@ __all__ = [
     "RoundInspector",
     "SecondDraftWhatIf",
     "SpeedPlane",
+    "StackBlocks",
     "TemperatureCurves",
     "Timeline",
     "TokenStream",

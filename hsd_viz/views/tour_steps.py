@@ -91,8 +91,8 @@ STEPS: tuple[TourStep, ...] = (
         "When tokens are drawn",
         (
             "At temperature {temperature} the target draws its tokens, so a guess may be good and still not be drawn. "
-            "{source} gave {refused} the probability q = {q}, the target p = {p}; a uniform number u = {u} decides. It is "
-            "kept where u·q < p; here u·q = {uq}, so it goes.",
+            "{source} gave {refused} the probability q\u00a0=\u00a0{q}, the target p\u00a0=\u00a0{p}; a uniform number "
+            "u\u00a0=\u00a0{u} decides. It is kept where u·q\u00a0<\u00a0p; here u·q\u00a0=\u00a0{uq}, so it goes.",
             "The correction {token} is drawn from the residual, what is left of p once q is taken away. That makes the result "
             "exactly a draw from p.",
         ),
