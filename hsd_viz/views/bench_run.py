@@ -80,7 +80,7 @@ class BenchRun(widgets.VBox):
         self.stacks.add_class("hsd-code")
         self.stacks.add_class("hsd-lines")
         self.prompts = widgets.BoundedIntText(4, min=1, max=MOST_PROMPTS, description=f"Prompts (1–{MOST_PROMPTS})")
-        self.tokens = widgets.BoundedIntText(48, min=8, max=MOST_TOKENS, description=f"New tokens (8–{MOST_TOKENS})")
+        self.tokens = widgets.BoundedIntText(48, min=8, max=MOST_TOKENS, description=f"Tokens (8–{MOST_TOKENS})")
         self.repeats = widgets.BoundedIntText(1, min=1, max=MOST_REPEATS, description=f"Repeats (1–{MOST_REPEATS})")
         self.start = widgets.Button(description="Measure", tooltip="Decode the prompts with each stack in turn")
         self.start.add_class("hsd-primary")
@@ -94,8 +94,8 @@ class BenchRun(widgets.VBox):
         buttons = widgets.Box([self.start, self.cancel])
         buttons.add_class("hsd-buttons")
         words = Prose(
-            "Greedy, on the first prompts of the held-out suite, a few from each kind of text. Timed while this page and its browser run: "
-            "for figures to rely on, hsd-viz bench measures more prompts, alone and repeatedly."
+            "Greedy, on the first prompts of the held-out suite, from each kind of text in turn. Timed while this page and its browser "
+            "run: for figures to rely on, hsd-viz bench measures more prompts, alone and repeatedly."
         )
         super().__init__([words, self.stacks, fields, buttons, self.said, self.bar, self.notice])
         for name in ("hsd-form", "hsd-measure"):

@@ -24,7 +24,8 @@ SHOWN = 5
 class Benchmark(Section):
     title = "Benchmark"
     words = (
-        "Stacks compared over a suite of prompts: a report that hsd-viz bench --json wrote, with the machine it was measured on. "
+        "Stacks compared over a suite of prompts: a report that hsd-viz bench --json wrote, or a small one measured here, with the machine "
+        "it was measured on. "
         "Figures have 95\u00a0% intervals over prompts, and say how much the texts repeat themselves."
     )
 
@@ -40,14 +41,20 @@ class Benchmark(Section):
         options = [*((s.title, str(s.path)) for s in self._saved), ("a file of your own", "")]
         self.choice, box = menu("Report", options, options[0][1])
         self.file = OpenFile("Open a report", ".json,application/json", MAX_BYTES, self.notice.guard(self._on_file), self._refuse)
-        box.add_class("hsd-picker")
+        box.add_class("hsd-reports")
         self.save = Save(REPORT_FORMS, self._make, lambda error: self.notice.error(error, "That cannot be saved"), "Save report")
         box.children = (*box.children, self.file, self.save)
         self.choice.observe(self.notice.guard(self._on_choice), "value")
-        self.add(box, self.notice, self.report)
         if getattr(self.page, "can_measure", False):
             self.bench = BenchRun(self.page, self.notice.guard(self._on_measured))
-            self.add(titled("Measure here", self.bench))
+            form = titled("Measure on this page", self.bench)
+            form.layout.display = "none"
+            toggle = widgets.ToggleButton(False, description="Measure here", tooltip="Show the form of a small bench")
+            toggle.observe(lambda change: setattr(form.layout, "display", None if change["new"] else "none"), "value")
+            box.children = (*box.children, toggle)
+            self.add(box, form, self.notice, self.report)
+        else:
+            self.add(box, self.notice, self.report)
         self._on_choice(None)
 
     def depends_on(self) -> tuple:

@@ -189,10 +189,11 @@ def test_a_small_bench_runs_on_the_page_and_its_report_is_kept(shared, tmp_path)
     page = shared.page
     page.get_by_role("tab", name="Benchmark", exact=True).click()
     panel = page.get_by_role("tabpanel", name="Benchmark")
+    panel.get_by_role("button", name="Measure here", exact=True).click()
     for label, value in (
         ("Stacks, one a line (plain decoding is added)", "db > target"),
         ("Prompts (1–12)", "1"),
-        ("New tokens (8–128)", "8"),
+        ("Tokens (8–128)", "8"),
     ):
         field = panel.get_by_label(label, exact=True)
         field.fill(value)
@@ -211,3 +212,53 @@ def test_a_small_bench_runs_on_the_page_and_its_report_is_kept(shared, tmp_path)
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
     expect(page.get_by_role("button", name="Save", exact=True)).to_be_enabled()
     shared.check()
+
+
+@pytest.mark.parametrize("width", [420, 1400])
+def test_definitions_show_at_focus_and_stay_on_the_page(open_page, voila, width):
+    shown = open_page(width)
+    page = shown.page
+    page.goto(voila, wait_until="domcontentloaded")
+    page.wait_for_selector(TOKENS)
+    page.get_by_role("tab", name="Acceptance", exact=True).click()
+    terms = page.locator(".hsd-panels .hsd-p-term")
+    expect(terms.nth(6)).to_be_visible()
+    assert terms.all_text_contents() == [
+        *("Acceptance rate", "Conditional acceptance", "Mean acceptance length"),
+        *("Conditional acceptance", "Acceptance rate", "Acceptance rate", "Rounds by accepted tokens"),
+    ]
+    tips = page.get_by_role("tooltip")
+    expect(tips).to_have_count(0)
+    for term in terms.all():
+        term.focus()
+        expect(tips).to_have_count(1)
+        box = tips.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
+        assert "=" in tips.text_content() or "Rounds" in tips.text_content()
+        assert page.evaluate("document.querySelector('.hsd-app').scrollWidth <= innerWidth")
+    page.keyboard.press("Escape")
+    expect(tips).to_have_count(0)
+    shown.check()
+
+
+def test_who_answered_follows_the_cursor_and_moves_it(open_page, voila):
+    shown = open_page()
+    page = shown.page
+    page.goto(voila, wait_until="domcontentloaded")
+    page.wait_for_selector(TOKENS)
+    page.get_by_role("tab", name="Databases", exact=True).click()
+    area = page.locator(".hsd-ac-area")
+    area.wait_for()
+    rounds = len([r for r in load_bundled(RUNS[0]).round_rows if r.parent is None])
+    box = area.bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 2.5 / rounds, box["y"] + 10)
+    page.mouse.move(4, 4)
+    readout = page.locator(".hsd-ac-readout")
+    expect(readout).to_contain_text("Round 3:")
+    expect(page.locator(".hsd-player-place")).to_contain_text(re.compile(r"Round 3\b"))
+    area.press("Shift+ArrowRight")
+    expect(readout).to_contain_text("Round 4:")
+    page.get_by_role("slider", name="Events of the run").press("End")
+    expect(readout).to_contain_text(f"Round {rounds}:")
+    expect(page.locator(".hsd-p-panel", has_text="What each would have saved alone")).to_contain_text("cost stopping off")
+    shown.check()

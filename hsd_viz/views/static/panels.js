@@ -48,7 +48,13 @@ function term(words, definition, id) {
   const tip = make("span", "hsd-p-tip", definition);
   tip.id = id;
   tip.setAttribute("role", "tooltip");
-  const show = (/** @type {boolean} */ on) => box.classList.toggle("hsd-p-told", on);
+  function show(/** @type {boolean} */ on) {
+    box.classList.toggle("hsd-p-told", on);
+    if (!on) return;
+    // Where it would reach beyond the page's right edge it is moved back.
+    tip.style.left = "0";
+    tip.style.left = `${Math.min(0, document.documentElement.clientWidth - 12 - tip.getBoundingClientRect().right)}px`;
+  }
   box.addEventListener("pointerenter", () => show(true));
   box.addEventListener("pointerleave", () => show(document.activeElement === name));
   name.addEventListener("focus", () => show(true));
