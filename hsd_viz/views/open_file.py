@@ -34,5 +34,7 @@ class OpenFile(anywidget.AnyWidget):
         name = str(content.get("name", "the file"))
         if content.get("kind") == "file" and buffers and len(buffers[0]) <= self.most:
             self._opened(bytes(buffers[0]), name)
+        elif content.get("kind") == "unreadable":
+            self._refused(ValueError(f"{name} cannot be read"))
         elif content.get("kind") in ("file", "too large"):
             self._refused(ValueError(f"{name} is too large: this page takes files up to {self.most / 1e6:.0f} MB"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
 
 from hsd_viz.trace import Trace
@@ -14,6 +15,8 @@ from hsd_viz.views import payload
 MAX_UNPACKED = 64_000_000
 #: Tokens, prompt included: some views draw a mark for each of them.
 MOST_TOKENS = 10_000
+#: Token ids below this: look-up keeps one as a character (Unicode ends there), and no tokenizer comes near it.
+MOST_IDS = 0x110000
 #: Characters of a file's name in a sentence.
 MOST_NAME = 60
 
@@ -64,7 +67,10 @@ def _check_meta(trace: Trace) -> None:
     sampling = meta.get("sampling") or {}
     numbers = [meta["prefill_ns"], meta["wall_ns"], meta.get("max_new_tokens") or 0, meta.get("threads") or 0]
     numbers += [sampling.get(key) or 0 for key in ("temperature", "top_k", "top_p", "seed")]
-    if not all(type(n) in (int, float) for n in numbers) or not all(type(i) is int for i in meta["prompt_ids"]):
+    if not all(type(n) in (int, float) and math.isfinite(n) for n in numbers):
         raise ValueError("a number of its meta is none")
+    ids = [*meta["prompt_ids"], *(t.token_id for t in trace.token_rows), *(d.token_id for d in trace.draft_rows)]
+    if not all(type(i) is int and 0 <= i < MOST_IDS for i in ids):
+        raise ValueError("a token id is none")
     if not (isinstance(meta["prompt"], str) and isinstance(meta["stack"], str)):
         raise ValueError("its prompt and stack are no text")

@@ -181,8 +181,9 @@ def test_a_file_too_large_is_refused_on_either_side():
     opener._on_message(None, {"kind": "too large", "name": "a.json"}, [])
     opener._on_message(None, {"kind": "file", "name": "b.json"}, [memoryview(b"x" * 11)])
     opener._on_message(None, "nonsense", [])
+    opener._on_message(None, {"kind": "unreadable", "name": "d.json"}, [])
     opener._on_message(None, {"kind": "file", "name": "c.json"}, [memoryview(b"x" * 10)])
-    assert [e.split(" ")[0] for e in errors] == ["a.json", "b.json"] and files == ["c.json"]
+    assert [e.split(" ")[0] for e in errors] == ["a.json", "b.json", "d.json"] and files == ["c.json"]
 
 
 def test_tabs_open_what_is_chosen_and_show_what_goes_wrong():

@@ -19,7 +19,12 @@ function render({ model, el }) {
     if (!file) return;
     const content = { kind: "file", name: file.name, size: file.size };
     if (file.size > model.get("most")) model.send({ ...content, kind: "too large" });
-    else model.send(content, undefined, [await file.arrayBuffer()]);
+    else {
+      // A folder, or a file that is gone by now.
+      const bytes = await file.arrayBuffer().catch(() => null);
+      if (bytes) model.send(content, undefined, [bytes]);
+      else model.send({ ...content, kind: "unreadable" });
+    }
     input.value = ""; // the same file may be opened again
   });
   root.append(button, input);
