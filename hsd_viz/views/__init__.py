@@ -1,13 +1,13 @@
 """Widgets and figures over traces and over the latency law. Never imports torch.
 
 ``TokenStream(trace)`` is a widget, and so are ``RoundInspector``, ``Timeline`` and ``Access``; views of one run that :func:`link` puts
-together follow one cursor. ``Versus(traces)`` lays two or three runs of one prompt side by side. The functions of
-:mod:`hsd_viz.views.charts` return plotly figures, which :func:`show` puts into a notebook without any button that would send them
-elsewhere. The views of the law take a calibration, or what :func:`recorded` estimates from the recordings of this package:
-:class:`HierarchyGraph`, :class:`LatencySurface`, :class:`Ranking`, :class:`Levels`, and the sliders of :class:`OneDraftWhatIf` and
-:class:`SecondDraftWhatIf`. Drafting from databases has :class:`LocalityMap` for one trace, and for measurements
-:class:`DatabaseAblation`, :class:`OrderAblation`, :class:`CategoryBars`, :class:`LatencyAcceptance`, :class:`SpeedPlane` and
-:class:`TemperatureCurves`.
+together follow one cursor. ``StackBlocks(text)`` is a stack to build by hand. ``Versus(traces)`` lays two or three runs of one prompt
+side by side. The functions of :mod:`hsd_viz.views.charts` return plotly figures, which :func:`show` puts into a notebook without any
+button that would send them elsewhere. The views of the law take a calibration, or what :func:`recorded` estimates from the recordings of
+this package: :class:`HierarchyGraph`, :class:`LatencySurface`, :class:`Ranking`, :class:`Levels`, and the sliders of
+:class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf`. Drafting from databases has :class:`LocalityMap` for one trace, and for
+measurements :class:`DatabaseAblation`, :class:`OrderAblation`, :class:`CategoryBars`, :class:`LatencyAcceptance`, :class:`SpeedPlane`
+and :class:`TemperatureCurves`.
 """
 
 from hsd_viz.views import charts
