@@ -56,7 +56,8 @@ def acceptance_panels(trace: Trace, level: int | None = None) -> list[Panel]:
     rounds = [r for r in trace.round_rows if r.level == level]
     drafts = [d for d in trace.draft_rows if d.level == level]
     empty = "" if drafts else _PLAIN if not trace.draft_rows else _NO_DRAFT
-    return [by_position(drafts, empty), by_source(drafts, empty), by_match(drafts, empty), histogram(rounds, empty)]
+    # The two that have many rows stand side by side.
+    return [by_position(drafts, empty), histogram(rounds, empty), by_source(drafts, empty), by_match(drafts, empty)]
 
 
 def by_position(drafts: Sequence[DraftRow], empty: str = "") -> Panel:

@@ -14,7 +14,7 @@ from hsd_viz.views.linked import STATIC
 from hsd_viz.views.palette import HUES, family, label
 
 #: Rows of one table; where there would be more, neighbours share one.
-MOST_ROWS = 16
+MOST_ROWS = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,7 +225,7 @@ def test_definitions_show_at_focus_and_stay_on_the_page(open_page, voila, width)
     expect(terms.nth(6)).to_be_visible()
     assert terms.all_text_contents() == [
         *("Acceptance rate", "Conditional acceptance", "Mean acceptance length"),
-        *("Conditional acceptance", "Acceptance rate", "Acceptance rate", "Rounds by accepted tokens"),
+        *("Conditional acceptance", "Rounds by accepted tokens", "Acceptance rate", "Acceptance rate"),
     ]
     tips = page.get_by_role("tooltip")
     expect(tips).to_have_count(0)

@@ -28,7 +28,7 @@ def test_rows_add_up_to_the_metrics_of_each_level(name):
     trace = load_bundled(name)
     levels = {row["level"]: row for row in trace.metrics()["levels"]}
     for _, level in verifiers(trace):
-        place, source, match, histogram = acceptance_panels(trace, level)
+        place, histogram, source, match = acceptance_panels(trace, level)
         m = levels[level]
         assert sums(place) == (m["accepted"], m["examined"]), "conditional acceptance: accepted / examined"
         assert sums(source) == (m["accepted"], m["drafted"]), "acceptance rate: accepted / drafted"
@@ -67,7 +67,7 @@ def test_plain_decoding_is_words_not_empty_charts():
 
 
 def test_models_have_no_match_length():
-    place, source, match, _ = acceptance_panels(load_bundled("one-draft"))
+    place, _, source, match = acceptance_panels(load_bundled("one-draft"))
     assert place.rows and source.rows and not match.rows
     assert match.empty.startswith("All drafts came from draft models")
 
@@ -92,5 +92,5 @@ def test_many_values_share_rows():
 
 def test_panels_travel_as_plain_lists():
     widget = Panels(acceptance_panels(make_trace()))
-    assert [p["title"] for p in widget.panels] == ["By place in the draft", "By source", "By match length", "Accepted in a round"]
-    assert widget.panels[1]["rows"][0]["parts"][0][0] == "context"
+    assert [p["title"] for p in widget.panels] == ["By place in the draft", "Accepted in a round", "By source", "By match length"]
+    assert widget.panels[2]["rows"][0]["parts"][0][0] == "context"
