@@ -50,12 +50,14 @@ def verifiers(trace: Trace) -> list[tuple[str, int]]:
 
 
 def acceptance_panels(trace: Trace, level: int | None = None) -> list[Panel]:
-    """The four panels, of what the verifier at ``level`` was handed (default: the target)."""
+    """The four panels, of what the verifier at ``level`` was handed (default: the target); of a run without drafts one, that says so."""
+    if not trace.draft_rows:
+        return [Panel("Acceptance of drafts", "Acceptance rate", RATE, (), (), empty=_PLAIN)]
     top = max((r.level for r in trace.round_rows), default=0)
     level = top if level is None else level
     rounds = [r for r in trace.round_rows if r.level == level]
     drafts = [d for d in trace.draft_rows if d.level == level]
-    empty = "" if drafts else _PLAIN if not trace.draft_rows else _NO_DRAFT
+    empty = "" if drafts else _NO_DRAFT
     # The two that have many rows stand side by side.
     return [by_position(drafts, empty), histogram(rounds, empty), by_source(drafts, empty), by_match(drafts, empty)]
 
