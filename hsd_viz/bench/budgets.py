@@ -80,7 +80,8 @@ def run_budgets(
             for state in ("cold", "warm") if remembers(parse(f"{bottom} > target")) else ("cold",):
                 progress(f"temperature {temperature:g}, {budget} draft tokens: {bottom} {state}")
                 found = _over_all(engine, texts, bottom, budget, state == "warm", temperature, tokens)
-                rows.append({"temperature": temperature, "drafter": bottom, "state": state, "budget": budget, **_figures(texts, found)})
+                row = {"temperature": temperature, "drafter": bottom, "state": state, "budget": budget, **_figures(texts, found)}
+                rows.append(row | {"by_source": _by_source(found)} if bottom == "db" else row)
     return rows
 
 
@@ -104,7 +105,7 @@ def _over_all(
 
 
 def _figures(texts: Sequence[Text], found: Sequence[Replayed]) -> dict[str, Any]:
-    """Sums over the texts, over those that hardly repeat themselves, and by category; acceptance by source and key length."""
+    """Sums over the texts, over those that hardly repeat themselves, and by category."""
     groups: dict[str, Replayed] = {}
     for text, one in zip(texts, found, strict=True):
         names = ["", f"category {text.category}"]
@@ -118,11 +119,18 @@ def _figures(texts: Sequence[Text], found: Sequence[Replayed]) -> dict[str, Any]
         **_length(whole),
         "low_repetition": None if low is None else _length(low),
         "by_category": {name.removeprefix("category "): _length(group) for name, group in groups.items()},
-        "by_source": [
-            {"source": source, "key_length": length, "examined": examined, "accepted": whole.accepted[source, length]}
-            for (source, length), examined in sorted(whole.examined.items())
-        ],
     }
+
+
+def _by_source(found: Sequence[Replayed]) -> list[dict[str, Any]]:
+    """Acceptance by source and key length."""
+    whole = Replayed()
+    for one in found:
+        whole.add(one)
+    return [
+        {"source": source, "key_length": length, "examined": examined, "accepted": whole.accepted[source, length]}
+        for (source, length), examined in sorted(whole.examined.items())
+    ]
 
 
 def _length(one: Replayed) -> dict[str, Any]:
@@ -132,6 +140,13 @@ def _length(one: Replayed) -> dict[str, Any]:
         "drafted": one.drafted,
         "mean_acceptance_length": one.tokens / one.rounds if one.rounds else None,
     }
+
+
+def _lines(data: dict[str, Any]) -> str:
+    """The data as JSON with one row a line."""
+    head = json.dumps({**data, "rows": []}, indent=1)
+    rows = ",\n".join(f"  {json.dumps(row)}" for row in data["rows"])
+    return head.replace('"rows": []', f'"rows": [\n{rows}\n ]') + "\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -175,7 +190,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = {"max_new_tokens": options.tokens, "seed": SEED, "temperatures": list(TEMPERATURES), "budgets": list(BUDGETS)}
         data = {"format": FORMAT, "schema": SCHEMA, "suite": about, "settings": settings, "rows": rows}
         try:
-            write_whole(options.json, json.dumps(data, indent=1) + "\n")
+            write_whole(options.json, _lines(data))
         except OSError as error:
             parser.error(f"{options.json} cannot be written: {error.strerror or error}")
     return 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from hsd_viz.bench.budgets import run_budgets, write_texts
+from hsd_viz.bench.budgets import _lines, run_budgets, write_texts
 from hsd_viz.bench.replay import Replayed, Text, can_replay, replay
 from hsd_viz.bench.suites import load_suite
 from hsd_viz.drafting.tree import DraftTree
@@ -103,6 +105,7 @@ def test_rows_have_states_and_add_up(engine, suite):
     for row in rows:
         assert row["tokens"] == sum(len(t.output) for t in texts) == sum(c["tokens"] for c in row["by_category"].values())
         assert row["mean_acceptance_length"] == row["tokens"] / row["target_forwards"]
+    assert json.loads(_lines({"rows": rows})) == {"rows": rows}
     assert rows[0]["by_source"] and all(r["accepted"] <= r["examined"] for r in rows[0]["by_source"])
 
 
