@@ -132,6 +132,10 @@ class Dashboard(widgets.VBox):
         self.controls.busy(False)
         self.files.busy = False
 
+    def request(self) -> Request:
+        """What stands in the form."""
+        return self.controls.request()
+
     def lend_engine(self) -> Engine:
         """The engine that runs use, loaded where it is not there yet; of a worker thread."""
         if self._engine is None:

@@ -146,11 +146,12 @@ class Acceptance(Section):
 def sections(page: Page) -> list[Section]:
     """All sections, in their order on the page."""
     from hsd_viz.views.section_bench import Benchmark
+    from hsd_viz.views.section_compare import Compare
     from hsd_viz.views.section_databases import Databases
     from hsd_viz.views.section_hierarchy import Hierarchy
 
     linked = [kind for kind in (Round, Timeline) if kind.exists()]
-    return [kind(page) for kind in (*linked, Acceptance, Databases, Hierarchy, Benchmark)]
+    return [kind(page) for kind in (*linked, Acceptance, Databases, Hierarchy, Compare, Benchmark)]
 
 
 # --- parts --------------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ SEEN = {
     "Acceptance": [".hsd-chart .main-svg"],
     "Databases": [".hsd-latency svg", ".hsd-d-bar"],
     "Hierarchy": [".hsd-graph svg", ".hsd-whatif", ".hsd-rows"],
+    "Compare": [".hsd-vs-col", ".hsd-vs-track"],
     "Benchmark": [".hsd-report table", ".hsd-d-bar", ".hsd-plot-frame svg"],
 }
 

@@ -1,0 +1,113 @@
+"""Comparing from the page: what it takes, that it can be cancelled, and that the page is free again."""
+
+from __future__ import annotations
+
+import pytest
+
+from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
+from hsd_viz.trace import Finished, Stage
+from hsd_viz.views import section_compare
+from hsd_viz.views.controls import Request
+from hsd_viz.views.section_compare import CompareRun, read_stacks
+
+LADDER = ("nano", "small", "target")
+
+
+class Host:
+    model_names = LADDER
+
+    def __init__(self, free=True):
+        self.free, self.released = free, 0
+
+    def request(self):
+        return Request("def f(", "target", {"max_new_tokens": 8}, None, None)
+
+    def hold(self):
+        return self.free
+
+    def release(self):
+        self.released += 1
+
+    def lend_engine(self):
+        return "engine"
+
+
+@pytest.fixture
+def recorded():
+    folder = SIDE_BY_SIDE / "greedy"
+    return [load_bundled(r.name, folder) for r in bundled(folder)[:2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("target", "not 1"),
+        ("target\ndb > target\nhd > target\nlookup > target", "not 4"),
+        ("target\ndb > > target", "is empty"),
+        ("target\nsome/model > target", "not allowed here"),
+    ],
+)
+def test_bad_stacks_are_one_sentence_and_nothing_starts(text, words):
+    with pytest.raises(ValueError, match=words):
+        read_stacks(text, LADDER)
+    form = CompareRun(Host(), lambda traces: None)
+    form.stacks.value = text
+    form.start.click()
+    assert form.thread is None and words in form.notice.message and not form.start.disabled
+
+
+def test_nothing_starts_while_a_run_goes_on():
+    form = CompareRun(Host(free=False), lambda traces: None)
+    form.start.click()
+    assert form.notice.message == "a run goes on: compare when it has ended" and form.thread is None
+
+
+def run(form):
+    form.start.click()
+    form.thread.join(10)
+    assert not form.thread.is_alive() and not form.start.disabled and form.cancel.disabled and form._host.released == 1
+
+
+def test_all_runs_are_shown_when_they_are_there(monkeypatch, recorded):
+    asked, shown = [], []
+
+    def decode_each(engine, prompt, stacks, **options):
+        asked.append((engine, prompt, tuple(stacks), options))
+        for k, trace in enumerate(recorded):
+            yield k, Stage("warming up")
+            yield k, Finished(trace)
+
+    monkeypatch.setattr(section_compare, "decode_each", decode_each)
+    form = CompareRun(Host(), shown.append)
+    form.stacks.value = "target\ndb > target"
+    run(form)
+    assert asked == [("engine", "def f(", ("target", "db > target"), {"max_new_tokens": 8})]
+    assert shown == [recorded] and form.said.value == "Decoded just now, on this machine."
+
+
+def test_a_cancelled_comparison_leaves_what_was_shown(monkeypatch, recorded):
+    shown, closed = [], []
+
+    def decode_each(engine, prompt, stacks, **options):
+        try:
+            form.cancel.click()
+            yield 0, Stage("warming up")
+            yield 0, Finished(recorded[0])
+        finally:
+            closed.append(True)
+
+    monkeypatch.setattr(section_compare, "decode_each", decode_each)
+    form = CompareRun(Host(), shown.append)
+    run(form)
+    assert not shown and closed == [True] and form.said.value.startswith("Cancelled")
+
+
+def test_what_goes_wrong_is_a_card(monkeypatch):
+    def decode_each(engine, prompt, stacks, **options):
+        yield 0, Stage("warming up")
+        raise ValueError("the prompt is empty")
+
+    monkeypatch.setattr(section_compare, "decode_each", decode_each)
+    form = CompareRun(Host(), lambda traces: None)
+    run(form)
+    assert "the prompt is empty" in form.notice.message and form.said.value == ""
