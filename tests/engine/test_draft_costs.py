@@ -60,7 +60,7 @@ def timed(monkeypatch, ms):
 def test_the_curve_is_what_forwards_took(monkeypatch):
     _, curve = timed(monkeypatch, lambda fed: 2.0 + 0.5 * (fed - 1))
     assert len(curve) == max(costs.WIDTHS)
-    assert all(abs(c - (2.0 + 0.5 * m)) < 1e-6 for m, c in enumerate(curve))
+    assert all(abs(c - (2.0 + 0.5 * m + (costs.HANDLING if m else 0))) < 1e-6 for m, c in enumerate(curve))
 
 
 def test_a_dip_is_evened_out(monkeypatch):
