@@ -76,9 +76,13 @@ class Chooser:
         return self._wait <= 0
 
     @property
-    def elsewhere(self) -> float:
-        """Tokens per cost of a plain step, reached on the whole: what a node of a database's draft, by its score, has to beat."""
-        return self.estimates.plain / self.latency / self.estimates.kept
+    def elsewhere(self) -> float | None:
+        """Tokens per cost of a plain step, reached on the whole: what a node of a database's draft, by its score, has to beat.
+
+        ``None`` where a database serves well: lambda is then mostly its own, and a tree that is the best by itself was found better.
+        """
+        known, latency = self.estimates, self.latency
+        return None if latency < GOOD * known.plain else known.plain / latency / known.kept
 
     def enough(self, nodes: int, promised: float) -> float | None:
         """The cost of taking a database's draft as it is, its scores summing up to ``promised``; ``None``: it has to be weighed."""
