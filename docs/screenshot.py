@@ -34,7 +34,7 @@ def main() -> None:
                 browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
                 page = browser.new_page(viewport={"width": 1400, "height": 1440})
                 page.goto(f"http://127.0.0.1:{port}/", wait_until="domcontentloaded", timeout=120_000)
-                page.wait_for_selector(".hsd-chart .main-svg", timeout=120_000)
+                page.wait_for_selector(".hsd-panel .hsd-linked", timeout=120_000)
                 page.get_by_role("button", name="Longest accepted draft").click()
                 page.mouse.move(2, 2)
                 page.wait_for_timeout(1500)
