@@ -62,13 +62,15 @@ def alone(trace: Trace, databases: SharedDatabases, budget: int) -> list[Alone]:
     ended = whole and trace.meta.get("stop_reason") == "eos" and bool(output)
     eos = frozenset(output[-1:]) if ended else frozenset()
     limit = max(len(output), int(trace.meta.get("max_new_tokens") or 0)) if whole else None
+    temperature = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     found = ["context", *(s for s in STORED if s in databases.found)]
     results = []
     for name in DRAFTERS:
         # `db` takes what is at hand; named, so that nothing that has to see the target's rows stands in for what is not.
         written = f"db[{','.join(found)}]" if name == "db" else name
         try:
-            drafter = make_drafter(parse(f"{written} > target").bottom, databases=databases, memory=Memory(), eos=eos, costs=None)
+            bottom = parse(f"{written} > target").bottom
+            drafter = make_drafter(bottom, databases=databases, memory=Memory(), eos=eos, costs=None, temperature=temperature)
             results.append(Alone(name, replay(drafter, text, budget, eos, limit)))
         except ValueError as error:
             results.append(Alone(name, None, str(error)))

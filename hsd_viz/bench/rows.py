@@ -14,13 +14,13 @@ from typing import Any
 
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import Memory
+from hsd_viz.drafting.logits import LOGITS
 from hsd_viz.stack import HFStack, Stack
 
 from .output import Output, from_trace
 
-#: Bottoms whose drafters remember texts from run to run (:class:`hsd_viz.drafting.Memory`), and so does any with this database.
+#: Bottoms whose drafters remember texts from run to run (:class:`hsd_viz.drafting.Memory`); so does any with the database ``logits``.
 REMEMBER = ("suffix", "recycling", "ngram-cache")
-REMEMBERED = "logits"
 STATES = ("cold", "warm", "both")
 MAX_BUDGET = 256
 
@@ -57,7 +57,7 @@ def remembers(stack: Stack | HFStack) -> bool:
     """Whether the drafter of ``stack`` learns from run to run."""
     if not isinstance(stack, Stack) or stack.bottom is None:
         return False
-    return stack.bottom.name in REMEMBER or REMEMBERED in stack.bottom.items
+    return stack.bottom.name in REMEMBER or LOGITS in stack.bottom.items
 
 
 class LoopDecoder:

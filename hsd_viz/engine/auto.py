@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-import numpy as np
-import torch
-
-from hsd_viz.bench.isolated import isolated
 from hsd_viz.bench.store import identity, newest
 from hsd_viz.decoding.model import Launcher, Model
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.engine.costs import CONTEXT, FEW, REPEATS, SLOW, WIDTHS
+from hsd_viz.engine.costs import CONTEXT, REPEATS, SLOW, clock_for, forwards
 from hsd_viz.ladder.load import names
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
 from hsd_viz.latency.options import Estimates
-from hsd_viz.latency.timing import monotone
 from hsd_viz.stack import Bottom, Stack
 from hsd_viz.stack import Model as Part
 
@@ -89,24 +83,15 @@ def gauged(models: Mapping[str, Model], sampling: Sampling) -> Calibration:
     In rounds all is somewhat dearer than by itself, which is learnt there; what a look tells is how the models compare, what more
     tokens at a time cost, and what a launch.
     """
-    clock = time.perf_counter_ns
-    if torch.get_num_threads() == 1 and all(model.device.type == "cpu" for model in models.values()):
-        # What others do on this machine is left out. The time of one thread would leave out a device's work, or other threads'.
-        clock = time.thread_time_ns
-    first = isolated(models, widths=(1,), context=CONTEXT, repeats=1, clock=clock)
-    slow = any(ms[1] > SLOW for ms in first.values())
-    widths, repeats = (FEW, 1) if slow else (WIDTHS, REPEATS)
-    timed = isolated(models, widths=widths, context=CONTEXT, repeats=repeats, clock=clock)
-    costs = {}
-    for name, model in models.items():
-        session, draft = model.session(), {}
-        if hasattr(session, "sample") and not slow:
+    clock, costs = clock_for(models.values()), {}
+    for name, forward in forwards(models).items():
+        session, draft = models[name].session(), {}
+        if hasattr(session, "sample") and forward[0] <= SLOW:
             session.forward([0] * CONTEXT, 1)
             few, many = (_launch(session, n, sampling, clock) for n in LAUNCHES)
             step = max(0.0, many - few) / (LAUNCHES[1] - LAUNCHES[0])
             draft = {"draft": (step,), "draft_overhead": max(0.0, few - LAUNCHES[0] * step)}
-        forward = np.interp(range(1, widths[-1] + 1), widths, monotone([timed[name][w] for w in widths], [1.0] * len(widths)))
-        costs[name] = LevelCost(tuple(forward.tolist()), **draft)
+        costs[name] = LevelCost(forward, **draft)
     return Calibration(tuple(models), costs, {})
 
 
