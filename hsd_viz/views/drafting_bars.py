@@ -11,11 +11,11 @@ import traitlets
 from hsd_viz.stack import DATABASES
 from hsd_viz.views import drafting_published as published
 from hsd_viz.views.drafting_data import PLAIN, Supply, method, only_source, study_of, temperature_words
-from hsd_viz.views.latency_plot import STATIC
 from hsd_viz.views.palette import HUES, family, label
+from hsd_viz.views.scripts import joined
 
 #: The styles of the latency views, and what is added to them.
-CSS = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in ("latency.css", "drafting.css"))
+CSS = joined("latency.css", "drafting.css")
 DRAFTERS = {"db": "db: longest matching suffix, one scored tree", "hd": "hd: as published, keys of one token, seven drafts of four tokens"}
 COLUMNS = ("tokens per forward", "acceptance ratio", "drafting, µs a round")
 _FULL = set(DATABASES)
@@ -25,7 +25,7 @@ _RATIO = "The acceptance ratio is the share of tokens from rounds that emitted m
 class DraftBars(anywidget.AnyWidget):
     """Rows of stacked bars with their figures beside them; the figures stand in words, too."""
 
-    _esm = STATIC / "draft_bars.js"
+    _esm = joined("dom.js", "draft_bars.js")
     _css = CSS
 
     spec = traitlets.Dict().tag(sync=True)

@@ -13,7 +13,7 @@ import traitlets
 from hsd_viz.views import drafting_published as published
 from hsd_viz.views.drafting_bars import CSS, percent
 from hsd_viz.views.drafting_data import PLAIN, Study, Supply, lookups_only, method, study_of, temperature_words
-from hsd_viz.views.latency_plot import STATIC
+from hsd_viz.views.scripts import joined
 
 #: Curves of equal speed: about so many.
 ISOS = 10
@@ -30,7 +30,7 @@ _LEGEND = {
 class DraftPlane(anywidget.AnyWidget):
     """Points, lines and curves of equal value on axes; all figures stand in a table, too."""
 
-    _esm = STATIC / "draft_plane.js"
+    _esm = joined("dom.js", "figure.js", "draft_plane.js")
     _css = CSS
 
     spec = traitlets.Dict().tag(sync=True)

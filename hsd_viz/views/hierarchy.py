@@ -16,9 +16,9 @@ from hsd_viz.latency.affine import MOST
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.select import Choice, select
 from hsd_viz.stack import DATABASES, parse
-from hsd_viz.views.latency_plot import STATIC
 from hsd_viz.views.latency_sources import basis_of, rate, tier_rate
 from hsd_viz.views.palette import HUES, family
+from hsd_viz.views.scripts import STATIC, joined
 
 KINDS = {
     "plain": "No draft pays here: the target is fastest alone.",
@@ -35,7 +35,7 @@ class HierarchyGraph(anywidget.AnyWidget):
     databases taken out; people change it with a click or Enter. Raises ``ValueError`` with one sentence.
     """
 
-    _esm = STATIC / "hierarchy.js"
+    _esm = joined("dom.js", "hierarchy.js")
     _css = STATIC / "latency.css"
 
     graph = traitlets.Dict().tag(sync=True)

@@ -14,7 +14,6 @@ from hsd_viz.latency.law import Law, Prediction
 from hsd_viz.latency.select import Choice, select
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Trace
-from hsd_viz.views.latency_plot import STATIC
 from hsd_viz.views.latency_sources import (
     Basis,
     Measured,
@@ -28,6 +27,7 @@ from hsd_viz.views.latency_sources import (
     stack_of_trace,
 )
 from hsd_viz.views.palette import HUES, family
+from hsd_viz.views.scripts import STATIC, joined
 
 TAGS = {"pick": "the law's pick", "fastest": "fastest measured", "single": "best single draft", "plain": "plain decoding"}
 #: A ranking is read, not searched.
@@ -37,7 +37,7 @@ ROWS = 12
 class Comparison(anywidget.AnyWidget):
     """Rows with a bar for the prediction and a dot, with its interval, for the measurement. All figures stand in words, too."""
 
-    _esm = STATIC / "compare.js"
+    _esm = joined("dom.js", "compare.js")
     _css = STATIC / "latency.css"
 
     spec = traitlets.Dict().tag(sync=True)

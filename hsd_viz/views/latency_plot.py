@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -23,8 +22,8 @@ from hsd_viz.latency.whatif import surface
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.views.latency_contours import contours
 from hsd_viz.views.latency_sources import Basis, Measured, basis_of
+from hsd_viz.views.scripts import STATIC, joined
 
-STATIC = Path(__file__).parent / "static"
 #: About so many contours are drawn.
 CONTOURS = 7
 #: The heat scale ends at this multiple of the best.
@@ -41,7 +40,7 @@ class Plot(anywidget.AnyWidget):
     ``spec`` holds cells, contours, lines and marks; ``chosen`` is the point (x, y) that a reader clicked or pressed Enter on.
     """
 
-    _esm = STATIC / "plot.js"
+    _esm = joined("dom.js", "figure.js", "plot.js")
     _css = STATIC / "latency.css"
 
     spec = traitlets.Dict().tag(sync=True)

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -36,20 +35,20 @@ import traitlets
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
 from hsd_viz.views.palette import DATABASES, HUES, RIVALS
+from hsd_viz.views.scripts import joined
 
-STATIC = Path(__file__).parent / "static"
 #: What stands in front of every linked view's script.
 SHARED = ("linked_run.js", "linked.js")
 
 
 def esm(*names: str) -> str:
     """The script of a linked view, in one file or several, with what all of them share in front of it: each widget is whole by itself."""
-    return "\n".join((STATIC / part).read_text(encoding="utf-8") for part in (*SHARED, *names))
+    return joined(*SHARED, *names)
 
 
 def css(name: str) -> str:
     """The style sheet of a linked view, likewise."""
-    return "\n".join((STATIC / part).read_text(encoding="utf-8") for part in ("linked.css", name))
+    return joined("linked.css", name)
 
 
 def page_palette() -> dict[str, Any]:

@@ -10,9 +10,9 @@ import traitlets
 
 from hsd_viz.trace import Trace
 from hsd_viz.views.drafting_bars import CSS
-from hsd_viz.views.latency_plot import STATIC
 from hsd_viz.views.latency_sources import machine_words
 from hsd_viz.views.palette import DATABASES, HUES, family, label
+from hsd_viz.views.scripts import joined
 
 #: Runs are not told apart beyond this length.
 LONGEST = 32
@@ -25,7 +25,7 @@ class LocalityMap(anywidget.AnyWidget):
     without having been copied. The row below the map has the source of every token. A slider of the page sets ``least``.
     """
 
-    _esm = STATIC / "locality_map.js"
+    _esm = joined("dom.js", "figure.js", "locality_map.js")
     _css = CSS
 
     spec = traitlets.Dict().tag(sync=True)

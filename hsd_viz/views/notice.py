@@ -5,19 +5,18 @@ from __future__ import annotations
 import functools
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
 
-_STATIC = Path(__file__).parent / "static"
+from hsd_viz.views.scripts import STATIC
 
 
 class Notice(anywidget.AnyWidget):
     """A card with one sentence and, for errors that nobody expected, the details behind a toggle. Hidden while empty."""
 
-    _esm = _STATIC / "notice.js"
+    _esm = STATIC / "notice.js"
 
     title = traitlets.Unicode("").tag(sync=True)
     message = traitlets.Unicode("").tag(sync=True)

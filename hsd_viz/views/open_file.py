@@ -8,7 +8,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from hsd_viz.views.linked import STATIC
+from hsd_viz.views.scripts import STATIC
 
 
 class OpenFile(anywidget.AnyWidget):

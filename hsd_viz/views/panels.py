@@ -10,8 +10,8 @@ import anywidget
 import traitlets
 
 from hsd_viz.stack import DATABASES
-from hsd_viz.views.linked import STATIC
 from hsd_viz.views.palette import HUES, family, label
+from hsd_viz.views.scripts import STATIC, joined
 
 #: Rows of one table; where there would be more, neighbours share one.
 MOST_ROWS = 20
@@ -55,7 +55,7 @@ class Panels(anywidget.AnyWidget):
     Everything they say is text; definitions show at a pointer or the keyboard's focus.
     """
 
-    _esm = STATIC / "panels.js"
+    _esm = joined("dom.js", "panels.js")
     _css = STATIC / "panels.css"
 
     panels = traitlets.List().tag(sync=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -10,14 +9,13 @@ import traitlets
 
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Stage, Trace
-
-_STATIC = Path(__file__).parent / "static"
+from hsd_viz.views.scripts import joined
 
 
 class Readout(anywidget.AnyWidget):
     """The run's badge and facts, a stage line with its progress, and the metric tiles."""
 
-    _esm = _STATIC / "readout.js"
+    _esm = joined("dom.js", "readout.js")
 
     origin = traitlets.Dict().tag(sync=True)
     tiles = traitlets.List().tag(sync=True)

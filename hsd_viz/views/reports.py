@@ -11,7 +11,7 @@ import anywidget
 import traitlets
 
 from hsd_viz.views.drafting_data import study_of
-from hsd_viz.views.linked import STATIC
+from hsd_viz.views.scripts import joined
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: Where the project's own measurements lie: within an installed package, or beside it in a checkout.
@@ -89,7 +89,7 @@ def fastest(report: dict[str, Any], most: int) -> list[str]:
 class ReportTables(anywidget.AnyWidget):
     """The tables of a bench report, as the terminal shows them."""
 
-    _esm = STATIC / "tables.js"
+    _esm = joined("dom.js", "tables.js")
 
     spec = traitlets.Dict().tag(sync=True)
 

@@ -8,8 +8,8 @@ from typing import Any
 import anywidget
 import traitlets
 
-from hsd_viz.views.linked import STATIC
 from hsd_viz.views.save_forms import Form, SavedFile
+from hsd_viz.views.scripts import STATIC
 
 
 class Save(anywidget.AnyWidget):

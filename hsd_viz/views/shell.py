@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import anywidget
 
-_STATIC = Path(__file__).parent / "static"
+from hsd_viz.views.scripts import STATIC
 
 
 class Header(anywidget.AnyWidget):
     """The name and one line of explanation. Brings the dashboard's style sheet."""
 
-    _esm = _STATIC / "header.js"
-    _css = _STATIC / "dashboard.css"
+    _esm = STATIC / "header.js"
+    _css = STATIC / "dashboard.css"
 
 
 def header() -> Header:

@@ -13,8 +13,9 @@ from typing import Any
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
 from hsd_viz.views.inspector import RoundInspector
-from hsd_viz.views.linked import SHARED, STATIC, LinkedView, page_palette
+from hsd_viz.views.linked import SHARED, LinkedView, page_palette
 from hsd_viz.views.player import Player
+from hsd_viz.views.scripts import STATIC, joined
 from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.timeline import Timeline
 
@@ -139,7 +140,7 @@ def _script() -> str:
 
 def _style() -> str:
     names = ("standalone.css", "linked.css", *(f"{name}.css" for name, *_ in _VIEWS))
-    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
+    return joined(*names)
 
 
 def _hash(text: str) -> str:

@@ -10,8 +10,8 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from hsd_viz.views.linked import STATIC
 from hsd_viz.views.notice import Notice
+from hsd_viz.views.scripts import STATIC
 
 
 class Panel(Protocol):

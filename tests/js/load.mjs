@@ -1,13 +1,16 @@
-// The page's scripts as modules: joined as hsd_viz/views/linked.py joins them, with what they export by name.
+// The page's scripts as modules: joined as the package joins them, with what they export by name.
 import { readFileSync } from "node:fs";
 
 const STATIC = new URL("../../hsd_viz/views/static/", import.meta.url);
 
-/** @param {...string} names files behind the two that all linked views share */
-export function load(...names) {
-  const source = ["linked_run.js", "linked.js", ...names].map((name) => readFileSync(new URL(name, STATIC), "utf8")).join("\n");
+/** Files joined into one module, as hsd_viz/views/scripts.py joins them; `names` are what it gives out beside what it exports.
+ * @param {string[]} files @param {string[]} [names] */
+export function joined(files, names = []) {
+  const source = files.map((name) => readFileSync(new URL(name, STATIC), "utf8")).join("\n") + (names.length ? `\nexport { ${names.join(", ")} };` : "");
   return import(`data:text/javascript;base64,${Buffer.from(source).toString("base64")}`);
 }
+/** @param {...string} names files behind the two that all linked views share */
+export const load = (...names) => joined(["linked_run.js", "linked.js", ...names]);
 
 // --- rows as payload.py writes them, by the names that matter to a test
 

@@ -1,11 +1,9 @@
 // Tables with bars.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { joined } from "./load.mjs";
 
-// It shares names with the linked views' scripts and stands by itself.
-const source = readFileSync(new URL("../../hsd_viz/views/static/panels.js", import.meta.url), "utf8");
-const { endOf } = await import(`data:text/javascript;base64,${Buffer.from(source).toString("base64")}`);
+const { endOf } = await joined(["dom.js", "panels.js"]);
 const row = (...lengths) => ({ parts: lengths.map((n) => ["k", n, "words"]) });
 
 test("a whole bar is as long as the longest row, unless its length is given", () => {

@@ -8,7 +8,8 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz.views import TokenStream
-from hsd_viz.views.linked import SHARED, STATIC, LinkedView, css, esm, link
+from hsd_viz.views.linked import SHARED, LinkedView, css, esm, link
+from hsd_viz.views.scripts import STATIC
 
 
 class Tally(LinkedView):

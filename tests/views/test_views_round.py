@@ -9,7 +9,8 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz.views import RoundInspector, Timeline, TokenStream, link
-from hsd_viz.views.linked import SHARED, STATIC
+from hsd_viz.views.linked import SHARED
+from hsd_viz.views.scripts import STATIC
 
 
 @pytest.mark.parametrize(

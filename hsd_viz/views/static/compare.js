@@ -1,33 +1,5 @@
 // @ts-check
-// Predicted beside measured, row by row. Text only; nothing is fetched.
-
-/** @param {string} tag @param {string} [cls] @param {string} [text] */
-function make(tag, cls, text) {
-  const node = document.createElement(tag);
-  if (cls) node.className = cls;
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-
-/** Follow the host's theme (JupyterLab and Voilà say it on <body>, elsewhere the browser is asked), and know the page's colour. */
-function followTheme(/** @type {HTMLElement} */ root, /** @type {() => void} */ changed) {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const apply = () => {
-    const host = document.body.dataset.jpThemeLight;
-    root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
-    for (let node = root.parentElement; node; node = node.parentElement) {
-      const behind = getComputedStyle(node).backgroundColor;
-      if (!/^(transparent|rgba\(.*, 0\))$/.test(behind)) { root.style.setProperty("--paper", behind); break; }
-    }
-    changed();
-  };
-  const observer = new MutationObserver(apply);
-  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  system.addEventListener("change", apply);
-  apply();
-  requestAnimationFrame(apply); // a view is made before it stands on the page
-  return () => { observer.disconnect(); system.removeEventListener("change", apply); };
-}
+// Predicted beside measured, row by row. Stands behind dom.js.
 
 const known = (/** @type {any} */ v) => v !== null && v !== undefined;
 const figure = (/** @type {any} */ v) => (!known(v) ? "–" : v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 0.1 ? v.toFixed(2) : v.toFixed(3));
@@ -65,13 +37,6 @@ function scale(r, end, dark) {
   }
   if (Math.max(r.predicted || 0, r.measured || 0) > end) track.append(make("span", "hsd-over", "beyond →"));
   return track;
-}
-
-function cell(role, cls, text, what) {
-  const node = make("div", cls, text);
-  node.setAttribute("role", role);
-  if (what) node.dataset.what = what;
-  return node;
 }
 
 function group(g, dark) {
@@ -120,7 +85,6 @@ function render({ model, el }) {
     root.append(make("h3", "", s.title));
     const legend = make("ul", "hsd-compare-legend");
     for (const [kind, words] of s.legend) {
-      const item = make("li");
       const key = make("span", `hsd-key-${kind}`);
       if (kind === "run") {
         const whisker = make("span", "hsd-whisker");
@@ -129,8 +93,7 @@ function render({ model, el }) {
         dot.style.cssText = "left: 50%; top: 1px";
         key.append(whisker, dot);
       }
-      item.append(key, make("span", "", words));
-      legend.append(item);
+      legend.append(entry(key, words));
     }
     root.append(legend);
     const dark = root.classList.contains("hsd-dark");
@@ -138,7 +101,7 @@ function render({ model, el }) {
     if (s.text) { const p = make("p", "hsd-note", s.text); p.style.marginTop = "12px"; root.append(p); }
     if (s.source) root.append(make("p", "hsd-source", s.source));
   }
-  const unfollow = followTheme(root, redraw);
+  const unfollow = followTheme(root, { behind: "--paper", changed: redraw });
   model.on("change:spec", redraw);
   return () => { model.off("change:spec", redraw); unfollow(); root.remove(); };
 }

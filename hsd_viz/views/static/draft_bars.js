@@ -1,49 +1,7 @@
 // @ts-check
-// Stacked bars by source, row by row, with their figures. Text only; nothing is fetched.
-
-/** @param {string} tag @param {string} [cls] @param {string} [text] */
-function make(tag, cls, text) {
-  const node = document.createElement(tag);
-  if (cls) node.className = cls;
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-
-/** Follow the host's theme (JupyterLab and Voilà say it on <body>, elsewhere the browser is asked), and know the page's colour. */
-function followTheme(/** @type {HTMLElement} */ root) {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const apply = () => {
-    const host = document.body.dataset.jpThemeLight;
-    root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
-    for (let node = root.parentElement; node; node = node.parentElement) {
-      const behind = getComputedStyle(node).backgroundColor;
-      if (!/^(transparent|rgba\(.*, 0\))$/.test(behind)) { root.style.setProperty("--paper", behind); break; }
-    }
-  };
-  const observer = new MutationObserver(apply);
-  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  system.addEventListener("change", apply);
-  apply();
-  requestAnimationFrame(apply); // a view is made before it stands on the page
-  return () => { observer.disconnect(); system.removeEventListener("change", apply); };
-}
+// Stacked bars by source, row by row, with their figures. Stands behind dom.js.
 
 const ROOM = 34; // pixels that a figure inside a part needs
-
-function hued(node, hue) {
-  node.classList.add("hsd-hue");
-  node.style.setProperty("--light", hue.light);
-  node.style.setProperty("--dark", hue.dark);
-  if (hue.own) node.classList.add("hsd-own");
-  return node;
-}
-
-function cell(role, cls, text, what) {
-  const node = make("div", cls, text);
-  node.setAttribute("role", role);
-  if (what) node.dataset.what = what;
-  return node;
-}
 
 function bar(row, end, hues) {
   const track = make("div", "hsd-d-track");
@@ -107,15 +65,13 @@ function render({ model, el }) {
     if (s.text) root.append(make("p", "hsd-d-read", s.text));
     const legend = make("ul", "hsd-d-legend");
     for (const hue of Object.values(s.hues)) {
-      const item = make("li");
-      item.append(hued(make("span", "hsd-d-key"), hue), make("span", "", hue.label));
-      legend.append(item);
+      legend.append(entry(hued(make("span", "hsd-d-key"), hue), hue.label));
     }
     root.append(legend, ...s.groups.map((g) => group(g, s.columns, s.hues)));
     if (s.source) root.append(make("p", "hsd-source", s.source));
     fit();
   }
-  const unfollow = followTheme(root);
+  const unfollow = followTheme(root, { behind: "--paper" });
   const resized = new ResizeObserver(fit);
   resized.observe(root);
   model.on("change:spec", redraw);

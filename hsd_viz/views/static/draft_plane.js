@@ -1,41 +1,5 @@
 // @ts-check
-// Points and lines on axes, with curves of equal value. In SVG; text only, nothing is fetched.
-
-const NS = "http://www.w3.org/2000/svg";
-
-/** @param {string} tag @param {string} [cls] @param {string} [text] */
-function make(tag, cls, text) {
-  const node = document.createElement(tag);
-  if (cls) node.className = cls;
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-/** @param {string} tag @param {Record<string, any>} [attributes] @param {string} [text] */
-function draw(tag, attributes = {}, text) {
-  const node = document.createElementNS(NS, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-
-/** Follow the host's theme (JupyterLab and Voilà say it on <body>, elsewhere the browser is asked), and know the page's colour. */
-function followTheme(/** @type {HTMLElement} */ root) {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const apply = () => {
-    const host = document.body.dataset.jpThemeLight;
-    root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
-    for (let node = root.parentElement; node; node = node.parentElement) {
-      const behind = getComputedStyle(node).backgroundColor;
-      if (!/^(transparent|rgba\(.*, 0\))$/.test(behind)) { root.style.setProperty("--paper", behind); break; }
-    }
-  };
-  const observer = new MutationObserver(apply);
-  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  system.addEventListener("change", apply);
-  apply();
-  requestAnimationFrame(apply); // a view is made before it stands on the page
-  return () => { observer.disconnect(); system.removeEventListener("change", apply); };
-}
+// Points and lines on axes, with curves of equal value. In SVG. Stands behind dom.js and figure.js.
 
 /** Every kind of point has its own shape, so that colour is not needed. */
 function shape(kind, x, y) {
@@ -48,36 +12,20 @@ function shape(kind, x, y) {
 }
 
 function render({ model, el }) {
-  const root = make("section", "hsd-latency");
-  const unfollow = followTheme(root);
-  const title = make("h3");
-  const body = make("div", "hsd-d-body");
-  const left = make("div", "hsd-plot-left");
-  const frame = make("div", "hsd-plot-frame");
-  frame.tabIndex = 0;
-  frame.dataset.lmSuppressShortcuts = "true";
-  frame.setAttribute("role", "group");
-  const readout = make("p", "hsd-plot-readout");
-  readout.setAttribute("role", "status");
+  const figure = figureIn(el, "hsd-d-body");
+  const { root, title, frame, readout, aside, source } = figure;
   const table = make("details", "hsd-d-table");
-  left.append(frame, readout, table);
-  const aside = make("div", "hsd-plot-aside");
-  body.append(left, aside);
-  const source = make("p", "hsd-source");
-  root.append(title, body, source);
-  el.append(root);
+  figure.left.append(table);
 
   let spots = [];
   let chosen = -1;
-  let shownAt = 0;
   const ring = draw("g");
   const spec = () => model.get("spec");
 
   function paint() {
     const s = spec();
     if (!s.x) return;
-    const width = Math.max(240, frame.clientWidth);
-    shownAt = frame.clientWidth;
+    const width = figure.width();
     const box = { left: 56, right: width - (s.aligned ? (width > 520 ? 136 : 112) : 14), top: 12, bottom: 0 };
     box.bottom = box.top + Math.round(Math.max(240, (box.right - box.left) * (s.shape || 0.6)));
     const height = box.bottom + 46;
@@ -94,28 +42,25 @@ function render({ model, el }) {
       svg.append(draw("line", { x1: x, x2: x, y1: box.top, y2: box.bottom, class: "hsd-grid" }));
       if (x - last < 8 * words.length) continue;
       last = x;
-      svg.append(draw("text", { x, y: box.bottom + 17, "text-anchor": "middle", class: "hsd-tick" }, words));
+      svg.append(tickBelow(x, box.bottom, words));
     }
     for (const [at, words] of s.y.ticks) {
       const y = toY(at);
       svg.append(draw("line", { x1: box.left, x2: box.right, y1: y, y2: y, class: "hsd-grid" }));
-      svg.append(draw("text", { x: box.left - 8, y: y + 4, "text-anchor": "end", class: "hsd-tick" }, words));
+      svg.append(tickBeside(box, y, words));
     }
-    svg.append(draw("text", { x: (box.left + box.right) / 2, y: box.bottom + 39, "text-anchor": "middle", class: "hsd-axis" }, s.x.label));
-    const middle = (box.top + box.bottom) / 2;
-    svg.append(draw("text", { x: 13, y: middle, "text-anchor": "middle", transform: `rotate(-90 13 ${middle})`, class: "hsd-axis" }, s.y.label));
+    axisNames(svg, box, box.bottom, s.x.label, s.y.label);
 
     const taken = [];
     spots = (s.points || []).map((p) => ({ ...p, px: toX(p.x), py: toY(p.y) }));
     for (const p of spots) taken.push([p.px - 8, p.py - 8, p.px + 8, p.py + 8]);
     for (const line of s.lines || []) {
-      const d = line.points.map(([x, y], k) => `${k ? "L" : "M"}${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`).join("");
-      svg.append(draw("path", { d, class: `hsd-d-line hsd-${line.kind || "plain"}` }));
+      svg.append(draw("path", { d: pathOf(line.points.map(([x, y]) => [toX(x), toY(y)])), class: `hsd-d-line hsd-${line.kind || "plain"}` }));
     }
     for (const iso of s.isos || []) {
       const points = iso.points.map(([x, y]) => [toX(x), toY(y)]).filter(([, y]) => y >= box.top - 0.5 && y <= box.bottom + 0.5);
       if (points.length < 2) continue;
-      svg.append(draw("path", { d: points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join(""), class: "hsd-d-iso" }));
+      svg.append(draw("path", { d: pathOf(points), class: "hsd-d-iso" }));
       const half = 3.4 * iso.label.length + 5;
       // At its end where the figure is emptiest, else further along.
       for (let k = points.length - 1; k > 0; k -= 2) {
@@ -132,7 +77,7 @@ function render({ model, el }) {
     for (const p of [...spots].sort((a, b) => rank(b) - rank(a))) svg.append(shape(p.kind, p.px, p.py));
     svg.append(ring);
     frame.replaceChildren(svg);
-    point();
+    show();
   }
   const rank = (p) => ["strong", "second", "plain", "there"].indexOf(p.kind || "plain");
   const hit = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
@@ -174,7 +119,7 @@ function render({ model, el }) {
     }
   }
 
-  function point() {
+  function show() {
     const s = spec();
     ring.replaceChildren();
     const p = spots[chosen];
@@ -183,28 +128,26 @@ function render({ model, el }) {
     if (p) ring.append(draw("circle", { cx: p.px, cy: p.py, r: 12, class: "hsd-d-ring" }));
   }
   function nearest(e) {
-    const svg = frame.querySelector("svg");
-    if (!svg || !spots.length) return -1;
-    const at = svg.getBoundingClientRect();
-    const by = Math.max(240, shownAt) / at.width;
-    const [x, y] = [(e.clientX - at.left) * by, (e.clientY - at.top) * by];
+    const at = figure.at(e);
+    if (!at || !spots.length) return -1;
+    const [x, y] = at;
     const best = spots.reduce((b, p, k) => (Math.hypot(p.px - x, p.py - y) < Math.hypot(spots[b].px - x, spots[b].py - y) ? k : b), 0);
     return Math.hypot(spots[best].px - x, spots[best].py - y) < 48 ? best : -1;
   }
-  for (const kind of ["pointermove", "pointerdown"]) frame.addEventListener(kind, (e) => { chosen = nearest(e); point(); });
-  frame.addEventListener("pointerleave", () => { if (document.activeElement !== frame) { chosen = -1; point(); } });
-  frame.addEventListener("blur", () => { chosen = -1; point(); });
-  frame.addEventListener("keydown", (e) => {
-    if (e.ctrlKey || e.metaKey || e.altKey || !spots.length) return;
+  function point(e) {
+    chosen = e ? nearest(e) : -1;
+    show();
+  }
+  function key(e) {
+    if (!spots.length) return false;
     const order = spots.map((_, k) => k).sort((a, b) => spots[a].px - spots[b].px || spots[a].py - spots[b].py);
     const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[e.key];
     if (step) chosen = order[Math.max(0, Math.min(order.length - 1, chosen < 0 ? 0 : order.indexOf(chosen) + step))];
     else if (e.key === "Escape") chosen = -1;
-    else return;
-    point();
-    e.preventDefault();
-    e.stopPropagation();
-  });
+    else return false;
+    show();
+    return true;
+  }
 
   function paintText() {
     const s = spec();
@@ -215,11 +158,9 @@ function render({ model, el }) {
     if (s.text) aside.append(make("p", "hsd-note", s.text));
     const list = make("ul", "hsd-plot-legend");
     for (const [kind, words] of s.legend || []) {
-      const item = make("li");
       const sample = draw("svg", { viewBox: "0 0 30 28", "aria-hidden": "true" });
       sample.append(kind === "iso" ? draw("path", { d: "M2 20C12 19 20 15 28 8", class: "hsd-d-iso" }) : shape(kind, 15, 14));
-      item.append(sample, make("span", "", words));
-      list.append(item);
+      list.append(entry(sample, words));
     }
     aside.append(list);
     source.textContent = s.source || "";
@@ -242,11 +183,10 @@ function render({ model, el }) {
     table.append(make("summary", "", "All figures as a table"), scroll);
   }
   const redraw = () => { chosen = -1; paintText(); paint(); };
-  const resized = new ResizeObserver(() => { if (frame.clientWidth !== shownAt) paint(); });
-  resized.observe(frame);
+  figure.live({ paint, point, key });
   model.on("change:spec", redraw);
   redraw();
-  return () => { model.off("change:spec", redraw); resized.disconnect(); unfollow(); root.remove(); };
+  return () => { model.off("change:spec", redraw); figure.remove(); };
 }
 
 export default { render };

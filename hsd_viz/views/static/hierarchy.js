@@ -1,46 +1,11 @@
 // @ts-check
 // The hierarchy as a graph. Click or Enter puts a model or database in or out; Python answers with the stack that the law picks.
-// Text only; nothing is fetched.
+// Stands behind dom.js.
 
-const NS = "http://www.w3.org/2000/svg";
 const RADIUS = 36;
 const SPACING = 104;
 /** With more edges than these, only those of the pick and of the node looked at have their figures. */
 const FEW = 8;
-
-/** @param {string} tag @param {string} [cls] @param {string} [text] */
-function make(tag, cls, text) {
-  const node = document.createElement(tag);
-  if (cls) node.className = cls;
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-/** @param {string} tag @param {Record<string, any>} [attributes] @param {string} [text] */
-function draw(tag, attributes = {}, text) {
-  const node = document.createElementNS(NS, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-
-/** Follow the host's theme (JupyterLab and Voilà say it on <body>, elsewhere the browser is asked), and know the page's colour. */
-function followTheme(/** @type {HTMLElement} */ root) {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const apply = () => {
-    const host = document.body.dataset.jpThemeLight;
-    root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
-    for (let node = root.parentElement; node; node = node.parentElement) {
-      const behind = getComputedStyle(node).backgroundColor;
-      if (!/^(transparent|rgba\(.*, 0\))$/.test(behind)) { root.style.setProperty("--paper", behind); break; }
-    }
-  };
-  const observer = new MutationObserver(apply);
-  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  system.addEventListener("change", apply);
-  apply();
-  requestAnimationFrame(apply); // a view is made before it stands on the page
-  return () => { observer.disconnect(); system.removeEventListener("change", apply); };
-}
 
 const percent = (/** @type {number} */ v) => `${(100 * v).toFixed(0)} %`;
 const signed = (/** @type {number} */ v) => Math.abs(v) < 0.0005 ? "0 %" : `${v >= -0.0005 ? "+" : "−"}${Math.abs(100 * v).toFixed(Math.abs(v) < 0.0995 ? 1 : 0)} %`;
@@ -55,7 +20,7 @@ function cut(/** @type {string} */ name, /** @type {number} */ room) {
 function createView(model, el) {
   const root = make("section", "hsd-latency hsd-hierarchy");
   root.setAttribute("aria-label", "Hierarchy");
-  const unfollow = followTheme(root);
+  const unfollow = followTheme(root, { behind: "--paper" });
   const body = make("div", "hsd-plot-body");
   const left = make("div", "hsd-plot-left");
   const frame = make("div", "hsd-graph");

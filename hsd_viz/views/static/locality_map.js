@@ -1,68 +1,17 @@
 // @ts-check
-// The map of temporal locality: for each token of a text, where the same words stood before. In SVG; text only, nothing is fetched.
-
-const NS = "http://www.w3.org/2000/svg";
-
-/** @param {string} tag @param {string} [cls] @param {string} [text] */
-function make(tag, cls, text) {
-  const node = document.createElement(tag);
-  if (cls) node.className = cls;
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-/** @param {string} tag @param {Record<string, any>} [attributes] @param {string} [text] */
-function draw(tag, attributes = {}, text) {
-  const node = document.createElementNS(NS, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-
-/** Follow the host's theme (JupyterLab and Voilà say it on <body>, elsewhere the browser is asked), and know the page's colour. */
-function followTheme(/** @type {HTMLElement} */ root) {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const apply = () => {
-    const host = document.body.dataset.jpThemeLight;
-    root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
-    for (let node = root.parentElement; node; node = node.parentElement) {
-      const behind = getComputedStyle(node).backgroundColor;
-      if (!/^(transparent|rgba\(.*, 0\))$/.test(behind)) { root.style.setProperty("--paper", behind); break; }
-    }
-  };
-  const observer = new MutationObserver(apply);
-  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  system.addEventListener("change", apply);
-  apply();
-  requestAnimationFrame(apply); // a view is made before it stands on the page
-  return () => { observer.disconnect(); system.removeEventListener("change", apply); };
-}
+// The map of temporal locality: for each token of a text, where the same words stood before. In SVG. Stands behind dom.js and figure.js.
 
 const STRIP = 14; // height of the row of sources
 const AROUND = 10; // tokens shown before and after a match
 const white = (/** @type {string} */ text) => text.replace(/\n/g, "⏎").replace(/\t/g, "⇥");
 
 function render({ model, el }) {
-  const root = make("section", "hsd-latency");
-  const unfollow = followTheme(root);
-  const title = make("h3");
-  const body = make("div", "hsd-d-body");
-  const left = make("div", "hsd-plot-left");
-  const frame = make("div", "hsd-plot-frame");
-  frame.tabIndex = 0;
-  frame.dataset.lmSuppressShortcuts = "true";
-  frame.setAttribute("role", "group");
-  const readout = make("p", "hsd-plot-readout");
-  readout.setAttribute("role", "status");
+  const figure = figureIn(el, "hsd-d-body");
+  const { root, title, frame, readout, aside, source } = figure;
   const pair = make("div", "hsd-d-pair");
-  left.append(frame, readout, pair);
-  const aside = make("div", "hsd-plot-aside");
-  body.append(left, aside);
-  const source = make("p", "hsd-source");
-  root.append(title, body, source);
-  el.append(root);
+  figure.left.append(pair);
 
   let chosen = -1;
-  let shownAt = 0;
   let toX = (/** @type {number} */ v) => v;
   let toY = (/** @type {number} */ v) => v;
   let box = { left: 0, right: 0, top: 0, bottom: 0 };
@@ -74,8 +23,7 @@ function render({ model, el }) {
     const s = spec();
     if (!s.pieces) return;
     const n = s.pieces.length;
-    const width = Math.max(240, frame.clientWidth);
-    shownAt = frame.clientWidth;
+    const width = figure.width();
     box = { left: 52, right: width - 10, top: 8, bottom: 0 };
     const inner = box.right - box.left;
     box.bottom = box.top + Math.round(inner * (width > 520 ? 0.72 : 0.95));
@@ -96,12 +44,9 @@ function render({ model, el }) {
     svg.append(draw("text", { x: box.right - 6, y: box.bottom - 8, "text-anchor": "end", class: "hsd-tick" }, "copied from the prompt"));
     const step = [10, 20, 50, 100, 200, 500, 1000].find((k) => n / k <= (width > 520 ? 9 : 5)) || 2000;
     for (let at = 0; at < n; at += step) {
-      svg.append(draw("text", { x: toX(at), y: foot + 17, "text-anchor": "middle", class: "hsd-tick" }, String(at)));
-      svg.append(draw("text", { x: box.left - 8, y: toY(at) + 4, "text-anchor": "end", class: "hsd-tick" }, String(at)));
+      svg.append(tickBelow(toX(at), foot, String(at)), tickBeside(box, toY(at), String(at)));
     }
-    svg.append(draw("text", { x: (box.left + box.right) / 2, y: foot + 39, "text-anchor": "middle", class: "hsd-axis" }, "place of the token in the text"));
-    const middle = (box.top + box.bottom) / 2;
-    svg.append(draw("text", { x: 13, y: middle, "text-anchor": "middle", transform: `rotate(-90 13 ${middle})`, class: "hsd-axis" }, "earlier place it repeats"));
+    axisNames(svg, box, foot, "place of the token in the text", "earlier place it repeats");
     const dots = draw("g");
     for (let i = 0; i < n; i++) {
       const [from, length] = s.again[i];
@@ -117,19 +62,11 @@ function render({ model, el }) {
     }
     svg.append(cross);
     frame.replaceChildren(svg);
-    point();
+    show();
   }
   function dot(i, j, size, cls) {
     return draw("rect", { x: toX(i + 0.5) - size / 2, y: toY(j + 0.5) - size / 2, width: size, height: size, class: cls });
   }
-  function hued(node, hue) {
-    node.classList.add("hsd-hue");
-    node.style.setProperty("--light", hue.light);
-    node.style.setProperty("--dark", hue.dark);
-    if (hue.own) node.classList.add("hsd-own");
-    return node;
-  }
-
   /** The words around a match, the matching ones marked. */
   function snippet(at, length) {
     const s = spec();
@@ -139,7 +76,7 @@ function render({ model, el }) {
     code.append(text(at - length - AROUND + 1, at - length + 1), mark, text(at + 1, at + 4));
     return code;
   }
-  function point() {
+  function show() {
     const s = spec();
     cross.replaceChildren();
     pair.replaceChildren();
@@ -164,11 +101,9 @@ function render({ model, el }) {
     pair.append(make("span", "", "earlier"), snippet(from, length), make("span", "", "here"), snippet(chosen, length));
   }
   function locate(e) {
-    const svg = frame.querySelector("svg");
-    if (!svg) return -1;
-    const at = svg.getBoundingClientRect();
-    const by = Math.max(240, shownAt) / at.width;
-    const [px, py] = [(e.clientX - at.left) * by, (e.clientY - at.top) * by];
+    const at = figure.at(e);
+    if (!at) return -1;
+    const [px, py] = at;
     if (px < box.left || px >= box.right || py < box.top || py > box.bottom + 6 + STRIP) return -1;
     const s = spec();
     const exact = Math.floor((s.pieces.length * (px - box.left)) / (box.right - box.left));
@@ -182,22 +117,22 @@ function render({ model, el }) {
     }
     return best;
   }
-  for (const kind of ["pointermove", "pointerdown"]) frame.addEventListener(kind, (e) => { chosen = locate(e); point(); });
-  frame.addEventListener("pointerleave", () => { if (document.activeElement !== frame) { chosen = -1; point(); } });
-  frame.addEventListener("blur", () => { chosen = -1; point(); });
-  frame.addEventListener("keydown", (e) => {
-    if (e.ctrlKey || e.metaKey || e.altKey || !spec().pieces) return;
+  function point(e) {
+    chosen = e ? locate(e) : -1;
+    show();
+  }
+  function key(e) {
+    if (!spec().pieces) return false;
     const last = spec().pieces.length - 1;
     const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[e.key];
     if (step) chosen = Math.max(0, Math.min(last, chosen < 0 ? spec().prompt : chosen + step));
     else if (e.key === "Home") chosen = 0;
     else if (e.key === "End") chosen = last;
     else if (e.key === "Escape") chosen = -1;
-    else return;
-    point();
-    e.preventDefault();
-    e.stopPropagation();
-  });
+    else return false;
+    show();
+    return true;
+  }
 
   const counted = make("p", "hsd-note");
   counted.setAttribute("aria-live", "polite");
@@ -229,26 +164,24 @@ function render({ model, el }) {
     field.append(make("span", "hsd-d-label", "Runs of at least this many tokens"), slider, shown);
     const list = make("ul", "hsd-d-legend");
     list.style.flexDirection = "column";
-    const entry = (key, words) => { const item = make("li"); item.append(key, make("span", "", words)); list.append(item); };
     for (const [name, hue] of Object.entries(s.hues || {})) {
       const here = s.sources ? s.sources.filter((x, i) => i >= s.prompt && x === name).length : 0;
-      if (here) entry(hued(make("span", "hsd-d-key"), hue), `${hue.label}: ${here} token${here === 1 ? "" : "s"}`);
+      if (here) list.append(entry(hued(make("span", "hsd-d-key"), hue), `${hue.label}: ${here} token${here === 1 ? "" : "s"}`));
     }
     const grey = make("span", "hsd-d-key");
     grey.style.cssText = "background: color-mix(in srgb, var(--muted) 55%, var(--paper)); width: 8px; height: 8px; margin: 0 3px; border-radius: 0";
-    entry(grey, "repeats an earlier place, but was not copied from there");
+    list.append(entry(grey, "repeats an earlier place, but was not copied from there"));
     aside.append(field, counted, list);
     source.textContent = s.source || "";
     count();
   }
   const redraw = () => { chosen = -1; paintText(); paint(); };
   const filter = () => { count(); paint(); };
-  const resized = new ResizeObserver(() => { if (frame.clientWidth !== shownAt) paint(); });
-  resized.observe(frame);
+  figure.live({ paint, point, key });
   model.on("change:spec", redraw);
   model.on("change:least", filter);
   redraw();
-  return () => { model.off("change:spec", redraw); model.off("change:least", filter); resized.disconnect(); unfollow(); root.remove(); };
+  return () => { model.off("change:spec", redraw); model.off("change:least", filter); figure.remove(); };
 }
 
 export default { render };

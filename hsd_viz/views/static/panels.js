@@ -1,32 +1,10 @@
 // @ts-check
-// Small tables with bars. Text only; nothing is fetched. What a table measures is a term whose definition shows at pointer or focus.
-
-/** @param {string} tag @param {string} [cls] @param {string} [text] */
-function make(tag, cls, text) {
-  const node = document.createElement(tag);
-  if (cls) node.className = cls;
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
+// Small tables with bars. Stands behind dom.js. What a table measures is a term whose definition shows at pointer or focus.
 
 /** The length of a whole bar: given, or that of the longest row. */
 export function endOf(/** @type {{end: number | null, rows: {parts: [string, number, string][]}[]}} */ panel) {
   const longest = Math.max(0, ...panel.rows.map((r) => r.parts.reduce((sum, part) => sum + part[1], 0)));
   return panel.end || longest || 1;
-}
-
-/** Follow the host's theme (JupyterLab and Voilà say it on <body>, elsewhere the browser is asked). */
-function followTheme(/** @type {HTMLElement} */ root) {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const apply = () => {
-    const host = document.body.dataset.jpThemeLight;
-    root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
-  };
-  const observer = new MutationObserver(apply);
-  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  system.addEventListener("change", apply);
-  apply();
-  return () => { observer.disconnect(); system.removeEventListener("change", apply); };
 }
 
 function coloured(node, key) {
@@ -41,9 +19,7 @@ function coloured(node, key) {
 /** A term that shows its definition: at the pointer, at the keyboard's focus; Escape puts it away. */
 function term(words, definition, id) {
   const box = make("span", "hsd-p-defined");
-  const name = make("span", "hsd-p-term", words);
-  name.tabIndex = 0;
-  name.dataset.lmSuppressShortcuts = "true";
+  const name = focusable(make("span", "hsd-p-term", words));
   name.setAttribute("aria-describedby", id);
   const tip = make("span", "hsd-p-tip", definition);
   tip.id = id;
@@ -66,12 +42,6 @@ function term(words, definition, id) {
   });
   box.append(name, tip);
   return box;
-}
-
-function cell(role, cls, text) {
-  const node = make("div", cls, text);
-  node.setAttribute("role", role);
-  return node;
 }
 
 function rowOf(panel, row, end) {
@@ -110,9 +80,7 @@ function panelOf(panel, id) {
     const legend = make("ul", "hsd-p-legend");
     if (panel.lead) legend.append(make("li", "", panel.lead));
     for (const key of panel.legend.map((name) => panel.keys[name])) {
-      const item = make("li");
-      item.append(coloured(make("span", "hsd-p-key"), key), make("span", "", key.label));
-      legend.append(item);
+      legend.append(entry(coloured(make("span", "hsd-p-key"), key), key.label));
     }
     box.append(legend);
   }

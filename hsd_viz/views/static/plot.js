@@ -1,41 +1,5 @@
 // @ts-check
-// A plane with contours and marks, or curves over a lookahead, in SVG. Text only; nothing is fetched.
-
-const NS = "http://www.w3.org/2000/svg";
-
-/** @param {string} tag @param {string} [cls] @param {string} [text] */
-function make(tag, cls, text) {
-  const node = document.createElement(tag);
-  if (cls) node.className = cls;
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-/** @param {string} tag @param {Record<string, any>} [attributes] @param {string} [text] */
-function draw(tag, attributes = {}, text) {
-  const node = document.createElementNS(NS, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-
-/** Follow the host's theme (JupyterLab and Voilà say it on <body>, elsewhere the browser is asked), and know the page's colour. */
-function followTheme(/** @type {HTMLElement} */ root) {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const apply = () => {
-    const host = document.body.dataset.jpThemeLight;
-    root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
-    for (let node = root.parentElement; node; node = node.parentElement) {
-      const behind = getComputedStyle(node).backgroundColor;
-      if (!/^(transparent|rgba\(.*, 0\))$/.test(behind)) { root.style.setProperty("--paper", behind); break; }
-    }
-  };
-  const observer = new MutationObserver(apply);
-  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  system.addEventListener("change", apply);
-  apply();
-  requestAnimationFrame(apply); // a view is made before it stands on the page
-  return () => { observer.disconnect(); system.removeEventListener("change", apply); };
-}
+// A plane with contours and marks, or curves over a lookahead, in SVG. Stands behind dom.js and figure.js.
 
 const short = (/** @type {number} */ v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 1 ? v.toFixed(2) : v.toFixed(3));
 const percent = (/** @type {number} */ v) => `${v >= 0 ? "+" : "−"}${Math.abs(100 * v).toFixed(0)} %`;
@@ -76,30 +40,14 @@ function shape(kind, x, y) {
 }
 
 function createView(model, el) {
-  const root = make("section", "hsd-latency");
-  const unfollow = followTheme(root);
-  const title = make("h3");
-  const body = make("div", "hsd-plot-body");
-  const left = make("div", "hsd-plot-left");
-  const frame = make("div", "hsd-plot-frame");
-  frame.tabIndex = 0;
-  frame.dataset.lmSuppressShortcuts = "true";
-  frame.setAttribute("role", "group");
-  const readout = make("p", "hsd-plot-readout");
-  readout.setAttribute("role", "status");
-  left.append(frame, readout);
-  const aside = make("div", "hsd-plot-aside");
-  body.append(left, aside);
-  const source = make("p", "hsd-source");
-  root.append(title, body, source);
-  el.append(root);
+  const figure = figureIn(el, "hsd-plot-body");
+  const { title, frame, readout, aside, source } = figure;
 
   /** @type {{column: number, row: number} | null} */
   let cursor = null;
   let toX = (/** @type {number} */ v) => v;
   let toY = (/** @type {number} */ v) => v;
   let box = { left: 0, right: 0, top: 0, bottom: 0 };
-  let shownAt = 0;
   const cursorNode = draw("g", { class: "hsd-cursor" });
   const spec = () => model.get("spec");
 
@@ -112,8 +60,7 @@ function createView(model, el) {
   function paint() {
     const s = spec();
     if (!s.x) return;
-    const width = Math.max(240, frame.clientWidth);
-    shownAt = frame.clientWidth;
+    const width = figure.width();
     box = { left: 62, right: width - 10, top: 10, bottom: 0 };
     const inner = box.right - box.left;
     box.bottom = box.top + Math.round(Math.max(200, inner * (s.shape || 0.6)));
@@ -127,15 +74,13 @@ function createView(model, el) {
     }
     for (const [at, words] of s.x.ticks) {
       if (!s.cells) svg.append(draw("line", { x1: toX(at), x2: toX(at), y1: box.top, y2: box.bottom, class: "hsd-grid" }));
-      svg.append(draw("text", { x: toX(at), y: box.bottom + 17, "text-anchor": "middle", class: "hsd-tick" }, words));
+      svg.append(tickBelow(toX(at), box.bottom, words));
     }
     for (const [at, words] of s.y.ticks) {
       if (!s.cells) svg.append(draw("line", { x1: box.left, x2: box.right, y1: toY(at), y2: toY(at), class: "hsd-grid" }));
-      svg.append(draw("text", { x: box.left - 8, y: toY(at) + 4, "text-anchor": "end", class: "hsd-tick" }, words));
+      svg.append(tickBeside(box, toY(at), words));
     }
-    svg.append(draw("text", { x: (box.left + box.right) / 2, y: box.bottom + 39, "text-anchor": "middle", class: "hsd-axis" }, s.x.label));
-    const middle = (box.top + box.bottom) / 2;
-    svg.append(draw("text", { x: 13, y: middle, "text-anchor": "middle", transform: `rotate(-90 13 ${middle})`, class: "hsd-axis" }, s.y.label));
+    axisNames(svg, box, box.bottom, s.x.label, s.y.label);
     // Labels keep away from marks and from the words beside them.
     const taken = (s.marks || []).flatMap((m) => [[toX(m.x), toY(m.y)], ...(m.text ? [[toX(m.x) + 20 + 4 * m.text.length, toY(m.y)]] : [])]);
     const regions = (s.regions || []).map((r) => {
@@ -186,8 +131,7 @@ function createView(model, el) {
     const told = new Set();
     for (const line of lines) {
       const points = line.points.map(([x, y]) => [toX(x), toY(y)]);
-      const d = points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
-      svg.append(draw("path", { d, class: line.main ? "hsd-contour hsd-main" : "hsd-contour" }));
+      svg.append(draw("path", { d: pathOf(points), class: line.main ? "hsd-contour hsd-main" : "hsd-contour" }));
       if (points.length < 3 || told.has(line.label)) continue;
       let best = null;
       let room = 26;
@@ -260,11 +204,9 @@ function createView(model, el) {
   const nearest = (/** @type {number[]} */ all, /** @type {number} */ v) =>
     all.reduce((best, x, k) => (Math.abs(x - v) < Math.abs(all[best] - v) ? k : best), 0);
   function locate(e) {
-    const svg = frame.querySelector("svg");
-    if (!svg) return null;
-    const at = svg.getBoundingClientRect();
-    const scale = Math.max(240, shownAt) / at.width;
-    const [px, py] = [(e.clientX - at.left) * scale, (e.clientY - at.top) * scale];
+    const at = figure.at(e);
+    if (!at) return null;
+    const [px, py] = at;
     if (px < box.left || px > box.right || py < box.top || py > box.bottom) return null;
     const s = spec();
     const x = s.x.range[0] + ((px - box.left) / (box.right - box.left)) * (s.x.range[1] - s.x.range[0]);
@@ -278,15 +220,14 @@ function createView(model, el) {
     model.set("chosen", s.cells ? [x, s.cells.y[cursor.row]] : [x]);
     model.save_changes();
   }
-  frame.addEventListener("pointermove", (e) => { cursor = locate(e); paintCursor(); });
-  frame.addEventListener("pointerdown", (e) => { cursor = locate(e); paintCursor(); });
-  frame.addEventListener("pointerleave", () => { if (document.activeElement !== frame) { cursor = null; paintCursor(); } });
+  function point(e) {
+    cursor = e && locate(e);
+    paintCursor();
+  }
   frame.addEventListener("click", (e) => { cursor = locate(e); choose(); });
-  frame.addEventListener("blur", () => { cursor = null; paintCursor(); });
-  frame.addEventListener("keydown", (e) => {
+  function key(e) {
     const s = spec();
     const step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[e.key];
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
     if (step && stops(s).length) {
       const from = cursor || { column: 0, row: 0 };
       const rows = s.cells ? s.cells.y.length : 1;
@@ -296,11 +237,10 @@ function createView(model, el) {
       };
       paintCursor();
     } else if (e.key === "Enter") choose();
-    else if (e.key === "Escape") { cursor = null; paintCursor(); }
-    else return;
-    e.preventDefault();
-    e.stopPropagation();
-  });
+    else if (e.key === "Escape") point(null);
+    else return false;
+    return true;
+  }
 
   // --- beside the figure
   function paintAside() {
@@ -316,11 +256,9 @@ function createView(model, el) {
     if (s.legend?.length) {
       const list = make("ul", "hsd-plot-legend");
       for (const [kind, what] of s.legend) {
-        const item = make("li");
         const sample = draw("svg", { viewBox: "0 0 30 28", "aria-hidden": "true" });
         sample.append(...shape(kind, 15, 14));
-        item.append(sample, make("span", "", what));
-        list.append(item);
+        list.append(entry(sample, what));
       }
       aside.append(list);
     }
@@ -351,11 +289,10 @@ function createView(model, el) {
     paint();
     paintAside();
   }
-  const resized = new ResizeObserver(() => { if (frame.clientWidth && frame.clientWidth !== shownAt) paint(); });
-  resized.observe(frame);
+  figure.live({ paint, point, key });
   model.on("change:spec", redraw);
   redraw();
-  return () => { resized.disconnect(); model.off("change:spec", redraw); unfollow(); root.remove(); };
+  return () => { model.off("change:spec", redraw); figure.remove(); };
 }
 
 export default { render: ({ model, el }) => createView(model, el) };

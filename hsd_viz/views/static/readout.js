@@ -1,13 +1,5 @@
 // @ts-check
-// What run is on the page, its figures as tiles, and how far a live run is. Text only, nothing is fetched.
-
-/** @param {string} tag @param {string} [cls] @param {string} [text] */
-function make(tag, cls, text) {
-  const node = document.createElement(tag);
-  if (cls) node.className = cls;
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
+// What run is on the page, its figures as tiles, and how far a live run is. Stands behind dom.js.
 
 function render({ model, el }) {
   const root = make("section", "hsd-readout");

@@ -1,12 +1,6 @@
 // @ts-check
-// Tables of words: the first open, the others folded. Cells are put on the page with textContent.
+// Tables of words: the first open, the others folded. Stands behind dom.js.
 
-function make(tag, cls, text) {
-  const node = document.createElement(tag);
-  if (cls) node.className = cls;
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
 const numeric = (/** @type {string} */ cell) => /^[-–]?[\d.,]*\d/.test(cell) || cell === "-" || cell === "–";
 
 function table(rows) {

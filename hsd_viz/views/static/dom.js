@@ -1,0 +1,69 @@
+// @ts-check
+// What the views that stand by themselves share: elements, roles, colours by source, the host's theme. Text only; nothing is fetched.
+// hsd_viz/views/scripts.py puts this file in front of theirs.
+
+/** @param {string} tag @param {string} [cls] @param {string} [text] */
+function make(tag, cls, text) {
+  const node = document.createElement(tag);
+  if (cls) node.className = cls;
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+/** An SVG element. @param {string} tag @param {Record<string, any>} [attributes] @param {string} [text] */
+function draw(tag, attributes = {}, text) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+/** Let a node have the keyboard's focus, JupyterLab's shortcuts apart ("d d" deletes the cell). */
+function focusable(/** @type {HTMLElement | SVGElement} */ node) {
+  node.tabIndex = 0;
+  node.dataset.lmSuppressShortcuts = "true";
+  return node;
+}
+/** A part of a table made of boxes. @param {string} role @param {string} [cls] @param {string} [text] @param {string} [what] */
+function cell(role, cls, text, what) {
+  const node = make("div", cls, text);
+  node.setAttribute("role", role);
+  if (what) node.dataset.what = what;
+  return node;
+}
+/** A line of a legend: a sample and what it means. */
+function entry(/** @type {Element} */ key, /** @type {string} */ words) {
+  const item = make("li");
+  item.append(key, make("span", "", words));
+  return item;
+}
+/** Colour by source, in both themes; a source's own tokens (`hue.own`) are pale. */
+function hued(node, hue) {
+  node.classList.add("hsd-hue");
+  node.style.setProperty("--light", hue.light);
+  node.style.setProperty("--dark", hue.dark);
+  if (hue.own) node.classList.add("hsd-own");
+  return node;
+}
+
+/**
+ * Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked. `behind` names the style that gets
+ * the page's colour behind `root`; `changed` is told after every change. Returns what ends it.
+ * @param {HTMLElement} root @param {{behind?: string, changed?: () => void}} [more]
+ */
+function followTheme(root, { behind = "", changed = () => {} } = {}) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const apply = () => {
+    const host = document.body.dataset.jpThemeLight;
+    root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
+    for (let node = behind ? root.parentElement : null; node; node = node.parentElement) {
+      const colour = getComputedStyle(node).backgroundColor;
+      if (!/^(transparent|rgba\(.*, 0\))$/.test(colour)) { root.style.setProperty(behind, colour); break; }
+    }
+    changed();
+  };
+  const observer = new MutationObserver(apply);
+  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  system.addEventListener("change", apply);
+  apply();
+  const frame = requestAnimationFrame(apply); // a view is made before it stands on the page
+  return () => { cancelAnimationFrame(frame); observer.disconnect(); system.removeEventListener("change", apply); };
+}
