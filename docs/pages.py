@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,20 +33,35 @@ FLAGS = (
 READY_SECONDS = 60
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that runs: ``url`` ends in a slash, ``pid`` is its process, whose children are the kernels."""
+
+    url: str
+    pid: int
+
+
 @contextmanager
-def served(*more: str) -> Iterator[str]:
-    """Serve the dashboard on a free port of 127.0.0.1 and yield its address, which ends in a slash. ``more``: options for Voilà."""
+def served() -> Iterator[str]:
+    """Serve the dashboard on a free port of 127.0.0.1 and yield its address, which ends in a slash."""
+    with serving() as server:
+        yield server.url
+
+
+@contextmanager
+def serving(*, preheat: bool = False, notebook: Path | None = None) -> Iterator[Server]:
+    """The same, with what :func:`hsd_viz.serve.command` can be asked for."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    arguments, environment, folder = command("127.0.0.1", port, None)
+    arguments, environment, folder = command("127.0.0.1", port, None, preheat=preheat, notebook=notebook)
     with folder, tempfile.TemporaryDirectory() as logs:
         log = Path(logs) / "voila"
         with log.open("wb") as out:
-            server = subprocess.Popen([*arguments, *more], env=environment, stdout=out, stderr=subprocess.STDOUT)
+            server = subprocess.Popen(arguments, env=environment, stdout=out, stderr=subprocess.STDOUT)
         try:
             _wait(f"http://127.0.0.1:{port}/voila/static/x", server, log)
-            yield f"http://127.0.0.1:{port}/"
+            yield Server(f"http://127.0.0.1:{port}/", server.pid)
         finally:
             # With SIGTERM it ends its kernels first.
             server.terminate()

@@ -18,6 +18,8 @@ CHECKOUT_NOTEBOOK = PACKAGE.parent / "notebooks" / "dashboard.ipynb"
 #: A kernel that nobody looks at is ended after this many seconds; longer than the longest run on the page.
 IDLE_SECONDS = 1800
 READY_SECONDS = 60
+#: The kernel for the next visitor is started so long after the last one came: not while that one's page still loads.
+REFILL_SECONDS = 8
 
 
 def serve(
@@ -27,14 +29,15 @@ def serve(
     *,
     allow_models: bool = False,
     open_browser: bool = False,
+    preheat: bool = True,
 ) -> int:
     """Serve until interrupted and return Voilà's exit code.
 
-    Prints the address. Raises ``ValueError`` with one sentence where Voilà is not installed, the port is taken, or another
-    host than loopback is asked for without a token.
+    ``preheat`` keeps one kernel with the page in it ready for the next visitor. Prints the address. Raises ``ValueError`` with one
+    sentence where Voilà is not installed, the port is taken, or another host than loopback is asked for without a token.
     """
     check_address(host, port, token)
-    arguments, environment, folder = command(host, port, token, allow_models=allow_models)
+    arguments, environment, folder = command(host, port, token, allow_models=allow_models, preheat=preheat)
     import subprocess
 
     with folder:
@@ -75,16 +78,18 @@ def check_address(host: str, port: int, token: str | None) -> None:
 
 
 def command(
-    host: str, port: int, token: str | None, *, allow_models: bool = False
+    host: str, port: int, token: str | None, *, allow_models: bool = False, preheat: bool = False, notebook: Path | None = None
 ) -> tuple[list[str], dict[str, str], tempfile.TemporaryDirectory]:
     """Voilà's command line, its environment, and the folder with the notebook it serves (removed when left).
 
-    In a checkout the notebook is ``notebooks/dashboard.ipynb``; from an installed wheel it is written here. The template lies in
-    this package, which therefore goes on Jupyter's search path.
+    In a checkout the ``notebook`` is ``notebooks/dashboard.ipynb``; from an installed wheel it is written here. The template lies in
+    this package, which therefore goes on Jupyter's search path. With ``preheat`` a kernel waits for the next visitor, who asks for the
+    light theme: a page in the dark one is rendered from the start. It tells its query itself (:mod:`hsd_viz.views.address`).
     """
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
-    notebook = CHECKOUT_NOTEBOOK
-    if allow_models or not notebook.is_file():
+    own = notebook is None
+    notebook = notebook or CHECKOUT_NOTEBOOK
+    if own and (allow_models or not notebook.is_file()):
         notebook = Path(folder.name) / "dashboard.ipynb"
         notebook.write_text(json.dumps(_notebook(allow_models)), encoding="utf-8")
     arguments = [
@@ -97,6 +102,12 @@ def command(
         f"--MappingKernelManager.cull_idle_timeout={IDLE_SECONDS}",
         r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
     ]
+    if preheat:
+        arguments += [
+            "--VoilaConfiguration.preheat_kernel=True",
+            "--VoilaConfiguration.default_pool_size=1",
+            f"--VoilaKernelManager.fill_delay={REFILL_SECONDS}",
+        ]
     environment = dict(os.environ)
     path = [str(PACKAGE), *filter(None, [environment.get("JUPYTER_PATH")])]
     environment["JUPYTER_PATH"] = os.pathsep.join(path)

@@ -25,6 +25,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--token", help="what a visitor must know; needed for any host but this machine")
     parser.add_argument("--allow-models", action="store_true", help="let visitors load models by hub id or path")
     parser.add_argument("--open-browser", action="store_true", help="open the page in a browser")
+    parser.add_argument("--no-preheat", action="store_true", help="keep no kernel ready for the next visitor, who then waits longer")
     parser.set_defaults(run=run)
 
 
@@ -32,4 +33,5 @@ def run(args: argparse.Namespace) -> int:
     """Serve until interrupted."""
     from hsd_viz.serve import serve
 
-    return serve(args.host, args.port, token=args.token, allow_models=args.allow_models, open_browser=args.open_browser) or 0
+    options = {"allow_models": args.allow_models, "open_browser": args.open_browser, "preheat": not args.no_preheat}
+    return serve(args.host, args.port, token=args.token, **options) or 0

@@ -135,8 +135,8 @@ def test_the_dashboard_passes_its_options_on(monkeypatch):
 
     asked = {}
     monkeypatch.setattr(hsd_viz.serve, "serve", lambda *args, **options: asked.update(options, args=args) or 7)
-    assert main(["dashboard", "--port", "9000", "--token", "abc", "--allow-models"]) == 7
-    assert asked == {"args": ("127.0.0.1", 9000), "token": "abc", "allow_models": True, "open_browser": False}
+    assert main(["dashboard", "--port", "9000", "--token", "abc", "--allow-models", "--no-preheat"]) == 7
+    assert asked == {"args": ("127.0.0.1", 9000), "token": "abc", "allow_models": True, "open_browser": False, "preheat": False}
 
 
 def test_traces_are_listed_by_name(capsys):
