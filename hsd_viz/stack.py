@@ -89,6 +89,14 @@ class Stack:
     def parts(self) -> tuple[Bottom | Model, ...]:
         return self.models if self.bottom is None else (self.bottom, *self.models)
 
+    @property
+    def drafts_with_models(self) -> bool:
+        """Whether draft models may take part: they draw with numbers of their own, so that above temperature 0 one seed may give another
+        text than plain decoding; databases and rivals (point masses) leave every place of the text its number."""
+        if self.bottom is not None and self.bottom.name == "auto":
+            return set(self.bottom.items) != {"db"}
+        return bool(self.drafts)
+
     def resolved(self, default_lookahead: int = 4) -> Stack:
         """The same stack with every left-out lookahead filled in."""
         drafts = tuple(Model(m.name, m.lookahead or default_lookahead) for m in self.drafts)

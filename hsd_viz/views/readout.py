@@ -82,14 +82,14 @@ def sampling_words(sampling: dict[str, Any]) -> str:
 def lossless_words(meta: dict[str, Any]) -> str:
     """In which sense this run's text is the text of plain decoding."""
     try:
-        stack = parse(str(meta.get("stack", "")))
+        stack = parse(str(meta.get("stack_resolved") or meta.get("stack") or ""))
     except StackError:
         return ""
     if len(stack.parts) == 1:
         return "Plain decoding: the target writes every token by itself."
     if not (meta.get("sampling") or {}).get("temperature"):
         return "Lossless: at temperature 0 this stack writes what the target alone would write."
-    if not stack.drafts:
+    if not stack.drafts_with_models:
         return "Lossless: with databases only, sampled text equals plain sampling with the same seed, token for token."
     return (
         "Lossless: above temperature 0 a stack with draft models equals plain sampling in distribution; "

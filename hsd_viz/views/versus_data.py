@@ -75,15 +75,12 @@ def target_of(trace: Trace) -> str:
         return "unknown"
 
 
-def drafts_with_models(trace: Trace) -> bool:
-    """Whether draft models take part, so that above temperature 0 only the distribution of the text is that of plain decoding."""
+def _drafts_with_models(trace: Trace) -> bool:
+    """Whether draft models may have taken part; where the stack cannot be read, they may."""
     try:
-        stack = parse(stack_of(trace))
+        return parse(stack_of(trace)).drafts_with_models
     except StackError:
         return True
-    if stack.bottom is not None and stack.bottom.name == "auto":
-        return set(stack.bottom.items) != {"db"}
-    return bool(stack.drafts)
 
 
 def must_agree(one: Trace, other: Trace) -> bool:
@@ -93,7 +90,7 @@ def must_agree(one: Trace, other: Trace) -> bool:
     the output with the same number; draft models draw numbers of their own.
     """
     greedy = not (one.meta.get("sampling") or {}).get("temperature")
-    return greedy or not (drafts_with_models(one) or drafts_with_models(other))
+    return greedy or not (_drafts_with_models(one) or _drafts_with_models(other))
 
 
 def first_difference(one: Trace, other: Trace) -> int | None:

@@ -94,10 +94,19 @@ def test_sampling_in_words():
         ("lookup > target", 1.0, "token for token"),
         ("nano:4 > target", 1.0, "in distribution"),
         ("db > nano:4 > target", 1.0, "in distribution"),
+        ("auto[db] > target", 1.0, "token for token"),
+        ("auto[db,nano] > target", 1.0, "in distribution"),
+        ("auto > target", 1.0, "in distribution"),
+        ("auto > target", 0.0, "what the target alone would write"),
     ],
 )
 def test_in_which_sense_the_text_is_the_targets(stack, temperature, words):
     assert words in lossless_words({"stack": stack, "sampling": {"temperature": temperature}})
+
+
+def test_what_auto_turned_out_to_be_decides():
+    meta = {"stack": "auto > target", "stack_resolved": "auto[db] > target", "sampling": {"temperature": 1.0}}
+    assert "token for token" in lossless_words(meta)
 
 
 def test_a_readout_takes_a_trace_and_a_stage():
