@@ -30,15 +30,20 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def run_list(args: argparse.Namespace) -> int:
-    """Print name, stack and title of each recording."""
-    from hsd_viz.engine.replay import bundled
+    """Print name, stack and title of each recording; those of one prompt, to lay side by side, by their groups."""
+    from hsd_viz.engine.replay import bundled, side_by_side
 
-    rows = bundled()
-    if not rows:
+    single, groups = bundled(), side_by_side()
+    if not single and not groups:
         raise ValueError("no recorded traces come with this installation: record them with `hsd-viz traces record`")
-    width = max(len(r.name) for r in rows)
-    for r in rows:
-        print(f"{r.name:<{width}}  {r.stack}  {r.title}")
+    headed = [("", single), *((f"side by side, {name}:", rows) for name, rows in groups.items())]
+    rows = [r for _, group in headed for r in group]
+    name, stack = (max(len(getattr(r, column)) for r in rows) for column in ("name", "stack"))
+    parts = []
+    for head, group in headed:
+        lines = [f"{r.name:<{name}}  {r.stack:<{stack}}  {r.title}" for r in group]
+        parts.append("\n".join([head, *(f"  {line}" for line in lines)] if head else lines))
+    print("\n\n".join(part for part in parts if part))
     return 0
 
 

@@ -46,6 +46,12 @@ def bundled(folder: Path = TRACES) -> list[Recording]:
         raise TraceError(f"the list of recorded traces {index} is broken: {type(error).__name__} at {error}") from None
 
 
+def side_by_side(folder: Path = SIDE_BY_SIDE) -> dict[str, list[Recording]]:
+    """The groups of recordings of one prompt each, by name: a folder in ``folder`` is a group. Raises as :func:`bundled`."""
+    folders = sorted(p for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
+    return {p.name: found for p in folders if (found := bundled(p))}
+
+
 def load_bundled(name: str, folder: Path = TRACES) -> Trace:
     """The recorded trace of that name. Names come from :func:`bundled`, never from a path.
 

@@ -11,7 +11,7 @@ import anywidget
 import traitlets
 
 from hsd_viz.engine.base import Engine
-from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
+from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled, side_by_side
 from hsd_viz.stack import parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
 from hsd_viz.views import presets
@@ -141,12 +141,10 @@ class Versus(anywidget.AnyWidget):
     def _offer(self) -> None:
         """Offer the recordings of the folder: a group for each prompt."""
         found = []
-        for folder in sorted(p for p in self._folder.iterdir() if p.is_dir()) if self._folder.is_dir() else []:
-            recordings = bundled(folder)
-            if recordings:
-                sampling = load_bundled(recordings[0].name, folder).meta.get("sampling") or {}
-                runs = [{"name": r.name, "title": r.title, "blurb": r.blurb, "stack": r.stack} for r in recordings]
-                found.append({"group": folder.name, "title": sampling_words(sampling), "runs": runs})
+        for group, recordings in side_by_side(self._folder).items():
+            sampling = load_bundled(recordings[0].name, self._folder / group).meta.get("sampling") or {}
+            runs = [{"name": r.name, "title": r.title, "blurb": r.blurb, "stack": r.stack} for r in recordings]
+            found.append({"group": group, "title": sampling_words(sampling), "runs": runs})
         if not found:
             self.refusal = "No recordings to compare come with this installation: give two or three traces."
             return

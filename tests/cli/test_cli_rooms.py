@@ -1,6 +1,7 @@
 """Commands that pass their work on to other rooms: databases, ladder, traces, dashboard."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -140,11 +141,31 @@ def test_the_dashboard_passes_its_options_on(monkeypatch):
 
 
 def test_traces_are_listed_by_name(capsys):
-    from hsd_viz.engine.replay import bundled
+    from hsd_viz.engine.replay import bundled, side_by_side
 
     assert main(["traces", "list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    single, *groups = capsys.readouterr().out.split("\n\n")
+    lines = single.splitlines()
     assert len(lines) >= 2 and [line.split()[0] for line in lines] == [r.name for r in bundled()]
+    assert {"greedy", "sampled"} <= set(side_by_side()) and len(groups) == len(side_by_side())
+    for (name, recordings), group in zip(side_by_side().items(), groups, strict=True):
+        head, *lines = group.splitlines()
+        assert head == f"side by side, {name}:"
+        told = [[column.strip() for column in re.split(r"  +", line.strip())] for line in lines]
+        assert told == [[r.name, r.stack, r.title] for r in recordings]
+
+
+def test_traces_are_listed_where_only_one_kind_is_there(monkeypatch, capsys):
+    import hsd_viz.engine.replay as replay
+
+    monkeypatch.setattr(replay, "bundled", lambda: [])
+    recording = replay.Recording("one", "one.json.gz", "A title", "", "db > target")
+    monkeypatch.setattr(replay, "side_by_side", lambda: {"greedy": [recording]})
+    assert main(["traces", "list"]) == 0
+    assert capsys.readouterr().out == "side by side, greedy:\n  one  db > target  A title\n"
+    monkeypatch.setattr(replay, "side_by_side", dict)
+    assert main(["traces", "list"]) == 2
+    assert "hsd-viz traces record" in capsys.readouterr().err
 
 
 def test_traces_are_recorded_one_kind_or_the_other(tmp_path, monkeypatch, capsys):
