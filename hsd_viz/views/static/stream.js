@@ -41,7 +41,7 @@ function streamView({ model, root, group, store, palette }) {
   out.setAttribute("aria-label", "Emitted tokens. Arrow keys move, Enter pins, Escape unpins.");
   text.append(prompt, out);
   scroll.append(text);
-  const card = make("aside", "hsd-card");
+  const card = focusable(make("aside", "hsd-card")); // it scrolls, also where nothing in it takes the focus
   card.setAttribute("aria-label", "Token details");
   const body = make("div", "hsd-body");
   body.append(scroll, card);
@@ -217,7 +217,7 @@ function streamView({ model, root, group, store, palette }) {
     return spans[position - n] || null;
   }
   function show() {
-    for (const s of marked) { s.classList.remove("hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit", "hsd-lit2"); s.setAttribute("aria-selected", "false"); }
+    for (const s of marked) { s.classList.remove("hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit", "hsd-lit2"); if (s.dataset.i) s.setAttribute("aria-selected", "false"); }
     marked = [];
     const mark = (s, cls) => { if (s) { s.classList.add(cls); marked.push(s); } };
     const { token: i, hover, step } = group.cursor;
@@ -337,10 +337,12 @@ function streamView({ model, root, group, store, palette }) {
     return box;
   }
   function table(drafts, mine) {
-    const wrap = make("div", "hsd-table");
+    const wrap = focusable(make("div", "hsd-table")); // it may be wider than the card
+    wrap.setAttribute("role", "group");
+    wrap.setAttribute("aria-label", "Draft tokens");
     const t = make("table");
     const has = (k) => drafts.some((d) => d[k] !== null && d[k] !== undefined);
-    const columns = [["", (d) => VERDICT_MARKS[d.verdict] || d.verdict], ["token", null], ["source", (d) => d.source],
+    const columns = [["verdict", (d) => VERDICT_MARKS[d.verdict] || d.verdict], ["token", null], ["source", (d) => d.source],
       ["p", (d) => figure(d.p)], ["q", (d) => figure(d.q)]];
     if (has("u")) columns.push(["u", (d) => figure(d.u)]);
     if (has("key")) columns.push(["key", (d) => d.key ?? "–"]);
@@ -350,7 +352,13 @@ function streamView({ model, root, group, store, palette }) {
     const titles = { p: "the verifier's probability", q: "the drafter's probability", u: "uniform draw: accepted where u·q < p",
       key: "tokens of the text that matched", count: "times seen", score: "estimated acceptance", from: "position in the text it was copied from" };
     const top = make("tr");
-    for (const [name] of columns) { const th = make("th", "", name); th.scope = "col"; if (titles[name]) th.title = titles[name]; top.append(th); }
+    for (const [name] of columns) {
+      const th = make("th");
+      th.append(make("span", name === "verdict" ? "hsd-heard" : "", name));
+      th.scope = "col";
+      if (titles[name]) th.title = titles[name];
+      top.append(th);
+    }
     const thead = make("thead");
     thead.append(top);
     const tbody = make("tbody");
@@ -359,8 +367,8 @@ function streamView({ model, root, group, store, palette }) {
       tr.dataset.verdict = d.verdict;
       if (d === mine) tr.classList.add("hsd-mine");
       for (const [name, value] of columns) {
-        const td = make("td", name === "" ? "hsd-mark" : "", value ? String(value(d)) : undefined);
-        if (name === "") td.setAttribute("aria-label", d.verdict);
+        const td = make("td", name === "verdict" ? "hsd-mark" : "", value ? String(value(d)) : undefined);
+        if (name === "verdict") td.setAttribute("aria-label", d.verdict);
         if (name === "token") {
           const code = make("code", "", glyphs(d.text));
           code.dataset.family = family(d.source);
@@ -422,7 +430,8 @@ function streamView({ model, root, group, store, palette }) {
     // Read out what is pinned; what the pointer merely passes would be noise.
     card.setAttribute("aria-live", pinned() === i ? "polite" : "off");
     const head = make("div", "hsd-card-head");
-    const big = make("code", "hsd-big", glyphs(t.text) || "∅");
+    const big = make("h3");
+    big.append(make("code", "hsd-big", glyphs(t.text) || "∅"));
     big.dataset.family = family(t.source);
     const close = make("button", "hsd-close", "Unpin");
     close.hidden = pinned() !== i;
