@@ -21,9 +21,13 @@ function render({ model, el }) {
   function drawOrigin() {
     const o = model.get("origin");
     const badge = make("span", `hsd-badge hsd-badge-${o.kind || "none"}`, o.badge || "");
-    const line = make("p", "hsd-origin-line");
+    const line = make("div", "hsd-origin-line");
     line.append(badge);
-    if (o.stack) line.append(make("code", "hsd-origin-stack", o.stack));
+    if (o.stack) {
+      const heading = make("h2");
+      heading.append(make("code", "hsd-origin-stack", o.stack));
+      line.append(heading);
+    }
     const facts = make("p", "hsd-origin-facts", (o.facts || []).join("  ·  "));
     origin.replaceChildren(line, facts);
     if (o.note) origin.append(make("p", "hsd-origin-note", o.note));
