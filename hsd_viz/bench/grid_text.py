@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hsd_viz.words import counted
+
 from .report import columns
 
 #: What is held against what, in words.
@@ -20,7 +22,7 @@ def table(report: dict[str, Any]) -> str:
     how = "greedy" if settings["temperature"] == 0 else f"temperature {settings['temperature']:g}"
     lines = [
         f"{settings['suite']}: {settings['prompts']} prompts, {settings['tokens']} tokens each, {how}; {machine['cpu']}, "
-        f"{settings['threads']} thread{'s' * (settings['threads'] != 1)}, calibrated on {settings['calibration_prompts']} other prompts",
+        f"{counted(settings['threads'], 'thread')}, calibrated on {settings['calibration_prompts']} other prompts",
     ]
     if not report["points"]:
         return lines[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hsd_viz.words import counted
+
 from .plan import Plan
 
 #: Predicted rows that are shown without having been measured.
@@ -34,7 +36,7 @@ def _calibration(data: dict[str, Any]) -> str:
     how = "greedy" if not who["sampling"].get("temperature") else f"temperature {who['sampling']['temperature']:g}"
     age = f"kept from {_ago(kept['age_seconds'])}" if kept["kept"] else f"measured in {kept['seconds']:.0f} s"
     runtimes = " + ".join(dict.fromkeys(runtime for _, runtime in who["models"].values() if runtime))
-    where = f"{who['device_name']}, {who['threads']} threads, {who['dtype']}, {runtimes or 'unknown runtime'}, {how}"
+    where = f"{who['device_name']}, {counted(who['threads'], 'thread')}, {who['dtype']}, {runtimes or 'unknown runtime'}, {how}"
     if texts.get("clock") == "processor":
         where += ", timed by the processor's clock"
     return f"calibration: {texts['prompts']} prompts of {texts['suite']}, {texts['max_new_tokens']} tokens each, {age}; {where}"

@@ -22,7 +22,6 @@ from .output import Output, from_trace
 #: Bottoms whose drafters remember texts from run to run (:class:`hsd_viz.drafting.Memory`); so does any with the database ``logits``.
 REMEMBER = ("suffix", "recycling", "ngram-cache")
 STATES = ("cold", "warm", "both")
-MAX_BUDGET = 256
 
 #: Runs one prompt, text or token ids: (prompt, most new tokens, sampling) -> Output.
 Decoder = Callable[[str | Sequence[int], int, Sampling], Output]

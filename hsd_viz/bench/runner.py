@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.budget import check_budget
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.stack import HFStack, Stack, parse_bench
@@ -20,7 +21,7 @@ from .checkpoint import Checkpoint
 from .output import Output, median_of
 from .profile import Round, profile_decode
 from .rivals import TUNING_TOKENS, Tuned, tune
-from .rows import MAX_BUDGET, STATES, Decoder, LoopDecoder, Row, rows_of
+from .rows import STATES, Decoder, LoopDecoder, Row, rows_of
 from .suites import Prompt, Suite
 from .turns import Template, ask, choose_template, opening
 
@@ -56,8 +57,7 @@ class Settings:
             raise ValueError(f"{self.repeats} repeats is out of range: it is a whole number from 1")
         if self.state not in STATES:
             raise ValueError(f"the state '{self.state}' is unknown: it is {', '.join(STATES[:-1])} or {STATES[-1]}")
-        if self.budget is not None and not 1 <= self.budget <= MAX_BUDGET:
-            raise ValueError(f"a budget of {self.budget} draft tokens is out of range: it is a whole number from 1 to {MAX_BUDGET}")
+        check_budget(self.budget)
 
 
 @dataclass(frozen=True, slots=True)

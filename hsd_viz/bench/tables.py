@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hsd_viz.words import counted
+
 from .answers import text_tables
 from .profile import FORWARD
 from .rivals import GRIDS, in_words
@@ -43,7 +45,7 @@ def introduction(report: dict[str, Any]) -> Iterator[str]:
     bounded = "" if budget is None else f", at most {budget} draft tokens of a database or rival at a time, cost stopping off"
     yield (
         f"{suite['name']}: {suite['prompts']} prompts, {settings['max_new_tokens']} new tokens, {how}{bounded}, "
-        f"median of {settings['repeats']}; {where}, {settings['threads']} threads, {settings['dtype']}"
+        f"median of {settings['repeats']}; {where}, {counted(settings['threads'], 'thread')}, {settings['dtype']}"
     )
     if settings.get("padding"):
         yield settings["padding"]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.budget import MAX_BUDGET
 from hsd_viz.cli import arguments
 from hsd_viz.stack import HFStack, Stack
 
@@ -86,7 +87,10 @@ def add(commands: argparse._SubParsersAction) -> None:
         help="whether drafters that learn from decode to decode begin each one with an empty memory, keep it, or both (default cold)",
     )
     parser.add_argument(
-        "--budget", type=int, metavar="N", help="the most draft tokens of a database or rival at a time, 1-256, whatever they cost"
+        "--budget",
+        type=int,
+        metavar="N",
+        help=f"the most draft tokens of a database or rival at a time, 1-{MAX_BUDGET}, whatever they cost",
     )
     parser.add_argument("--limit", type=int, metavar="N", help="use N prompts, from all categories in turn")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each prompt and stack; times are medians (default 3)")

@@ -15,6 +15,7 @@ import torch
 
 from hsd_viz.bench.lookaheads import calibrated_lookaheads
 from hsd_viz.bench.machine import cpu_model
+from hsd_viz.budget import check_budget
 from hsd_viz.decoding.auto import AutoLoop
 from hsd_viz.decoding.decode import decode
 from hsd_viz.decoding.log import Log
@@ -38,7 +39,6 @@ from hsd_viz.trace import Event, Finished, Stage, Trace
 DEFAULT_LOOKAHEAD = 4
 MAX_NEW_TOKENS = 100_000
 MAX_THREADS = 1024
-MAX_BUDGET = 256
 
 
 def load_engine(
@@ -150,8 +150,7 @@ class LocalEngine:
         sampling = Sampling(float(temperature), top_k, float(top_p), seed)
         if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or not 1 <= max_new_tokens <= MAX_NEW_TOKENS:
             raise ValueError(f"max new tokens {max_new_tokens} is out of range: it is a whole number from 1 to {MAX_NEW_TOKENS}")
-        if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or not 1 <= budget <= MAX_BUDGET):
-            raise ValueError(f"a budget of {budget} draft tokens is out of range: it is a whole number from 1 to {MAX_BUDGET}")
+        check_budget(budget)
         parsed = parse(stack)
         choosing = auto.is_auto(parsed)
         if choosing:

@@ -14,6 +14,7 @@ from typing import Any
 from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
 from hsd_viz.trace import Trace
 from hsd_viz.views.latency_sources import machine_words, read_json
+from hsd_viz.words import counted
 
 PLAIN = "target"
 _ABLATION = "hsd_viz ablation"
@@ -205,7 +206,7 @@ def _words(data: Mapping[str, Any], latency: str) -> str:
     machine, suite, settings = data["machine"], data["suite"], data["settings"]
     on_gpu = str(settings.get("device")).startswith("cuda")
     place = machine["gpu"] if on_gpu else machine["cpu"]
-    threads = "" if on_gpu else f", {settings['threads']} thread{'s' if settings['threads'] != 1 else ''}"
+    threads = "" if on_gpu else f", {counted(settings['threads'], 'thread')}"
     load = machine.get("load_average")
     busy = "" if load is None else f"; drafting latency is {latency}, with a load average of {load:.1f}"
     if busy and machine.get("load_average_at_end") is not None:

@@ -18,6 +18,7 @@ from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.estimate import estimate, level_names
 from hsd_viz.trace import Trace
+from hsd_viz.words import counted
 
 #: A recording that repeats itself more than this is a loop: it says nothing of other text.
 LOOP = 0.75
@@ -96,7 +97,7 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
 def _kept_words(kept: Mapping[str, Any]) -> str:
     """Where a kept calibration was measured, and on what."""
     who, texts = kept.get("identity") or {}, kept.get("texts") or {}
-    threads = _threads(who["threads"]) if who.get("device") == "cpu" and who.get("threads") else None
+    threads = counted(who["threads"], "thread") if who.get("device") == "cpu" and who.get("threads") else None
     place = ", ".join(str(p) for p in (who.get("device_name"), who.get("dtype"), threads) if p) or "a machine that was not recorded"
     return f"{place} ({texts['prompts']} prompts of {texts['suite']}, pooled)" if {"prompts", "suite"} <= set(texts) else place
 
@@ -131,7 +132,7 @@ def plan_machine(plan: Mapping[str, Any]) -> str:
     if isinstance(machine, Mapping):
         name = machine.get("gpu") or machine.get("cpu") or machine.get("device_name")
         threads = machine.get("threads") if not machine.get("gpu") else None
-        return ", ".join(str(p) for p in (name, threads and _threads(threads)) if p)
+        return ", ".join(str(p) for p in (name, threads and counted(threads, "thread")) if p)
     return str(machine or "")
 
 
@@ -143,14 +144,10 @@ def machine_words(trace: Trace) -> str:
     meta = trace.meta
     parts = [meta.get("device_name") or meta.get("device") or "a machine that was not recorded", meta.get("dtype")]
     if meta.get("device") == "cpu" and meta.get("threads"):
-        parts.append(_threads(meta["threads"]))
+        parts.append(counted(meta["threads"], "thread"))
     if meta.get("runtime"):
         parts.append(f"{meta['runtime']} runtime")
     return ", ".join(str(p) for p in parts if p)
-
-
-def _threads(n: int) -> str:
-    return "1 thread" if n == 1 else f"{n} threads"
 
 
 def stack_of_trace(trace: Trace) -> str:

@@ -10,6 +10,7 @@ import traitlets
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Stage, Trace
 from hsd_viz.views.scripts import joined
+from hsd_viz.words import counted
 
 
 class Readout(anywidget.AnyWidget):
@@ -48,7 +49,7 @@ def origin(meta: dict[str, Any], kind: str) -> dict[str, Any]:
     if meta.get("dtype"):
         facts.append(str(meta["dtype"]))
     if device == "cpu" and meta.get("threads"):
-        facts.append("1 thread" if meta["threads"] == 1 else f"{meta['threads']} threads")
+        facts.append(counted(meta["threads"], "thread"))
     if meta.get("runtime"):
         facts.append(runtime_words(meta))
     facts.append(sampling_words(meta.get("sampling") or {}))

@@ -12,6 +12,7 @@ import traitlets
 
 from hsd_viz.views.drafting_data import study_of
 from hsd_viz.views.scripts import joined
+from hsd_viz.words import counted
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: Where the project's own measurements lie: within an installed package, or beside it in a checkout.
@@ -75,7 +76,7 @@ def title_of(report: dict[str, Any]) -> str:
     settings, machine = report["settings"], report["machine"]
     how = "greedy" if settings["temperature"] == 0 else f"temperature {settings['temperature']:g}"
     cuda = str(settings["device"]).startswith("cuda")
-    where = machine["gpu"] if cuda else f"CPU, {settings['threads']} thread{'' if settings['threads'] == 1 else 's'}"
+    where = machine["gpu"] if cuda else f"CPU, {counted(settings['threads'], 'thread')}"
     return f"{report['suite']['name']}, {how}, {where}, {len(report['stacks'])} stacks"
 
 

@@ -16,13 +16,15 @@ from hsd_viz.views.inspector import RoundInspector
 from hsd_viz.views.linked import SHARED, LinkedView, page_palette
 from hsd_viz.views.player import Player
 from hsd_viz.views.scripts import STATIC, joined
+from hsd_viz.views.stream import FILES as STREAM_FILES
 from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.timeline import Timeline
+from hsd_viz.words import counted
 
 #: The views of the page, from top to bottom: name, widget, heading, and its own files behind those that all linked views share.
 _VIEWS: tuple[tuple[str, type[LinkedView], str, tuple[str, ...]], ...] = (
     ("player", Player, "", ("player.js",)),
-    ("stream", TokenStream, "", ("stream.js",)),
+    ("stream", TokenStream, "", STREAM_FILES),
     ("inspector", RoundInspector, "The round under the cursor", ("round.js", "inspector_sums.js", "inspector_card.js", "inspector.js")),
     ("timeline", Timeline, "Where the time went", ("spans.js", "timeline.js")),
 )
@@ -96,7 +98,7 @@ def _header(trace: Trace) -> str:
         drawn,
         meta.get("device_name") or meta.get("device"),
         meta.get("dtype"),
-        threads and f"{threads} thread{'' if threads == 1 else 's'}",
+        threads and counted(threads, "thread"),
         meta.get("runtime") and f"{meta['runtime']} runtime",
         meta.get("created") and f"recorded {str(meta['created'])[:16].replace('T', ' ')}",
     ]

@@ -12,6 +12,7 @@ from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import target_round_of
 from hsd_viz.views.payload import number
 from hsd_viz.views.readout import sampling_words
+from hsd_viz.words import counted
 
 MOST = 3
 LETTERS = "ABC"
@@ -182,7 +183,7 @@ def facts(trace: Trace) -> list[str]:
         sampling_words(meta.get("sampling") or {}),
         meta.get("device_name") or meta.get("device"),
         meta.get("dtype"),
-        threads and f"{threads} thread{'' if threads == 1 else 's'}",
+        threads and counted(threads, "thread"),
         meta.get("runtime") and f"{meta['runtime']} runtime",
         meta.get("created") and f"run on {str(meta['created'])[:10]}",
     ]
