@@ -24,7 +24,7 @@ from hsd_viz.words import counted
 #: The views of the page, from top to bottom: name, widget, heading, and its own files behind those that all linked views share.
 _VIEWS: tuple[tuple[str, type[LinkedView], str, tuple[str, ...]], ...] = (
     ("player", Player, "", ("player.js",)),
-    ("stream", TokenStream, "", STREAM_FILES),
+    ("stream", TokenStream, "The text, token by token", STREAM_FILES),
     ("inspector", RoundInspector, "The round under the cursor", ("round.js", "inspector_sums.js", "inspector_card.js", "inspector.js")),
     ("timeline", Timeline, "Where the time went", ("spans.js", "timeline.js")),
 )

@@ -13,6 +13,9 @@ from hsd_viz.trace import Step, Trace
 from hsd_viz.views import payload
 from hsd_viz.views.linked import LinkedView, css, esm
 
+#: The view's own scripts, in their order.
+FILES = ("stream_text.js", "stream_pane.js", "stream_find.js", "stream_card.js", "stream.js")
+
 
 class TokenStream(LinkedView):
     """The text of one decode, token by token: hover previews a token's details, click or Enter pins them, Esc lets go.
@@ -22,16 +25,18 @@ class TokenStream(LinkedView):
     holds a whole trace, which the other views of its group show, too (:mod:`hsd_viz.views.linked`).
 
     ``pinned`` is the index of the pinned token (-1: none), ``dark`` what the page said of its theme, ``ghosts`` and
-    ``boundaries`` switch the rejected drafts and the round marks.
+    ``boundaries`` switch the rejected drafts and the round marks, ``whitespace`` gives blanks their glyphs: dots for spaces, arrows for
+    tabs, code points for what else cannot be seen, and a ground of its own for blanks at the end of a line. ``/`` searches the text.
     """
 
-    _esm = esm("stream.js")
+    _esm = esm(*FILES)
     _css = css("stream.css")
 
     pinned = traitlets.Int(-1).tag(sync=True)
     live = traitlets.Bool(False).tag(sync=True)
     ghosts = traitlets.Bool(True).tag(sync=True)
     boundaries = traitlets.Bool(True).tag(sync=True)
+    whitespace = traitlets.Bool(False).tag(sync=True)
     dark = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, trace: Trace | None = None, group: str | None = None, **options: Any) -> None:

@@ -9,6 +9,7 @@ from make_trace import make_trace
 
 from hsd_viz.views import TokenStream
 from hsd_viz.views.linked import SHARED, LinkedView, css, esm, link
+from hsd_viz.views.stream import FILES
 from hsd_viz.views.scripts import STATIC
 
 
@@ -44,7 +45,7 @@ def test_linked_views_share_a_group_and_the_trace_travels_once():
 
 
 def test_a_script_brings_what_all_of_them_share():
-    script, style = esm("stream.js"), css("stream.css")
+    script, style = esm(*FILES), css("stream.css")
     for part in SHARED:
         assert (STATIC / part).read_text(encoding="utf-8") in script
     assert script.rstrip().endswith("export default linkedWidget(streamView);")

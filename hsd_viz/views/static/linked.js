@@ -63,10 +63,10 @@ function focusable(/** @type {HTMLElement | SVGElement} */ node) {
   return node;
 }
 
-// Characters nobody can see, or that would reorder the line, are shown as their code point.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
-const visible = (/** @type {string} */ s) =>
-  s.replace(HIDDEN, (c) => `‹U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}›`);
+// Characters nobody can see, that would reorder the line, or that are half of one, are shown as their code point.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
+const codePoint = (/** @type {string} */ c) => `‹U+${(c.codePointAt(0) || 0).toString(16).toUpperCase().padStart(4, "0")}›`;
+const visible = (/** @type {string} */ s) => s.replace(HIDDEN, codePoint);
 /** One line, every blank with a glyph: for drafts and cards. */
 const glyphs = (/** @type {string} */ s) => visible(s).replace(/ /g, "␣").replace(/\t/g, "⇥").replace(/\n/g, "↵");
 /** The same, short: indentation says little about a draft that was turned down. */

@@ -1,0 +1,195 @@
+// @ts-check
+// The card beside the stream: the token under the cursor, its figures, its round. Stands behind linked_run.js, linked.js and stream_pane.js.
+
+const MAX_ROWS = 40;
+
+/** Draws into `card`: `hint()` where nothing is looked at, `token(i, row, pinned)` a token with its own draft row. */
+function streamCard({ card, store, group, palette, pane, out }) {
+  const { family, words: sourceWords, phrase: sourcePhrase } = palette;
+  const { place, spans } = pane;
+  function jump(label, find) {
+    const i = store.tokens.findIndex(find);
+    if (i < 0) return null;
+    const button = make("button", "hsd-jump", label);
+    button.addEventListener("click", () => { group.pin({ token: i }); spans[i].scrollIntoView({ block: "nearest" }); out.focus({ preventScroll: true }); });
+    return button;
+  }
+  function hint() {
+    const jumps = make("div", "hsd-jumps");
+    if (store.tokens.length) {
+      let deepest = 0;
+      let least = 1;
+      for (const t of store.tokens) { deepest = Math.max(deepest, t.depth); if (t.p !== null && t.p < least) least = t.p; }
+      const refused = (t) => t.kind === "correction" && (store.drafts.get(t.round) || []).some((d) => d.verdict === "rejected");
+      for (const b of [
+        deepest > 1 && jump(`Longest accepted draft (${deepest})`, (t) => t.depth === deepest),
+        jump("First rejected draft", refused),
+        least < 1 && jump("Least likely token", (t) => t.p === least),
+      ]) if (b) jumps.append(b);
+    }
+    card.replaceChildren(
+      make("h3", "hsd-card-title", "Look at a token"),
+      make("p", "hsd-hint", store.tokens.length
+        ? "Hover a token to preview where it came from; click it (or press Enter) to keep it here. ← → move by event, with Shift by round; Esc lets go."
+        : "Tokens appear here as they are decoded."),
+      ...(jumps.children.length ? [jumps] : []),
+    );
+  }
+  function facts(pairs) {
+    const list = make("div", "hsd-facts");
+    for (const [k, v] of pairs) {
+      const cell = make("div");
+      cell.append(make("span", "hsd-fact-name", k), make("span", "hsd-fact", v));
+      list.append(cell);
+    }
+    return list;
+  }
+  function bars(title, top, chosen) {
+    const box = make("section", "hsd-top");
+    box.append(make("h4", "", title));
+    for (const [id, p] of top) {
+      const row = make("div", "hsd-top-row");
+      if (id === chosen) row.classList.add("hsd-chosen");
+      const track = make("span", "hsd-track");
+      const fill = make("span", "hsd-fill");
+      fill.style.width = `${Math.max(1, 100 * p)}%`;
+      track.append(fill);
+      row.append(make("code", "", glyphs(store.pieces[id] ?? `#${id}`)), track, make("span", "hsd-num", figure(p)));
+      box.append(row);
+    }
+    return box;
+  }
+  function table(drafts, mine) {
+    const wrap = focusable(make("div", "hsd-table")); // it may be wider than the card
+    wrap.setAttribute("role", "group");
+    wrap.setAttribute("aria-label", "Draft tokens");
+    const t = make("table");
+    const has = (k) => drafts.some((d) => d[k] !== null && d[k] !== undefined);
+    const columns = [["verdict", (d) => VERDICT_MARKS[d.verdict] || d.verdict], ["token", null], ["source", (d) => d.source],
+      ["p", (d) => figure(d.p)], ["q", (d) => figure(d.q)]];
+    if (has("u")) columns.push(["u", (d) => figure(d.u)]);
+    if (has("key")) columns.push(["key", (d) => d.key ?? "–"]);
+    if (has("count")) columns.push(["count", (d) => d.count ?? "–"]);
+    if (has("score")) columns.push(["score", (d) => figure(d.score)]);
+    if (has("position")) columns.push(["from", (d) => d.position ?? "–"]);
+    const titles = { p: "the verifier's probability", q: "the drafter's probability", u: "uniform draw: accepted where u·q < p",
+      key: "tokens of the text that matched", count: "times seen", score: "estimated acceptance", from: "position in the text it was copied from" };
+    const top = make("tr");
+    for (const [name] of columns) {
+      const th = make("th");
+      th.append(make("span", name === "verdict" ? "hsd-heard" : "", name));
+      th.scope = "col";
+      if (titles[name]) th.title = titles[name];
+      top.append(th);
+    }
+    const thead = make("thead");
+    thead.append(top);
+    const tbody = make("tbody");
+    for (const d of drafts.slice(0, MAX_ROWS)) {
+      const tr = make("tr");
+      tr.dataset.verdict = d.verdict;
+      if (d === mine) tr.classList.add("hsd-mine");
+      for (const [name, value] of columns) {
+        const td = make("td", name === "verdict" ? "hsd-mark" : "", value ? String(value(d)) : undefined);
+        if (name === "verdict") td.setAttribute("aria-label", d.verdict);
+        if (name === "token") {
+          const code = make("code", "", glyphs(d.text));
+          code.dataset.family = family(d.source);
+          td.style.paddingLeft = `${Math.min(8, d.depth - 1) * 7 + 4}px`;
+          td.append(code);
+        }
+        tr.append(td);
+      }
+      const from = place(d.position);
+      if (from) {
+        tr.addEventListener("pointerenter", () => from.classList.add("hsd-lit2"));
+        tr.addEventListener("pointerleave", () => from.classList.remove("hsd-lit2"));
+      }
+      tbody.append(tr);
+    }
+    t.append(thead, tbody);
+    wrap.append(t);
+    if (drafts.length > MAX_ROWS) wrap.append(make("p", "hsd-hint", `and ${drafts.length - MAX_ROWS} more`));
+    return wrap;
+  }
+  const levelName = (l) => store.levels[l] ?? `level ${l}`;
+  function roundTitle(r) {
+    if (r.drafted === 0) return "no draft";
+    return `${plural(r.drafted, "token")} drafted, ${r.accepted} accepted`;
+  }
+  function below(roundId, into, depth) {
+    for (const child of store.children.get(roundId) || []) {
+      if (depth < 8) below(child, into, depth + 1);
+      const r = store.rounds.get(child);
+      const drafts = store.drafts.get(child) || [];
+      const box = make("details", "hsd-below");
+      box.append(make("summary", "", `${levelName(r.level)} verified: ${roundTitle(r)}, ${r.outcome}`));
+      if (drafts.length) box.append(table(drafts, null));
+      into.append(box);
+    }
+  }
+  function story(t, row) {
+    if (t.kind === "accepted" && row) {
+      const parts = [`Drafted by ${sourcePhrase(t.source)}`];
+      if (row.key) parts.push(`after ${plural(row.key, "matching token")}`);
+      if (row.position !== null) parts.push(`copied from position ${row.position}`);
+      return `${parts.join(", ")}; verified and accepted by the target as place ${t.depth} of its draft.`;
+    }
+    if (t.kind === "accepted") return `Drafted by ${sourcePhrase(t.source)}; accepted by the target as place ${t.depth} of its draft.`;
+    if (t.kind === "correction") {
+      const refused = (store.drafts.get(t.round) || []).find((d) => d.verdict === "rejected");
+      const draft = refused
+        ? `Here ${sourcePhrase(refused.source)} had drafted “${glyphs(refused.text)}”, which the target rejected`
+        : "No drafted token fitted here";
+      return t.residual && t.q
+        ? `${draft}: it drew this token from the residual, what is left of p once q is taken away.`
+        : `${draft}: this is the target's own token.`;
+    }
+    if (t.kind === "bonus") return "The whole draft was accepted, so the target's forward gave this token for free.";
+    return "The target decoded this token by itself.";
+  }
+  function token(/** @type {number} */ i, row, /** @type {boolean} */ pinned) {
+    const t = store.tokens[i];
+    const r = store.rounds.get(t.round);
+    // Read out what is pinned; what the pointer merely passes would be noise.
+    card.setAttribute("aria-live", pinned ? "polite" : "off");
+    const head = make("div", "hsd-card-head");
+    const big = make("h3");
+    big.append(make("code", "hsd-big", glyphs(t.text) || "∅"));
+    big.dataset.family = family(t.source);
+    const close = make("button", "hsd-close", "Unpin");
+    close.hidden = !pinned;
+    close.addEventListener("click", () => { group.pin(null); out.focus({ preventScroll: true }); });
+    head.append(big, close);
+    const what = make("p", "hsd-what");
+    const chip = make("span", "hsd-chip", sourceWords(t.source));
+    chip.dataset.family = family(t.source);
+    const kind = make("span", "hsd-tok hsd-kind", t.kind);
+    kind.dataset.kind = t.kind;
+    what.append(chip, " ", kind);
+    const pairs = [["token", `${i + 1} of ${store.tokens.length}`], ["id", String(t.id)], ["round", `${store.order.get(t.round)} (id ${t.round})`],
+      ["place in draft", t.depth ? String(t.depth) : "–"],
+      ["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`],
+      ["path", t.path.map(levelName).join(" → ") || "–"]];
+    if (t.raw !== null) pairs.push(["bytes", t.raw]);
+    const { events } = store.index();
+    const event = events[group.cursor.step];
+    card.replaceChildren(head, what);
+    // The cursor may stand on what happened at this place before the token was out.
+    if (event && event.shown <= i) card.append(make("p", "hsd-event", eventWords(store, palette, group.cursor.step)));
+    card.append(make("p", "hsd-story", story(t, row)), facts(pairs));
+    if (t.top) card.append(bars("Target's top 5 at temperature 1", t.top, t.id));
+    if (t.residual) card.append(bars("Residual it was drawn from, top 5", t.residual, t.id));
+    if (t.q) card.append(bars("The draft's q here, top 5", t.q, t.id));
+    const drafts = store.drafts.get(t.round) || [];
+    const section = make("section", "hsd-round");
+    if (r) {
+      section.append(make("h4", "", `Round ${store.order.get(t.round)}: ${roundTitle(r)}`));
+      if (r.drafted === 0 && r.why) section.append(make("p", "hsd-why", `No draft: ${r.why} (${WHY[r.why] || r.why}).`));
+    }
+    if (drafts.length) section.append(table(drafts, row));
+    below(t.round, section, 0);
+    card.append(section);
+  }
+  return { hint, token };
+}

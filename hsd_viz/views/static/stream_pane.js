@@ -1,0 +1,219 @@
+// @ts-check
+// The tokens of the stream on the page: prompt, emitted tokens, ghosts. Stands behind linked_run.js, linked.js and stream_text.js.
+// Tokens stand in chunks, blocks that end where a line ends: what is added to the last one leaves the others as they were laid out.
+
+/** Tokens after which a chunk ends at the next line break. */
+const CHUNK = 160;
+
+/** Put parts of a text (stream_text.js) into a node, one child for each. */
+function write(/** @type {HTMLElement} */ node, /** @type {any[]} */ parts) {
+  node.replaceChildren(...parts.map(({ shown, cls, glyph }) => {
+    if (!cls) return document.createTextNode(shown);
+    const mark = make("span", cls, shown);
+    if (glyph) mark.dataset.glyph = glyph;
+    return mark;
+  }));
+}
+
+/** The prompt and the tokens within `prompt` and `out`. `blanks()`: whether blanks get glyphs. */
+function tokenPane({ text, prompt, out, store, palette, blanks }) {
+  const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
+  const spans = /** @type {HTMLElement[]} */ ([]);
+  /** What of a token stands in the next chunk, behind its last line break. @type {Map<number, HTMLElement>} */
+  const rests = new Map();
+  /** Ghosts by the token they stand before. @type {(HTMLElement | undefined)[]} */
+  const strips = [];
+  let promptSpans = /** @type {HTMLElement[]} */ ([]);
+  let lastRound = -1;
+  /** The chunk that grows, and its tokens. */
+  let tail = /** @type {HTMLElement | null} */ (null);
+  let count = 0;
+  let dimmed = Infinity; // tokens from here on are not yet out where the run is played
+
+  function begin() {
+    // The first one goes on in the prompt's last line.
+    tail = make(tail ? "div" : "span", "hsd-chunk");
+    tail.setAttribute("role", "presentation");
+    out.append(tail);
+    count = 0;
+    return tail;
+  }
+  const partsAt = (/** @type {number} */ i) => partsOf(store.tokens[i].text, blanks(), blanks() && endsLine(store.tokens, i));
+  function fill(/** @type {number} */ i) {
+    const parts = partsAt(i);
+    const rest = rests.get(i);
+    const cut = rest ? parts.map((p) => p.cls).lastIndexOf("hsd-nl") + 1 : parts.length;
+    write(spans[i], parts.slice(0, cut));
+    if (rest) write(rest, parts.slice(cut));
+  }
+
+  function ghostsOf(roundId) {
+    // The likeliest branch that was turned down, then a count of the others: the card lists them all.
+    const drafts = store.drafts.get(roundId) || [];
+    const refused = drafts.filter((d) => d.verdict === "rejected");
+    const strip = make("span", "hsd-strip");
+    strip.setAttribute("aria-hidden", "true");
+    if (!refused.length) return null;
+    let node = refused[0];
+    let shown = 0;
+    while (node && shown < 2) {
+      const ghost = make("span", "hsd-ghost", brief(node.text));
+      ghost.dataset.family = palette.family(node.source);
+      strip.append(ghost);
+      shown += 1;
+      const here = node.node;
+      node = drafts.find((d) => d.parent === here && d.verdict !== "accepted");
+    }
+    const others = drafts.filter((d) => d.verdict === "rejected" || d.verdict === "unreached").length - shown;
+    if (others > 0) strip.append(make("span", "hsd-more", `+${others}`));
+    return strip;
+  }
+
+  function drawOne(/** @type {number} */ i) {
+    const t = store.tokens[i];
+    const span = make("span", "hsd-tok");
+    span.id = `${uid}-t${i}`;
+    span.dataset.i = String(i);
+    span.dataset.kind = t.kind;
+    span.dataset.family = palette.family(t.source);
+    if (t.round !== lastRound) span.classList.add("hsd-first");
+    lastRound = t.round;
+    span.setAttribute("role", "option");
+    span.setAttribute("aria-selected", "false");
+    span.setAttribute("aria-label", `${glyphs(t.text)}: ${KIND_WORDS[t.kind] || t.kind}, ${palette.words(t.source)}, round ${store.order.get(t.round)}`);
+    if (t.raw !== null) span.classList.add("hsd-bytes");
+    const chunk = tail || begin();
+    const strip = t.depth === 0 ? ghostsOf(t.round) : null;
+    if (strip) { chunk.append(strip); strips[i] = strip; }
+    chunk.append(span);
+    spans.push(span);
+    count += 1;
+    const cut = count >= CHUNK ? t.text.lastIndexOf("\n") + 1 : 0;
+    if (cut) {
+      const next = begin();
+      if (cut < t.text.length) {
+        const rest = make("span", "hsd-rest");
+        for (const name of ["i", "kind", "family"]) rest.dataset[name] = span.dataset[name];
+        next.append(rest);
+        rests.set(i, rest);
+      }
+    }
+    fill(i);
+  }
+
+  // --- text without line breaks: a chunk ends where the browser began a line by itself, until that moves
+  function split(/** @type {Element} */ chunk) {
+    const tokens = [...chunk.children].filter((c) => c.classList.contains("hsd-tok"));
+    if (tokens.length <= 2 * CHUNK || !text.clientWidth) return;
+    const left = text.getBoundingClientRect().left;
+    const starts = tokens.map((t) => { const first = t.getClientRects()[0]; return Boolean(first) && Math.abs(first.left - left) < 1; });
+    const cuts = [];
+    for (let k = 1, begun = 0; k < tokens.length; k++) if (starts[k] && k - begun >= CHUNK) { cuts.push(k); begun = k; }
+    let node = chunk;
+    cuts.forEach((k, n) => {
+      const stop = tokens[cuts[n + 1]] || null;
+      const next = make("div", "hsd-chunk hsd-soft");
+      next.setAttribute("role", "presentation");
+      for (let move = /** @type {ChildNode | null} */ (tokens[k]); move && move !== stop;) {
+        const after = move.nextSibling;
+        next.append(move);
+        move = after;
+      }
+      node.after(next);
+      node = next;
+    });
+    if (chunk === tail && cuts.length) {
+      tail = /** @type {HTMLElement} */ (node);
+      count = tokens.length - cuts[cuts.length - 1];
+    }
+  }
+  function settle() {
+    for (const soft of out.querySelectorAll(".hsd-soft")) {
+      const before = /** @type {HTMLElement} */ (soft.previousElementSibling);
+      before.append(...soft.childNodes);
+      if (soft === tail) tail = before;
+      soft.remove();
+    }
+    if (tail) count = tail.querySelectorAll(".hsd-tok").length;
+    for (const chunk of [...out.children]) split(chunk);
+  }
+  let width = 0;
+  const observer = new ResizeObserver(() => {
+    if (text.clientWidth === width || !text.clientWidth) return;
+    width = text.clientWidth;
+    settle();
+  });
+  observer.observe(text);
+
+  const pane = {
+    spans,
+    /** Draw all anew. */
+    clear() {
+      spans.length = strips.length = 0;
+      rests.clear();
+      dimmed = Infinity;
+      lastRound = -1;
+      tail = null;
+      out.replaceChildren();
+      const ids = store.promptIds;
+      const known = ids.length && ids.every((i) => store.pieces[i] !== undefined);
+      const texts = known ? ids.map((i) => ({ text: store.pieces[i] })) : store.prompt ? [{ text: store.prompt }] : [];
+      promptSpans = texts.map((part, i) => {
+        const span = make("span", "hsd-ptok");
+        write(span, partsOf(part.text, blanks(), blanks() && endsLine(texts, i)));
+        return span;
+      });
+      prompt.replaceChildren(...promptSpans);
+      prompt.dataset.known = String(Boolean(known));
+      pane.draw(0);
+    },
+    /** Draw the tokens from `from` on, which are new. */
+    draw(/** @type {number} */ from) {
+      for (let i = from; i < store.tokens.length; i++) drawOne(i);
+      // Blanks before what came now may have turned out to end a line.
+      if (blanks()) for (let i = from - 1; i >= 0 && /[ \t\u00a0]$/.test(store.tokens[i].text); i--) fill(i);
+      if (tail && count > 2 * CHUNK) split(tail);
+    },
+    settle,
+    /** The nodes of a token. */
+    nodes: (/** @type {number} */ i) => /** @type {HTMLElement[]} */ ([spans[i], rests.get(i)].filter(Boolean)),
+    /** The token that an event is about; -1: none. */
+    tokenAt(event) {
+      const node = /** @type {HTMLElement | null} */ (event.target.closest?.(".hsd-tok[data-i], .hsd-rest"));
+      return node && out.contains(node) ? Number(node.dataset.i) : -1;
+    },
+    /** The node at a position of the whole text (0: the prompt's first token), or null. */
+    place(/** @type {number | null | undefined} */ position) {
+      if (position === null || position === undefined) return null;
+      const n = store.promptIds.length;
+      if (!n && store.prompt) return null; // how many tokens the prompt has is not known
+      if (position < n) return promptSpans.length === n ? promptSpans[position] : null;
+      return spans[position - n] || null;
+    },
+    /** The prompt as it is drawn: its texts. */
+    promptTexts: () => promptSpans.map((_, i) => (prompt.dataset.known === "true" ? store.pieces[store.promptIds[i]] : store.prompt)),
+    /** What of the page shows [from, to) of a token's text, or of the prompt's `k`-th; null, null: all of it. @returns {StaticRange[]} */
+    ranges(/** @type {{prompt?: number, token?: number, from: number | null, to: number | null}} */ { prompt: k, token, from, to }) {
+      const nodes = token === undefined ? [promptSpans[k ?? 0]] : pane.nodes(token);
+      const parts = partsOf(token === undefined ? pane.promptTexts()[k ?? 0] : store.tokens[token].text, blanks());
+      const found = [];
+      nodes.flatMap((node) => [...node.childNodes]).forEach((child, n) => {
+        const part = parts[n];
+        if (!part || (from !== null && part.to <= from) || (to !== null && part.from >= to)) return;
+        const node = part.cls ? child.firstChild : child;
+        const [a, b] = part.cls && part.cls !== "hsd-blank" ? [0, part.shown.length] : [Math.max(0, (from ?? 0) - part.from), Math.min(part.to, to ?? part.to) - part.from];
+        if (node) found.push(new StaticRange({ startContainer: node, startOffset: a, endContainer: node, endOffset: b }));
+      });
+      return found;
+    },
+    dim(/** @type {number} */ from) {
+      const [low, high] = from < dimmed ? [from, dimmed] : [dimmed, from];
+      for (let k = low; k < Math.min(high, spans.length); k++) {
+        for (const node of [spans[k], strips[k], rests.get(k)]) node?.classList.toggle("hsd-later", k >= from);
+      }
+      dimmed = from;
+    },
+    end: () => observer.disconnect(),
+  };
+  return pane;
+}

@@ -1,0 +1,122 @@
+// @ts-check
+// The text of a run worked out without a page: what is drawn for each of its characters, and where in it something is found.
+// Pure: nothing here touches the document; `tests/js` runs it in node. Stands behind linked.js, whose HIDDEN and codePoint it uses.
+
+/** Blanks of other scripts, joiners and variation selectors: most text needs them, who looks for blanks wants to see them. */
+const FAINT = /[\u1680\u2000-\u200a\u200d\u202f\u205f\u2800\u3000\ufe00-\ufe0f]/u;
+const ALWAYS = new RegExp(`\\n|^\\p{M}|${HIDDEN.source}`, "gu");
+const BLANKS_TOO = new RegExp(`\\n|^\\p{M}| +|\\t|\\u00a0|${FAINT.source}|${HIDDEN.source}`, "gu");
+
+/**
+ * A token's text as the parts it is drawn in, in order and without a gap: {from, to: its place in `text`, shown: what the page gets,
+ * cls: "" for plain text, glyph: what stands for it beside what is shown, "" for nothing}. `all`: blanks get glyphs, too. `trailing`: a
+ * line break follows the token, so that blanks at its end are at the end of a line.
+ */
+function partsOf(/** @type {string} */ text, all = false, trailing = false) {
+  /** @type {{from: number, to: number, shown: string, cls: string, glyph: string}[]} */
+  const parts = [];
+  let at = 0;
+  const plain = (/** @type {number} */ to) => { if (to > at) parts.push({ from: at, to, shown: text.slice(at, to), cls: "", glyph: "" }); };
+  for (const match of text.matchAll(all ? BLANKS_TOO : ALWAYS)) {
+    const c = match[0];
+    plain(match.index);
+    at = match.index + c.length;
+    parts.push({ from: match.index, to: at, ...drawnAs(c) });
+  }
+  plain(text.length);
+  for (let k = parts.length - 1, ends = trailing; k >= 0; k--) {
+    const blank = parts[k].cls === "hsd-blank" || parts[k].cls === "hsd-tab";
+    if (blank && ends) parts[k].cls += " hsd-trailing";
+    ends = parts[k].cls === "hsd-nl" || (blank && ends);
+  }
+  return parts;
+}
+
+function drawnAs(/** @type {string} */ c) {
+  if (c === "\n") return { shown: c, cls: "hsd-nl", glyph: "↵" };
+  if (c === "\t") return { shown: c, cls: "hsd-tab", glyph: "⇥" };
+  if (c === "\u00a0") return { shown: c, cls: "hsd-blank", glyph: "°" };
+  if (c[0] === " ") return { shown: c, cls: "hsd-blank", glyph: "·".repeat(c.length) };
+  // A mark that begins a token has nothing of its own to stand on.
+  if (/^\p{M}$/u.test(c) && !FAINT.test(c)) return { shown: `◌${c}`, cls: "hsd-code", glyph: "" };
+  return { shown: codePoint(c), cls: "hsd-code", glyph: "" };
+}
+
+/** Whether a line break follows token `i`, with nothing but blanks between. */
+function endsLine(/** @type {{text: string}[]} */ tokens, /** @type {number} */ i) {
+  for (let k = i + 1; k < tokens.length; k++) {
+    const solid = tokens[k].text.search(/[^ \t\u00a0]/);
+    if (solid >= 0) return tokens[k].text[solid] === "\n";
+  }
+  return false;
+}
+
+/** Lower case, unit by unit: no place in the text may move. */
+const fold = (/** @type {string} */ s) => {
+  const low = s.toLowerCase();
+  return low.length === s.length ? low : [...s].map((c) => (c.toLowerCase().length === c.length ? c.toLowerCase() : c)).join("");
+};
+const bytesOf = (/** @type {string} */ hex) => Uint8Array.from(hex.match(/../g) || [], (pair) => parseInt(pair, 16));
+
+/**
+ * A text to search, built token by token. `add(text, raw)`: `raw`, the token's bytes in hex where they are no text by themselves; such
+ * tokens in a row are read together, so that a character is found that was written byte by byte.
+ */
+function createHaystack() {
+  const hay = {
+    text: "", folded: "",
+    /** Stretches: where each begins in the text, its tokens, whether it can only be taken whole. @type {any[]} */ parts: [],
+    tokens: 0,
+    add(/** @type {string} */ text, /** @type {string | null} */ raw) {
+      const token = hay.tokens++;
+      let part = { at: hay.text.length, first: token, last: token, whole: Boolean(raw), raw: raw || "" };
+      const before = hay.parts[hay.parts.length - 1];
+      if (raw && before?.whole) {
+        part = { ...before, last: token, raw: before.raw + raw };
+        hay.parts.pop();
+        hay.text = hay.text.slice(0, part.at);
+        hay.folded = hay.folded.slice(0, part.at);
+      }
+      const more = raw ? new TextDecoder().decode(bytesOf(part.raw)) : text;
+      hay.parts.push(part);
+      hay.text += more;
+      hay.folded += fold(more);
+    },
+  };
+  return hay;
+}
+
+/** Where `query` stands, as [from, to) in the haystack's text, from `start` on, none within another. A capital letter in it makes case matter;
+ * ↵ and ⇥ stand for a line break and a tab. */
+function findIn(hay, /** @type {string} */ query, start = 0) {
+  const wanted = query.replace(/↵/g, "\n").replace(/⇥/g, "\t");
+  /** @type {[number, number][]} */
+  const found = [];
+  if (!wanted) return found;
+  const [text, needle] = fold(wanted) === wanted ? [hay.folded, wanted] : [hay.text, wanted];
+  for (let at = text.indexOf(needle, start); at >= 0; at = text.indexOf(needle, at + needle.length)) found.push([at, at + needle.length]);
+  return found;
+}
+
+/** The tokens that [from, to) of the haystack's text lies in: {token, from, to}, places in the token's own text, or null: all of it. */
+function tokensIn(hay, /** @type {number} */ from, /** @type {number} */ to) {
+  let low = 0;
+  let high = hay.parts.length - 1;
+  while (low < high) {
+    const mid = (low + high + 1) >> 1;
+    if (hay.parts[mid].at <= from) low = mid;
+    else high = mid - 1;
+  }
+  const out = [];
+  for (let k = low; k < hay.parts.length && hay.parts[k].at < to; k++) {
+    const { at, first, last, whole } = hay.parts[k];
+    const end = k + 1 < hay.parts.length ? hay.parts[k + 1].at : hay.text.length;
+    if (end <= from) continue;
+    for (let token = first; token <= last; token++) {
+      out.push(whole ? { token, from: null, to: null } : { token, from: Math.max(0, from - at), to: Math.min(end, to) - at });
+    }
+  }
+  return out;
+}
+
+export { createHaystack, endsLine, findIn, partsOf, tokensIn };
