@@ -122,6 +122,43 @@ def test_another_compiler_flag_or_processor_is_another_file(compiler, tmp_path, 
     assert len(list((tmp_path / "cache").glob("*.so"))) == 4
 
 
+@needs_library
+def test_a_new_library_lets_those_go_that_nobody_used(compiler, tmp_path, monkeypatch):
+    cache, day = tmp_path / "cache", 24 * 3600
+    assert compiler(copying()).wait(30)
+    (used,) = cache.glob("*.so")
+    kept = {  # days since it was written
+        f"{'a' * 24}.so": 29,
+        f"{'b' * 24}k3j_9x.tmp": 0.9,
+        "notes.txt": 400,
+        f"{'c' * 23}.so": 400,
+        "mine.tmp": 400,
+    }
+    gone = {f"{'d' * 24}.so": 31, f"{'e' * 24}k3j_9x.tmp": 1.1}
+    for name, days in (kept | gone).items():
+        (cache / name).write_bytes(b"")
+        os.utime(cache / name, (time.time() - days * day,) * 2)
+    os.utime(used, (time.time() - 31 * day,) * 2)
+    # One that is loaded is used, and nothing is looked at then.
+    assert compiler(copying()).wait(30)
+    assert time.time() - used.stat().st_mtime < day and (cache / f"{'d' * 24}.so").exists()
+    monkeypatch.setenv("HSD_VIZ_CXXFLAGS", "-O2 -g0")
+    build = compiler(copying())
+    assert build.wait(30)
+    assert {path.name for path in cache.iterdir()} == {*kept, used.name, build.path.name}
+
+
+@needs_library
+def test_a_library_in_use_may_go(tmp_path):
+    path = tmp_path / f"{'a' * 24}.so"
+    path.write_bytes(default_build().path.read_bytes())
+    library = ctypes.CDLL(str(path))
+    os.utime(path, (0, 0))
+    build_module.sweep(tmp_path)
+    assert not path.exists() and library.hsd_vector_bytes() in (16, 32, 64)
+    build_module.sweep(tmp_path / "nowhere")
+
+
 def test_where_libraries_are_kept(monkeypatch, tmp_path):
     monkeypatch.delenv("HSD_VIZ_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))

@@ -3,21 +3,24 @@
 The library lies in ``~/.cache/hsd_viz/native`` (below ``$XDG_CACHE_HOME`` where that is set, or in ``$HSD_VIZ_CACHE``). Its
 name is a hash over the sources, the compiler's version, the flags and the processor's features: a home directory that moves
 to another processor never runs instructions it does not have. ``$CXX`` names the compiler, ``$HSD_VIZ_CXXFLAGS`` takes the
-place of ``-march=native``.
+place of ``-march=native``. Where a library is added, those that nobody has loaded for a while go.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 from hsd_viz import disk
@@ -29,6 +32,11 @@ FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fvisibil
 #: Ways to ask for all of this processor's instructions; a compiler that refuses one is asked the next.
 NATIVE_FLAGS = (("-march=native",), ("-mcpu=native",), ())
 COMPILE_SECONDS = 300
+#: Every file that is made here: a library, and one that is being compiled.
+_OURS = re.compile(r"[0-9a-f]{24}(?:\.so|\w+\.tmp)\Z")
+_DAY = 24 * 3600.0
+#: Seconds since a library was last loaded, and since a compiler began on a file, after which it goes. No compiler takes as long as that.
+UNUSED_SECONDS, STALE_SECONDS = 30 * _DAY, _DAY
 
 
 class Build:
@@ -91,10 +99,12 @@ class Build:
             flags = (*FLAGS, *native)
             path = folder / f"{_hash(identity, flags)}.so"
             if path.is_file() and (library := _load(path)):
+                _touch(path)
                 return path, library
             failed = _compile([*compiler, *flags], path)
             if failed is None:
                 if library := _load(path):
+                    sweep(folder)
                     return path, library
                 failed = "the compiled library cannot be loaded"
             complaint = complaint or failed
@@ -132,6 +142,30 @@ def native_flags() -> tuple[tuple[str, ...], ...]:
 def cache_folder() -> Path:
     """Where libraries are kept."""
     return disk.cache_folder("native")
+
+
+def sweep(folder: Path) -> None:
+    """Remove libraries that were not loaded for 30 days and what compilers left behind more than a day ago; all else stays.
+
+    A library that a process has loaded stays its own when the file goes: its pages are kept as long as they are mapped.
+    """
+    now = time.time()
+    try:
+        found = [path for path in folder.iterdir() if _OURS.match(path.name)]
+    except OSError:
+        return
+    for path in found:
+        try:
+            if now - path.lstat().st_mtime > (STALE_SECONDS if path.suffix == ".tmp" else UNUSED_SECONDS):
+                path.unlink()
+        except OSError:  # another process was faster, or the file is somebody else's
+            continue
+
+
+def _touch(path: Path) -> None:
+    """Note that the library is used: its file's time is what :func:`sweep` goes by."""
+    with contextlib.suppress(OSError):  # a shared folder, which its owner looks after
+        os.utime(path)
 
 
 def _identity(compiler: list[str]) -> str:
