@@ -8,6 +8,7 @@ price is that a figure is drawn anew when it changes, so it changes when a run e
 
 from __future__ import annotations
 
+import html
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,13 @@ def figure_output(figure: go.Figure) -> dict[str, Any]:
     }
 
 
+def _words_output(figure: go.Figure) -> dict[str, Any]:
+    """What a figure shows, in words that are heard and not seen."""
+    words = (figure.layout.meta or {}).get("words", str(figure.layout.title.text))
+    data = {"text/html": f'<p class="hsd-heard">{html.escape(words)}</p>', "text/plain": words}
+    return {"output_type": "display_data", "data": data, "metadata": {}}
+
+
 class ChartBox(widgets.Output):
     """One figure on the page. :meth:`show` may be called from any thread."""
 
@@ -40,7 +48,7 @@ class ChartBox(widgets.Output):
 
     def show(self, figure: go.Figure) -> None:
         """Draw a figure in place of the one before."""
-        self.outputs = (figure_output(figure),)
+        self.outputs = (figure_output(figure), _words_output(figure))
 
     def clear(self) -> None:
         """Draw nothing."""

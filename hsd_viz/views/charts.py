@@ -1,6 +1,7 @@
 """Figures over one trace: plain functions that return ``plotly.graph_objects.Figure``.
 
-Every figure has a fixed number of traces, one template for each theme, and no button that would send data anywhere.
+Every figure has a fixed number of traces, one template for each theme, and no button that would send data anywhere. What it shows is also
+said in words, for those who hear the page: ``layout.meta["words"]``.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ def by_source(trace: Trace, dark: bool = False) -> go.Figure:
         hovertemplate="%{y}: %{x} tokens<extra></extra>",
         cliponaxis=False,
     )
-    return _figure([bar], "Tokens by source", dark, xaxis={"title": {"text": "emitted tokens"}, "rangemode": "tozero"}, showlegend=False)
+    words = ", ".join(f"{label(source)} {n} ({n / total:.0%})" for source, n in reversed(rows))
+    axis = {"title": {"text": "emitted tokens"}, "rangemode": "tozero"}
+    return _figure([bar], "Tokens by source", words, dark, xaxis=axis, showlegend=False)
 
 
 def acceptance(trace: Trace, dark: bool = False) -> go.Figure:
@@ -103,7 +106,12 @@ def acceptance(trace: Trace, dark: bool = False) -> go.Figure:
         "yaxis": {"title": {"text": "tokens"}, "rangemode": "tozero"},
         "margin": {"b": 78},  # room for the legend below the axis
     }
-    return _figure(bars, "Drafted and accepted, round by round", dark, barmode="overlay", hovermode="x unified", **axes)
+    drafted, accepted = [r.drafted for r in rounds], [r.accepted for r in rounds]
+    words = (
+        f"rounds {len(rounds)}, tokens drafted {sum(drafted)}, accepted {sum(accepted)}; most in one round: drafted {max(drafted, default=0)}, "
+        f"accepted {max(accepted, default=0)}; mean acceptance length at the end {running[-1] if running else 0:.2f}, plain decoding 1.00"
+    )
+    return _figure(bars, "Drafted and accepted, round by round", words, dark, barmode="overlay", hovermode="x unified", **axes)
 
 
 def time_spent(trace: Trace, dark: bool = False) -> go.Figure:
@@ -131,7 +139,8 @@ def time_spent(trace: Trace, dark: bool = False) -> go.Figure:
         cliponaxis=False,
     )
     axis = {"title": {"text": "ms per emitted token"}, "rangemode": "tozero"}
-    return _figure([bar], "Where the time went", dark, xaxis=axis, showlegend=False)
+    words = "in ms per emitted token: " + ", ".join(f"{name} {kind} {ms:.3f}" for ((name, kind), _), ms in zip(rows, millis, strict=True))
+    return _figure([bar], "Where the time went", words, dark, xaxis=axis, showlegend=False)
 
 
 def target_rounds(trace: Trace) -> list:
@@ -144,7 +153,8 @@ def _thickness(rows: list) -> float:
     return min(0.72, 0.18 * len(rows))
 
 
-def _figure(data: list, title: str, dark: bool, **layout: Any) -> go.Figure:
+def _figure(data: list, title: str, words: str, dark: bool, **layout: Any) -> go.Figure:
     import plotly.graph_objects as go
 
-    return go.Figure(data=data, layout={"template": template(dark), "height": HEIGHT, "title": {"text": title}, **layout})
+    meta = {"words": f"{title}: {words}."}
+    return go.Figure(data=data, layout={"template": template(dark), "height": HEIGHT, "title": {"text": title}, "meta": meta, **layout})

@@ -72,7 +72,7 @@ class Controls(widgets.VBox):
         dtypes = ("float32", "bfloat16", "float64")
         self.dtype = widgets.Dropdown(options=[("device's own", ""), *((d, d) for d in dtypes)], description="Number type")
         self.run = _button("Run", "Decode this prompt with this stack", "hsd-primary")
-        self.cancel = _button("Cancel", "Stop after the token in progress", "hsd-quiet")
+        self.cancel = _classes(_button("Cancel", "Stop after the token in progress", "hsd-quiet"), "hsd-cancel")
         fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
         if live:
             buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")

@@ -9,6 +9,7 @@ import ipywidgets as widgets
 from hsd_viz.latency.affine import MOST
 from hsd_viz.views.latency_plot import Plot
 from hsd_viz.views.latency_sources import Basis, basis_of
+from hsd_viz.views.names import Names
 from hsd_viz.views.notice import Notice
 
 OWN = "as the sliders say"
@@ -34,7 +35,7 @@ class WhatIf(widgets.VBox):
         if start is not None:
             start.observe(guard(self._on_start), "value")
         self.plot.observe(guard(self._on_chosen), "chosen")
-        super().__init__([note, fields, self.notice, self.plot])
+        super().__init__([note, fields, self.notice, self.plot, Names()])
         self.add_class("hsd-whatif")
 
     def value(self, name: str) -> Any:

@@ -46,11 +46,15 @@ def test_time_spent_leaves_prefill_out():
 def test_a_chart_box_holds_the_latest_figure_and_no_button_that_sends_it_away():
     box = ChartBox()
     box.show(charts.by_source(make_trace()))
-    (output,) = box.outputs
+    output, words = box.outputs
     content = output["data"][PLOTLY_MIME]
     assert "sendChartToCloud" in content["config"]["modeBarButtonsToRemove"]
     assert content["config"]["displaylogo"] is False
     assert content["layout"]["title"]["text"] == "Tokens by source"
+    # The same in words, for those who hear the page.
+    counts = [f"{name} {n} (" for name, n in zip(content["data"][0]["y"], content["data"][0]["x"], strict=True)]
+    assert words["data"]["text/html"].startswith('<p class="hsd-heard">Tokens by source: ')
+    assert all(count in words["data"]["text/html"] for count in counts)
     box.clear()
     assert box.outputs == ()
 

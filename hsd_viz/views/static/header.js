@@ -1,6 +1,31 @@
 // @ts-check
 // The page's header: the name and one line of explanation.
 
+/**
+ * A button that disables itself when it is pressed would lose the keyboard's focus: from what starts a run it goes to Cancel, and from
+ * there, when the run is over, back. Returns what ends it.
+ */
+function keepFocus(/** @type {Element} */ app) {
+  /** @type {HTMLButtonElement | null} */ let lost = null;
+  /** @type {HTMLButtonElement | null} */ let starter = null;
+  const watch = new MutationObserver((changes) => {
+    for (const { target } of changes) {
+      if (!(target instanceof HTMLButtonElement) || !target.disabled || target !== document.activeElement) continue;
+      lost = target;
+      if (!target.matches(".hsd-cancel")) starter = target;
+    }
+    if (!lost) return;
+    if (document.activeElement !== lost && document.activeElement !== document.body) { lost = null; return; }
+    const other = lost.matches(".hsd-cancel") ? starter || app.querySelector(".hsd-primary") : app.querySelector(".hsd-cancel");
+    const next = /** @type {HTMLButtonElement | undefined} */ ([other, lost].find((b) => b instanceof HTMLButtonElement && !b.disabled));
+    if (!next) return;
+    lost = null;
+    next.focus({ preventScroll: true });
+  });
+  watch.observe(app, { subtree: true, attributes: true, attributeFilter: ["disabled"] });
+  return () => watch.disconnect();
+}
+
 function render({ el }) {
   const root = document.createElement("header");
   root.className = "hsd-header";
@@ -8,7 +33,19 @@ function render({ el }) {
   name.textContent = "hsd_viz";
   const line = document.createElement("p");
   line.textContent = "Where does every token come from? Speculative decoding, run for real and recorded token by token.";
-  root.append(name, line);
+  const skip = document.createElement("a");
+  skip.className = "hsd-skip";
+  skip.href = "#run";
+  skip.textContent = "Skip to the run shown";
+  skip.addEventListener("click", (e) => {
+    // In a notebook an address within the page would be JupyterLab's own.
+    e.preventDefault();
+    const main = /** @type {HTMLElement | null | undefined} */ (root.closest(".hsd-app")?.querySelector(".hsd-main"));
+    if (!main) return;
+    main.tabIndex = -1;
+    main.focus();
+  });
+  root.append(skip, name, line);
   el.append(root);
 
   // plotly fits its figures when the window is resized; here they are also resized when style sheets arrive late, or a
@@ -18,13 +55,27 @@ function render({ el }) {
     cancelAnimationFrame(asked);
     asked = requestAnimationFrame(() => window.dispatchEvent(new Event("resize")));
   });
+  // What a chart shows is written beside it for those who hear the page; its ticks and labels one by one would be noise.
+  const drawn = new MutationObserver((changes) => {
+    for (const { target } of changes) {
+      /** @type {Element} */ (target).closest(".hsd-chart")?.querySelectorAll(".main-svg:not([aria-hidden])").forEach((svg) => svg.setAttribute("aria-hidden", "true"));
+    }
+  });
+  let unkeep = () => {};
+  const standing = new ResizeObserver(() => {
+    const app = root.closest(".hsd-app");
+    if (!app) return;
+    standing.disconnect();
+    unkeep = keepFocus(app);
+  });
+  standing.observe(root);
   const watch = setInterval(() => {
     const charts = root.closest(".hsd-app")?.querySelectorAll(".hsd-chart");
     if (!charts?.length) return;
     clearInterval(watch);
-    charts.forEach((chart) => observer.observe(chart));
+    charts.forEach((chart) => { observer.observe(chart); drawn.observe(chart, { childList: true, subtree: true }); });
   }, 100);
-  return () => { clearInterval(watch); observer.disconnect(); root.remove(); };
+  return () => { clearInterval(watch); observer.disconnect(); drawn.disconnect(); standing.disconnect(); unkeep(); root.remove(); };
 }
 
 export default { render };

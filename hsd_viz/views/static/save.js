@@ -74,10 +74,13 @@ function render({ model, el }) {
   }
   function draw() {
     button.textContent = making ? "Saving …" : model.get("label");
-    button.disabled = making || model.get("disabled");
+    button.disabled = model.get("disabled");
+    // Disabled, it would lose the keyboard's focus, though all that it waits for is a moment.
+    button.setAttribute("aria-disabled", String(making));
     if (button.disabled) show(false);
   }
   button.addEventListener("click", () => {
+    if (making) return;
     show(menu.hidden);
     if (!menu.hidden) rows[0].focus();
   });
