@@ -108,8 +108,9 @@ def acceptance(trace: Trace, dark: bool = False) -> go.Figure:
     }
     drafted, accepted = [r.drafted for r in rounds], [r.accepted for r in rounds]
     words = (
-        f"rounds {len(rounds)}, tokens drafted {sum(drafted)}, accepted {sum(accepted)}; most in one round: drafted {max(drafted, default=0)}, "
-        f"accepted {max(accepted, default=0)}; mean acceptance length at the end {running[-1] if running else 0:.2f}, plain decoding 1.00"
+        f"rounds {len(rounds)}, tokens drafted {sum(drafted)}, accepted {sum(accepted)}; "
+        f"most in one round: drafted {max(drafted, default=0)}, accepted {max(accepted, default=0)}; "
+        f"mean acceptance length at the end {running[-1] if running else 0:.2f}, plain decoding 1.00"
     )
     return _figure(bars, "Drafted and accepted, round by round", words, dark, barmode="overlay", hovermode="x unified", **axes)
 

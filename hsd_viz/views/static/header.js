@@ -27,7 +27,8 @@ function keepFocus(/** @type {Element} */ app) {
 }
 
 function render({ el }) {
-  const root = document.createElement("header");
+  const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
+  const root = document.createElement("div");
   root.className = "hsd-header";
   const name = document.createElement("h1");
   name.textContent = "hsd_viz";
@@ -35,15 +36,12 @@ function render({ el }) {
   line.textContent = "Where does every token come from? Speculative decoding, run for real and recorded token by token.";
   const skip = document.createElement("a");
   skip.className = "hsd-skip";
-  skip.href = "#run";
+  skip.href = `#${uid}`;
   skip.textContent = "Skip to the run shown";
   skip.addEventListener("click", (e) => {
     // In a notebook an address within the page would be JupyterLab's own.
     e.preventDefault();
-    const main = /** @type {HTMLElement | null | undefined} */ (root.closest(".hsd-app")?.querySelector(".hsd-main"));
-    if (!main) return;
-    main.tabIndex = -1;
-    main.focus();
+    document.getElementById(uid)?.focus();
   });
   root.append(skip, name, line);
   el.append(root);
@@ -67,6 +65,10 @@ function render({ el }) {
     if (!app) return;
     standing.disconnect();
     unkeep = keepFocus(app);
+    const main = /** @type {HTMLElement | null} */ (app.querySelector(".hsd-main"));
+    if (!main) return;
+    main.id = uid;
+    main.tabIndex = -1;
   });
   standing.observe(root);
   const watch = setInterval(() => {
