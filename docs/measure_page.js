@@ -1,0 +1,152 @@
+// What docs/measure_page.py asks of the page it measures. Runs before the page's own scripts; times are performance.now(), ms from navigation.
+
+(() => {
+  const seen = {}; // when something was first painted
+  const traffic = []; // [arrival, bytes, sent?, data] of each websocket message
+  globalThis.hsdMeasure = { seen, traffic };
+
+  class Watched extends WebSocket {
+    constructor(...all) {
+      super(...all);
+      this.addEventListener("message", (e) => traffic.push([performance.now(), sizeOf(e.data), false, e.data]));
+    }
+    send(data) {
+      traffic.push([performance.now(), sizeOf(data), true, null]);
+      super.send(data);
+    }
+  }
+  const sizeOf = (data) => (typeof data === "string" ? new TextEncoder().encode(data).length : data.byteLength ?? data.size);
+  globalThis.WebSocket = Watched;
+
+  // --- painted: what is queued before a frame, or while it is made, is told the time when it has been painted
+  let waiting = [];
+  let made = [];
+  let inFrame = false;
+  const after = new MessageChannel();
+  after.port1.onmessage = () => {
+    inFrame = false;
+    const now = performance.now();
+    const all = made;
+    made = [];
+    for (const tell of all) tell(now);
+  };
+  const beats = new Set();
+  const tick = () => {
+    inFrame = true;
+    for (const beat of beats) beat();
+    made.push(...waiting);
+    waiting = [];
+    after.port2.postMessage(0);
+    requestAnimationFrame(tick);
+  };
+  requestAnimationFrame(tick);
+  const painted = (tell) => (inFrame ? made : waiting).push(tell);
+
+  // --- arrival: when things first stand on the page
+  const shown = (selector) => [...document.querySelectorAll(selector)].some((node) => node.getBoundingClientRect().height > 0);
+  const firsts = {
+    "the trace": ".hsd-out .hsd-tok",
+    "the player": ".hsd-player-bar",
+    "the first tab": ".hsd-inspector .hsd-ins-node",
+  };
+  const arrive = () => {
+    for (const [name, selector] of Object.entries(firsts)) {
+      if (name in seen || !document.body || !shown(selector)) continue;
+      seen[name] = null;
+      painted((now) => { seen[name] = now; });
+    }
+    if (Object.keys(firsts).every((name) => name in seen)) beats.delete(arrive);
+  };
+  beats.add(arrive);
+
+  // --- keys: from the key to the painted frame in which each view shows the cursor
+  const views = {
+    "token stream": (at) => document.querySelector(".hsd-out .hsd-on, .hsd-out .hsd-pinned")?.dataset.i === String(at.token),
+    player: (at) => document.querySelector(".hsd-player-place")?.textContent.includes(`event ${at.step + 1} of `),
+    inspector: (at) => document.querySelector(".hsd-ins-title")?.textContent.startsWith(`Round ${at.number} of `)
+      && document.querySelector(".hsd-ins-node.hsd-on")?.dataset.key === String(at.node),
+    timeline: (at) => document.querySelector(".hsd-tl-readout")?.textContent.startsWith(`Round ${at.number}:`) && document.querySelector(".hsd-tl-here"),
+    chart: (at) => document.querySelector(".hsd-chart-mark")?.dataset.round === String(at.number),
+  };
+  /** The group of the run on the page: it knows where the cursor is the moment the key is handled. */
+  function groupOf(tokens) {
+    for (const group of globalThis[Symbol.for("hsd_viz.groups.1")].values()) if (group.store.tokens.length === tokens && group.listeners.size > 1) return group;
+    throw new Error(`no run of ${tokens} tokens is on the page`);
+  }
+  /** Listen to keys; `names`: the views that are on the page. */
+  hsdMeasure.listen = (tokens, names) => {
+    const group = groupOf(tokens);
+    /** @type {any} */ let key = null;
+    const onKey = (e) => { key = { begun: e.timeStamp, at: null, ms: {}, open: new Set(), wanted: 0 }; };
+    const onCursor = (cursor) => {
+      if (!key || key.at) return;
+      const event = group.store.index().events[cursor.step];
+      // As inspector_card.js numbers the nodes that are no draft's: -1 the text so far, 1e6 the verifier's own token.
+      const node = event.draft ? event.draft.node : event.kind === "token" ? 1e6 : -1;
+      key.at = { step: cursor.step, token: cursor.token, number: group.store.order.get(cursor.round), node };
+      // A view that shows this already, as the timeline where the round stays the same, has nothing to do.
+      key.open = new Set(names.filter((name) => !views[name](key.at)));
+      key.wanted = key.open.size;
+    };
+    const check = () => {
+      if (!key?.at) return;
+      for (const name of [...key.open]) {
+        if (!views[name](key.at)) continue;
+        key.open.delete(name);
+        const mine = key;
+        painted((now) => { mine.ms[name] = now - mine.begun; });
+      }
+    };
+    addEventListener("keydown", onKey, true);
+    // Told before the views are, who else would have drawn by then.
+    const others = [...group.listeners];
+    group.listeners.clear();
+    for (const f of [onCursor, ...others]) group.listeners.add(f);
+    const observer = new MutationObserver(check);
+    observer.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+    hsdMeasure.settled = () => Boolean(key?.at) && Object.keys(key.ms).length === key.wanted;
+    hsdMeasure.key = () => ({ at: key?.at, ms: key?.ms ?? {}, missing: [...(key?.open ?? [])] });
+    hsdMeasure.deaf = () => {
+      observer.disconnect();
+      removeEventListener("keydown", onKey, true);
+      group.listeners.delete(onCursor);
+    };
+  };
+
+  // --- a live run: when how many tokens were painted
+  hsdMeasure.follow = () => {
+    const grown = []; // [painted, tokens on the page]
+    traffic.length = 0;
+    const out = document.querySelector(".hsd-out");
+    const observer = new MutationObserver(() => {
+      const n = out.querySelectorAll(".hsd-tok").length;
+      painted((now) => grown.push([performance.timeOrigin + now, n]));
+    });
+    observer.observe(out, { childList: true });
+    hsdMeasure.grown = () => { observer.disconnect(); return grown; };
+  };
+  /** The messages of the kernel's websocket protocol (v1) that carry steps: when they were made and came, and what they hold. */
+  hsdMeasure.steps = () => {
+    const text = new TextDecoder();
+    const found = [];
+    for (const [arrived, bytes, sent, data] of traffic) {
+      if (sent || typeof data === "string") continue;
+      const view = new DataView(data);
+      const offsets = [];
+      const n = Number(view.getBigUint64(0, true));
+      for (let k = 0; k < n; k++) offsets.push(Number(view.getBigUint64(8 * (k + 1), true)));
+      const part = (k) => JSON.parse(text.decode(new Uint8Array(data, offsets[k], offsets[k + 1] - offsets[k])));
+      const header = part(1);
+      if (header.msg_type !== "comm_msg") continue;
+      const content = part(4).data?.content;
+      if (content?.kind !== "append") continue;
+      found.push({
+        made: Date.parse(header.date), arrived: performance.timeOrigin + arrived, bytes, steps: content.steps.length,
+        tokens: content.steps.reduce((sum, step) => sum + step.tokens.length, 0),
+        // ROUND in linked_run.js: parent, duration and start of each round; the end of the last round of the target.
+        ended: Math.max(...content.steps.flatMap((step) => step.rounds.filter((r) => r[1] === null).map((r) => r[9] + r[8]))),
+      });
+    }
+    return found;
+  };
+})();
