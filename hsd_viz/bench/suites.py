@@ -8,6 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _SHIPPED = Path(__file__).parent / "suites"
+#: What each shipped suite shows, by name: the one for every day first.
+SHIPPED = {
+    "heldout": "The small suite for every day: places of files that no model here has seen, picked for how much what follows repeats "
+    "what stands before, so that a few prompts show the extremes.",
+    "python": "Six kinds of Python text, as they come, from files that no model or database here has seen: they differ in where what "
+    "their authors wrote next has been seen before, from nearly all of it in the prompt to nowhere.",
+}
 #: The one suite with a name that is fetched, not shipped.
 SPEC_BENCH = "spec-bench"
 # Three or more blank lines; lines of spaces are blank too.
@@ -55,7 +62,7 @@ class Suite:
 
 def names() -> tuple[str, ...]:
     """The suites that have a name."""
-    return (*sorted(p.stem for p in _SHIPPED.glob("*.json")), SPEC_BENCH)
+    return (*sorted(SHIPPED), SPEC_BENCH)
 
 
 def load_suite(name_or_path: str) -> Suite:
@@ -88,7 +95,7 @@ def describe_suites() -> str:
             head, categories = "480 questions to chat models, fetched once (or give the path of its question.jsonl)", TASKS
         else:
             suite = load_suite(name)
-            head, categories = f"{len(suite.prompts)} prompts, shipped", suite.categories
+            head, categories = f"{len(suite.prompts)} prompts, shipped. {SHIPPED[name]}", suite.categories
         lines += [f"{name}: {head}", *(f"  {category}: {sentence}" for category, sentence in categories.items()), ""]
     lines.append("A text file: its prompts are separated by three or more blank lines. A .jsonl file: questions as Spec-Bench has them.")
     return "\n".join(lines)

@@ -13,7 +13,6 @@ from hsd_viz.stack import parse
 from hsd_viz.views.controls import Prose, allowed
 from hsd_viz.views.notice import Notice
 
-SUITE = "heldout"
 STACKS = ("db > target", "hd > target", "lookup > target")
 #: What a page measures at the most: minutes, not hours, on a slow machine.
 MOST_STACKS, MOST_PROMPTS, MOST_TOKENS, MOST_REPEATS = 6, 12, 128, 3
@@ -51,14 +50,21 @@ def read_request(text: str, names: Sequence[str] | None) -> list[str]:
 
 
 def measure(
-    engine: Any, stacks: Sequence[str], prompts: int, tokens: int, repeats: int, tell: Callable[[Any], None], cancelled: Callable[[], bool]
+    engine: Any,
+    stacks: Sequence[str],
+    suite: str,
+    sizes: tuple[int, int, int],
+    tell: Callable[[Any], None],
+    cancelled: Callable[[], bool],
 ) -> dict[str, Any] | None:
-    """The report of a small bench; ``None`` where it was cancelled before all stacks had decoded a prompt."""
+    """The report of a small bench on the shipped suite of that name; ``None`` where it was cancelled before all stacks had decoded a
+    prompt. ``sizes``: prompts, new tokens each, repeats."""
     from hsd_viz.bench import Settings, build_report, load_suite, run_bench
     from hsd_viz.bench.machine import describe
 
-    suite, settings = load_suite(SUITE).limited(prompts), Settings(tokens, repeats=repeats)
-    done = run_bench(engine, stacks, suite, settings, progress=tell, cancelled=cancelled)
+    prompts, tokens, repeats = sizes
+    settings = Settings(tokens, repeats=repeats)
+    done = run_bench(engine, stacks, load_suite(suite).limited(prompts), settings, progress=tell, cancelled=cancelled)
     if not done.prompts:
         return None
     machine = describe()
@@ -71,6 +77,8 @@ class BenchRun(widgets.VBox):
     """The form, its buttons and its progress. ``finished(report)`` is called, from the worker thread, with what was measured."""
 
     def __init__(self, host: Host, finished: Callable[[dict[str, Any]], None]) -> None:
+        from hsd_viz.bench.suites import SHIPPED
+
         self._host, self._finished = host, finished
         self._stop = threading.Event()
         self._told = 0.0
@@ -79,6 +87,10 @@ class BenchRun(widgets.VBox):
         self.stacks = widgets.Textarea("\n".join(STACKS), description="Stacks, one a line (plain decoding is added)", rows=4)
         self.stacks.add_class("hsd-code")
         self.stacks.add_class("hsd-lines")
+        # Names from a list, never a path: what a page may read is what comes with the package.
+        self.suite = widgets.Dropdown(options=list(SHIPPED), description="Suite")
+        self.about = Prose(SHIPPED[self.suite.value])
+        self.suite.observe(lambda change: setattr(self.about, "value", SHIPPED[change["new"]]), "value")
         self.prompts = widgets.BoundedIntText(4, min=1, max=MOST_PROMPTS, description=f"Prompts (1–{MOST_PROMPTS})")
         self.tokens = widgets.BoundedIntText(48, min=8, max=MOST_TOKENS, description=f"Tokens (8–{MOST_TOKENS})")
         self.repeats = widgets.BoundedIntText(1, min=1, max=MOST_REPEATS, description=f"Repeats (1–{MOST_REPEATS})")
@@ -94,10 +106,10 @@ class BenchRun(widgets.VBox):
         buttons = widgets.Box([self.start, self.cancel])
         buttons.add_class("hsd-buttons")
         words = Prose(
-            "Greedy, on the first prompts of the held-out suite, from each kind of text in turn. Timed while this page and its browser "
+            "Greedy, on the first prompts of a suite, from each kind of text in turn. Timed while this page and its browser "
             "run: for figures to rely on, hsd-viz bench measures more prompts, alone and repeatedly."
         )
-        super().__init__([words, self.stacks, fields, buttons, self.said, self.bar, self.notice])
+        super().__init__([words, self.suite, self.about, self.stacks, fields, buttons, self.said, self.bar, self.notice])
         for name in ("hsd-form", "hsd-measure"):
             self.add_class(name)
         self.start.on_click(self.notice.guard(self._on_start))
@@ -112,18 +124,18 @@ class BenchRun(widgets.VBox):
         self._going(True)
         self.said.value = "loading the models"
         sizes = (self.prompts.value, self.tokens.value, self.repeats.value)
-        self.thread = threading.Thread(target=self._work, args=(stacks, *sizes), name="hsd-viz bench", daemon=True)
+        self.thread = threading.Thread(target=self._work, args=(stacks, self.suite.value, sizes), name="hsd-viz bench", daemon=True)
         self.thread.start()
 
     def _on_cancel(self, _button: Any) -> None:
         self._stop.set()
         self.said.value = "cancelling: the decode in progress goes to its end"
 
-    def _work(self, stacks: list[str], prompts: int, tokens: int, repeats: int) -> None:
+    def _work(self, stacks: list[str], suite: str, sizes: tuple[int, int, int]) -> None:
         said = ""
         try:
             engine = self._host.lend_engine()
-            report = measure(engine, stacks, prompts, tokens, repeats, self._tell, self._stop.is_set)
+            report = measure(engine, stacks, suite, sizes, self._tell, self._stop.is_set)
             if report is None:
                 said = "Cancelled before every stack had decoded a prompt: nothing was measured."
             else:

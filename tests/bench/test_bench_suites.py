@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from hsd_viz.bench import load_suite, suites
@@ -70,6 +72,13 @@ def test_every_suite_explains_its_categories():
         for category, sentence in load_suite(name).categories.items():
             assert f"  {category}: {sentence}" in told
     assert "mt_bench" in told and "spec-bench" in told
+
+
+def test_every_shipped_suite_is_named_and_says_what_it_shows():
+    shipped = Path(suites.__file__).parent / "suites"
+    assert set(suites.SHIPPED) == {path.stem for path in shipped.glob("*.json")}
+    for name, sentence in suites.SHIPPED.items():
+        assert sentence.endswith(".") and sentence in suites.describe_suites() and load_suite(name).name == name
 
 
 def test_the_shipped_suite_is_held_out_and_says_where_it_is_from():

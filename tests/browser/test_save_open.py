@@ -190,6 +190,8 @@ def test_a_small_bench_runs_on_the_page_and_its_report_is_kept(shared, tmp_path)
     page.get_by_role("tab", name="Benchmark", exact=True).click()
     panel = page.get_by_role("tabpanel", name="Benchmark")
     panel.get_by_role("button", name="Measure here", exact=True).click()
+    panel.get_by_label("Suite", exact=True).select_option("python")
+    expect(panel.get_by_text("Six kinds of Python text")).to_be_visible()
     for label, value in (
         ("Stacks, one a line (plain decoding is added)", "db > target"),
         ("Prompts (1–12)", "1"),
@@ -206,7 +208,7 @@ def test_a_small_bench_runs_on_the_page_and_its_report_is_kept(shared, tmp_path)
         panel.get_by_role("menuitem", name="Report").click()
     content = Path(coming.value.path()).read_bytes()
     report = report_of(content, coming.value.suggested_filename)
-    assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"]
+    assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"] and report["suite"]["name"] == "python"
     assert panel.locator(".hsd-report tbody tr").first.locator("code").text_content() == "target"
     # The page is free again, for runs and for saving.
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 
 import pytest
+from traitlets import TraitError
 
 from hsd_viz.bench import Progress
+from hsd_viz.bench.suites import SHIPPED
 from hsd_viz.views import bench_run
 from hsd_viz.views.bench_run import MOST_STACKS, BenchRun, read_request
 from hsd_viz.views.reports import report_of
@@ -66,7 +68,7 @@ def test_nothing_starts_while_a_run_goes_on():
 def test_it_can_be_cancelled_and_the_page_is_free_again(monkeypatch, partial, said):
     begun, host, reports = threading.Event(), Host(), []
 
-    def measure(engine, stacks, prompts, tokens, repeats, tell, cancelled):
+    def measure(engine, stacks, suite, sizes, tell, cancelled):
         tell(Progress(1, 8, "db > target", "code-1"))
         begun.set()
         for _ in range(2000):
@@ -87,6 +89,24 @@ def test_it_can_be_cancelled_and_the_page_is_free_again(monkeypatch, partial, sa
     assert host.released == 1 and not bench.start.disabled and bench.cancel.disabled and bench.bar.layout.display == "none"
 
 
+def test_every_shipped_suite_is_offered_and_says_what_it_is(monkeypatch):
+    asked = []
+    monkeypatch.setattr(bench_run, "measure", lambda engine, stacks, suite, sizes, *_rest: asked.append((suite, sizes)))
+    bench = BenchRun(Host(), lambda report: None)
+    assert list(bench.suite.options) == list(SHIPPED) and {"heldout", "python"} <= set(SHIPPED)
+    told = []
+    for name in bench.suite.options:
+        bench.suite.value = name
+        told.append(bench.about.value)
+        bench.start.click()
+        bench.thread.join(10)
+    assert [suite for suite, _ in asked] == list(SHIPPED) and asked[0][1] == (4, 48, 1)
+    assert all(SHIPPED[name] in words for name, words in zip(SHIPPED, told, strict=True))
+    # A browser may send anything: what is no name of the list is refused.
+    with pytest.raises(TraitError):
+        bench.suite.value = "/etc/passwd"
+
+
 def test_an_error_is_a_card_and_the_page_is_free_again(monkeypatch):
     def measure(*_args):
         raise RuntimeError("a wheel came off")
@@ -105,15 +125,16 @@ def test_a_real_bench_makes_a_report_that_opens_again():
     reports = []
     bench = BenchRun(Host(engine=load_engine(device="cpu", threads=1)), reports.append)
     bench.stacks.value, bench.prompts.value, bench.tokens.value = "db > target", 1, 8
+    bench.suite.value = "python"
     bench.start.click()
     bench.thread.join(120)
     assert bench.notice.message == "" and bench.said.value == "Measured."
     (report,) = reports
     assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"]
     assert all(s["mean_acceptance_length"] >= 1 and s["tokens_per_second"] > 0 for s in report["stacks"])
-    assert report["settings"]["max_new_tokens"] == 8 and report["suite"]["name"] == "heldout"
+    assert report["settings"]["max_new_tokens"] == 8 and report["suite"]["name"] == "python"
     file = saved_report(report, "report")
-    assert file.name == "hsd_viz_bench_heldout.json" and report_of(file.content, file.name) == report
+    assert file.name == "hsd_viz_bench_python.json" and report_of(file.content, file.name) == report
     assert b"<html" in saved_report(report, "page").content
     with pytest.raises(ValueError, match="saved as report, page"):
         saved_report(report, "trace")
