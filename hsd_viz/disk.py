@@ -17,13 +17,13 @@ def cache_folder(kind: str) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "hsd_viz" / kind
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a UTF-8 file that appears whole or not at all; its folder is made. Raises ``OSError``."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file that appears whole or not at all, text in UTF-8; its folder is made. Raises ``OSError``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:

@@ -108,8 +108,7 @@ def question_file(folder: Path | None = None, fetch: Callable[[], bytes] | None 
     if hashlib.sha256(data).hexdigest() != SHA256:
         raise ValueError(f"what {URL} sends is not the question file of Spec-Bench (its SHA-256 is another): {otherwise}")
     try:
-        # The known bytes are UTF-8 without carriage returns: as text they are written as they came.
-        write_whole(path, data.decode("utf-8"))
+        write_whole(path, data)
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror or error}") from None
     return path

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +21,7 @@ import torch
 
 from hsd_viz.decoding.model import CachedModel, HFModel, Model
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.disk import write_whole
 from hsd_viz.ladder.load import load_model
 
 from .native.model import NativeModel
@@ -76,14 +75,6 @@ def _ms(run: Callable[[], Any]) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
-def _write(path: Path, data: dict[str, Any]) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(json.dumps(data, indent=1) + "\n")
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
-
-
 def _table(measured: dict[str, dict[str, float]]) -> str:
     native, eager = measured["native"], measured["eager"]
     lines = [f"{'tokens':>8} {'native ms':>10} {'of one':>7} {'eager ms':>10} {'of one':>7} {'eager/native':>13}"]
@@ -128,7 +119,7 @@ def main(argv: list[str] | None = None) -> int:
     if a.json is not None:
         settings = {"model": a.model, "dtype": a.dtype, "threads": a.threads, "context": a.context, "prefill": a.prefill}
         sizes = {"weight_bytes": native.weight_bytes, "cache_bytes_per_token": native.cache_bytes_per_token}
-        _write(a.json, {**settings, **sizes, "repeats": a.repeats, "milliseconds": measured})
+        write_whole(a.json, json.dumps({**settings, **sizes, "repeats": a.repeats, "milliseconds": measured}, indent=1) + "\n")
     return 0
 
 
