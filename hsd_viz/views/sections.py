@@ -10,6 +10,7 @@ import ipywidgets as widgets
 from hsd_viz import views
 from hsd_viz.trace import Trace
 from hsd_viz.views.acceptance_panels import acceptance_panels, terms, verifiers
+from hsd_viz.views.chart_mark import ChartMark
 from hsd_viz.views.chartbox import ChartBox
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.panels import Panels
@@ -113,7 +114,7 @@ class Acceptance(Section):
     def build(self) -> None:
         self.figures = {name: ChartBox() for name in CHARTS}
         first, *rest = self.figures.values()
-        above, below = widgets.Box([first]), widgets.Box(rest)
+        above, below = widgets.Box([first, ChartMark(group=self.page.group)]), widgets.Box(rest)
         above.add_class("hsd-charts")
         below.add_class("hsd-charts")
         below.add_class("hsd-pair")
