@@ -178,7 +178,9 @@ function render({ model, el }) {
     thead.append(line(head, "th"));
     tbody.append(...rows.map((r) => line(r, "td")));
     grid.append(thead, tbody);
-    const scroll = make("div");
+    const scroll = focusable(make("div")); // it may be wider than the page
+    scroll.setAttribute("role", "group");
+    scroll.setAttribute("aria-label", "All figures as a table");
     scroll.append(grid);
     table.append(make("summary", "", "All figures as a table"), scroll);
   }

@@ -25,6 +25,7 @@ function render({ model, el }) {
       summary.textContent = "Details";
       const pre = document.createElement("pre");
       pre.textContent = model.get("details");
+      pre.tabIndex = 0; // it scrolls
       more.append(summary, pre);
       root.append(more);
     }
