@@ -157,8 +157,7 @@ def to_dict(kept: Kept) -> dict[str, Any]:
         "texts": kept.texts,
         "created": kept.created,
         "seconds": kept.seconds,
-        "pooled": kept.mixture.pooled.to_dict(),
-        "parts": [[share, part.to_dict()] for share, part in kept.mixture.parts],
+        **kept.mixture.to_dict(),
         "acceptance": [asdict(a) for a in kept.acceptance],
         "lookups": dict(kept.lookups),
         "forwards": dict(kept.forwards),
@@ -175,9 +174,7 @@ def from_dict(data: Any) -> Kept:
         texts=data["texts"],
         created=float(data["created"]),
         seconds=float(data["seconds"]),
-        mixture=Mixture(
-            Calibration.from_dict(data["pooled"]), tuple((float(share), Calibration.from_dict(part)) for share, part in data["parts"])
-        ),
+        mixture=Mixture.from_dict(data),
         acceptance=tuple(Acceptance(**{**a, "histogram": tuple(a["histogram"])}) for a in data["acceptance"]),
         lookups=data["lookups"],
         forwards=data["forwards"],

@@ -15,9 +15,10 @@ A group has few rounds: what it says is mixed with the pool, which counts as if 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +55,27 @@ class Mixture:
         """One kind of text."""
         return cls(pooled, ((1.0, pooled),))
 
+    def each(self, change: Callable[[Calibration], Calibration]) -> Mixture:
+        """The mixture with the pool and every part changed alike."""
+        return Mixture(change(self.pooled), tuple((weight, change(part)) for weight, part in self.parts))
+
     def priced(self, costs: Mapping[str, LevelCost]) -> Mixture:
         """The same acceptances at other ``costs``, by model."""
-        return Mixture(replace(self.pooled, costs=costs), tuple((w, replace(c, costs=costs)) for w, c in self.parts))
+        return self.each(lambda calibration: replace(calibration, costs=costs))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON data."""
+        return {"pooled": self.pooled.to_dict(), "parts": [[share, part.to_dict()] for share, part in self.parts]}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Mixture:
+        """The inverse of :meth:`to_dict`; without parts one kind of text. Raises ``ValueError`` with one sentence for anything else."""
+        try:
+            pooled = Calibration.from_dict(data["pooled"])
+            parts = tuple((float(share), Calibration.from_dict(part)) for share, part in data["parts"])
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"this is no mixture of calibrations: its parts are not of the form of one ({type(error).__name__})") from None
+        return cls(pooled, parts) if parts else cls.of(pooled)
 
 
 class MixedLaw:

@@ -11,13 +11,14 @@ from hsd_viz.latency.affine import MOST, allow
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
 from hsd_viz.latency.law import Law
+from hsd_viz.latency.mixture import MixedLaw, Mixture
 from hsd_viz.latency.recursion import drafting, hand_up, verify
 from hsd_viz.stack import Stack, parse
 
 Array = NDArray[np.float64]
 
 
-def surface(stack: Stack | str, calibration: Calibration, *, most: int = MOST, place: int = 0) -> Array:
+def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int = MOST, place: int = 0) -> Array:
     """ms per token over the lookaheads of two neighbouring draft models, the rest of the stack as it is.
 
     ``[most, most]``: row g - 1, column h - 1 is lookahead g at draft model ``place`` (0: the lowest) and h at the one above it;
@@ -27,14 +28,15 @@ def surface(stack: Stack | str, calibration: Calibration, *, most: int = MOST, p
     stack = parse(stack) if isinstance(stack, str) else stack
     if not 0 <= place < len(stack.drafts):
         raise ValueError(f"'{stack}' has {len(stack.drafts)} draft models: there is no lookahead at place {place} to vary")
-    if stack.target.name != calibration.target:
-        raise ValueError(f"the target of '{stack}' is not the calibrated one, '{calibration.target}'")
+    law = MixedLaw(calibration) if isinstance(calibration, Mixture) else Law(calibration)
+    if stack.target.name != law.calibration.target:
+        raise ValueError(f"the target of '{stack}' is not the calibrated one, '{law.calibration.target}'")
     for k, draft in enumerate(stack.drafts):
         if draft.lookahead is None and k not in (place, place + 1):
             raise ValueError(f"'{draft}' in '{stack}' has no lookahead: write one, as in '{draft.name}:4'")
     bottom = None if stack.bottom is None else str(stack.bottom)
     lookaheads = tuple(m.lookahead or 1 for m in stack.drafts)
-    return Law(calibration).plane(bottom, tuple(m.name for m in stack.drafts), lookaheads, place, most)
+    return law.plane(bottom, tuple(m.name for m in stack.drafts), lookaheads, place, most)
 
 
 @dataclass(frozen=True, slots=True)

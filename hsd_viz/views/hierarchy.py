@@ -14,7 +14,8 @@ import traitlets
 
 from hsd_viz.latency.affine import MOST
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.select import Choice, select
+from hsd_viz.latency.mixture import choose
+from hsd_viz.latency.select import Choice
 from hsd_viz.stack import DATABASES, parse
 from hsd_viz.views.latency_sources import basis_of, rate, tier_rate
 from hsd_viz.views.palette import HUES, family
@@ -44,7 +45,7 @@ class HierarchyGraph(anywidget.AnyWidget):
 
     def __init__(self, basis: Any, *, out: Collection[str] = (), most: int = MOST, source: str = "") -> None:
         basis = basis_of(basis, source)
-        self._calibration, self._most = basis.calibration, most
+        self._mixture, self._most = basis.mixture, most
         self._choices: dict[frozenset[str], dict[str, Any]] = {}
         free = {*basis.calibration.models[:-1], *basis.calibration.bottoms}
         for name in out:
@@ -61,7 +62,8 @@ class HierarchyGraph(anywidget.AnyWidget):
         if key not in self._choices:
             # Whatever goes wrong is said on the page: a callback's error is seen nowhere else.
             try:
-                self._choices[key] = picked(select(without(self._calibration, key), most=self._most)) | {"error": ""}
+                left = self._mixture.each(lambda calibration: without(calibration, key))
+                self._choices[key] = picked(choose(left, most=self._most)) | {"error": ""}
             except Exception as error:
                 self._choices[key] = {"error": str(error) or type(error).__name__}
         return self._choices[key] | {"out": sorted(key)}

@@ -10,8 +10,9 @@ import anywidget
 import traitlets
 
 from hsd_viz.latency.estimate import estimate
-from hsd_viz.latency.law import Law, Prediction
-from hsd_viz.latency.select import Choice, select
+from hsd_viz.latency.law import Prediction
+from hsd_viz.latency.mixture import MixedLaw, choose
+from hsd_viz.latency.select import Choice
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Trace
 from hsd_viz.views.latency_sources import (
@@ -84,15 +85,15 @@ class Levels(Comparison):
         if own:
             basis = Basis(estimate([trace]).calibration(), "estimated from this run itself")
         basis = basis_of(basis, source)
-        super().__init__(spec=_levels_spec(trace, basis, Law(basis.calibration).predict(stack_of_trace(trace))))
+        super().__init__(spec=_levels_spec(trace, basis, MixedLaw(basis.mixture).predict(stack_of_trace(trace))))
 
 
 # --- rankings ----------------------------------------------------------------------------------------------------------
 
 
 def _from_basis(basis: Basis, measurements: Mapping[str, Measured | float], choice: Choice | None, rows: int) -> dict[str, Any]:
-    choice = choice or select(basis.calibration)
-    law = Law(basis.calibration)
+    choice = choice or choose(basis.mixture)
+    law = MixedLaw(basis.mixture)
     found = {p.stack: p.ms_per_token for p in (*choice.ranked, choice.plain)}
     for stack in measurements:
         if stack not in found and (ms := _predicted(law, stack)) is not None:
@@ -138,7 +139,7 @@ def _plain(stacks: Iterable[str]) -> str | None:
     return None
 
 
-def _predicted(law: Law, stack: str) -> float | None:
+def _predicted(law: MixedLaw, stack: str) -> float | None:
     try:
         return law.predict(stack).ms_per_token
     except ValueError:

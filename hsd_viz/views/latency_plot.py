@@ -17,7 +17,7 @@ import traitlets
 from hsd_viz.latency.affine import MOST, affine
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.law import Law
+from hsd_viz.latency.mixture import MixedLaw
 from hsd_viz.latency.whatif import surface
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.views.latency_contours import contours
@@ -75,7 +75,7 @@ class LatencySurface(Plot):
 def surface_spec(basis: Basis, stack: Stack, measured: Mapping[str, Measured | float], most: int, place: int) -> dict[str, Any]:
     """What the browser draws of a surface."""
     low, high = stack.drafts[place : place + 2]
-    values = surface(stack, basis.calibration, most=most, place=place)
+    values = surface(stack, basis.mixture, most=most, place=place)
     best = float(values.min())
     at = np.unravel_index(int(values.argmin()), values.shape)
     largest = float(values.max()) / best
@@ -83,7 +83,7 @@ def surface_spec(basis: Basis, stack: Stack, measured: Mapping[str, Measured | f
     marks = [mark(int(at[0]) + 1, int(at[1]) + 1, "best", f"{best:.3g}", f"least by the law: {best:.3g} ms")]
     pick = affine_along(stack, basis.calibration, most)
     g, h = (m.lookahead for m in pick.drafts[place : place + 2])
-    exact = Law(basis.calibration).predict(pick).ms_per_token
+    exact = MixedLaw(basis.mixture).predict(pick).ms_per_token
     marks.append(mark(g, h, "affine", "", f"pick of the affine form: {exact:.3g} ms by the law"))
     note = ""
     for written, value in measured.items():

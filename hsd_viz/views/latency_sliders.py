@@ -87,7 +87,9 @@ class WhatIf(widgets.VBox):
 
     def _source(self, named: bool) -> str:
         if named and self._basis is not None:
-            return f"Law; the models' figures: a calibration {self._basis.source}."
+            # The sliders are one acceptance and one cost: a whole stack's prediction, over kinds of text, is another figure.
+            one = "" if self._basis.kinds is None else ", here all texts as one: what is predicted of whole stacks knows their kinds"
+            return f"Law; the models' figures: a calibration {self._basis.source}{one}."
         return "Law alone, over the figures on the sliders: nothing here was measured."
 
 

@@ -17,6 +17,7 @@ from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.estimate import estimate, level_names
+from hsd_viz.latency.mixture import Mixture
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
@@ -43,11 +44,21 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """A calibration, where its figures come from in words, and what was measured of whole stacks on the same machine."""
+    """A calibration, where its figures come from in words, and what was measured of whole stacks on the same machine.
+
+    ``kinds`` is the same by kinds of text, where it was measured on enough of them (``None``: all are one). What is predicted of a whole
+    stack is predicted by :attr:`mixture`, as ``hsd-viz plan`` does: a stack has one figure, wherever it is shown.
+    """
 
     calibration: Calibration
     source: str
     measured: Mapping[str, Measured] = field(default_factory=dict)
+    kinds: Mixture | None = None
+
+    @property
+    def mixture(self) -> Mixture:
+        """What whole stacks are predicted from."""
+        return self.kinds or Mixture.of(self.calibration)
 
 
 def recorded() -> Basis:
@@ -83,7 +94,9 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
     if not isinstance(given, Mapping):
         raise ValueError(f"a calibration, its JSON data or the path of its file is needed here, not {type(given).__name__}")
     if "pooled" in given:  # as ``hsd-viz plan`` keeps it on disk
-        return Basis(Calibration.from_dict(given["pooled"]), source or f"measured on {_kept_words(given)}")
+        found = Mixture.from_dict({"parts": [], **given})
+        several = len(found.parts) > 1
+        return Basis(found.pooled, source or f"measured on {_kept_words(given, len(found.parts))}", kinds=found if several else None)
     data = given
     if "hierarchies" in given:
         data = given.get("calibration") or {}
@@ -94,12 +107,13 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
     return Basis(Calibration.from_dict(data), words, plan_measured(given))
 
 
-def _kept_words(kept: Mapping[str, Any]) -> str:
-    """Where a kept calibration was measured, and on what."""
+def _kept_words(kept: Mapping[str, Any], groups: int) -> str:
+    """Where a kept calibration was measured, and on what: its texts in ``groups`` by how easily they are drafted."""
     who, texts = kept.get("identity") or {}, kept.get("texts") or {}
     threads = counted(who["threads"], "thread") if who.get("device") == "cpu" and who.get("threads") else None
     place = ", ".join(str(p) for p in (who.get("device_name"), who.get("dtype"), threads) if p) or "a machine that was not recorded"
-    return f"{place} ({texts['prompts']} prompts of {texts['suite']}, pooled)" if {"prompts", "suite"} <= set(texts) else place
+    how = f"in {groups} groups by how easily they are drafted" if groups > 1 else "pooled"
+    return f"{place} ({texts['prompts']} prompts of {texts['suite']}, {how})" if {"prompts", "suite"} <= set(texts) else place
 
 
 def read_json(path: str | Path) -> Any:

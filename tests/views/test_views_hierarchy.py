@@ -86,7 +86,7 @@ def test_an_error_in_the_selection_is_said_on_the_page(monkeypatch):
     def broken(*_args, **_options):
         raise ArithmeticError("no number")
 
-    monkeypatch.setattr("hsd_viz.views.hierarchy.select", broken)
+    monkeypatch.setattr("hsd_viz.views.hierarchy.choose", broken)
     graph.out = ["nano"]
     assert graph.picked["error"] == "no number"
     assert graph.picked["out"] == ["nano"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from hsd_viz.latency.affine import affine
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost, LookupCost
 from hsd_viz.latency.law import predict
+from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import select
 from hsd_viz.latency.whatif import second_draft, surface
 from hsd_viz.stack import parse
@@ -120,10 +122,54 @@ def test_a_basis_comes_from_a_calibration_its_data_or_its_file(tmp_path):
         ({"models": 3}, "no calibration"),
         ({"hierarchies": []}, "holds no calibration"),
         ({"hierarchies": [], "calibration": {"costs": {}}}, "holds no calibration"),
+        ({"pooled": {}}, "no calibration"),
+        ({**kept, "parts": [3]}, "no mixture"),
         (3, "not int"),
     ]:
         with pytest.raises(ValueError, match=words):
             views.basis_of(given)
+
+
+def in_two_kinds() -> dict:
+    """A calibration as ``hsd-viz plan`` keeps it: half of the tokens are of texts that are drafted easily, half of others."""
+    moved = lambda by: replace(
+        DEAR,
+        edges={pair: edge.shifted(by) for pair, edge in DEAR.edges.items()},
+        tiers={pair: tier.shifted(by) for pair, tier in DEAR.tiers.items()},
+    )
+    parts = [[0.5, moved(-0.25).to_dict()], [0.5, moved(0.2).to_dict()]]
+    who = {"device": "cpu", "device_name": "A processor", "dtype": "float32", "threads": 1}
+    return {"identity": who, "texts": {"suite": "python", "prompts": 8}, "pooled": DEAR.to_dict(), "parts": parts}
+
+
+def test_a_stack_has_one_predicted_figure_everywhere_and_it_is_the_plans():
+    basis = views.basis_of(in_two_kinds())
+    assert "8 prompts of python, in 2 groups" in basis.source and basis.calibration == DEAR
+    law = MixedLaw(basis.mixture)  # the law of ``hsd-viz plan``
+    expected = lambda stack: pytest.approx(law.predict(stack).ms_per_token)
+    graph = views.HierarchyGraph(basis)
+    choice = choose(basis.mixture)
+    assert graph.picked["stack"] == choice.picked.stack and graph.picked["ms"] == expected(choice.picked.stack)
+    graph.out = ["db"]
+    assert not graph.picked["stack"].startswith("db") and graph.picked["ms"] == expected(graph.picked["stack"])
+
+    shown = {r["label"]: r["predicted"] for r in rows(views.Ranking(basis, measured={"nano:3 > small:2 > target": 2.5}))}
+    for stack, ms in shown.items():
+        assert ms == expected(stack)
+    chain = "nano:3 > small:2 > target"
+    assert shown[chain] != pytest.approx(predict(chain, DEAR).ms_per_token, rel=1e-3)  # the pool's figure is another
+    spec = views.LatencySurface(basis, "nano > small > target", most=8).spec
+    assert spec["cells"]["values"][1][2] == pytest.approx(shown[chain], abs=1e-4)
+    affine_mark = next(m for m in spec["marks"] if m["kind"] == "affine")
+    pick = f"nano:{affine_mark['x']} > small:{affine_mark['y']} > target"
+    assert f"{law.predict(pick).ms_per_token:.3g} ms" in affine_mark["words"]
+
+    trace = load_bundled("both")
+    whole = views.Levels(trace, basis).spec["groups"][1]["rows"][0]
+    assert whole["predicted"] == expected(trace.meta["stack_resolved"])
+    # Sliders have one acceptance: they say that theirs is another figure.
+    assert "all texts as one" in views.OneDraftWhatIf(basis).plot.spec["source"]
+    assert "all texts as one" not in views.OneDraftWhatIf(DEAR).plot.spec["source"]
 
 
 # --- the surface -----------------------------------------------------------------------------------------------------
