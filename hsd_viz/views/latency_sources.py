@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,9 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
     if isinstance(given, Calibration):
         return Basis(given, source or "that was given")
     if isinstance(given, str | Path):
-        return basis_of(read_json(given), source or f"read from {Path(given).name}")
+        data = read_json(given)
+        kept = isinstance(data, Mapping) and "pooled" in data  # it says itself where it was measured
+        return basis_of(data, source or ("" if kept else f"read from {Path(given).name}"))
     if not isinstance(given, Mapping):
         raise ValueError(f"a calibration, its JSON data or the path of its file is needed here, not {type(given).__name__}")
     if "pooled" in given:  # as ``hsd-viz plan`` keeps it on disk
@@ -111,7 +114,11 @@ def _kept_words(kept: Mapping[str, Any], groups: int) -> str:
     """Where a kept calibration was measured, and on what: its texts in ``groups`` by how easily they are drafted."""
     who, texts = kept.get("identity") or {}, kept.get("texts") or {}
     threads = counted(who["threads"], "thread") if who.get("device") == "cpu" and who.get("threads") else None
-    place = ", ".join(str(p) for p in (who.get("device_name"), who.get("dtype"), threads) if p) or "a machine that was not recorded"
+    temperature = (who.get("sampling") or {}).get("temperature")
+    drawn = None if temperature is None else f"temperature {temperature:g}" if temperature else "greedy"
+    day = None if kept.get("created") is None else datetime.fromtimestamp(kept["created"], UTC).date().isoformat()
+    facts = (who.get("device_name"), who.get("dtype"), threads, drawn, day)
+    place = ", ".join(str(p) for p in facts if p) or "a machine that was not recorded"
     how = f"in {groups} groups by how easily they are drafted" if groups > 1 else "pooled"
     return f"{place} ({texts['prompts']} prompts of {texts['suite']}, {how})" if {"prompts", "suite"} <= set(texts) else place
 
