@@ -89,7 +89,7 @@ function streamView({ model, root, group, store, palette }) {
   const switches = [
     switchOf(model, root, "Rejected drafts", "ghosts", "hsd-ghosts", pane.settle),
     switchOf(model, root, "Round boundaries", "boundaries", "hsd-bounds", pane.settle),
-    switchOf(model, root, "Blanks", "whitespace", "hsd-blanks", () => {
+    switchOf(model, root, "Whitespace", "whitespace", "hsd-blanks", () => {
       const top = scroll.scrollTop;
       pane.clear();
       find.again();

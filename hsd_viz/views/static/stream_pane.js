@@ -1,6 +1,7 @@
 // @ts-check
 // The tokens of the stream on the page: prompt, emitted tokens, ghosts. Stands behind linked_run.js, linked.js and stream_text.js.
-// Tokens stand in chunks, blocks that end where a line ends: what is added to the last one leaves the others as they were laid out.
+// Tokens stand in chunks, blocks that end where a line ends: what is added to the last one leaves the others as they were laid out, and
+// what is out of sight waits.
 
 /** Tokens after which a chunk ends at the next line break. */
 const CHUNK = 160;
@@ -19,7 +20,7 @@ function write(/** @type {HTMLElement} */ node, /** @type {any[]} */ parts) {
 function tokenPane({ text, prompt, out, store, palette, blanks }) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
   const spans = /** @type {HTMLElement[]} */ ([]);
-  /** What of a token stands in the next chunk, behind its last line break. @type {Map<number, HTMLElement>} */
+  /** What of a token stands in the next chunk: from which place in its text on. @type {Map<number, {node: HTMLElement, at: number}>} */
   const rests = new Map();
   /** Ghosts by the token they stand before. @type {(HTMLElement | undefined)[]} */
   const strips = [];
@@ -31,6 +32,7 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
   let dimmed = Infinity; // tokens from here on are not yet out where the run is played
 
   function begin() {
+    tail?.style.setProperty("--lines", String(tail.querySelectorAll(".hsd-nl").length)); // what it takes, until it was seen
     // The first one goes on in the prompt's last line.
     tail = make(tail ? "div" : "span", "hsd-chunk");
     tail.setAttribute("role", "presentation");
@@ -38,13 +40,22 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
     count = 0;
     return tail;
   }
-  const partsAt = (/** @type {number} */ i) => partsOf(store.tokens[i].text, blanks(), blanks() && endsLine(store.tokens, i));
   function fill(/** @type {number} */ i) {
-    const parts = partsAt(i);
+    const parts = drawn(i);
     const rest = rests.get(i);
-    const cut = rest ? parts.map((p) => p.cls).lastIndexOf("hsd-nl") + 1 : parts.length;
-    write(spans[i], parts.slice(0, cut));
-    if (rest) write(rest, parts.slice(cut));
+    write(spans[i], rest ? parts.filter((p) => p.to <= rest.at) : parts);
+    if (rest) write(rest.node, parts.filter((p) => p.from >= rest.at));
+  }
+  function drawn(/** @type {number} */ i) {
+    const parts = partsOf(store.tokens[i].text, blanks(), blanks() && endsLine(store.tokens, i));
+    return cutAt(parts, rests.get(i)?.at ?? 0);
+  }
+  /** The text of token `i` goes on at the head of `chunk`, from `at` on. */
+  function goOn(/** @type {number} */ i, /** @type {number} */ at, /** @type {HTMLElement} */ chunk) {
+    const node = make("span", "hsd-rest");
+    for (const name of ["i", "kind", "family"]) node.dataset[name] = spans[i].dataset[name];
+    chunk.prepend(node);
+    rests.set(i, { node, at });
   }
 
   function ghostsOf(roundId) {
@@ -91,51 +102,75 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
     const cut = count >= CHUNK ? t.text.lastIndexOf("\n") + 1 : 0;
     if (cut) {
       const next = begin();
-      if (cut < t.text.length) {
-        const rest = make("span", "hsd-rest");
-        for (const name of ["i", "kind", "family"]) rest.dataset[name] = span.dataset[name];
-        next.append(rest);
-        rests.set(i, rest);
-      }
+      if (cut < t.text.length) goOn(i, cut, next);
     }
     fill(i);
   }
 
   // --- text without line breaks: a chunk ends where the browser began a line by itself, until that moves
-  function split(/** @type {Element} */ chunk) {
-    const tokens = [...chunk.children].filter((c) => c.classList.contains("hsd-tok"));
+  /** Where in a token's text a line begins that begins within it; 0: with it; -1: nowhere. */
+  function lineIn(/** @type {Element} */ span, /** @type {number} */ left) {
+    const boxes = [...span.getClientRects()];
+    if (boxes.length && Math.abs(boxes[0].left - left) < 1) return 0;
+    const below = boxes.find((b) => b.top > boxes[0].top + 4);
+    const i = Number(/** @type {HTMLElement} */ (span).dataset.i);
+    if (!below || rests.has(i)) return -1;
+    const range = document.createRange();
+    for (const [n, part] of drawn(i).entries()) {
+      const node = part.cls ? span.childNodes[n].firstChild : span.childNodes[n];
+      if (!node || !wholeChars(part)) continue;
+      for (let k = 0; k < part.shown.length; k++) {
+        range.setStart(node, k);
+        range.setEnd(node, k + 1);
+        const boxes = range.getClientRects();
+        // All of it, with the mark of its round on the line before: the mark would move.
+        if (boxes.length && boxes[boxes.length - 1].top > below.top - 4) return part.from + k || -1;
+      }
+    }
+    return -1;
+  }
+  function split(/** @type {HTMLElement} */ chunk) {
+    const tokens = /** @type {HTMLElement[]} */ ([...chunk.children].filter((c) => c.classList.contains("hsd-tok")));
     if (tokens.length <= 2 * CHUNK || !text.clientWidth) return;
     const left = text.getBoundingClientRect().left;
-    const starts = tokens.map((t) => { const first = t.getClientRects()[0]; return Boolean(first) && Math.abs(first.left - left) < 1; });
-    const cuts = [];
-    for (let k = 1, begun = 0; k < tokens.length; k++) if (starts[k] && k - begun >= CHUNK) { cuts.push(k); begun = k; }
-    let node = chunk;
-    cuts.forEach((k, n) => {
-      const stop = tokens[cuts[n + 1]] || null;
+    /** @type {[number, number][]} the token that a line begins with or in, and where in its text */ const cuts = [];
+    for (let k = CHUNK; k < tokens.length; k++) {
+      const at = lineIn(tokens[k], left);
+      if (at < 0) continue;
+      cuts.push([k, at]);
+      k += CHUNK - 1;
+    }
+    // From the last to the first, so that each takes what stands behind it.
+    for (const [k, at] of [...cuts].reverse()) {
       const next = make("div", "hsd-chunk hsd-soft");
       next.setAttribute("role", "presentation");
-      for (let move = /** @type {ChildNode | null} */ (tokens[k]); move && move !== stop;) {
+      for (let move = /** @type {ChildNode | null} */ (at ? tokens[k].nextSibling : tokens[k]); move;) {
         const after = move.nextSibling;
         next.append(move);
         move = after;
       }
-      node.after(next);
-      node = next;
-    });
-    if (chunk === tail && cuts.length) {
-      tail = /** @type {HTMLElement} */ (node);
-      count = tokens.length - cuts[cuts.length - 1];
+      chunk.after(next);
+      const i = Number(tokens[k].dataset.i);
+      if (at) { goOn(i, at, next); fill(i); }
+      if (chunk === tail) tail = next;
     }
+    if (tail) count = tail.querySelectorAll(".hsd-tok").length;
   }
   function settle() {
     for (const soft of out.querySelectorAll(".hsd-soft")) {
       const before = /** @type {HTMLElement} */ (soft.previousElementSibling);
+      const rest = /** @type {HTMLElement} */ (soft.firstElementChild);
+      if (rest.classList.contains("hsd-rest")) {
+        rest.remove();
+        rests.delete(Number(rest.dataset.i));
+        fill(Number(rest.dataset.i));
+      }
       before.append(...soft.childNodes);
       if (soft === tail) tail = before;
       soft.remove();
     }
     if (tail) count = tail.querySelectorAll(".hsd-tok").length;
-    for (const chunk of [...out.children]) split(chunk);
+    for (const chunk of [...out.children]) split(/** @type {HTMLElement} */ (chunk));
   }
   let width = 0;
   const observer = new ResizeObserver(() => {
@@ -176,7 +211,7 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
     },
     settle,
     /** The nodes of a token. */
-    nodes: (/** @type {number} */ i) => /** @type {HTMLElement[]} */ ([spans[i], rests.get(i)].filter(Boolean)),
+    nodes: (/** @type {number} */ i) => /** @type {HTMLElement[]} */ ([spans[i], rests.get(i)?.node].filter(Boolean)),
     /** The token that an event is about; -1: none. */
     tokenAt(event) {
       const node = /** @type {HTMLElement | null} */ (event.target.closest?.(".hsd-tok[data-i], .hsd-rest"));
@@ -195,13 +230,13 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
     /** What of the page shows [from, to) of a token's text, or of the prompt's `k`-th; null, null: all of it. @returns {StaticRange[]} */
     ranges(/** @type {{prompt?: number, token?: number, from: number | null, to: number | null}} */ { prompt: k, token, from, to }) {
       const nodes = token === undefined ? [promptSpans[k ?? 0]] : pane.nodes(token);
-      const parts = partsOf(token === undefined ? pane.promptTexts()[k ?? 0] : store.tokens[token].text, blanks());
+      const parts = token === undefined ? partsOf(pane.promptTexts()[k ?? 0], blanks()) : drawn(token);
       const found = [];
       nodes.flatMap((node) => [...node.childNodes]).forEach((child, n) => {
         const part = parts[n];
         if (!part || (from !== null && part.to <= from) || (to !== null && part.from >= to)) return;
         const node = part.cls ? child.firstChild : child;
-        const [a, b] = part.cls && part.cls !== "hsd-blank" ? [0, part.shown.length] : [Math.max(0, (from ?? 0) - part.from), Math.min(part.to, to ?? part.to) - part.from];
+        const [a, b] = !wholeChars(part) ? [0, part.shown.length] : [Math.max(0, (from ?? 0) - part.from), Math.min(part.to, to ?? part.to) - part.from];
         if (node) found.push(new StaticRange({ startContainer: node, startOffset: a, endContainer: node, endOffset: b }));
       });
       return found;
@@ -209,7 +244,7 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
     dim(/** @type {number} */ from) {
       const [low, high] = from < dimmed ? [from, dimmed] : [dimmed, from];
       for (let k = low; k < Math.min(high, spans.length); k++) {
-        for (const node of [spans[k], strips[k], rests.get(k)]) node?.classList.toggle("hsd-later", k >= from);
+        for (const node of [spans[k], strips[k], rests.get(k)?.node]) node?.classList.toggle("hsd-later", k >= from);
       }
       dimmed = from;
     },

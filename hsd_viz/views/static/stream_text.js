@@ -42,6 +42,17 @@ function drawnAs(/** @type {string} */ c) {
   return { shown: codePoint(c), cls: "hsd-code", glyph: "" };
 }
 
+/** Parts with a border at `at`, a place in the text: one that is drawn as it is written is cut there. */
+function cutAt(/** @type {ReturnType<typeof partsOf>} */ parts, /** @type {number} */ at) {
+  return parts.flatMap((p) => {
+    if (p.from >= at || p.to <= at || !wholeChars(p)) return [p];
+    const k = at - p.from;
+    return [{ ...p, to: at, shown: p.shown.slice(0, k), glyph: p.glyph.slice(0, k) }, { ...p, from: at, shown: p.shown.slice(k), glyph: p.glyph.slice(k) }];
+  });
+}
+/** Whether what is shown of a part is its own text, character by character. */
+const wholeChars = (/** @type {any} */ part) => !part.cls || part.cls.startsWith("hsd-blank");
+
 /** Whether a line break follows token `i`, with nothing but blanks between. */
 function endsLine(/** @type {{text: string}[]} */ tokens, /** @type {number} */ i) {
   for (let k = i + 1; k < tokens.length; k++) {
@@ -119,4 +130,4 @@ function tokensIn(hay, /** @type {number} */ from, /** @type {number} */ to) {
   return out;
 }
 
-export { createHaystack, endsLine, findIn, partsOf, tokensIn };
+export { createHaystack, cutAt, endsLine, findIn, partsOf, tokensIn };
