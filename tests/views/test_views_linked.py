@@ -9,8 +9,8 @@ from make_trace import make_trace
 
 from hsd_viz.views import TokenStream
 from hsd_viz.views.linked import SHARED, LinkedView, css, esm, link
-from hsd_viz.views.stream import FILES
 from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.stream import FILES
 
 
 class Tally(LinkedView):
