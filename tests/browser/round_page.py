@@ -1,0 +1,91 @@
+"""Views of one group on a page of their own, without a notebook, and a round of many strange tokens to show there."""
+
+from __future__ import annotations
+
+from hsd_viz.trace import CallRow, DraftRow, RoundRow, Step, TokenRow, Trace
+from hsd_viz.views import payload
+from hsd_viz.views.linked import page_palette
+
+#: What anywidget does, for several widgets of one group: a model each, ``initialize`` once, ``render`` for each view.
+HARNESS = """async ([widgets, states]) => {
+  window.models = [];
+  for (const [k, [script, style]] of widgets.entries()) {
+    document.head.append(Object.assign(document.createElement("style"), { textContent: style }));
+    const state = states[k], listeners = new Map();
+    const model = {
+      get: (name) => state[name],
+      set: (name, v) => { state[name] = v; (listeners.get(`change:${name}`) || []).forEach((f) => f()); },
+      save_changes: () => {},
+      send: () => {},
+      on: (e, f) => listeners.set(e, [...(listeners.get(e) || []), f]),
+      off: (e, f) => listeners.set(e, (listeners.get(e) || []).filter((g) => g !== f)),
+      receive: (m) => (listeners.get("msg:custom") || []).forEach((f) => f(m)),
+    };
+    window.models.push(model);
+    const module = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+    const widget = module.default();
+    widget.initialize({ model });
+    widget.render({ model, el: document.body.appendChild(document.createElement("div")) });
+  }
+}"""
+STRANGE = [
+    "<script>window.pwned=1</script>",
+    "\u202eabc",
+    "שלום",
+    "🙂👩‍👩‍👧",
+    "a\u0000b",
+    "\n\n    ",
+    "\t",
+    "&amp;",
+    "漢字",
+    "a very long token, as tokens go",
+]
+
+
+def start(page, trace: Trace, *widgets: type) -> None:
+    """Put widgets of one group into a page; the first publishes the trace."""
+    data = {"run": "r", "seq": 1, **payload.snapshot(trace)}
+    common = {"palette": page_palette(), "group": "g", "pinned": -1, "live": False, "ghosts": True, "boundaries": True}
+    states = [{**common, "data": {} if k else data} for k in range(len(widgets))]
+    page.evaluate(HARNESS, [[[w._esm, w._css] for w in map(sources, widgets)], states])
+    page.wait_for_timeout(200)
+
+
+def sources(widget: type) -> type:
+    """The class with its script and style as text, however it names them."""
+    return type("Sources", (), {name: str(getattr(widget, name)) for name in ("_esm", "_css")})
+
+
+def tree_trace(nodes: int) -> Trace:
+    """One round over a tree of so many nodes with strange texts; every third hangs under the text or the first node, the rest deeper."""
+    parents = [-1, *[(-1 if k % 3 == 0 else k - 1 if k % 5 else k // 2) for k in range(1, nodes)]]
+    depths: list[int] = []
+    drafts = []
+    for k, parent in enumerate(parents):
+        depths.append(1 if parent < 0 else depths[parent] + 1)
+        verdict = "accepted" if k == 0 else "rejected" if parent in (-1, 0) else "unreached"
+        text = STRANGE[k % len(STRANGE)]
+        p = None if verdict == "unreached" else 0.25
+        drafts.append(DraftRow(0, 1, "context", k, parent, depths[k], k, text, p, 1.0, None, verdict, 2, 3, 0.5, 0))
+    tokens = [
+        TokenRow(0, 0, STRANGE[0], None, 0, "accepted", "context", (0, 1), 1, 0.5, 1.0, ((0, 0.5),)),
+        TokenRow(1, 99, STRANGE[3], None, 0, "correction", "target", (1,), 0, 0.5, 1.0, ((99, 0.5), (1, 0.2))),
+    ]
+    rounds = [RoundRow(0, None, 1, nodes, 2, 1, "correction", None, 1_000, 9_000)]
+    calls = [CallRow(0, 0, "db", "lookup", 1, nodes, 0, 1_500, 500), CallRow(0, 1, "target", "verify", 1, nodes + 1, 1, 2_500, 7_000)]
+    pieces = {**{k: STRANGE[k % len(STRANGE)] for k in range(nodes)}, 99: STRANGE[3], 500: "p"}
+    trace = Trace({"stack": "db > target", "prompt": "p", "prompt_ids": [500], "wall_ns": 12_000, "prefill_ns": 1_000})
+    trace.append(Step(tokens, drafts, rounds, calls, pieces))
+    return trace
+
+
+def nodes(page) -> list[str]:
+    return page.eval_on_selector_all(".hsd-ins-node", "all => all.map(n => n.dataset.key)")
+
+
+def selected(page) -> str:
+    return page.get_attribute(".hsd-ins-node[aria-selected=true]", "aria-label")
+
+
+def title(page) -> str:
+    return page.text_content(".hsd-ins-title")

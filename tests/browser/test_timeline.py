@@ -1,0 +1,183 @@
+"""The timeline in a page, by itself and beside the inspector."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from hsd_viz.engine.replay import load_bundled, steps
+from hsd_viz.trace import Trace
+from hsd_viz.views import payload
+from hsd_viz.views.inspector import RoundInspector
+from hsd_viz.views.stream import TokenStream
+from hsd_viz.views.timeline import Timeline
+
+from .round_page import nodes, start, title
+
+pytestmark = pytest.mark.browser
+
+
+def test_inspector_and_timeline_follow_one_cursor_both_ways(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("both")
+    start(page, trace, RoundInspector, Timeline)
+    tops = [r for r in trace.round_rows if r.parent is None]
+    assert title(page) == f"Round 1 of {len(tops)}"
+    assert len(nodes(page)) == 1 + tops[0].drafted + (tops[0].outcome != "stopped")
+    assert page.locator(".hsd-tl-here").count() == 0
+    for n in (2, 3):
+        page.get_by_role("button", name="Next round").click()
+        page.wait_for_timeout(100)
+        assert title(page) == f"Round {n} of {len(tops)}"
+    here = page.locator(".hsd-tl-here").bounding_box()
+    area = page.locator(".hsd-tl-area").bounding_box()
+    wall = trace.meta["wall_ns"]
+    assert abs((here["x"] - area["x"]) / area["width"] - tops[2].start_ns / wall) < 0.01
+    # A click on the longest call of a round in the middle goes to that round.
+    call = max((c for c in trace.call_rows if c.round == tops[20].id), key=lambda c: c.duration_ns)
+    lane = ["target", "small", "nano", "db"].index(call.name)
+    page.mouse.click(area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 22 + 22 + 4 + 36 * lane + 18)
+    page.wait_for_timeout(100)
+    assert title(page) == f"Round 21 of {len(tops)}"
+    assert page.locator(".hsd-tl-here.hsd-pinned").count() == 1
+    assert f"{call.name} verifies" in page.text_content(".hsd-tl-readout")
+    page.locator(".hsd-tl-area").focus()
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(100)
+    assert page.locator(".hsd-pinned").count() == 0
+    shown.check()
+
+
+def test_a_click_on_a_call_of_a_level_below_shows_the_round_it_served(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("both")
+    start(page, trace, Timeline, RoundInspector)
+    area = page.locator(".hsd-tl-area").bounding_box()
+    call = max((c for c in trace.call_rows if c.name == "nano" and c.kind == "verify"), key=lambda c: c.duration_ns)
+    served = next(r for r in trace.round_rows if r.id == call.round)
+    wall = trace.meta["wall_ns"]
+    page.mouse.click(area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 22 + 22 + 4 + 36 * 2 + 18)
+    page.wait_for_timeout(100)
+    assert "below: nano’s round" in title(page)
+    assert len(nodes(page)) == 1 + served.drafted + (served.outcome != "stopped")
+    # A click on the target's own round goes back up.
+    page.mouse.click(area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 33)
+    page.wait_for_timeout(100)
+    assert "below" not in title(page)
+    # So does the inspector itself, whatever was pinned before: its own nodes can be pinned then.
+    page.mouse.click(area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 22 + 22 + 4 + 36 * 2 + 18)
+    page.locator(".hsd-ins-level button").first.click()
+    page.locator(".hsd-ins-node").nth(1).click()
+    assert page.locator(".hsd-ins-node.hsd-pinned").count() == 1
+    shown.check()
+
+
+def test_a_live_run_grows_and_its_end_brings_the_whole_time(open_page):
+    shown = open_page()
+    page, recorded = shown.page, load_bundled("databases")
+    whole = recorded.meta["wall_ns"]
+    recorded.meta["wall_ns"] = None
+    empty = Trace(recorded.meta)
+    start(page, empty, TokenStream, RoundInspector, Timeline)
+    assert title(page) == "No round yet"
+    for k, step in enumerate(steps(recorded)[:5]):
+        message = {"kind": "append", "run": "r", "first": k + 2, "seq": k + 2, "steps": [payload.step(step)]}
+        page.evaluate("m => models[0].receive(m)", message)
+        page.wait_for_timeout(150)
+        assert title(page) == f"Round {k + 1} of {k + 1}"
+        empty.append(step)
+    spent = empty.call_rows[-1].start_ns + empty.call_rows[-1].duration_ns
+    ranges = [page.text_content(".hsd-tl-range")]
+    empty.meta["wall_ns"] = whole
+    page.evaluate("d => models[0].set('data', d)", {"run": "r", "seq": 6, **payload.snapshot(empty)})
+    page.wait_for_timeout(150)
+    ranges.append(page.text_content(".hsd-tl-range"))
+    assert [re.fullmatch(r"0 to ([\d.]+) ms", text)[1] for text in ranges] == [f"{ns / 1e6:.3g}" for ns in (spent, whole)]
+    assert title(page) == "Round 5 of 5"  # no view jumps by itself
+    shown.check()
+
+
+def test_what_is_drawn_out_of_sight_finds_its_form_when_it_is_shown(open_page):
+    shown = open_page(420)
+    page = shown.page
+    page.evaluate("document.body.style.display = 'none'")
+    start(page, load_bundled("one-draft"), RoundInspector, Timeline)
+    assert page.locator(".hsd-down, .hsd-tl-call").count() == 0
+    page.evaluate("document.body.style.display = ''")
+    page.wait_for_selector(".hsd-down")
+    page.wait_for_selector(".hsd-tl-call")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    shown.check()
+
+
+def test_the_timeline_zooms_and_moves_by_keys_buttons_wheel_and_drag(open_page):
+    shown = open_page()
+    page = shown.page
+    start(page, load_bundled("both"), Timeline)
+    area = page.locator(".hsd-tl-area")
+    box = area.bounding_box()
+
+    def span() -> str:
+        page.wait_for_timeout(120)
+        return page.text_content(".hsd-tl-range")
+
+    whole = span()
+    seen = {whole}
+    area.focus()
+    acts = [
+        lambda: page.keyboard.press("+"),
+        lambda: page.keyboard.press("PageDown"),
+        lambda: page.get_by_role("button", name="Zoom in").click(),
+        lambda: page.get_by_role("button", name="Earlier").click(),
+        lambda: drag(page, box),
+        lambda: wheel(page, box, True),
+    ]
+    for act in acts:
+        act()
+        assert span() not in seen
+        seen.add(span())
+    fixed = span()
+    assert wheel(page, box, False) is False  # a plain wheel is the page's
+    assert span() == fixed
+    page.get_by_role("button", name="Whole run").click()
+    assert span() == whole
+    page.keyboard.press("ArrowRight")
+    area.focus()
+    page.keyboard.press("ArrowDown")
+    first = page.text_content(".hsd-tl-readout")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_timeout(120)
+    assert page.text_content(".hsd-tl-readout") != first
+    shown.check()
+
+
+def drag(page, box) -> None:
+    page.mouse.move(box["x"] + 300, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 180, box["y"] + 60, steps=4)
+    page.mouse.up()
+
+
+def wheel(page, box, ctrl: bool) -> bool:
+    """Whether the timeline took the turn of the wheel for itself."""
+    return page.evaluate(
+        """([x, y, ctrlKey]) => {
+          const turn = new WheelEvent("wheel", { clientX: x, clientY: y, deltaY: -120, ctrlKey, bubbles: true, cancelable: true });
+          document.querySelector(".hsd-tl-area").dispatchEvent(turn);
+          return turn.defaultPrevented;
+        }""",
+        [box["x"] + 400, box["y"] + 60, ctrl],
+    )
+
+
+def test_shares_of_the_lanes_and_of_the_time_without_a_call_make_up_the_run(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("both")
+    start(page, trace, Timeline)
+    shares = [float(re.match(r"([\d.]+) %", t)[1]) for t in page.locator(".hsd-tl-share").all_text_contents() if "%" in t]
+    assert len(shares) == 5
+    assert sum(shares) == pytest.approx(100, abs=2)
+    target = sum(c.duration_ns for c in trace.call_rows if c.name == "target")
+    assert shares[0] == pytest.approx(100 * target / trace.meta["wall_ns"], abs=0.6)
+    shown.check()
