@@ -20,7 +20,8 @@ from typing import Any
 import torch
 from transformers.utils import logging
 
-from hsd_viz.bench.gpu_parts import FULL, SMALL, Bench
+from hsd_viz.bench.gpu_parts import Bench
+from hsd_viz.bench.gpu_tools import FULL, SMALL
 
 
 def summary(result: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from hsd_viz.bench.gpu import main
-from hsd_viz.bench.gpu_parts import SMALL, read_bytes
+from hsd_viz.bench.gpu_tools import SMALL, random_llama, read_bytes
 from hsd_viz.ladder.load import load_model
 
 
@@ -47,7 +47,5 @@ def test_without_a_gpu(capsys):
 def test_a_table_of_embeddings_is_read_by_the_row_unless_it_is_the_head():
     tied = load_model("nano")
     assert read_bytes(tied) == sum(p.nbytes for p in tied.parameters())
-    from hsd_viz.bench.gpu_parts import random_llama
-
     free = random_llama((32, 1, 2, 2, 48), 100, torch.device("cpu"), torch.float32)
     assert read_bytes(free) == sum(p.nbytes for p in free.parameters()) - 100 * 32 * 4
