@@ -18,7 +18,8 @@ from hsd_viz.views import presets
 from hsd_viz.views.linked import css, esm, page_palette
 from hsd_viz.views.readout import sampling_words
 from hsd_viz.views.versus_data import LETTERS, MOST, agreement, count_refusal, facts, machine_note, refusal, run_of, stack_of
-from hsd_viz.views.versus_table import distribution, table
+from hsd_viz.views.versus_draws import draws
+from hsd_viz.views.versus_table import table
 
 _WORDS = dict(presets.STACKS)
 #: Stacks to set side by side, by name: nothing, the two published ideas, and this project's own.
@@ -33,6 +34,8 @@ SIDES = {
 OPENING = ("plain", "databases", "both")
 #: Tokens that each stack decodes before the clock runs.
 WARM_UP = 8
+#: The view's own scripts, in their order.
+FILES = ("race.js", "versus_state.js", "versus_race.js", "versus_score.js", "versus_figures.js", "versus.js")
 
 
 def side(name: str) -> str:
@@ -93,14 +96,14 @@ class Versus(anywidget.AnyWidget):
 
     Every output position is a column with a row for each run: its token, coloured by source and marked by verdict, under it the
     round as a bracket that begins with the number of target forwards spent. Above, a race on one clock with the recorded times;
-    below, the figures with their differences to the first run.
+    below, the figures with their differences to the first run, and how the runs are distributed.
 
     ``Versus(traces)`` shows runs; ``Versus()`` opens on recordings that come with the package and offers the others;
     ``Versus.of(engine, prompt, stacks)`` decodes. Runs that cannot lie side by side are refused in one sentence (``refusal``).
     ``pinned`` is the output position that the cursor is pinned to, from 0 (-1: none).
     """
 
-    _esm = esm("race.js") + "\n" + (Path(__file__).parent / "static" / "versus.js").read_text(encoding="utf-8")
+    _esm = esm(*FILES)
     _css = css("versus.css")
 
     data = traitlets.Dict().tag(sync=True)
@@ -178,5 +181,5 @@ def page_data(traces: Sequence[Trace]) -> dict[str, Any]:
         "runs": [run_of(t, letter, title) for t, letter, title in zip(traces, LETTERS, titles, strict=False)],
         "agreement": agreement(traces),
         "table": table(traces),
-        "distribution": distribution(traces),
+        "draws": draws(traces),
     }

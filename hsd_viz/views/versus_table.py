@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from hsd_viz.trace import Trace
-from hsd_viz.views.versus_data import LETTERS, agreement
-
-BINS = 10
+from hsd_viz.views.versus_data import LETTERS
 
 #: name, definition, value of the metrics, how it is written, how a difference is written
 _Row = tuple[str, str, Callable[[dict[str, Any]], float | None], Callable[[float], str], Callable[[float, float], str]]
@@ -153,40 +150,3 @@ def _parts(figures: Sequence[dict[str, Any]]) -> list[tuple[tuple[str, str], lis
     rest = [m["seconds"] - sum(mine.values()) for m, mine in zip(figures, spent, strict=True)]
     rows.append((("between calls", "Sampling, verification, draft trees and bookkeeping: decoding time in which no call ran."), rest))
     return rows
-
-
-def distribution(traces: Sequence[Trace]) -> dict[str, Any] | None:
-    """What the target makes of texts that rightly differ; ``None`` where none do, or where no probabilities were recorded.
-
-    For each run the mean probability (at temperature 1) and entropy (nats) of its tokens, with the standard error as if tokens were
-    independent, and ``shares``: how its tokens spread over :data:`BINS` equal classes of that probability.
-    """
-    if not any(row["state"] == "apart" for row in agreement(traces)):
-        return None
-    runs = []
-    for letter, trace in zip(LETTERS, traces, strict=False):
-        p = [t.p for t in trace.token_rows if t.p is not None]
-        entropy = [t.entropy for t in trace.token_rows if t.entropy is not None]
-        if not p or not entropy:
-            return None
-        counts = [0] * BINS
-        for x in p:
-            counts[min(BINS - 1, int(x * BINS))] += 1
-        shares = [n / len(p) for n in counts]
-        runs.append({"letter": letter, "tokens": len(p), "p": _mean(p), "entropy": _mean(entropy), "shares": shares})
-    least = min(run["tokens"] for run in runs)
-    words = (
-        f"One text of each, {least} tokens long: enough to show a gross fault, far too little to show that distributions are equal. "
-        "That is shown by drawing hundreds of thousands of tokens for each verification rule (tests/lossless)."
-    )
-    return {"words": words, "runs": runs}
-
-
-def _mean(values: Sequence[float]) -> str:
-    """Mean ± standard error."""
-    n = len(values)
-    mean = sum(values) / n
-    if n < 2:
-        return f"{mean:.2f}"
-    spread = math.sqrt(sum((x - mean) ** 2 for x in values) / (n - 1) / n)
-    return f"{mean:.2f} ± {spread:.2f}"

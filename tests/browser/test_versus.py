@@ -140,6 +140,46 @@ def test_the_race_plays_pauses_is_scrubbed_and_fades_what_is_not_out_yet(open_pa
     shown.check()
 
 
+def test_the_texts_keep_up_with_the_race_until_the_reader_scrolls_away(open_page):
+    shown = open_page(420)
+    page = shown.page
+    start(page, Versus(recorded("greedy", "plain", "databases", "both")))
+    pane, again = page.locator(".hsd-vs-scroll"), page.get_by_role("button", name="Follow the leader")
+    # Whether the newest token of the run that is ahead stands within the pane.
+    seen = """() => {
+      const box = document.querySelector(".hsd-vs-scroll").getBoundingClientRect();
+      const isOut = (c) => c.querySelector(".hsd-vs-cell:not(.hsd-vs-notyet) .hsd-vs-tok");
+      const out = [...document.querySelectorAll(".hsd-vs-col")].filter(isOut);
+      const last = out[out.length - 1].getBoundingClientRect();
+      return last.top >= box.top - 1 && last.bottom <= box.bottom + 1;
+    }"""
+    top = "e => e.scrollTop"
+    assert not again.is_visible() and pane.evaluate(top) == 0
+    for part in (200, 400, 800, 300):
+        scrub(page, part)
+        page.wait_for_timeout(100)
+        assert page.evaluate(seen), part
+    assert pane.evaluate(top) > 0 and not again.is_visible()
+    pane.evaluate("e => { e.scrollTop = 0; }")
+    again.wait_for(state="visible")
+    scrub(page, 900)
+    page.wait_for_timeout(100)
+    assert pane.evaluate(top) == 0 and not page.evaluate(seen), "who reads elsewhere is left there"
+    again.click()
+    assert page.evaluate(seen) and not again.is_visible()
+    # Played from the beginning it follows anew.
+    pane.evaluate("e => { e.scrollTop = 40; }")
+    again.wait_for(state="visible")
+    scrub(page, 1000)
+    assert not again.is_visible(), "when the race is over there is nobody to follow"
+    page.select_option(".hsd-vs-controls select", "0.1")
+    page.get_by_role("button", name="Start the race").click()
+    page.wait_for_function("parseFloat(document.querySelector('.hsd-vs-clock').textContent) > 60")
+    assert page.evaluate(seen) and not again.is_visible()
+    page.get_by_role("button", name="Pause").click()
+    shown.check()
+
+
 def test_who_asks_for_less_motion_gets_the_end_and_a_scrubber(open_page):
     shown = open_page()
     page = shown.page
@@ -168,7 +208,11 @@ def test_the_first_difference_is_marked_and_explained(open_page):
     assert marked.count() == 2 and page.locator(".hsd-vs-num", has_text="≠").count() == 1
     assert page.locator(".hsd-vs-agreement li.hsd-vs-same").count() == 1
     assert "lossless means the distribution" in page.text_content(".hsd-vs-agreement li.hsd-vs-apart")
-    assert page.locator(".hsd-vs-distribution .hsd-vs-share").count() == 30
+    draws = page.locator(".hsd-vs-draws")
+    assert draws.get_by_role("img").count() == 5 * 3 and "far too little" in draws.locator("p").first.text_content()
+    assert draws.get_by_role("img").first.get_attribute("aria-label").startswith("Tokens per target forward, run A: 1: 128 of 128 rounds")
+    page.get_by_role("button", name="Surprise along the text").hover()
+    assert "−ln p" in draws.locator("> .hsd-vs-bubble").text_content()
     # Two runs that differ for one reason: it is said once.
     page.evaluate("data => model.set('data', data)", Versus(recorded("sampled", "plain", "hierarchy", "both")).data)
     said = page.eval_on_selector_all("li.hsd-vs-apart", "all => all.map(n => n.textContent)")
@@ -180,7 +224,7 @@ def test_a_figure_s_definition_shows_on_hover_and_on_focus(open_page):
     shown = open_page()
     page = shown.page
     start(page, Versus(recorded("greedy", "plain", "databases")))
-    bubble = page.locator(".hsd-vs-bubble")
+    bubble = page.get_by_role("region", name="Figures", exact=True).locator("> .hsd-vs-bubble")
     assert not bubble.is_visible()
     page.get_by_role("button", name="Mean acceptance length").hover()
     assert "Plain decoding: 1.00" in bubble.text_content() and bubble.is_visible()

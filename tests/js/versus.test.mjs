@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./load.mjs";
 
-const { fitSpeed, gapWords, inColumn, lineStarts, raceEnd, readRun, roundStep, roundsAt, runAt, spentAt, standing } = await load("race.js");
+const { fitSpeed, gapWords, inColumn, lineStarts, raceEnd, readRun, roundStep, roundsAt, runAt, spentAt, standing, createFollow, createState, topFor } = await load("race.js", "versus_state.js");
 
 /** A run whose rounds bring `counts` tokens and take `ns` each, one target forward a round, drafts as deep as they brought. */
 const run = (letter, counts, ns) => {
@@ -90,4 +90,44 @@ test("differences to the first run have their direction in words", () => {
   assert.equal(gapWords({ forwards: 3, ns: 1e6 }, { forwards: 12, ns: 3e6 }, "A"), "9 forwards fewer, 2.00 ms earlier than A");
   assert.equal(gapWords({ forwards: 2, ns: 5e6 }, { forwards: 1, ns: 3e6 }, "A"), "1 forward more, 2.00 ms later than A");
   assert.equal(gapWords({ forwards: 1, ns: 3 }, { forwards: 1, ns: 3 }, "A"), "as many forwards, at the same time as A");
+});
+
+test("the cursor is pinned, hovered or keyed, in this order, and the last position counts where it is none of them", () => {
+  const state = createState([plain, quick]);
+  const heard = [];
+  state.listeners.add((what) => heard.push(what));
+  assert.deepEqual([state.at, state.chosen, state.row], [11, false, 1]);
+  state.go(3);
+  state.look(5);
+  assert.equal(state.at, 5);
+  state.keep(7, 0);
+  state.look(9, 1);
+  assert.deepEqual([state.at, state.row], [7, 0], "what is pinned stays, and so does its row");
+  state.go(99);
+  assert.deepEqual([state.at, state.pin], [11, 11]);
+  state.release();
+  assert.deepEqual([state.at, state.chosen], [11, false]);
+  state.set(-5, true);
+  assert.deepEqual([state.t, state.playing], [0, true]);
+  state.set(1e12);
+  assert.equal(state.t, state.end);
+  assert.deepEqual([...new Set(heard)], ["cursor", "clock"]);
+});
+
+test("a pane keeps up with the race until the reader scrolls elsewhere", () => {
+  const told = [];
+  const follow = createFollow((on) => told.push(on));
+  follow.put(120);
+  follow.seen(121);
+  assert.equal(follow.on, true, "what the race has put there is no reader's doing");
+  follow.seen(80);
+  follow.seen(10);
+  follow.set(true);
+  assert.deepEqual([follow.on, told], [true, [false, true]]);
+});
+
+test("a line out of sight comes to the upper third, one in sight stays", () => {
+  assert.equal(topFor({ top: 100, bottom: 140 }, 50, 400), 50);
+  assert.equal(topFor({ top: 430, bottom: 470 }, 50, 400), 310);
+  assert.equal(topFor({ top: 20, bottom: 60 }, 50, 400), 0);
 });

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import statistics
 
 import pytest
 from make_trace import make_trace
@@ -13,7 +15,8 @@ from hsd_viz.trace import Finished, Stage, Step, Trace
 from hsd_viz.views import presets
 from hsd_viz.views.versus import OPENING, SIDES, Versus, decode_each, side, traces_of, words
 from hsd_viz.views.versus_data import agreement, first_difference, machine_note, must_agree, refusal, run_of
-from hsd_viz.views.versus_table import distribution, table
+from hsd_viz.views.versus_draws import LONGEST, STRETCHES, draws
+from hsd_viz.views.versus_table import table
 
 GROUPS = sorted(p.name for p in SIDE_BY_SIDE.iterdir())
 
@@ -191,20 +194,84 @@ def test_figures_are_the_traces_own_and_the_parts_fill_the_time(group):
     assert {row["cells"][1]["difference"] for row in same if row["name"] != "Speed"} <= {"±0", "±0 points", ""}
 
 
-def test_draws_are_compared_only_where_texts_rightly_differ():
-    assert distribution(recorded("greedy", "plain", "databases")) is None
-    assert distribution(recorded("sampled", "plain", "databases")) is None
-    traces = recorded("sampled", "plain", "hierarchy")
-    found = distribution(traces)
-    for run, trace in zip(found["runs"], traces, strict=True):
-        p = [t.p for t in trace.token_rows]
-        assert sum(run["shares"]) == pytest.approx(1) and len(run["shares"]) == 10
-        assert run["shares"][9] == pytest.approx(sum(x >= 0.9 for x in p) / len(p))
-        assert run["p"].startswith(f"{sum(p) / len(p):.2f} ±")
-    assert "far too little" in found["words"]
+# --- distributions
+
+
+def charts(traces: list[Trace]) -> dict[str, dict]:
+    return {chart["name"]: chart for chart in draws(traces)["charts"]}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_shares_are_counted_from_the_traces_and_say_of_how_many(group):
+    traces = recorded(group, *OPENING)
+    found = charts(traces)
+    assert json.loads(json.dumps(found)) == found
+    for k, trace in enumerate(traces):
+        m = trace.metrics()
+        lengths = found["Tokens per target forward"]["runs"][k]
+        shares = [value for value, _, _ in lengths["bars"]]
+        assert lengths["n"] == m["rounds"] and sum(shares) == pytest.approx(1, abs=1e-4)
+        counts = [round(share * m["rounds"]) for share in shares]
+        exact = sum(int(c.rstrip("+")) * n for c, n in zip(found["Tokens per target forward"]["classes"], counts, strict=True))
+        longest = max(len([t for t in trace.token_rows if t.round == r.id]) for r in trace.round_rows)
+        assert exact == m["tokens"] if longest <= LONGEST else exact < m["tokens"]
+        places = found["Accepted, place by place"]["runs"][k]["bars"]
+        top = [r for r in trace.round_rows if r.parent is None]
+        assert places[0][1] == sum(r.examined > 0 for r in top)
+        assert places[0][0] == (pytest.approx(sum(r.accepted > 0 for r in top) / places[0][1], abs=1e-5) if places[0][1] else None)
+        # Deep drafts apart, the places add up to what the metrics call examined and accepted.
+        within = all(r.examined <= LONGEST for r in top)
+        assert not within or sum(n for _, n, _ in places) == sum(r.examined for r in top)
+        assert not within or sum(round(value * n) for value, n, _ in places if value) == m["accepted"]
+        sources = found["Token sources"]
+        told = {name: bar for name, bar in zip(sources["classes"], sources["runs"][k]["bars"], strict=True)}
+        for name, n in m["emitted_by_source"].items():
+            assert told[name][2] == f"{n} of {m['tokens']} tokens, {n / m['tokens']:.0%}"
+
+
+def test_texts_are_compared_as_draws_only_where_they_rightly_differ():
+    assert len(draws(recorded("greedy", "plain", "databases"))["charts"]) == 3
+    same = draws(recorded("sampled", "plain", "databases"))
+    assert "The texts agree" in same["words"] and same["rows"] == []
+    plain, databases = recorded("greedy", "plain", "databases")
+    broken = draws([plain, otherwise(databases, at=3)])
+    assert "that must not" in broken["words"] and broken["rows"] == []
+    traces = recorded("sampled", "plain", "hierarchy", "databases")
+    found = draws(traces)
+    assert "may above temperature 0" in found["words"] and "far too little" in found["words"]
+    p = charts(traces)["Probability of the tokens"]
+    for run, trace in zip(p["runs"], traces, strict=True):
+        assert run["bars"][9][0] == pytest.approx(sum(t.p >= 0.9 for t in trace.token_rows) / len(trace.token_rows), abs=1e-5)
+    surprise = charts(traces)["Surprise along the text"]
+    assert surprise["runs"][0]["bars"][1][0] == pytest.approx(sum(-math.log(t.p) for t in traces[0].token_rows[16:32]) / 16, rel=1e-4)
+    assert len(surprise["classes"]) <= STRETCHES
+    (likely, entropy) = found["rows"]
+    logs = [[math.log(t.p) for t in trace.token_rows] for trace in traces]
+    means = [statistics.mean(x) for x in logs]
+    errors = [statistics.stdev(x) / len(x) ** 0.5 for x in logs]
+    for cell, mean, error in zip(likely["cells"], means, errors, strict=True):
+        assert cell["value"] == f"{mean:.2f} ± {error:.2f}".replace("-", "−")
+    gap = f"{abs(means[1] - means[0]):.2f} ± {math.hypot(errors[0], errors[1]):.2f}"
+    assert likely["cells"][1]["difference"] == ("−" if means[1] < means[0] else "+") + gap
+    assert likely["cells"][2]["difference"] == entropy["cells"][2]["difference"] == "the same text"
+    assert all(chart["definition"].endswith(".") for chart in found["charts"]) and all(
+        row["definition"].endswith(".") for row in found["rows"]
+    )
     for trace in traces:
         trace.token_rows[:] = [t._replace(p=None, entropy=None) for t in trace.token_rows]
-    assert distribution(traces) is None
+    assert len(draws(traces)["charts"]) == 3 and draws(traces)["rows"] == []
+
+
+def test_a_long_text_has_few_stretches_and_one_token_has_no_error():
+    traces = recorded("sampled", "plain", "hierarchy")
+    for trace in traces:
+        trace.token_rows[:] = [t._replace(index=i) for i, t in enumerate(list(trace.token_rows) * 32)]
+    assert len(charts(traces)["Surprise along the text"]["classes"]) == 16
+    for k, trace in enumerate(traces):
+        trace.token_rows[1:] = []
+        trace.token_rows[0] = trace.token_rows[0]._replace(token_id=k)
+    (likely, _) = draws(traces)["rows"]
+    assert all("±" not in cell["value"] + cell["difference"] for cell in likely["cells"])
 
 
 # --- the widget

@@ -1,0 +1,226 @@
+"""How runs that lie side by side are distributed: tokens a forward, acceptance, sources, what the target makes of the text.
+
+One pair of runs can show a gross fault and no more: every share comes with the number it is a share of, every mean with its standard error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hsd_viz.trace import Trace
+from hsd_viz.views.payload import number
+from hsd_viz.views.versus_data import LETTERS, agreement
+from hsd_viz.words import counted
+
+#: Classes of the target's probability.
+BINS = 10
+#: Tokens of one forward from which on there is one class, and places of a draft from which on none is shown.
+LONGEST = 12
+#: What rests on fewer than that says little, and is drawn pale.
+FEW = 5
+#: Output positions to the shortest stretch, and the most stretches of one text.
+STRETCH, STRETCHES = 16, 16
+
+#: The classes of one run: (what its bar is as high as, of how many, in words); ``None``: nothing to show.
+_Bar = tuple[float | None, int, str]
+
+
+def draws(traces: Sequence[Trace]) -> dict[str, Any]:
+    """The distributions of runs: ``{words, rows, charts}``.
+
+    ``rows`` are as those of :func:`hsd_viz.views.versus_table.table`. ``charts``: ``{name, definition, classes, labels (the classes
+    in brief), sources (whether the classes are sources), most (the highest bar of all runs), scale (it in words), few, runs:
+    [{letter, n, bars: [[value, of how many, words]]}]}``. What only differs where texts do (the target's probabilities) is there only
+    where they do, and where it was recorded.
+    """
+    charts = [_lengths(traces), _places(traces), _sources(traces)]
+    states = {row["state"] for row in agreement(traces)}
+    apart = "apart" in states
+    known = all(t.token_rows and all(row.p is not None and row.entropy is not None for row in t.token_rows) for t in traces)
+    rows = []
+    if apart and known:
+        charts += [_probabilities(traces), _stretches(traces)]
+        rows = [_mean_row(*named, traces, of) for named, of in _MEANS]
+    return {"words": _words(traces, states), "rows": rows, "charts": [c for c in charts if c is not None]}
+
+
+def _words(traces: Sequence[Trace], states: set[str]) -> str:
+    own = "How much a forward of the target brought, and who drafted it, may differ all the same: that is what stacks are for."
+    if "broken" in states:
+        return "Texts differ here that must not, for the reason given above: what follows describes these runs and compares nothing."
+    if "apart" not in states:
+        return f"The texts agree. {own}"
+    least = min(len(t.token_rows) for t in traces)
+    return (
+        "The texts differ, as those of stacks with draft models may above temperature 0: what must agree is how texts are distributed. "
+        f"Here is one text of each, at least {least} tokens long: enough to show a gross fault, far too little to show that "
+        "distributions are equal. That is shown by drawing hundreds of thousands of tokens for each verification rule "
+        f"(tests/lossless). {own}"
+    )
+
+
+def _bars(pairs: Sequence[tuple[int, int]], one: str, many: str) -> list[_Bar]:
+    """Bars of shares from (count, of how many)."""
+    return [(number(k / n) if n else None, n, f"{k} of {n} {one if n == 1 else many}" + (f", {k / n:.0%}" if n else "")) for k, n in pairs]
+
+
+def _chart(
+    name: str,
+    definition: str,
+    classes: Sequence[str],
+    runs: Sequence[tuple[int, list[_Bar]]],
+    labels: Sequence[str] | None = None,
+    sources: bool = False,
+    write: Callable[[float], str] = "{:.0%}".format,
+) -> dict[str, Any]:
+    most = max((value for _, bars in runs for value, _, _ in bars if value is not None), default=0)
+    listed = [{"letter": letter, "n": n, "bars": [list(b) for b in bars]} for letter, (n, bars) in zip(LETTERS, runs, strict=False)]
+    return {
+        "name": name,
+        "definition": definition,
+        "classes": list(classes),
+        "labels": list(labels or classes),
+        "sources": sources,
+        "most": most,
+        "scale": f"full height: {write(most)}",
+        "few": FEW,
+        "runs": listed,
+    }
+
+
+def _lengths(traces: Sequence[Trace]) -> dict[str, Any]:
+    """Tokens that each round of the target brought."""
+    found = []
+    for trace in traces:
+        emitted = Counter(t.round for t in trace.token_rows)
+        found.append(Counter(min(LONGEST, emitted[r.id]) for r in trace.round_rows if r.parent is None))
+    # A round that was cut to nothing brought none.
+    lengths = range(min(1, *(min(c) for c in found)), max(max(c) for c in found) + 1)
+    runs = [(c.total(), _bars([(c[k], c.total()) for k in lengths], "round", "rounds")) for c in found]
+    classes = [f"{k}+" if k == LONGEST else str(k) for k in lengths]
+    return _chart(
+        "Tokens per target forward",
+        "Rounds of the target by how many tokens each brought, its own token included. Their mean is the mean acceptance length.",
+        classes,
+        runs,
+    )
+
+
+def _places(traces: Sequence[Trace]) -> dict[str, Any] | None:
+    """Acceptance by place in the draft, of what the target examined there."""
+    deepest = min(LONGEST, max((r.examined for t in traces for r in t.round_rows if r.parent is None), default=0))
+    if not deepest:
+        return None
+    runs = []
+    for trace in traces:
+        top = [r for r in trace.round_rows if r.parent is None]
+        pairs = [(sum(r.accepted >= d for r in top if r.examined >= d), sum(r.examined >= d for r in top)) for d in range(1, deepest + 1)]
+        runs.append((sum(n for _, n in pairs), _bars(pairs, "examined", "examined")))
+    return _chart(
+        "Accepted, place by place",
+        "Of the drafts that the target examined as far as this place, the share whose token (in a tree: one of whose tokens) it accepted "
+        f"there. Pale: examined fewer than {FEW} times.",
+        [str(d) for d in range(1, deepest + 1)],
+        runs,
+    )
+
+
+def _sources(traces: Sequence[Trace]) -> dict[str, Any]:
+    counts = [Counter(t.source for t in trace.token_rows) for trace in traces]
+    names = sorted({s for c in counts for s in c}, key=lambda s: (s == "target", -sum(c[s] for c in counts), s))
+    runs = [(c.total(), _bars([(c[s], c.total()) for s in names], "token", "tokens")) for c in counts]
+    words = "Emitted tokens by who first proposed them; the target’s are its corrections, bonus and plain tokens."
+    return _chart("Token sources", words, names, runs, sources=True)
+
+
+def _probabilities(traces: Sequence[Trace]) -> dict[str, Any]:
+    runs = []
+    for trace in traces:
+        counts = Counter(min(BINS - 1, int(t.p * BINS)) for t in trace.token_rows if t.p is not None)
+        runs.append((counts.total(), _bars([(counts[k], counts.total()) for k in range(BINS)], "token", "tokens")))
+    classes = [f"{k / BINS:g}–{(k + 1) / BINS:g}" for k in range(BINS)]
+    words = "Emitted tokens by the target’s probability of them at temperature 1, in tenths."
+    return _chart("Probability of the tokens", words, classes, runs, [f"{k / BINS:g}".lstrip("0") or "0" for k in range(BINS)])
+
+
+def _stretches(traces: Sequence[Trace]) -> dict[str, Any]:
+    longest, stretch = max(len(t.token_rows) for t in traces), STRETCH
+    while longest > stretch * STRETCHES:
+        stretch *= 2
+    firsts = range(0, longest, stretch)
+    runs = []
+    for trace in traces:
+        bars: list[_Bar] = []
+        for first in firsts:
+            values = [_surprise(t) for t in trace.token_rows[first : first + stretch]]
+            mean = sum(values) / len(values) if values else None
+            words = "no token" if mean is None else f"{mean:.2f} nats, {counted(len(values), 'token')}"
+            bars.append((None if mean is None else number(mean), len(values), words))
+        runs.append((len(trace.token_rows), bars))
+    words = f"The mean of −ln p over stretches of {stretch} output positions, p the target’s probability of each token at temperature 1."
+    return _chart(
+        "Surprise along the text",
+        words,
+        [f"{k + 1}–{k + stretch}" for k in firsts],
+        runs,
+        [str(k + 1) for k in firsts],
+        write="{:.2f} nats".format,
+    )
+
+
+# --- means
+
+
+def _surprise(token: Any) -> float:
+    # A token whose probability is written as 0 was rounded to it.
+    return -math.log(max(token.p, 1e-12))
+
+
+_MEANS: tuple[tuple[tuple[str, str], Callable[[Any], float]], ...] = (
+    (
+        (
+            "Mean log-probability",
+            "The mean of ln p over the emitted tokens, p the target’s probability at temperature 1; ± is a standard error as if tokens "
+            "were independent, which they are not: it is too small. Texts of one distribution differ by little more than it.",
+        ),
+        lambda t: -_surprise(t),
+    ),
+    (
+        (
+            "Mean entropy",
+            "The mean entropy of the target’s distribution at temperature 1, in nats, over the places of the text; ± as above.",
+        ),
+        lambda t: t.entropy,
+    ),
+)
+
+
+def _mean_row(name: str, definition: str, traces: Sequence[Trace], of: Callable[[Any], float]) -> dict[str, Any]:
+    found = [_mean([of(t) for t in trace.token_rows]) for trace in traces]
+    cells = []
+    for k, (mean, error) in enumerate(found):
+        # Runs that wrote one text have one mean, exactly.
+        same = traces[k].token_ids == traces[0].token_ids
+        difference = "" if not k else "the same text" if same else _signed(mean - found[0][0]) + _give(error, found[0][1])
+        cells.append({"value": f"{mean:.2f}".replace("-", "−") + _give(error), "difference": difference})
+    return {"name": name, "definition": definition, "part": False, "cells": cells}
+
+
+def _give(*errors: float | None) -> str:
+    """The standard error of a difference of means with these; nothing where one of them is not known."""
+    known = [e for e in errors if e is not None]
+    return f" ± {math.hypot(*known):.2f}" if len(known) == len(errors) else ""
+
+
+def _signed(x: float) -> str:
+    return f"{'+' if x >= 0 else '−'}{abs(x):.2f}"
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float | None]:
+    """Mean and standard error, which one value alone does not have."""
+    n = len(values)
+    mean = sum(values) / n
+    return mean, math.sqrt(sum((x - mean) ** 2 for x in values) / (n - 1) / n) if n > 1 else None
