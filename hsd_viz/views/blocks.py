@@ -37,7 +37,7 @@ class StackBlocks(anywidget.AnyWidget):
     the models that may be named; ``None`` allows any, and ``offered`` are then those that are at hand.
     """
 
-    _esm = esm("blocks_parts.js", "blocks.js")
+    _esm = esm("blocks_parts.js", "blocks_fields.js", "blocks.js")
     _css = css("blocks.css")
 
     text = traitlets.Unicode("target").tag(sync=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from hsd_viz.views.linked import LinkedView, css, esm
 
+#: The view's own scripts, in their order.
+FILES = ("round.js", "round_said.js", "inspector_sums.js", "inspector_card.js", "inspector.js")
+
 
 class RoundInspector(LinkedView):
     """One round in full: what was drafted, by whom, what the verifier made of it, and why.
@@ -13,5 +16,5 @@ class RoundInspector(LinkedView):
     keys walk the tree, Enter pins, Esc lets go.
     """
 
-    _esm = esm("round.js", "inspector_sums.js", "inspector_card.js", "inspector.js")
+    _esm = esm(*FILES)
     _css = css("inspector.css")

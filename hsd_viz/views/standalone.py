@@ -12,12 +12,14 @@ from typing import Any
 
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
+from hsd_viz.views.inspector import FILES as INSPECTOR_FILES
 from hsd_viz.views.inspector import RoundInspector
 from hsd_viz.views.linked import SHARED, LinkedView, page_palette
 from hsd_viz.views.player import Player
 from hsd_viz.views.scripts import STATIC, joined
 from hsd_viz.views.stream import FILES as STREAM_FILES
 from hsd_viz.views.stream import TokenStream
+from hsd_viz.views.timeline import FILES as TIMELINE_FILES
 from hsd_viz.views.timeline import Timeline
 from hsd_viz.words import counted
 
@@ -25,8 +27,8 @@ from hsd_viz.words import counted
 _VIEWS: tuple[tuple[str, type[LinkedView], str, tuple[str, ...]], ...] = (
     ("player", Player, "", ("player.js",)),
     ("stream", TokenStream, "The text, token by token", STREAM_FILES),
-    ("inspector", RoundInspector, "The round under the cursor", ("round.js", "inspector_sums.js", "inspector_card.js", "inspector.js")),
-    ("timeline", Timeline, "Where the time went", ("spans.js", "timeline.js")),
+    ("inspector", RoundInspector, "The round under the cursor", INSPECTOR_FILES),
+    ("timeline", Timeline, "Where the time went", TIMELINE_FILES),
 )
 _EXPORTED = re.compile(r"^export \{[^}]*\};$", re.MULTILINE)
 _DEFAULT = re.compile(r"^export default ", re.MULTILINE)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from hsd_viz.views.linked import LinkedView, css, esm
 
+#: The view's own scripts, in their order.
+FILES = ("spans.js", "timeline_said.js", "timeline.js")
+
 
 class Timeline(LinkedView):
     """Lanes for the levels and the databases, in the trace's own microseconds.
@@ -13,5 +16,5 @@ class Timeline(LinkedView):
     *share* of a lane is its calls' own time over the time of the whole decode, reading the prompt included.
     """
 
-    _esm = esm("spans.js", "timeline.js")
+    _esm = esm(*FILES)
     _css = css("timeline.css")

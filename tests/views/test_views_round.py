@@ -9,13 +9,15 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz.views import RoundInspector, Timeline, TokenStream, link
+from hsd_viz.views.inspector import FILES as INSPECTOR_FILES
 from hsd_viz.views.linked import SHARED
 from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.timeline import FILES as TIMELINE_FILES
 
 
 @pytest.mark.parametrize(
     ("widget", "own"),
-    [(RoundInspector, ("round.js", "inspector_sums.js", "inspector_card.js", "inspector.js")), (Timeline, ("spans.js", "timeline.js"))],
+    [(RoundInspector, INSPECTOR_FILES), (Timeline, TIMELINE_FILES)],
 )
 def test_scripts_are_whole_and_name_nothing_twice(widget, own):
     assert len(re.findall(r"^export default linkedWidget\(", str(widget._esm), re.MULTILINE)) == 1

@@ -1,5 +1,6 @@
 // @ts-check
-// The stack as blocks: the target on top, what drafts for it beneath. Stands behind linked_run.js, linked.js and blocks_parts.js.
+// The stack as blocks: the target on top, what drafts for it beneath. Stands behind linked_run.js, linked.js,
+// blocks_parts.js and blocks_fields.js.
 // An edit is shown at once and sent to Python, whose parser writes the text, or refuses it.
 
 function blocksView({ model, root, palette }) {
@@ -29,75 +30,8 @@ function blocksView({ model, root, palette }) {
     paint(focus);
   }
 
-  // --- small parts
   const family = (/** @type {any} */ part, /** @type {boolean} */ target) =>
     target ? "target" : part.kind === "model" ? palette.family(part.name) : part.name === "db" || part.name === "auto" ? "" : "rival";
-  function button(key, label, words, act, cls = "hsd-blk-tool") {
-    const node = /** @type {HTMLButtonElement} */ (make("button", cls, label));
-    node.type = "button";
-    node.dataset.key = key;
-    if (words !== label) { node.title = words; node.setAttribute("aria-label", words); }
-    node.addEventListener("click", act);
-    return node;
-  }
-  function menu(key, label, options, value, act) {
-    const node = /** @type {HTMLSelectElement} */ (make("select", "hsd-blk-name"));
-    node.dataset.key = key;
-    node.setAttribute("aria-label", label);
-    for (const [name, words] of options) {
-      const option = /** @type {HTMLOptionElement} */ (make("option", "", words));
-      option.value = name;
-      node.append(option);
-    }
-    node.value = value;
-    node.addEventListener("change", () => act(node.value));
-    return node;
-  }
-  function check(key, label, on, act) {
-    const box = /** @type {HTMLInputElement} */ (make("input"));
-    box.type = "checkbox";
-    box.checked = on;
-    box.dataset.key = key;
-    box.addEventListener("change", act);
-    const wrap = make("label", "hsd-blk-check");
-    wrap.append(box, make("span", "", label));
-    return wrap;
-  }
-  /** Drag `row` by `grip` among `rows`, which stand on the page from top to bottom. */
-  function draggable(grip, row, rows, drop) {
-    let to = -1;
-    grip.addEventListener("pointerdown", (e) => {
-      if (e.button !== 0) return;
-      e.preventDefault();
-      grip.setPointerCapture(e.pointerId);
-      row.classList.add("hsd-blk-dragged");
-      to = rows.indexOf(row);
-    });
-    grip.addEventListener("pointermove", (e) => {
-      if (!grip.hasPointerCapture(e.pointerId)) return;
-      const middle = (r) => { const b = r.getBoundingClientRect(); return b.top + b.height / 2; };
-      const from = rows.indexOf(row);
-      to = rows.filter((r, i) => i !== from && middle(r) < e.clientY).length;
-      for (const [i, r] of rows.entries()) {
-        r.classList.toggle("hsd-blk-before", i === to && to < from);
-        r.classList.toggle("hsd-blk-after", i === to && to > from);
-      }
-    });
-    const end = (/** @type {boolean} */ done) => {
-      const from = rows.indexOf(row);
-      for (const r of rows) r.classList.remove("hsd-blk-before", "hsd-blk-after", "hsd-blk-dragged");
-      if (done && to >= 0 && to !== from) drop(from, to);
-      to = -1;
-    };
-    grip.addEventListener("pointerup", () => end(true));
-    grip.addEventListener("pointercancel", () => end(false));
-  }
-  function grip(words) {
-    const node = make("span", "hsd-blk-grip", "⠿");
-    node.title = words;
-    node.setAttribute("aria-hidden", "true");
-    return node;
-  }
 
   // --- blocks
   function modelBlock(part, k, target) {

@@ -1,10 +1,10 @@
 // @ts-check
 // The round inspector: the draft of the round under the cursor as a tree, what is known of each node, and the arithmetic of the
-// verdict. linked_run.js, linked.js, round.js, inspector_sums.js and inspector_card.js stand before it. Everything that comes from a model is put on the page with textContent.
+// verdict. linked_run.js, linked.js, round.js, round_said.js, inspector_sums.js and inspector_card.js stand before it. Everything that
+// comes from a model is put on the page with textContent.
 
 /** Below this width the tree of a chain goes down the page. */
 const NARROW = 620;
-
 
 function createInspector({ root, group, store, palette }) {
   const uid = `hsdins${Math.random().toString(36).slice(2, 9)}`;
@@ -37,64 +37,21 @@ function createInspector({ root, group, store, palette }) {
   body.append(left, right);
   root.append(head, levels, summary, body);
 
-  const levelName = (/** @type {number} */ l) => store.levels[l] ?? `level ${l}`;
-  const isTarget = (r) => r.parent === null;
-  const actor = (r) => (isTarget(r) ? "the target" : levelName(r.level));
-  /** Names are written as they are, also where a sentence begins. */
-  const capital = (/** @type {string} */ words) => words.replace(/^the /, "The ");
-  const token = (/** @type {string} */ text) => glyphs(text) || "∅";
-  const { reckoning, beside, ownRow } = createSums({ store, palette, actor, capital, token });
-  const drawCard = createCard({ card, store, palette, actor, capital, token, light: (position) => group.light(position, true) });
+  const { levelName, actor, usual, before, ownOf, stepOf, titleOf, summaryOf, nodeWords } = createReading({ store, palette });
+  const { reckoning, beside, ownRow } = createSums({ store, palette, actor });
+  const drawCard = createCard({ card, store, palette, actor, light: (position) => group.light(position, true) });
 
   // --- what is shown: a round (of any level), and one node of it
   const state = { round: /** @type {number|null} */ (null), sub: /** @type {number|null} */ (null), node: /** @type {number|null} */ (ROOT), peek: /** @type {number|null} */ (null), step: -1 };
   let drawn = "";
   /** @type {any} */ let scene = null;
 
-  /**
-   * The target round to show where the cursor is nowhere: while a run goes on its newest, else the one shown, at
-   * first one with a draft.
-   */
-  function fallback() {
-    const ids = [...store.order.keys()];
-    if (!ids.length) return null;
-    if ((store.meta.wall_ns ?? null) === null) return ids[ids.length - 1];
-    if (state.round !== null && store.order.has(state.round)) return state.round; // no view jumps by itself
-    return ids.find((id) => store.rounds.get(id).drafted > 0) ?? ids[0];
-  }
-  const topShown = () => group.cursor.round ?? fallback();
+  const topShown = () => group.cursor.round ?? usual(state.round);
 
   function walkRounds(by) {
     const ids = [...store.order.keys()];
     const next = ids[ids.indexOf(topShown()) + by];
     if (next !== undefined) group.go({ round: next });
-  }
-
-  /** The text just before a round's draft. */
-  function before(r) {
-    if (isTarget(r)) {
-      const { rounds, placeOf } = store.index();
-      const first = rounds[placeOf.get(r.id)]?.first ?? 0;
-      if (first > 0) return store.tokens[first - 1].text;
-      const last = store.promptIds[store.promptIds.length - 1];
-      return store.pieces[last] ?? "";
-    }
-    const above = store.rounds.get(r.parent);
-    const drafts = store.drafts.get(above.id) || [];
-    const given = handedUp(drafts, siblings(r)).get(r.id);
-    return given && given.first > 0 ? drafts[given.first - 1].text : before(above);
-  }
-  const siblings = (r) => (store.children.get(r.parent) || []).map((id) => store.rounds.get(id));
-
-  /** The verifier's own token of a round: {text, id, row of the text where it is the target's}, or null where it added none. */
-  function ownOf(r) {
-    if (r.outcome === "stopped") return null;
-    if (isTarget(r)) {
-      const t = store.tokens.findLast((t) => t.round === r.id && t.depth === 0);
-      return t ? { text: t.text, id: t.id, source: t.source, row: t } : null;
-    }
-    const given = handedUp(store.drafts.get(r.parent) || [], siblings(r)).get(r.id);
-    return given && given.own ? { text: given.own.text, id: given.own.id, source: levelName(r.level), row: null } : null;
   }
 
   // --- drawing
@@ -120,7 +77,7 @@ function createInspector({ root, group, store, palette }) {
       drawn = key;
       if (id === null) drawEmpty();
       else drawRound(store.rounds.get(id), down);
-    } else if (id !== null) drawTitle(store.rounds.get(id));
+    } else if (id !== null) title.textContent = titleOf(store.rounds.get(id), top);
     if (scene) followCursor();
     mark();
   }
@@ -130,10 +87,6 @@ function createInspector({ root, group, store, palette }) {
     levels.replaceChildren();
     summary.textContent = "The draft of each round is shown here as it is verified.";
     body.hidden = true;
-  }
-  function drawTitle(r) {
-    const n = store.order.get(state.round);
-    title.textContent = isTarget(r) ? `Round ${n} of ${store.order.size}` : `Round ${n} of ${store.order.size}, below: ${levelName(r.level)}’s round ${siblings(r).indexOf(r) + 1}`;
   }
   function drawRound(r, narrow) {
     body.hidden = false;
@@ -146,28 +99,13 @@ function createInspector({ root, group, store, palette }) {
     const down = narrow && drafts.every((d, k) => d.parent === k - 1);
     scene = { r, drafts, own, down, layout: layoutTree(nodes, `… ${token(before(r))}`, down), at: new Map(drafts.map((d) => [d.node, d])), dom: new Map() };
     if (state.node === null || (state.node !== ROOT && state.node !== OWN && !scene.at.has(state.node))) state.node = ROOT;
-    drawTitle(r);
+    title.textContent = titleOf(r, state.round);
     drawLevels(r);
     summary.textContent = summaryOf(r, drafts, own);
     drawTree();
     sums.replaceChildren(...[reckoning(r, drafts, own)].filter(Boolean));
     bars.replaceChildren(...[beside(r, own), ownRow(r, drafts, own)].filter(Boolean));
     for (const box of [scroll, card, sums, bars]) box.scrollTop = box.scrollLeft = 0;
-  }
-
-  function summaryOf(r, drafts, own) {
-    const by = actor(r);
-    const cap = capital(by);
-    if (!drafts.length) return `${whyNothing(r.why, by, belowWords(r))}${own ? ` ${cap} wrote its token by itself.` : ""}`;
-    const sources = [...new Set(drafts.map((d) => d.source))].map(palette.phrase);
-    const from = sources.length > 1 ? `${sources.slice(0, -1).join(", ")} and ${sources[sources.length - 1]}` : sources[0];
-    const end = { correction: own ? "then it put its own token where the draft was wrong" : "and corrected the next", bonus: "all that it walked was right, so one more of its own came free", stopped: "and the text ended there", plain: "" }[r.outcome];
-    return `${plural(drafts.length, "token")} drafted by ${from}. ${cap} looked at ${plural(r.examined, "place")} and accepted ${r.accepted || "none"}; ${end}.`;
-  }
-  /** Who drafts for a round, in words. */
-  function belowWords(r) {
-    const name = store.levels[r.level - 1];
-    return name === undefined ? "nobody" : name === "db" || name === "hd" ? "the databases" : palette.phrase(name);
   }
 
   /** Buttons for the rounds below: one row a level, along the path that is shown. */
@@ -248,7 +186,7 @@ function createInspector({ root, group, store, palette }) {
         const sign = make("span", "hsd-ins-mark", VERDICT_MARKS[d.verdict] || "");
         sign.setAttribute("aria-hidden", "true");
         node.append(sign, make("code", "", token(d.text)));
-        node.setAttribute("aria-label", `place ${d.depth}, ${token(d.text)}: ${FATES[d.verdict] || d.verdict}, drafted by ${palette.phrase(d.source)}${d.p === null ? "" : `, p ${figure(d.p)}`}${d.u === null ? "" : `, q ${figure(d.q)}`}`);
+        node.setAttribute("aria-label", nodeWords(d));
       }
       scene.dom.set(b.key, node);
       return node;
@@ -267,18 +205,6 @@ function createInspector({ root, group, store, palette }) {
     const node = scene.dom.get(state.node);
     if (node) keepInView(node);
   }
-  /** The event of a node of the target's round, where it has one. */
-  function stepOf(key) {
-    if (state.sub !== null) return -1;
-    const { events, rounds, placeOf } = store.index();
-    const span = rounds[placeOf.get(state.round)];
-    if (!span) return -1;
-    for (let s = span.begin; s < span.end; s++) {
-      const e = events[s];
-      if (key === ROOT ? e.kind === "draft" : key === OWN ? e.kind === "token" : e.draft?.node === key) return s;
-    }
-    return -1;
-  }
   function keepInView(node) {
     // Inside its own box only: the page must not move under the reader.
     const [x, y] = [node.offsetLeft, node.offsetTop];
@@ -288,7 +214,7 @@ function createInspector({ root, group, store, palette }) {
     else if (y + node.offsetHeight > scroll.scrollTop + scroll.clientHeight - 24) scroll.scrollTop = y + node.offsetHeight - scroll.clientHeight + 48;
   }
   function choose(key, pin = false) {
-    const step = stepOf(key);
+    const step = state.sub === null ? stepOf(state.round, key) : -1;
     state.node = key;
     state.step = step >= 0 ? step : state.step;
     if (step >= 0) { if (pin) group.pin({ step }); else group.go({ step }); }

@@ -1,13 +1,9 @@
 // @ts-check
 // The card of the round inspector: what is known of one node of a draft, in words and figures. linked_run.js, linked.js, round.js and
-// inspector_sums.js stand before it, inspector.js behind.
-
-/** Keys of the tree's nodes that are no draft tokens: the text so far, and the verifier's own token. */
-const ROOT = -1;
-const OWN = 1e6;
+// round_said.js stand before it, inspector.js behind.
 
 /** `card` is the element to write into; `light(position)` brings a place of the text into sight. */
-function createCard({ card, store, palette, actor, capital, token, light }) {
+function createCard({ card, store, palette, actor, light }) {
   const greedy = () => store.meta.sampling?.temperature === 0;
 
   function facts(pairs) {

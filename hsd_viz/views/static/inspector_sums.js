@@ -1,17 +1,9 @@
 // @ts-check
 // What stands beneath the tree of a round: the arithmetic of each verdict row by row, and the distributions that its own token was
-// drawn from. linked_run.js, linked.js and round.js stand before it, inspector.js behind. Text only, by textContent.
+// drawn from. linked_run.js, linked.js, round.js and round_said.js stand before it, inspector.js behind. Text only, by textContent.
 
-/** Verdicts in words. */
-const FATES = {
-  accepted: "accepted",
-  rejected: "rejected",
-  unreached: "not looked at",
-  cut: "right, then cut: the text ended before it",
-};
-
-/** @param {{store: any, palette: any, actor: (r: any) => string, capital: (s: string) => string, token: (s: string) => string}} words */
-function createSums({ store, palette, actor, capital, token }) {
+/** @param {{store: any, palette: any, actor: (r: any) => string}} words */
+function createSums({ store, palette, actor }) {
   // --- the arithmetic, row by row
   function step(places, verdict, nodes, parts) {
     const row = make("li", "hsd-ins-step");

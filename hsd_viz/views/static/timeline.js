@@ -1,6 +1,7 @@
 // @ts-check
 // The timeline of a run: a lane for each level and the calls that ran there, rounds above them, and the time in which nothing ran.
-// linked_run.js, linked.js and spans.js stand before it. All times are the trace's own, in nanoseconds from the start of the decode.
+// linked_run.js, linked.js, spans.js and timeline_said.js stand before it. All times are the trace's own, in nanoseconds from the start
+// of the decode.
 
 const AXIS = 22;
 const ROUNDS = 22;
@@ -51,7 +52,7 @@ function createTimeline({ root, group, store, palette }) {
   /** @type {any} */ let looked = null; // the call or gap under the pointer, or walked to
   let walked = false;
 
-  const levelName = (/** @type {number} */ l) => store.levels[l] ?? `level ${l}`;
+  const { roundOf, callSentence, gapSentence, roundSentence } = createTelling(store);
   const familyOf = (lane) => (lane.name === "db" || lane.name === "hd" ? "" : palette.family(lane.level === target() ? "target" : lane.name));
   const target = () => Math.max(0, ...tops.map((r) => r.level));
 
@@ -156,30 +157,13 @@ function createTimeline({ root, group, store, palette }) {
     range.textContent = tops.length || inOrder.length ? `${view.from ? duration(view.from) : 0} to ${duration(view.to)}${view.to - view.from < end ? ` of ${duration(end)}` : ""}` : "nothing has run yet";
     one.disabled = group.cursor.round === null;
   }
-  const callWords = (c) => [`${c.kind} ${plural(c.fed, "token")}`, `${c.kind} ${c.fed}`, String(c.fed)];
 
   function tell() {
     readout.setAttribute("aria-live", walked ? "polite" : "off");
-    if (looked && looked.kind) {
-      const c = looked;
-      const cached = c.cached ? `, ${c.cached} in the cache` : "";
-      const steps = c.steps > 1 ? `, ${c.steps} forwards in one launch` : "";
-      const where = c.round < 0 ? "before the first round" : roundWords(c.round);
-      const what = { prefill: "reads the prompt", draft: "drafts", verify: "verifies", lookup: "looks up a draft", update: "takes in what was kept" }[c.kind] || c.kind;
-      readout.textContent = `${c.name} ${what}: ${plural(c.fed, "token")}${c.kind === "lookup" ? " found" : c.kind === "update" ? "" : " fed"}${cached}${steps}; ${duration(c.ns)}, from ${duration(c.start)}; ${where}.`;
-    } else if (looked) readout.textContent = `No call ran for ${duration(looked.ns)}, from ${duration(looked.start)}.`;
-    else {
-      const r = store.rounds.get(group.cursor.round);
-      readout.textContent = r
-        ? `Round ${store.order.get(r.id)}: ${duration(r.ns)}, from ${duration(r.start)}; ${r.drafted ? `${r.drafted} drafted, ${r.accepted} accepted` : "no draft"}, ${r.outcome}.`
+    const r = store.rounds.get(group.cursor.round);
+    readout.textContent = looked ? (looked.kind ? callSentence(looked) : gapSentence(looked))
+      : r ? roundSentence(r)
         : "Hover over a bar to see the call; click it to go to its round. Drag moves the time, Ctrl + wheel zooms.";
-    }
-  }
-  function roundWords(id) {
-    const r = store.rounds.get(id);
-    if (!r) return `round ${id}`;
-    const n = `round ${store.order.get(store.topRound(id))}`;
-    return r.parent === null ? n : `within ${n}, for ${levelName(r.level)}`;
   }
 
   let frame = 0;
@@ -225,11 +209,6 @@ function createTimeline({ root, group, store, palette }) {
     if (k < lanes.length) return spanAt(lanes[k].calls, t, slack);
     return spanAt(gaps, t, slack);
   }
-  const isRound = (s) => s && s.outcome !== undefined;
-  /** The round, of whatever level, that a call served or a span is; null before the first. */
-  const servedBy = (s) => (!s ? null : isRound(s) ? s.id : s.kind && s.round >= 0 ? s.round : null);
-  /** The target's round that it belongs to, or null. */
-  const roundOf = (s) => (servedBy(s) === null ? null : store.topRound(servedBy(s)));
   function lookAt(s, byKey = false) {
     const call = isRound(s) ? null : s;
     if (call !== looked) { looked = call; walked = byKey; soon(); }
