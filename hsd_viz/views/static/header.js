@@ -41,7 +41,8 @@ function render({ el }) {
   skip.addEventListener("click", (e) => {
     // In a notebook an address within the page would be JupyterLab's own.
     e.preventDefault();
-    document.getElementById(uid)?.focus();
+    // Not the box itself: one that takes the focus by script alone would be left out where the reading order is that of the eye.
+    /** @type {HTMLElement | null} */ (document.getElementById(uid)?.querySelector("select, button, input, [tabindex]"))?.focus();
   });
   root.append(skip, name, line);
   el.append(root);
@@ -65,10 +66,8 @@ function render({ el }) {
     if (!app) return;
     standing.disconnect();
     unkeep = keepFocus(app);
-    const main = /** @type {HTMLElement | null} */ (app.querySelector(".hsd-main"));
-    if (!main) return;
-    main.id = uid;
-    main.tabIndex = -1;
+    const main = app.querySelector(".hsd-main");
+    if (main) main.id = uid;
   });
   standing.observe(root);
   const watch = setInterval(() => {
