@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import Any, Protocol
-
-import ipywidgets as widgets
+from functools import partial
+from typing import Protocol
 
 from hsd_viz import views
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage, Trace
-from hsd_viz.views.bench_run import Host
 from hsd_viz.views.controls import Prose, Request, allowed
-from hsd_viz.views.notice import Notice
 from hsd_viz.views.sections import Page, Section, titled
 from hsd_viz.views.versus import OPENING, SIDES, decode_each
 from hsd_viz.views.versus_data import MOST
+from hsd_viz.views.work_form import Host, WorkForm
 
 
 class CompareHost(Host, Protocol):
@@ -58,67 +55,34 @@ def read_stacks(text: str, names: Sequence[str] | None) -> list[str]:
     return written
 
 
-class CompareRun(widgets.VBox):
+class CompareRun(WorkForm):
     """The form, its buttons and what it says. ``show(traces)`` is called, from the worker thread, when all have decoded."""
 
+    START = ("Decode and compare", "Decode the form's prompt with each stack in turn")
+    CANCEL = ("Stop after the token in progress", "cancelling")
+    TAKEN = "a run goes on: compare when it has ended"
+    FAILED = "These cannot be compared"
+
     def __init__(self, host: CompareHost, show: Callable[[Sequence[Trace]], None]) -> None:
-        self._host, self._show = host, show
-        self._stop = threading.Event()
-        self.thread: threading.Thread | None = None
-        self.notice = Notice()
-        self.stacks = widgets.Textarea("\n".join(SIDES[name] for name in OPENING), description="Stacks, one a line", rows=MOST)
-        self.stacks.add_class("hsd-code")
-        self.stacks.add_class("hsd-lines")
-        self.start = widgets.Button(description="Decode and compare", tooltip="Decode the form's prompt with each stack in turn")
-        self.start.add_class("hsd-primary")
-        self.cancel = widgets.Button(description="Cancel", tooltip="Stop after the token in progress", disabled=True)
-        self.said = Prose()
-        buttons = widgets.Box([self.start, self.cancel])
-        buttons.add_class("hsd-buttons")
+        super().__init__(host, [SIDES[name] for name in OPENING], "Stacks, one a line", rows=MOST)
+        self._show = show
         words = Prose("Prompt, sampling and number of tokens are those of the form; each stack decodes a few tokens first, off the clock.")
-        super().__init__([words, self.stacks, buttons, self.said, self.notice])
-        for name in ("hsd-form", "hsd-measure"):
-            self.add_class(name)
-        self.start.on_click(self.notice.guard(self._on_start))
-        self.cancel.on_click(self.notice.guard(self._on_cancel))
+        self.lay_out(words, self.stacks)
 
-    def _on_start(self, _button: Any) -> None:
-        self.notice.clear()
-        stacks = read_stacks(self.stacks.value, self._host.model_names)
-        request = self._host.request()
-        if not self._host.hold():
-            raise ValueError("a run goes on: compare when it has ended")
-        self._stop.clear()
-        self._going(True)
-        self.said.value = "loading the models"
-        self.thread = threading.Thread(target=self._work, args=(stacks, request), name="hsd-viz compare", daemon=True)
-        self.thread.start()
+    def prepare(self) -> Callable[[], str]:
+        return partial(self._compare, read_stacks(self.stacks.value, self._host.model_names), self._host.request())
 
-    def _on_cancel(self, _button: Any) -> None:
-        self._stop.set()
-        self.said.value = "cancelling"
-
-    def _work(self, stacks: list[str], request: Request) -> None:
-        said, traces = "Cancelled: what was shown before stays.", []
-        try:
-            with closing(decode_each(self._host.lend_engine(), request.prompt, stacks, **request.options)) as events:
-                for which, event in events:
-                    if self._stop.is_set():
-                        break
-                    if isinstance(event, Stage):
-                        self.said.value = f"{stacks[which]}: {event.text}"
-                    elif isinstance(event, Finished):
-                        traces.append(event.trace)
-            if len(traces) == len(stacks):
-                self._show(traces)
-                said = "Decoded just now, on this machine."
-        except Exception as error:  # shown as a card: nobody else hears of it
-            said = ""
-            self.notice.error(error, "These cannot be compared")
-        finally:
-            self.said.value = said
-            self._going(False)
-            self._host.release()
-
-    def _going(self, going: bool) -> None:
-        self.start.disabled, self.cancel.disabled = going, not going
+    def _compare(self, stacks: list[str], request: Request) -> str:
+        traces = []
+        with closing(decode_each(self._host.lend_engine(), request.prompt, stacks, **request.options)) as events:
+            for which, event in events:
+                if self.cancelled():
+                    break
+                if isinstance(event, Stage):
+                    self.said.value = f"{stacks[which]}: {event.text}"
+                elif isinstance(event, Finished):
+                    traces.append(event.trace)
+        if len(traces) < len(stacks):
+            return "Cancelled: what was shown before stays."
+        self._show(traces)
+        return "Decoded just now, on this machine."
