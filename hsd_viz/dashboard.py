@@ -16,11 +16,13 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
 
 from hsd_viz.engine import Engine, prepare
+from hsd_viz.engine.baseline import decode_beside_plain
 from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
 from hsd_viz.trace import Event, Stage, Started, Step, Trace
 from hsd_viz.views.controls import Controls, Prose, Request
@@ -221,7 +223,8 @@ class Dashboard(widgets.VBox):
         if self._own_engine and (self._engine is None or key != self._engine_key):
             yield Stage("loading PyTorch")
             self._load(*key)
-        yield from self._engine.decode(request.prompt, request.stack, **request.options)
+        decode = partial(decode_beside_plain, self._engine) if request.beside_plain else self._engine.decode
+        yield from decode(request.prompt, request.stack, **request.options)
 
     def _load(self, device: str | None, dtype: str | None) -> None:
         from hsd_viz.engine.local import load_engine

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from hsd_viz.engine.baseline import note
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES
 from hsd_viz.trace import Trace
@@ -140,18 +142,24 @@ SIDES = (
 )
 
 
-def record_traces(out: Path | None = None, *, tokens: int = 128, progress: Callable[[str], None] = lambda line: None) -> list[Path]:
+def record_traces(
+    out: Path | None = None, *, tokens: int = 128, repeats: int = 5, progress: Callable[[str], None] = lambda line: None
+) -> list[Path]:
     """Record every recipe on the CPU with one thread and write ``index.json`` beside the traces; returns the files written.
 
-    Each run is done twice and the second kept, so that no first-use cost is on show. Each trace must keep all identities
-    (:func:`hsd_viz.trace.metrics.check`).
+    A recipe and plain decoding of its prompt take turns, ``repeats`` times after one that does not count; of each the fastest run is
+    kept, the plain one as a figure in the meta of the other (:func:`hsd_viz.engine.baseline.note`). Each trace must keep all
+    identities (:func:`hsd_viz.trace.metrics.check`).
     """
     folder = Path(out) if out is not None else TRACES
     paths, index = [], []
     with _engine() as engine:
+        engine.wait_ready()
         for recipe in RECIPES:
-            for _ in range(2):
-                trace = engine.run(recipe.prompt, recipe.stack, max_new_tokens=tokens, **recipe.options)
+            stacks = list(dict.fromkeys([recipe.stack, "target"]))
+            trace, *plain = _fastest(engine, stacks, repeats, recipe.prompt, max_new_tokens=tokens, **recipe.options)
+            for other in plain:
+                note(trace, other)
             paths.append(_keep(trace, recipe, folder, index))
             progress(f"{recipe.name}: {trace.metrics()['mean_acceptance_length']:.2f} tokens per forward of the target")
     return [*paths, _write_index(folder, index)]
@@ -165,27 +173,28 @@ def record_side_by_side(
     On the CPU with one thread, in its fastest runtime. The stacks of a group take turns, ``repeats`` times after one that does not
     count, and of each stack the fastest run is kept: what else the machine does only ever adds time, here and there in a run.
     """
-    if repeats < 1:
-        raise ValueError(f"{repeats} repeats is out of range: it is a whole number from 1")
     paths = []
     with _engine() as engine:
         engine.wait_ready()
         for group, (prompt, options) in GROUPS.items():
             folder = (Path(out) if out is not None else SIDE_BY_SIDE) / group
             recipes = [Recipe(name, title, blurb, stack, prompt, options) for name, title, blurb, stack in SIDES]
-            runs: list[list[Trace]] = [[] for _ in recipes]
-            for turn in range(repeats + 1):
-                for recipe, kept in zip(recipes, runs, strict=True):
-                    trace = engine.run(prompt, recipe.stack, max_new_tokens=tokens, **options)
-                    if turn:
-                        kept.append(trace)
+            traces = _fastest(engine, [r.stack for r in recipes], repeats, prompt, max_new_tokens=tokens, **options)
             index: list[dict] = []
-            for recipe, kept in zip(recipes, runs, strict=True):
-                trace = min(kept, key=lambda t: t.metrics()["seconds"])
+            for recipe, trace in zip(recipes, traces, strict=True):
+                note(trace, traces[0])
                 paths.append(_keep(trace, recipe, folder, index))
                 progress(f"{group}, {recipe.name}: {trace.metrics()['tokens_per_second']:.0f} tokens/s")
             paths.append(_write_index(folder, index))
     return paths
+
+
+def _fastest(engine: LocalEngine, stacks: Sequence[str], repeats: int, prompt: str, **options: Any) -> list[Trace]:
+    """Each stack's fastest run of ``repeats`` in which they took turns, after one that does not count."""
+    if repeats < 1:
+        raise ValueError(f"{repeats} repeats is out of range: it is a whole number from 1")
+    turns = [[engine.run(prompt, stack, **options) for stack in stacks] for _ in range(repeats + 1)]
+    return [min(runs, key=lambda t: t.metrics()["seconds"]) for runs in zip(*turns[1:], strict=True)]
 
 
 @contextmanager

@@ -19,13 +19,17 @@ MAX_NEW_TOKENS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a person asked for; ``options`` are keyword arguments of ``Engine.decode``; device and dtype ``None``: the engine's choice."""
+    """What a person asked for; ``options`` are keyword arguments of ``Engine.decode``; device and dtype ``None``: the engine's choice.
+
+    ``beside_plain``: the prompt is to be decoded plainly too, to say how much faster the stack is.
+    """
 
     prompt: str
     stack: str
     options: dict[str, Any]
     device: str | None
     dtype: str | None
+    beside_plain: bool = False
 
 
 class Prose(widgets.Label):
@@ -71,13 +75,14 @@ class Controls(widgets.VBox):
         self.device = widgets.Dropdown(options=[("best here", ""), ("cpu", "cpu")], description="Device")
         dtypes = ("float32", "bfloat16", "float64")
         self.dtype = widgets.Dropdown(options=[("device's own", ""), *((d, d) for d in dtypes)], description="Number type")
+        self.beside = widgets.Checkbox(True, description="Decode plainly too, for the speed-up", indent=False)
         self.run = _button("Run", "Decode this prompt with this stack", "hsd-primary")
         self.cancel = _classes(_button("Cancel", "Stop after the token in progress", "hsd-quiet"), "hsd-cancel")
         fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
         if live:
             buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
             self.picker: list[widgets.Widget] = [_classes(widgets.Box([self.recording, self.replay]), "hsd-recordings", "hsd-form")]
-            form = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, self.blocks, buttons, _grid(fields)]
+            form = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, self.blocks, buttons, self.beside, _grid(fields)]
             super().__init__([_section("Run it yourself", form)])
         else:
             row = widgets.Box([self.recording, self.replay, self.cancel])
@@ -102,7 +107,8 @@ class Controls(widgets.VBox):
             "top_p": self.top_p.value,
             "seed": self.seed.value,
         }
-        return Request(self.prompt.value, self.stack.value.strip(), options, self.device.value or None, self.dtype.value or None)
+        device, dtype = self.device.value or None, self.dtype.value or None
+        return Request(self.prompt.value, self.stack.value.strip(), options, device, dtype, self.beside.value)
 
     def check_stack(self) -> None:
         """Raises :class:`~hsd_viz.stack.StackError` when the stack cannot be read or names a model that is not allowed here."""

@@ -7,7 +7,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from hsd_viz.stack import StackError, parse
+from hsd_viz.stack import Stack, StackError, parse
 from hsd_viz.trace import Stage, Trace
 from hsd_viz.views.scripts import joined
 from hsd_viz.words import counted
@@ -82,9 +82,8 @@ def sampling_words(sampling: dict[str, Any]) -> str:
 
 def lossless_words(meta: dict[str, Any]) -> str:
     """In which sense this run's text is the text of plain decoding."""
-    try:
-        stack = parse(str(meta.get("stack_resolved") or meta.get("stack") or ""))
-    except StackError:
+    stack = _stack(meta)
+    if stack is None:
         return ""
     if len(stack.parts) == 1:
         return "Plain decoding: the target writes every token by itself."
@@ -101,16 +100,33 @@ def lossless_words(meta: dict[str, Any]) -> str:
 def tiles(trace: Trace) -> list[dict[str, str]]:
     """The figures of one trace, as they were measured in it."""
     m = trace.metrics()
-    plain = not m["drafted"]
-    length = m["mean_acceptance_length"]
     latency = m["draft_seconds_per_round"]
+    rate = f"{m['acceptance_rate']:.0%}" if m["drafted"] else "–"
     return [
-        _tile("Speed", _number(m["tokens_per_second"], 1), "tokens/s", f"{m['tokens']} tokens, prefill apart"),
-        _tile("Mean acceptance length", _number(length, 2), "", "tokens per target forward; plain decoding 1.00"),
-        _tile("Acceptance rate", "–" if plain else f"{m['acceptance_rate']:.0%}", "", "accepted / drafted"),
-        _tile("Accepted / drafted", f"{m['accepted']} / {m['drafted']}", "", f"{m['rounds']} rounds of the target"),
+        _tile("Speed", _number(m["tokens_per_second"], 0), "tokens/s", f"{m['tokens']} tokens, prefill apart"),
+        _speedup(trace, m["tokens_per_second"]),
+        _tile("Mean acceptance length", _number(m["mean_acceptance_length"], 2), "", f"tokens per forward of the target, of {m['rounds']}"),
+        _tile("Acceptance rate", rate, "", f"{m['accepted']} of {m['drafted']} draft tokens"),
         _tile("Drafting latency", "–" if not latency else f"{latency * 1e6:.0f}", "µs", "per round, model forwards apart"),
     ]
+
+
+def _speedup(trace: Trace, speed: float | None) -> dict[str, str]:
+    """Over the plain decoding that was run beside this very run, where it was (:mod:`hsd_viz.engine.baseline`)."""
+    plain = (trace.meta.get("plain") or {}).get("tokens_per_second")
+    stack = _stack(trace.meta)
+    if stack is not None and len(stack.parts) == 1:
+        return _tile("Speed-up", "–", "", "this is plain decoding")
+    if not plain or not speed:
+        return _tile("Speed-up", "–", "", "plain decoding was not run beside it")
+    return _tile("Speed-up", f"{speed / plain:.2f}", "×", f"over plain decoding, run beside it: {plain:.0f} tokens/s")
+
+
+def _stack(meta: dict[str, Any]) -> Stack | None:
+    try:
+        return parse(str(meta.get("stack_resolved") or meta.get("stack") or ""))
+    except StackError:
+        return None
 
 
 def _tile(label: str, value: str, unit: str, note: str) -> dict[str, str]:

@@ -59,6 +59,10 @@ class Run:
             for event in events:
                 match event:
                     case Stage():
+                        # What comes after the text is finished must not hold its end back.
+                        if waiting:
+                            self._watcher.on_steps(waiting, trace)
+                            waiting = []
                         self._watcher.on_stage(event)
                     case Started():
                         trace = Trace(event.meta)

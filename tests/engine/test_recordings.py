@@ -25,13 +25,15 @@ def test_bundled_trace(name):
     check(trace)
     recipe = next(r for r in record.RECIPES if r.name == name)
     assert (trace.meta["stack"], trace.meta["prompt"]) == (recipe.stack, recipe.prompt)
+    # What it is held against: plain decoding of the same prompt, recorded in the same turns.
+    assert ("plain" in trace.meta) == (recipe.stack != "target")
     for model in trace.meta["models"]:
         assert model["weights"] == weights_hash(model_path(model["model"])), "recorded with other weights: run `hsd-viz traces record`"
 
 
 def test_recording_writes_checked_traces_and_an_index(tmp_path):
     lines = []
-    paths = record.record_traces(tmp_path, tokens=6, progress=lines.append)
+    paths = record.record_traces(tmp_path, tokens=6, repeats=1, progress=lines.append)
     assert {p.name for p in tmp_path.iterdir()} == {p.name for p in paths} and len(lines) == len(record.RECIPES)
     index = json.loads((tmp_path / "index.json").read_text())
     for entry in index:

@@ -64,7 +64,8 @@ def test_a_run_goes_to_the_engine_and_onto_the_page(page):
     press(page)
     wait(page)
     options = {"max_new_tokens": 4, "temperature": 0.8, "top_k": 40, "top_p": 1.0, "seed": 7}
-    assert page._engine.asked == [("go", "db > nano > target", options)]
+    # Then plainly, to say how much faster the stack is.
+    assert page._engine.asked == [("go", "db > nano > target", options), ("go", "target", options)]
     assert len(page.stream.data["tokens"]) == 3 and not page.stream.live
     assert page.readout.origin["kind"] == "live"
     assert page.readout.stage["text"] == "" and not c.run.disabled and c.cancel.disabled
@@ -72,6 +73,13 @@ def test_a_run_goes_to_the_engine_and_onto_the_page(page):
     page.tabs.strip.selected = page.tabs.strip.titles.index("Acceptance")
     page.tabs.refresh()
     assert all(box.outputs for box in page.tabs.shown.figures.values())
+
+
+def test_plain_decoding_beside_it_can_be_left_out(page):
+    page.controls.beside.value = False
+    press(page)
+    wait(page)
+    assert [stack for _, stack, _ in page._engine.asked] == [page.controls.stack.value]
 
 
 def test_while_a_run_goes_on_only_cancel_can_be_pressed(page):

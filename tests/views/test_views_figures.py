@@ -62,13 +62,23 @@ def test_a_chart_box_holds_the_latest_figure_and_no_button_that_sends_it_away():
 def test_tiles_are_the_metrics_of_the_trace():
     shown = {t["label"]: (t["value"], t["unit"]) for t in tiles(make_trace())}
     assert shown == {
-        "Speed": ("150.0", "tokens/s"),  # 3 tokens in 20 ms
+        "Speed": ("150", "tokens/s"),  # 3 tokens in 20 ms
+        "Speed-up": ("–", ""),  # plain decoding was not run beside it
         "Mean acceptance length": ("1.50", ""),
         "Acceptance rate": ("50%", ""),
-        "Accepted / drafted": ("1 / 2", ""),
         "Drafting latency": ("–", ""),  # no look-up was recorded
     }
-    assert {t["value"] for t in tiles(Trace({}))} == {"–", "0 / 0"}
+    assert {t["value"] for t in tiles(Trace({}))} == {"–"}
+
+
+def test_the_speed_up_is_over_the_plain_decoding_run_beside_it():
+    trace = make_trace()
+    trace.meta["plain"] = {"tokens": 3, "tokens_per_second": 60.0}
+    (tile,) = [t for t in tiles(trace) if t["label"] == "Speed-up"]
+    assert (tile["value"], tile["unit"]) == ("2.50", "×") and "60 tokens/s" in tile["note"]
+    trace.meta["stack_resolved"] = "target"
+    (tile,) = [t for t in tiles(trace) if t["label"] == "Speed-up"]
+    assert (tile["value"], tile["note"]) == ("–", "this is plain decoding")
 
 
 def test_origin_says_recording_or_live_and_on_what():
