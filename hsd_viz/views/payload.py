@@ -84,7 +84,7 @@ def pieces(table: dict[int, str]) -> dict[str, str]:
 
 
 def step(rows: Step) -> dict[str, Any]:
-    """What one target round adds."""
+    """What one target round adds, or several."""
     return {
         "tokens": [token(t) for t in rows.tokens],
         "drafts": [draft(d) for d in rows.drafts],
@@ -96,14 +96,7 @@ def step(rows: Step) -> dict[str, Any]:
 
 def snapshot(trace: Trace) -> dict[str, Any]:
     """All of a trace: what a page that was opened late, or reloaded, needs to show everything."""
-    return {
-        **head(trace.meta),
-        "tokens": [token(t) for t in trace.token_rows],
-        "drafts": [draft(d) for d in trace.draft_rows],
-        "rounds": [verification(r) for r in trace.round_rows],
-        "calls": [call(c) for c in trace.call_rows],
-        "pieces": pieces(trace.pieces),
-    }
+    return {**head(trace.meta), **step(Step(trace.token_rows, trace.draft_rows, trace.round_rows, trace.call_rows, trace.pieces))}
 
 
 def head(meta: dict[str, Any]) -> dict[str, Any]:

@@ -42,13 +42,11 @@ function scale(r, end, dark) {
 function group(g, dark) {
   const box = make("div", "hsd-group");
   if (g.title) box.append(make("h4", "", g.title));
-  const table = make("div", "hsd-rows");
-  table.setAttribute("role", "table");
+  const table = cell("table", "hsd-rows");
   table.setAttribute("aria-label", g.title ? `${g.title}, ${g.unit}` : g.unit);
   const measured = g.rows.some((r) => known(r.measured));
   table.classList.toggle("hsd-law-only", !measured);
-  const head = make("div", "hsd-row hsd-head");
-  head.setAttribute("role", "row");
+  const head = cell("row", "hsd-row hsd-head");
   // The bars are drawn for the eye; the figures beside them say the same.
   const unit = make("div", "", g.unit);
   unit.setAttribute("aria-hidden", "true");
@@ -57,8 +55,7 @@ function group(g, dark) {
   table.append(head);
   const end = scaleEnd(g.rows);
   for (const r of g.rows) {
-    const row = make("div", r.chosen ? "hsd-row hsd-chosen" : "hsd-row");
-    row.setAttribute("role", "row");
+    const row = cell("row", r.chosen ? "hsd-row hsd-chosen" : "hsd-row");
     const name = cell("rowheader", "hsd-row-name");
     name.append(make(r.code ? "code" : "span", "", r.label));
     for (const [kind, words] of r.tags) name.append(make("span", `hsd-tag hsd-tag-${kind}`, words));

@@ -23,21 +23,18 @@ function bar(row, end, hues) {
 function group(g, columns, hues) {
   const box = make("div", "hsd-d-group");
   if (g.title) box.append(make("h4", "", g.title));
-  const table = make("div", "hsd-d-rows");
-  table.setAttribute("role", "table");
+  const table = cell("table", "hsd-d-rows");
   table.setAttribute("aria-label", `${g.title || g.what}: ${g.unit}`);
   const heads = g.columns || columns;
   table.style.setProperty("--columns", String(heads.length));
-  const head = make("div", g.bare ? "hsd-d-row hsd-d-head hsd-d-bare" : "hsd-d-row hsd-d-head");
-  head.setAttribute("role", "row");
+  const head = cell("row", g.bare ? "hsd-d-row hsd-d-head hsd-d-bare" : "hsd-d-row hsd-d-head");
   const unit = make("div", "", g.unit);
   unit.setAttribute("aria-hidden", "true");
   head.append(cell("columnheader", "", g.what), unit, ...heads.map((h) => cell("columnheader", "hsd-num", h)));
   table.append(head);
   const end = g.end || Math.max(...g.rows.map((r) => r.parts.reduce((sum, [, v]) => sum + v, 0)), 1e-9);
   for (const r of g.rows) {
-    const row = make("div", r.chosen ? "hsd-d-row hsd-chosen" : "hsd-d-row");
-    row.setAttribute("role", "row");
+    const row = cell("row", r.chosen ? "hsd-d-row hsd-chosen" : "hsd-d-row");
     const name = cell("rowheader", "hsd-d-name");
     name.append(make(r.code ? "code" : "span", "", r.label));
     if (r.note) name.append(make("small", "", r.note));
