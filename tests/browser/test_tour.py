@@ -240,6 +240,28 @@ def test_who_leaves_the_tour_finds_back_also_after_a_reload(open_page, voila):
     shown.check()
 
 
+@pytest.mark.parametrize("size", [(800, 640), (420, 620)], ids=str)
+def test_in_a_low_window_the_card_makes_room_for_what_it_speaks_of(open_page, voila, size):
+    shown = open_page(size[0])
+    page = shown.page
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.emulate_media(reduced_motion="reduce")
+    goto(page, voila)
+    page.evaluate("sessionStorage.setItem('hsd_viz.tour', 'locality')")
+    page.reload(wait_until="domcontentloaded")
+    page.wait_for_selector(TOKENS)
+    page.get_by_role("button", name="Resume the tour").click()
+    at_step(page, [step.key for step in STEPS].index("locality") + 1)
+    assert page.locator(".hsd-tour-lit svg").first.is_visible()
+    # The text is all there, to be scrolled, and so are the buttons.
+    said = page.locator(".hsd-tour-said")
+    assert said.bounding_box()["height"] > 50
+    assert said.evaluate("e => e.scrollHeight <= e.clientHeight + 1 || e.tabIndex === 0")
+    page.get_by_role("button", name="Next step").click()
+    expect(page.locator(".hsd-tour-title")).to_have_text("A hierarchy")
+    shown.check()
+
+
 # --- the address --------------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./load.mjs";
 
-const { scrollBy } = await load("tour.js");
+const { cardHeight, scrollBy } = await load("tour.js");
 const { linkTo } = await load("address.js");
 
 test("what stands in the free part of the window stays where it is", () => {
@@ -19,6 +19,14 @@ test("all else comes there: small things to the middle, high ones with room arou
   assert.deepEqual([after(-500, 200), after(900, 200)], [66, 154]);
   assert.deepEqual([after(-500, 390), after(900, 390)], [15, 15]);
   assert.deepEqual([after(-500, 900), after(900, 900)], [10, 10]);
+});
+
+test("a card that covers something makes itself small, as far as it can be read, and only where that helps", () => {
+  assert.equal(cardHeight(200, 700, 280), 0, "there is room for both");
+  assert.equal(cardHeight(456, 700, 280), 220);
+  assert.equal(cardHeight(456, 610, 280), 130);
+  assert.equal(cardHeight(456, 560, 280), 0, "smaller it could not be read");
+  assert.equal(cardHeight(900, 700, 280), 0, "and what is higher than the window is covered anyway");
 });
 
 test("a link holds the recording, the step as people count it, the dark theme, and nothing else of the page's address", () => {

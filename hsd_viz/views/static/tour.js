@@ -8,6 +8,8 @@ const SETTLES = [0, 120, 350, 800, 1600, 2600];
 
 /** Room left around what is pointed at, in px, as far as there is room: what stands beside it belongs to it. */
 const AROUND = 56;
+/** Room between the card, or the window's edge, and what is pointed at, in px. */
+const BESIDE = 12;
 
 /**
  * How far to scroll so that a box stands within what is free of the window, in px; 0: it does. What is higher than that begins at its top;
@@ -21,6 +23,19 @@ function scrollBy(box, free) {
   if (high > room) return box.top - free.top;
   if (high < room / 3) return (box.top + box.bottom - free.top - free.bottom) / 2;
   return box.top < free.top + margin ? box.top - free.top - margin : box.bottom - free.bottom + margin;
+}
+
+/** The lowest that a card can be read at, in px, and below what height its buttons move up beside its number. */
+const CARD_LEAST = 124;
+const CARD_TIGHT = 220;
+
+/**
+ * How high the card may be, in px, for something `high` to stand above it in a window of `room`; 0: as it likes, because it covers nothing,
+ * or because there is no room for both whatever it does.
+ */
+function cardHeight(/** @type {number} */ high, /** @type {number} */ room, /** @type {number} */ card) {
+  const left = room - high - 2 * BESIDE;
+  return card <= left || left < CARD_LEAST ? 0 : left;
 }
 
 function tourView({ model, root, group, store }) {
@@ -86,13 +101,29 @@ function tourView({ model, root, group, store }) {
     // Views that draw themselves anew may take the class with them.
     marked?.classList.add("hsd-tour-lit");
   }
+  /** From where to where the page can be seen, the card apart. */
+  function seen() {
+    const view = scroller();
+    const box = view.getBoundingClientRect();
+    return view === document.scrollingElement ? { top: 0, bottom: innerHeight } : { top: Math.max(0, box.top), bottom: Math.min(innerHeight, box.bottom) };
+  }
+  const beside = (/** @type {DOMRect} */ box, over = card.getBoundingClientRect()) => over.right <= box.left || over.left >= box.right;
   /** What of the window the card does not cover, for a box that may stand beside it. */
   function free(box) {
-    const view = scroller();
-    const [top, bottom] = view === document.scrollingElement ? [0, innerHeight] : [view.getBoundingClientRect().top, view.getBoundingClientRect().bottom];
-    const over = card.getBoundingClientRect();
-    const beside = over.right <= box.left || over.left >= box.right;
-    return { top: top + 12, bottom: (beside ? bottom : over.top) - 12 };
+    const { top, bottom } = seen();
+    return { top: top + BESIDE, bottom: (beside(box) ? bottom : card.getBoundingClientRect().top) - BESIDE };
+  }
+  /** Where the window is low the card makes itself small for what it speaks of; its text scrolls then. */
+  function fit() {
+    card.classList.remove("hsd-tour-tight");
+    card.style.maxHeight = "";
+    const box = marked?.getBoundingClientRect();
+    const { top, bottom } = seen();
+    const most = box && !beside(box) ? cardHeight(box.height, bottom - top, card.offsetHeight + 10) : 0;
+    if (most) card.style.maxHeight = `${most}px`;
+    card.classList.toggle("hsd-tour-tight", most > 0 && most < CARD_TIGHT);
+    if (said.scrollHeight > said.clientHeight + 1) focusable(said);
+    else said.removeAttribute("tabindex");
   }
   /** What scrolls the page: JupyterLab's notebook, or the window. */
   function scroller() {
@@ -117,7 +148,7 @@ function tourView({ model, root, group, store }) {
   function settle() {
     timers.forEach(clearTimeout);
     touched = false;
-    timers = SETTLES.map((ms) => setTimeout(() => { mark(); reveal(); }, ms));
+    timers = SETTLES.map((ms) => setTimeout(() => { mark(); fit(); reveal(); }, ms));
   }
   const touch = (/** @type {Event} */ e) => { if (e.type !== "keydown" || !card.contains(/** @type {Node} */ (e.target))) touched = true; };
 
@@ -231,5 +262,5 @@ function tourView({ model, root, group, store }) {
   };
 }
 
-export { scrollBy };
+export { cardHeight, scrollBy };
 export default linkedWidget(tourView);
