@@ -6,11 +6,12 @@
  * there, when the run is over, back. Returns what ends it.
  */
 function keepFocus(/** @type {Element} */ app) {
+  /** @type {EventTarget | null} */ let last = null; // where the focus was; a browser may take it from a disabled button without a word
   /** @type {HTMLButtonElement | null} */ let lost = null;
   /** @type {HTMLButtonElement | null} */ let starter = null;
   const watch = new MutationObserver((changes) => {
     for (const { target } of changes) {
-      if (!(target instanceof HTMLButtonElement) || !target.disabled || target !== document.activeElement) continue;
+      if (!(target instanceof HTMLButtonElement) || !target.disabled || target !== last) continue;
       lost = target;
       if (!target.matches(".hsd-cancel")) starter = target;
     }
@@ -23,7 +24,9 @@ function keepFocus(/** @type {Element} */ app) {
     next.focus({ preventScroll: true });
   });
   watch.observe(app, { subtree: true, attributes: true, attributeFilter: ["disabled"] });
-  return () => watch.disconnect();
+  const focused = (/** @type {Event} */ e) => { last = e.target; };
+  app.addEventListener("focusin", focused);
+  return () => { watch.disconnect(); app.removeEventListener("focusin", focused); };
 }
 
 function render({ el }) {
