@@ -52,33 +52,34 @@ class Paired:
         self._runs += 1
         rates: dict[str, float] = {}
         if first:
-            rates["alone"] = self._alone(prompt, stack, options)
+            rates |= self._alone(prompt, stack, options)
             time.sleep(BETWEEN)
-        for event in self._engine.decode(prompt, stack, **options):
-            if isinstance(event, Started):
-                begun = time.perf_counter()
-            if isinstance(event, Finished):
-                rates["watched"] = _rate(event.trace, begun)
-                rates["tokens"] = len(event.trace.token_rows)
-            yield event
+        yield from _timed(self._engine.decode(prompt, stack, **options), "watched", rates)
         if not first:
             time.sleep(BETWEEN)
-            rates["alone"] = self._alone(prompt, stack, options)
+            rates |= self._alone(prompt, stack, options)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(rates) + "\n")
 
-    def _alone(self, prompt: str, stack: str, options: dict[str, Any]) -> float:
-        for event in self._engine.decode(prompt, stack, **options):
-            if isinstance(event, Started):
-                begun = time.perf_counter()
-            if isinstance(event, Finished):
-                return _rate(event.trace, begun)
-        raise AssertionError("a decode that is not closed ends with Finished")
+    def _alone(self, prompt: str, stack: str, options: dict[str, Any]) -> dict[str, float]:
+        rates: dict[str, float] = {}
+        for _event in _timed(self._engine.decode(prompt, stack, **options), "alone", rates):
+            pass
+        return rates
 
 
-def _rate(trace: Trace, begun: float) -> float:
-    """Tokens a second by a clock of our own: what whoever takes the events does in between counts, too."""
-    return len(trace.token_rows) / (time.perf_counter() - begun)
+def _timed(events: Iterator[Event], name: str, rates: dict[str, float]) -> Iterator[Event]:
+    """Pass the events on and put into ``rates`` the tokens a second from the first to the last, by the clock and, under another name, by
+    the processor time of this thread, which leaves out what others do on the machine. What the taker of an event does in between counts.
+    """
+    for event in events:
+        if isinstance(event, Started):
+            begun, spent = time.perf_counter(), time.thread_time()
+        if isinstance(event, Finished):
+            rates["tokens"] = len(event.trace.token_rows)
+            rates[name] = rates["tokens"] / (time.perf_counter() - begun)
+            rates[f"{name}_processor"] = rates["tokens"] / (time.thread_time() - spent)
+        yield event
 
 
 def paired_dashboard():

@@ -119,10 +119,10 @@
     traffic.length = 0;
     const out = document.querySelector(".hsd-out");
     const observer = new MutationObserver(() => {
-      const n = out.querySelectorAll(".hsd-tok").length;
-      painted((now) => grown.push([performance.timeOrigin + now, n]));
+      const n = out.querySelectorAll(".hsd-tok[data-i]").length;
+      if (n !== (grown[grown.length - 1] ?? [0, 0])[1]) painted((now) => grown.push([performance.timeOrigin + now, n]));
     });
-    observer.observe(out, { childList: true });
+    observer.observe(out, { childList: true, subtree: true });
     hsdMeasure.grown = () => { observer.disconnect(); return grown; };
   };
   /** The messages of the kernel's websocket protocol (v1) that carry steps: when they were made and came, and what they hold. */

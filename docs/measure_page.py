@@ -215,13 +215,13 @@ def live(browser: Browser, repeats: int) -> dict[str, Any]:
                     figures = followed(page, run, rates)
                     if turn:  # the first loads the models
                         runs.append({"stack": run.stack, "temperature": run.temperature, **figures})
-    print(f"{'live runs':<32}{'tokens/s':>9}{'alone':>9}{'ratio':>7}{'updates/s':>10}{'lag ms':>8}{'worst':>7}")
+    print(f"{'live runs':<32}{'tokens/s':>9}{'alone':>9}{'ratio':>7}{'by CPU':>8}{'updates/s':>10}{'lag ms':>8}{'worst':>7}")
     medians = {}
     for run in RUNS:
         mine = [r for r in runs if r["stack"] == run.stack and r["temperature"] == run.temperature]
         medians[run.words] = {name: median(r[name] for r in mine) for name in mine[0] if isinstance(mine[0][name], (int, float))}
         m = medians[run.words]
-        rates = f"{m['watched']:9.0f}{m['alone']:9.0f}{m['ratio']:7.3f}{m['updates_per_second']:10.1f}"
+        rates = f"{m['watched']:9.0f}{m['alone']:9.0f}{m['ratio']:7.3f}{m['ratio_processor']:8.3f}{m['updates_per_second']:10.1f}"
         print(f"  {run.words:<30}{rates}{m['lag_ms']:8.0f}{m['worst_lag_ms']:7.0f}")
     return {"runs": runs, "medians": medians}
 
@@ -275,6 +275,7 @@ def followed(page: Page, run: Run, rates: Path) -> dict[str, Any]:
     return {
         **rate,
         "ratio": rate["watched"] / rate["alone"],
+        "ratio_processor": rate["watched_processor"] / rate["alone_processor"],
         "messages": len(steps),
         "updates": len(grown),
         "updates_per_second": (len(grown) - 1) / seconds if seconds else 0.0,
