@@ -105,7 +105,7 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
     return [
         _tile("Speed", _number(m["tokens_per_second"], 0), "tokens/s", f"{m['tokens']} tokens, prefill apart"),
         _speedup(trace, m["tokens_per_second"]),
-        _tile("Mean acceptance length", _number(m["mean_acceptance_length"], 2), "", f"tokens per forward of the target, of {m['rounds']}"),
+        _tile("Mean acceptance length", _number(m["mean_acceptance_length"], 2), "", f"tokens per forward of the target; {counted(m['rounds'], 'forward')}"),
         _tile("Acceptance rate", rate, "", f"{m['accepted']} of {m['drafted']} draft tokens"),
         _tile("Drafting latency", "–" if not latency else f"{latency * 1e6:.0f}", "µs", "per round, model forwards apart"),
     ]
