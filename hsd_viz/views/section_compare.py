@@ -7,14 +7,19 @@ from contextlib import closing
 from functools import partial
 from typing import Protocol
 
+import ipywidgets as widgets
+
 from hsd_viz import views
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage, Trace
 from hsd_viz.views.controls import Prose, Request, allowed
 from hsd_viz.views.sections import Page, Section, titled
-from hsd_viz.views.versus import OPENING, SIDES, decode_each
+from hsd_viz.views.versus import OPENING, SIDES, decode_each, side, words
 from hsd_viz.views.versus_data import MOST
 from hsd_viz.views.work_form import Host, WorkForm
+
+#: Buttons that put a stack among those to compare, or take it out: label and name in :data:`hsd_viz.views.versus.SIDES`.
+PRESETS = (("Plain", "plain"), ("HD", "published"), ("Databases", "databases"), ("HSD", "hierarchy"), ("Databases + HSD", "both"))
 
 
 class CompareHost(Host, Protocol):
@@ -46,13 +51,17 @@ class Compare(Section):
 
 
 def read_stacks(text: str, names: Sequence[str] | None) -> list[str]:
-    """The two or three stacks of ``text``, one a line. Raises ``ValueError`` with one sentence."""
-    written = [line.strip() for line in text.splitlines() if line.strip()]
+    """The two or three stacks of ``text``, one a line, by name or in full. Raises ``ValueError`` with one sentence."""
+    written = _lines(text)
     if not 2 <= len(written) <= MOST:
         raise ValueError(f"two or {MOST} stacks can stand side by side: write one a line, not {len(written)}")
     for line in written:
         allowed(parse(line), names)
     return written
+
+
+def _lines(text: str) -> list[str]:
+    return [side(line.strip()) for line in text.splitlines() if line.strip()]
 
 
 class CompareRun(WorkForm):
@@ -66,8 +75,27 @@ class CompareRun(WorkForm):
     def __init__(self, host: CompareHost, show: Callable[[Sequence[Trace]], None]) -> None:
         super().__init__(host, [SIDES[name] for name in OPENING], "Stacks, one a line", rows=MOST)
         self._show = show
-        words = Prose("Prompt, sampling and number of tokens are those of the form; each stack decodes a few tokens first, off the clock.")
-        self.lay_out(words, self.stacks)
+        told = Prose("Prompt, sampling and number of tokens are those of the form; each stack decodes a few tokens first, off the clock.")
+        self.presets = [widgets.ToggleButton(description=label, tooltip=f"{words(SIDES[name])}: {SIDES[name]}") for label, name in PRESETS]
+        choices = widgets.Box(self.presets)
+        choices.add_class("hsd-presets")
+        self.lay_out(told, choices, self.stacks)
+        self._on_text()
+        self.stacks.observe(self.notice.guard(lambda _change: self._on_text()), "value")
+        for button, (_, name) in zip(self.presets, PRESETS, strict=True):
+            button.observe(self.notice.guard(lambda change, stack=SIDES[name]: self._on_preset(stack, change.new)), "value")
+
+    def _on_text(self) -> None:
+        """The buttons show what stands in the text."""
+        written = _lines(self.stacks.value)
+        for button, (_, name) in zip(self.presets, PRESETS, strict=True):
+            button.value = SIDES[name] in written
+
+    def _on_preset(self, stack: str, on: bool) -> None:
+        if on == (stack in _lines(self.stacks.value)):
+            return
+        kept = [line for line in self.stacks.value.splitlines() if line.strip() and (on or side(line.strip()) != stack)]
+        self.stacks.value = "\n".join([*kept, stack] if on else kept)
 
     def prepare(self) -> Callable[[], str]:
         return partial(self._compare, read_stacks(self.stacks.value, self._host.model_names), self._host.request())

@@ -56,6 +56,21 @@ def test_bad_stacks_are_one_sentence_and_nothing_starts(text, words):
     assert form.thread is None and words in form.notice.message and not form.start.disabled
 
 
+def test_presets_go_into_the_text_and_out_of_it_and_the_text_into_the_presets():
+    form = CompareRun(Host(), lambda traces: None)
+    buttons = {b.description: b for b in form.presets}
+    assert [name for name, b in buttons.items() if b.value] == ["Plain", "Databases", "Databases + HSD"]
+    buttons["Databases"].value = False
+    buttons["HD"].value = True
+    assert form.stacks.value.splitlines() == ["target", "db > nano:4 > small:8 > target", "hd > target"]
+    assert read_stacks(form.stacks.value, LADDER) == form.stacks.value.splitlines()
+    form.stacks.value = "plain\n\n  nano:4 > small:8 > target "
+    assert [name for name, b in buttons.items() if b.value] == ["Plain", "HSD"]
+    assert read_stacks(form.stacks.value, LADDER) == ["target", "nano:4 > small:8 > target"]
+    buttons["Plain"].value = False
+    assert form.stacks.value.split("\n") == ["  nano:4 > small:8 > target "], "what else stands there stays as it was written"
+
+
 def test_nothing_starts_while_a_run_goes_on():
     form = CompareRun(Host(free=False), lambda traces: None)
     form.start.click()
