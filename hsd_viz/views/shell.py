@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import anywidget
 
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import STATIC, joined
 
 
 class Header(anywidget.AnyWidget):
-    """The name and one line of explanation. Brings the dashboard's style sheet."""
+    """The name and one line of explanation. Brings the dashboard's style sheet, and what holds on paper and with colours forced."""
 
     _esm = STATIC / "header.js"
-    _css = STATIC / "dashboard.css"
+    _css = joined("dashboard.css", "paper.css")
 
 
 def header() -> Header:

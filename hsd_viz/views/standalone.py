@@ -143,7 +143,7 @@ def _script() -> str:
 
 
 def _style() -> str:
-    names = ("standalone.css", "linked.css", *(f"{name}.css" for name, *_ in _VIEWS))
+    names = ("standalone.css", "linked.css", *(f"{name}.css" for name, *_ in _VIEWS), "paper.css")
     return joined(*names)
 
 

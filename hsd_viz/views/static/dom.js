@@ -45,15 +45,16 @@ function hued(node, hue) {
 }
 
 /**
- * Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked. `behind` names the style that gets
+ * Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked; paper is light. `behind` names the style that gets
  * the page's colour behind `root`; `changed` is told after every change. Returns what ends it.
  * @param {HTMLElement} root @param {{behind?: string, changed?: () => void}} [more]
  */
 function followTheme(root, { behind = "", changed = () => {} } = {}) {
   const system = matchMedia("(prefers-color-scheme: dark)");
+  const paper = matchMedia("print");
   const apply = () => {
     const host = document.body.dataset.jpThemeLight;
-    root.classList.toggle("hsd-dark", host === undefined ? system.matches : host === "false");
+    root.classList.toggle("hsd-dark", !paper.matches && (host === undefined ? system.matches : host === "false"));
     for (let node = behind ? root.parentElement : null; node; node = node.parentElement) {
       const colour = getComputedStyle(node).backgroundColor;
       if (!/^(transparent|rgba\(.*, 0\))$/.test(colour)) { root.style.setProperty(behind, colour); break; }
@@ -62,8 +63,8 @@ function followTheme(root, { behind = "", changed = () => {} } = {}) {
   };
   const observer = new MutationObserver(apply);
   observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  system.addEventListener("change", apply);
+  for (const said of [system, paper]) said.addEventListener("change", apply);
   apply();
   const frame = requestAnimationFrame(apply); // a view is made before it stands on the page
-  return () => { cancelAnimationFrame(frame); observer.disconnect(); system.removeEventListener("change", apply); };
+  return () => { cancelAnimationFrame(frame); observer.disconnect(); for (const said of [system, paper]) said.removeEventListener("change", apply); };
 }

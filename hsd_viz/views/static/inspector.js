@@ -156,6 +156,7 @@ function createInspector({ root, group, store, palette }) {
   function drawTree() {
     const { layout, drafts, own, r, down } = scene;
     tree.style.width = `${layout.width}px`;
+    tree.style.setProperty("--wide", String(layout.width)); // paper does not scroll
     tree.style.height = `${layout.height}px`;
     tree.setAttribute("aria-label", `Draft of ${isTarget(r) ? `round ${store.order.get(r.id)}` : `${levelName(r.level)}’s round`}: ${plural(drafts.length, "token")}. Arrow keys walk from node to node, Enter pins.`);
     const svg = draw("svg", { width: layout.width, height: layout.height, "aria-hidden": "true" });

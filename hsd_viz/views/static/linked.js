@@ -112,26 +112,27 @@ function paletteOf(palette) {
   };
 }
 
-/** Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked. --backdrop is the page's colour
+/** Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked; paper is light. --backdrop is the page's colour
  * behind `root`. Returns what ends it. */
 function followTheme(/** @type {HTMLElement} */ root, /** @type {(dark: boolean) => void} */ tell) {
   const system = matchMedia("(prefers-color-scheme: dark)");
+  const paper = matchMedia("print");
   const apply = () => {
     const host = document.body.dataset.jpThemeLight;
-    const dark = host === undefined ? system.matches : host === "false";
+    const dark = !paper.matches && (host === undefined ? system.matches : host === "false");
     root.classList.toggle("hsd-dark", dark);
     for (let node = root.parentElement; node; node = node.parentElement) {
       const behind = getComputedStyle(node).backgroundColor;
       if (!/^(transparent|rgba\(.*, 0\))$/.test(behind)) { root.style.setProperty("--backdrop", behind); break; }
     }
-    tell(dark);
+    if (!paper.matches) tell(dark);
   };
   const observer = new MutationObserver(apply);
   observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  system.addEventListener("change", apply);
+  for (const said of [system, paper]) said.addEventListener("change", apply);
   apply();
   const frame = requestAnimationFrame(apply); // a view is made before it stands on the page
-  return () => { cancelAnimationFrame(frame); observer.disconnect(); system.removeEventListener("change", apply); };
+  return () => { cancelAnimationFrame(frame); observer.disconnect(); for (const said of [system, paper]) said.removeEventListener("change", apply); };
 }
 
 /** An event (linked_run.js) as a sentence. */

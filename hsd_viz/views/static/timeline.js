@@ -108,7 +108,7 @@ function createTimeline({ root, group, store, palette }) {
     const width = area.clientWidth;
     if (!width) return;
     const h = height();
-    const svg = draw("svg", { width, height: h, "aria-hidden": "true" });
+    const svg = draw("svg", { width, height: h, viewBox: `0 0 ${width} ${h}`, preserveAspectRatio: "none", "aria-hidden": "true" });
     const { step, ticks } = timeTicks(view.from, view.to, Math.max(2, Math.floor(width / (width < 500 ? 60 : 110))));
     for (const t of ticks) {
       const x = xOf(t);
