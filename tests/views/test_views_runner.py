@@ -6,11 +6,11 @@ import threading
 import time
 from itertools import count
 
+from make_trace import make_trace
+
 from hsd_viz.engine.replay import ReplayEngine
 from hsd_viz.trace import Stage
 from hsd_viz.views.runner import Run
-
-from .make_trace import make_trace
 
 
 class Watcher:
