@@ -5,18 +5,24 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
 CHECKOUT_NOTEBOOK = PACKAGE.parent / "notebooks" / "dashboard.ipynb"
-#: A kernel that nobody looks at is ended after this many seconds; longer than the longest run on the page.
-IDLE_SECONDS = 1800
+#: A kernel whose page has gone is ended after this many seconds (a closed lid may be opened again), looked for every so many.
+GONE_SECONDS, LOOK_SECONDS = 180, 30
+#: What Voilà has to end its kernels, before it is ended itself.
+ENDING_SECONDS = 10
 READY_SECONDS = 60
 #: The kernel for the next visitor is started so long after the last one came: not while that one's page still loads.
 REFILL_SECONDS = 8
@@ -31,31 +37,29 @@ def serve(
     open_browser: bool = False,
     preheat: bool = True,
 ) -> int:
-    """Serve until interrupted and return Voilà's exit code.
+    """Serve until interrupted (Ctrl-C, SIGTERM, or its terminal's end) and return Voilà's exit code; its kernels end with it.
 
     ``preheat`` keeps one kernel with the page in it ready for the next visitor. Prints the address. Raises ``ValueError`` with one
     sentence where Voilà is not installed, the port is taken, or another host than loopback is asked for without a token.
     """
     check_address(host, port, token)
     arguments, environment, folder = command(host, port, token, allow_models=allow_models, preheat=preheat)
-    import subprocess
-
     with folder:
         address = f"http://{'localhost' if host in ('', '0.0.0.0', '::') else _bracketed(host)}:{port}/"
         print(f"the dashboard opens at {address} (Ctrl-C ends it)", flush=True)
-        server = subprocess.Popen(arguments, env=environment)
-        if open_browser:
-            threading.Thread(target=_open_when_ready, args=(host, port, address), daemon=True).start()
-        try:
-            return server.wait()
-        except KeyboardInterrupt:
-            # Ctrl-C reaches Voilà too, which ends its kernels.
-            server.wait()
-            return 0
-        finally:
-            if server.poll() is None:
-                server.terminate()
-                server.wait()
+        server: subprocess.Popen | None = None
+        with _interrupts():
+            try:
+                # In a session of its own: what ends us reaches Voilà once, from here.
+                server = subprocess.Popen(arguments, env=environment, start_new_session=True)
+                if open_browser:
+                    threading.Thread(target=_open_when_ready, args=(host, port, address), daemon=True).start()
+                return server.wait()
+            except KeyboardInterrupt:
+                return 0
+            finally:
+                if server is not None:
+                    _end(server)
 
 
 def check_address(host: str, port: int, token: str | None) -> None:
@@ -78,13 +82,22 @@ def check_address(host: str, port: int, token: str | None) -> None:
 
 
 def command(
-    host: str, port: int, token: str | None, *, allow_models: bool = False, preheat: bool = False, notebook: Path | None = None
+    host: str,
+    port: int,
+    token: str | None,
+    *,
+    allow_models: bool = False,
+    preheat: bool = False,
+    notebook: Path | None = None,
+    gone: int = GONE_SECONDS,
+    look: int = LOOK_SECONDS,
 ) -> tuple[list[str], dict[str, str], tempfile.TemporaryDirectory]:
     """Voilà's command line, its environment, and the folder with the notebook it serves (removed when left).
 
     In a checkout the ``notebook`` is ``notebooks/dashboard.ipynb``; from an installed wheel it is written here. The template lies in
     this package, which therefore goes on Jupyter's search path. With ``preheat`` a kernel waits for the next visitor, who asks for the
-    light theme: a page in the dark one is rendered from the start. It tells its query itself (:mod:`hsd_viz.views.address`).
+    light theme: a page in the dark one is rendered from the start. It tells its query itself (:mod:`hsd_viz.views.address`). A kernel
+    whose page has been ``gone`` for so many seconds is ended, looked for every ``look`` (:mod:`hsd_viz.page_kernels`).
     """
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
     own = notebook is None
@@ -98,8 +111,9 @@ def command(
         f"--port={port}",
         "--template=hsd",
         "--Voila.log_level=WARN",
-        "--MappingKernelManager.cull_interval=60",
-        f"--MappingKernelManager.cull_idle_timeout={IDLE_SECONDS}",
+        "--VoilaConfiguration.multi_kernel_manager_class=hsd_viz.page_kernels.PageKernels",
+        f"--PageKernels.cull_interval={look}",
+        f"--PageKernels.cull_idle_timeout={gone}",
         r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
     ]
     if preheat:
@@ -116,6 +130,33 @@ def command(
         environment["JUPYTER_TOKEN"] = token
         arguments.append("--Voila.auto_token=True")
     return arguments, environment, folder
+
+
+@contextmanager
+def _interrupts() -> Iterator[None]:
+    """SIGTERM and SIGHUP interrupt as Ctrl-C does, where signals can be caught: in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(server: subprocess.Popen) -> None:
+    """Let Voilà end its kernels and itself; where it does not, or somebody is in a hurry, it is ended, and its kernels miss it and end."""
+    if server.poll() is not None:
+        return
+    server.terminate()
+    try:
+        server.wait(ENDING_SECONDS)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        server.kill()
+        server.wait()
 
 
 def _notebook(allow_models: bool) -> dict:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import re
+import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from hsd_viz import serve
@@ -104,3 +110,100 @@ def test_with_a_token_nobody_gets_in_without_it(tmp_path):
         finally:
             process.terminate()
             process.wait(20)
+
+
+def waits_for(condition: Callable[[], bool], seconds: float) -> bool:
+    """Whether it comes true in time."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return True
+        time.sleep(0.2)
+    return condition()
+
+
+def kernels_of(process: psutil.Process) -> set[int]:
+    """The kernels that a server has started and that live."""
+    return {child.pid for child in process.children(recursive=True) if "ipykernel_launcher" in " ".join(child.cmdline())}
+
+
+def answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path):
+    from tornado.websocket import websocket_connect
+
+    port = free_port()
+    notebook = tmp_path / "page.ipynb"
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": "1", "execution_count": None, "outputs": []}
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
+    arguments, environment, folder = command("127.0.0.1", port, None, preheat=True, notebook=notebook, gone=6, look=1)
+    # So that a second visitor's kernel is in the pool soon.
+    arguments = [a for a in arguments if "fill_delay" not in a] + ["--VoilaKernelManager.fill_delay=0"]
+
+    def visit() -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:
+            return re.search(r'"kernelId": "([0-9a-f-]+)"', answer.read().decode()).group(1)
+
+    def lives(name: str) -> bool:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/api/kernels/{name}", timeout=30).close()
+        except urllib.error.HTTPError as missing:
+            assert missing.code == 404
+            return False
+        return True
+
+    async def look() -> None:
+        loop = asyncio.get_running_loop()
+        stays, goes = [await loop.run_in_executor(None, visit) for _ in range(2)]
+        page = await websocket_connect(f"ws://127.0.0.1:{port}/api/kernels/{stays}/channels")
+        assert await loop.run_in_executor(None, lives, goes)
+        assert await loop.run_in_executor(None, waits_for, lambda: not lives(goes), 60)
+        # Long enough for the one with a page, and the one without visitor, to be ended, if they were.
+        await asyncio.sleep(10)
+        assert await loop.run_in_executor(None, lives, stays)
+        assert len(kernels_of(server)) == 2
+        waiting = await loop.run_in_executor(None, visit)
+        assert waiting not in (stays, goes)
+        page.close()
+        assert await loop.run_in_executor(None, waits_for, lambda: not lives(stays), 60)
+
+    with folder, (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(arguments, env=environment, stdout=log, stderr=log)
+        server = psutil.Process(process.pid)
+        try:
+            assert waits_for(lambda: answers(port), 60), (tmp_path / "log").read_text()
+            asyncio.run(look())
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of another system")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
+    port = free_port()
+    with (tmp_path / "log").open("wb") as log:
+        arguments = [sys.executable, "-m", "hsd_viz", "dashboard", "--port", str(port)]
+        process = subprocess.Popen(arguments, stdout=log, stderr=log, start_new_session=True)
+        try:
+            command_ = psutil.Process(process.pid)
+            assert waits_for(lambda: answers(port) and len(kernels_of(command_)) > 0, 60), (tmp_path / "log").read_text()
+            family = command_.children(recursive=True)
+            assert len(family) >= 2
+            process.send_signal(getattr(signal, name))
+            assert process.wait(30) == 0
+            _, left = psutil.wait_procs(family, timeout=10)
+            assert left == []
+            assert not answers(port)
+        finally:
+            for left in [*psutil.Process(process.pid).children(recursive=True)] if process.poll() is None else []:
+                left.kill()
+            process.kill()
+            process.wait()
