@@ -9,39 +9,31 @@ CPU runtime starts at once, where it has not run before, so that the first run n
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import sys
 import threading
-import time
 import types
-from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
 
-from hsd_viz.engine import Engine, prepare
-from hsd_viz.engine.baseline import decode_beside_plain
+from hsd_viz.engine import Engine
 from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
-from hsd_viz.trace import Event, Stage, Started, Step, Trace
+from hsd_viz.trace import Trace
 from hsd_viz.views.controls import Controls, Prose, Request
 from hsd_viz.views.files import Files
 from hsd_viz.views.guide import Guide
+from hsd_viz.views.lender import LADDER, Lender
 from hsd_viz.views.notice import Notice
+from hsd_viz.views.page_run import PageRun
 from hsd_viz.views.player import Player
 from hsd_viz.views.readout import Readout
-from hsd_viz.views.runner import Run
 from hsd_viz.views.sections import sections
 from hsd_viz.views.shell import header
 from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.tabs import Tabs
 
-LADDER = ("nano", "small", "target")
 #: The recorded run that is a file of the reader's own.
 OPENED = "file of your own"
-#: Seconds between two updates of the tiles during a run: figures that change faster cannot be read.
-TILES_EVERY = 0.25
 
 
 class Dashboard(widgets.VBox):
@@ -51,25 +43,17 @@ class Dashboard(widgets.VBox):
     """
 
     def __init__(self, engine: Engine | None = None, *, allow_models: bool = False) -> None:
-        self._engine, self._engine_key, self._own_engine = engine, (None, None), engine is None
-        self._allow_models = allow_models
-        self._run: Run | None = None
+        self.lender = Lender(engine, allow_models, lambda: self.controls.offer_cuda())
+        self._run = PageRun(self)
         self.trace: Trace | None = None
-        self._kind = "recording"
-        self._begun = 0.0
-        self._tiled = 0.0
-        self._cancelled = False
         self.notice = Notice()
         self.readout = Readout()
         self.stream = TokenStream()
         self.player = Player(group=self.stream.group)
         self.tabs = Tabs(sections(self), "Look into the run")
-        live = engine is not None or _can_decode()
-        if live and self._own_engine:
-            prepare()
+        live = self.lender.live
         recordings = self.notice.guard(bundled)() or []
-        names = None if allow_models else LADDER
-        self.controls = Controls([(r.title, r.name) for r in recordings], names, live, LADDER)
+        self.controls = Controls([(r.title, r.name) for r in recordings], self.model_names, live, LADDER)
         self._blurbs = {r.name: r.blurb for r in recordings}
         self._opened: Trace | None = None
         self.files = Files(lambda: self.trace, self._on_opened, self.notice)
@@ -108,31 +92,34 @@ class Dashboard(widgets.VBox):
         """Whether a run goes on."""
         return self.controls.run.disabled
 
-    # --- what a bench on the page asks for (:class:`hsd_viz.views.bench_run.Host`) ----------------------------------------
+    # --- what a bench on the page asks for (:class:`hsd_viz.views.work_form.Host`) ----------------------------------------
 
     @property
     def can_measure(self) -> bool:
         """Whether a bench can run here: where this page loads its own models."""
-        return self._own_engine and _can_decode()
+        return self.lender.loads
 
     @property
     def model_names(self) -> tuple[str, ...] | None:
         """The models that stacks may name; ``None``: any."""
-        return None if self._allow_models else LADDER
+        return self.lender.model_names
 
     def hold(self) -> bool:
         """Start no run until :meth:`release`, while a bench has the models; false where a run goes on."""
         if self.busy:
             return False
-        self.controls.busy(True)
+        self.occupy(True)
         self.controls.cancel.disabled = True
-        self.files.busy = True
         return True
 
     def release(self) -> None:
         """Runs may start again."""
-        self.controls.busy(False)
-        self.files.busy = False
+        self.occupy(False)
+
+    def occupy(self, busy: bool) -> None:
+        """While something is decoded nothing else is started, saved or opened."""
+        self.controls.busy(busy)
+        self.files.busy = busy
 
     def request(self) -> Request:
         """What stands in the form."""
@@ -140,9 +127,7 @@ class Dashboard(widgets.VBox):
 
     def lend_engine(self) -> Engine:
         """The engine that runs use, loaded where it is not there yet; of a worker thread."""
-        if self._engine is None:
-            self._load(None, None)
-        return self._engine
+        return self.lender.lend()
 
     # --- what people do ------------------------------------------------------------------------------------------------
 
@@ -191,7 +176,7 @@ class Dashboard(widgets.VBox):
         self.notice.clear()
         request = self.controls.request()
         self.guide.shows("")
-        self._start(lambda: self._decode(request), "live", "starting")
+        self._run.start(lambda: self.lender.decode(request), "live", "starting")
         self.blurb.value = ""
 
     def _on_replay(self, _button: Any) -> None:
@@ -201,102 +186,21 @@ class Dashboard(widgets.VBox):
         trace = self._recording(self.controls.recording.value)
         self.blurb.value = self._blurbs.get(self.controls.recording.value, "")
         self.readout.show(trace, "replay")
-        self._start(lambda: ReplayEngine().replay(trace), "replay", "replaying a recording")
+        self._run.start(lambda: ReplayEngine().replay(trace), "replay", "replaying a recording")
 
     def _on_cancel(self, _button: Any) -> None:
-        if self._run is not None and self.busy:
+        if self.busy:
             self._run.cancel()
-            self._cancelled = True
-            self.readout.busy(Stage("cancelling"))
-
-    # --- running: from here on the worker thread calls -------------------------------------------------------------------
-
-    def _start(self, events: Callable[[], Iterator[Event]], kind: str, words: str) -> None:
-        self._kind, self._cancelled = kind, False
-        self.controls.busy(True)
-        self.files.busy = True
-        self.readout.busy(Stage(words))
-        self._run = Run(events, self)
-
-    def _decode(self, request: Request) -> Iterator[Event]:
-        key = (request.device, request.dtype)
-        if self._own_engine and (self._engine is None or key != self._engine_key):
-            yield Stage("loading PyTorch")
-            self._load(*key)
-        decode = partial(decode_beside_plain, self._engine) if request.beside_plain else self._engine.decode
-        yield from decode(request.prompt, request.stack, **request.options)
-
-    def _load(self, device: str | None, dtype: str | None) -> None:
-        from hsd_viz.engine.local import load_engine
-
-        self._engine = None  # the models of the one before make room
-        self._engine = load_engine(device=device, dtype=dtype, threads=_threads(), allow_models=self._allow_models)
-        self._engine_key = (device, dtype)
-        torch = sys.modules.get("torch")
-        if torch is not None and torch.cuda.is_available():
-            self.controls.offer_cuda()
-
-    def on_stage(self, stage: Stage) -> None:
-        if not self._cancelled:
-            self.readout.busy(stage)
-
-    def on_started(self, started: Started) -> None:
-        self.stream.begin(started.meta, started.pieces)
-        # Nothing of the run before may be taken for this one's: tiles start anew, what is drawn of a whole run is greyed until it ends.
-        if self._kind == "live":
-            self.readout.show(Trace(started.meta), self._kind, running=True)
-        self._stale(True)
-        self._begun, self._tiled = time.monotonic(), 0.0
-
-    def on_steps(self, steps: list[Step], trace: Trace) -> None:
-        self.stream.append(steps)
-        now = time.monotonic()
-        if now - self._tiled < TILES_EVERY:
-            return
-        self._tiled = now
-        if self._kind == "live":
-            # A replay shows the figures of the whole recording from the start.
-            self.readout.show(trace, self._kind, running=True)
-        if not self._cancelled:
-            done, total = len(trace.token_rows), trace.meta.get("max_new_tokens") or 0
-            verb = "decoding" if self._kind == "live" else "replaying"
-            self.readout.busy(Stage(f"{verb} {done}/{total}" if total else f"{verb} {done}", done, total or None))
-
-    def on_end(self, trace: Trace | None, error: BaseException | None) -> None:
-        try:
-            if trace is not None and trace.token_rows:
-                self.trace = trace
-                self.stream.end(trace)
-                if self._kind == "live":
-                    self.readout.show(trace, self._kind)
-                else:
-                    self.readout.show(trace, "recording")
-                self.tabs.refresh()
-            else:
-                self.stream.end()
-        except Exception as caught:
-            error = error or caught
-        finally:
-            self._stale(False)
-            self.readout.idle()
-            self.controls.busy(False)
-            self.files.busy = False
-        if error is not None:
-            self.notice.error(error)
 
     # --- showing -------------------------------------------------------------------------------------------------------
 
     def show(self, trace: Trace, kind: str = "recording") -> None:
         """Show a whole trace. ``kind`` is ``recording`` or ``live``."""
-        self.trace, self._kind = trace, kind
+        self.trace = trace
         self.stream.show(trace)
         self.readout.show(trace, kind)
         # The text need not wait for the tabs.
         threading.Thread(target=self.notice.guard(self.tabs.refresh), name="hsd-viz tabs", daemon=True).start()
-
-    def _stale(self, stale: bool) -> None:
-        for section in self.tabs.panels:
-            section.stale(stale)
 
 
 def dashboard(engine: Engine | None = None, *, allow_models: bool = False) -> Dashboard:
@@ -306,15 +210,6 @@ def dashboard(engine: Engine | None = None, *, allow_models: bool = False) -> Da
     paths; else it takes the ladder's names only.
     """
     return Dashboard(engine, allow_models=allow_models)
-
-
-def _threads() -> int:
-    """Half the cores, eight at most: the page, its kernel and its browser need the others, and small models gain nothing from more."""
-    return min(8, max(1, (os.cpu_count() or 2) // 2))
-
-
-def _can_decode() -> bool:
-    return all(importlib.util.find_spec(name) is not None for name in ("torch", "transformers"))
 
 
 class _CallableModule(types.ModuleType):

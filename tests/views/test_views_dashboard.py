@@ -65,7 +65,7 @@ def test_a_run_goes_to_the_engine_and_onto_the_page(page):
     wait(page)
     options = {"max_new_tokens": 4, "temperature": 0.8, "top_k": 40, "top_p": 1.0, "seed": 7}
     # Then plainly, to say how much faster the stack is.
-    assert page._engine.asked == [("go", "db > nano > target", options), ("go", "target", options)]
+    assert page.lender.engine.asked == [("go", "db > nano > target", options), ("go", "target", options)]
     assert len(page.stream.data["tokens"]) == 3 and not page.stream.live
     assert page.readout.origin["kind"] == "live"
     assert page.readout.stage["text"] == "" and not c.run.disabled and c.cancel.disabled
@@ -79,7 +79,7 @@ def test_plain_decoding_beside_it_can_be_left_out(page):
     page.controls.beside.value = False
     press(page)
     wait(page)
-    assert [stack for _, stack, _ in page._engine.asked] == [page.controls.stack.value]
+    assert [stack for _, stack, _ in page.lender.engine.asked] == [page.controls.stack.value]
 
 
 def test_while_a_run_goes_on_only_cancel_can_be_pressed(page):
@@ -89,7 +89,7 @@ def test_while_a_run_goes_on_only_cancel_can_be_pressed(page):
     press(page, "wait")
     assert page.controls.run.disabled and page.controls.recording.disabled and not page.controls.cancel.disabled
     page._on_run(None)
-    assert len(page._engine.asked) == 1
+    assert len(page.lender.engine.asked) == 1
     until = time.monotonic() + 10
     while "hsd-stale" not in row._dom_classes and time.monotonic() < until:
         time.sleep(0.01)
@@ -97,10 +97,10 @@ def test_while_a_run_goes_on_only_cancel_can_be_pressed(page):
     assert page.readout.origin["kind"] == "live" and "hsd-stale" in row._dom_classes
     page.controls.cancel.click()
     assert page.readout.stage["text"] == "cancelling"
-    page._engine.gate.set()
+    page.lender.engine.gate.set()
     wait(page)
     assert "hsd-stale" not in row._dom_classes
-    assert page._engine.closed, "closing the generator is what cancels the decode"
+    assert page.lender.engine.closed, "closing the generator is what cancels the decode"
     assert not page.controls.run.disabled and page.notice.message == ""
 
 
@@ -126,7 +126,7 @@ def test_bad_stack_text_never_reaches_the_engine(page):
     page.controls.stack.value = "db > > target"
     assert "is empty" in page.controls.blocks.error and page.notice.message == ""
     page.controls.run.click()
-    assert page._engine.asked == []
+    assert page.lender.engine.asked == []
     assert "is empty" in page.notice.message
     page.controls.stack.value = "target"
     assert page.notice.message == ""
@@ -173,7 +173,7 @@ def test_a_prompt_too_long_for_the_page_is_one_sentence():
 
 
 def test_without_torch_the_page_says_so_and_offers_no_run(monkeypatch):
-    monkeypatch.setattr("hsd_viz.dashboard._can_decode", lambda: False)
+    monkeypatch.setattr("hsd_viz.views.lender.can_decode", lambda: False)
     page = Dashboard()
 
     def shown(widget):
