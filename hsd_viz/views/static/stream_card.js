@@ -30,7 +30,7 @@ function streamCard({ card, store, group, palette, pane, out }) {
     card.replaceChildren(
       make("h3", "hsd-card-title", "Look at a token"),
       make("p", "hsd-hint", store.tokens.length
-        ? "Hover a token to preview where it came from; click it (or press Enter) to keep it here. ← → move by event, with Shift by round; Esc lets go."
+        ? "Hover a token to preview where it came from; click it (or press Enter) to keep it here. ← → move by event, with Shift by round; / finds text; Esc lets go."
         : "Tokens appear here as they are decoded."),
       ...(jumps.children.length ? [jumps] : []),
     );

@@ -20,7 +20,7 @@ function findBar({ pane, group, store, out, reveal }) {
   Object.assign(field, { type: "text", placeholder: "Find in the text", spellcheck: false, autocomplete: "off" });
   field.setAttribute("aria-label", "Find in the text");
   field.setAttribute("aria-keyshortcuts", "/");
-  field.title = "/ comes here, Enter and Shift Enter go on and back, Esc leaves. A capital letter makes case matter; ↵ and ⇥ find line breaks and tabs.";
+  field.title = "/ comes here, Enter and Shift Enter go on and back, Esc stays at what was found. A capital letter makes case matter; ↵ and ⇥ find line breaks and tabs.";
   const said = make("output", "hsd-find-said");
   said.setAttribute("aria-live", "polite");
   const step = (/** @type {string} */ label, /** @type {string} */ words, /** @type {number} */ by) => {
@@ -63,13 +63,13 @@ function findBar({ pane, group, store, out, reveal }) {
     root.classList.toggle("hsd-find-none", Boolean(field.value) && !found.length);
     back.disabled = next.disabled = !found.length;
   }
-  /** Go to a match: the cursor, too, where it lies in what was emitted. */
-  function at(/** @type {number} */ k) {
+  /** Bring a match into sight; `go`: the cursor goes there, too, where it lies in what was emitted. */
+  function at(/** @type {number} */ k, go = true) {
     now = k;
     const places = k < 0 ? [] : placesOf(found[k]);
     put("now", places);
     const first = places[0];
-    if (first?.token !== undefined) group.go({ token: first.token });
+    if (go && first?.token !== undefined) group.go({ token: first.token });
     if (first) reveal(first.token === undefined ? pane.place(first.prompt) : pane.spans[first.token]);
     tell();
   }
@@ -85,7 +85,8 @@ function findBar({ pane, group, store, out, reveal }) {
     // The first one from the cursor on, else the first.
     const cursor = hay.parts.find((p) => p.last - prompts >= Math.max(0, group.cursor.token))?.at ?? 0;
     const k = found.findIndex(([from]) => from >= cursor);
-    at(found.length ? Math.max(0, k) : -1);
+    // What is typed is only looked for: the cursor goes where one stays.
+    at(found.length ? Math.max(0, k) : -1, false);
   }
   const bar = {
     root, field,
@@ -115,6 +116,7 @@ function findBar({ pane, group, store, out, reveal }) {
     end() { for (const which of /** @type {const} */ (["all", "now"])) mine[which].forEach((r) => marks[which]?.delete(r)); },
   };
   function leave() {
+    if (now >= 0) at(now);
     field.value = "";
     look();
     tell();
