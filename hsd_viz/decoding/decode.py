@@ -82,9 +82,9 @@ def _token_rows(loop: Loop, verified: Verified, text: TokenText, first: int, rec
         zip(kept.tree.tokens, kept.tree.sources, kept.paths, details, strict=True)
     ):
         own = verified.own and k == count - 1
-        residual = q = None
+        residual = q = left = None
         if own and record and verified.outcome == "correction" and not loop.sampling.greedy:
-            residual, q = _correction(loop, verified)
+            residual, q, left = _correction(loop, verified)
         piece, raw = text.piece(token)
         rows.append(
             TokenRow(
@@ -102,17 +102,20 @@ def _token_rows(loop: Loop, verified: Verified, text: TokenText, first: int, rec
                 top,
                 residual,
                 q,
+                left,
             )
         )
     return rows
 
 
-def _correction(loop: Loop, verified: Verified) -> tuple[Top, Top | None]:
-    """The likeliest tokens of what a correction was drawn from, and of the draft's q there."""
+def _correction(loop: Loop, verified: Verified) -> tuple[Top, Top | None, float]:
+    """The likeliest tokens of what a correction was drawn from, those of the draft's q there, and what the first summed to unscaled."""
     draft, row = verified.draft, verified.verdict.row
     if draft.rows is not None:
-        return likeliest(verified.verdict.residual), likeliest(draft.rows[row])
+        residual, left = likeliest(verified.verdict.residual)
+        return residual, likeliest(draft.rows[row])[0], left
     left = distribution(verified.logits[row : row + 1], loop.sampling)[0]
     # The target drew its own token and it was none of the drafted ones: that is p without them.
     left[[t for t, parent in zip(draft.tree.tokens, draft.tree.parents, strict=True) if parent == row - 1]] = 0
-    return likeliest(left), None
+    residual, whole = likeliest(left)
+    return residual, None, whole

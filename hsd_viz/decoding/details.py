@@ -39,13 +39,16 @@ def describe(logits: Tensor, rows: list[int], tokens: list[int], model: object =
     return _describe_on_host(host.array(logits), rows, tokens) if logits.is_cpu else _describe_on_device(logits, rows, tokens)
 
 
-def likeliest(weights: Tensor) -> Top:
-    """The likeliest tokens of a row of weights ``[V]``, which need not sum to 1, with their probabilities."""
+def likeliest(weights: Tensor) -> tuple[Top, float]:
+    """The likeliest tokens of a row of weights ``[V]``, which need not sum to 1, with their probabilities; and what they do sum to."""
     if weights.is_cpu:
         p = host.array(weights)
-        return tuple((token, value) for token, value in host.top(p / p.sum(), TOP) if value > 0)
-    found = (weights / weights.sum()).topk(min(TOP, weights.shape[-1]))
-    return tuple((int(i), p) for i, p in zip(found.indices.tolist(), found.values.tolist(), strict=True) if p > 0)
+        total = p.sum()
+        return tuple((token, value) for token, value in host.top(p / total, TOP) if value > 0), float(total)
+    total = weights.sum(-1, keepdim=True)
+    found = (weights / total).topk(min(TOP, weights.shape[-1]))
+    *values, whole = torch.cat([found.values, total]).tolist()
+    return tuple((int(i), p) for i, p in zip(found.indices.tolist(), values, strict=True) if p > 0), whole
 
 
 def _describe_on_host(scores: np.ndarray, rows: list[int], tokens: list[int]) -> list[Detail]:

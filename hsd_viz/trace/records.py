@@ -30,8 +30,9 @@ class TokenRow(NamedTuple):
     ``depth`` is its 1-based place in the draft that the target verified, 0 for the target's own tokens. ``p`` and ``entropy``
     (nats) are the target's at temperature 1, ``top`` its five likeliest tokens there, also when decoding is greedy; ``None``
     where details were not recorded. For a correction ``residual_top`` and ``q_top`` are the five likeliest of the
-    distribution it was drawn from and of the draft's q at that place. ``text`` is for reading; where the token's bytes are
-    not whole UTF-8 characters, ``raw`` holds them in hexadecimal and ``text`` escapes them.
+    distribution it was drawn from and of the draft's q at that place, and ``residual_sum`` what that distribution summed to before
+    it was scaled to 1: of max(0, p - q), or, where a walk drew it, of p without the drafted tokens. ``text`` is for reading;
+    where the token's bytes are not whole UTF-8 characters, ``raw`` holds them in hexadecimal and ``text`` escapes them.
     """
 
     index: int
@@ -48,6 +49,7 @@ class TokenRow(NamedTuple):
     top: Top | None = None
     residual_top: Top | None = None
     q_top: Top | None = None
+    residual_sum: float | None = None
 
 
 class DraftRow(NamedTuple):

@@ -19,6 +19,8 @@ TABLES: dict[str, type] = {"tokens": TokenRow, "drafts": DraftRow, "rounds": Rou
 _FORMAT = "hsd_viz trace"
 #: What every trace's meta has; the rest depends on who decoded.
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
+#: Columns that traces written before them do not have.
+_ADDED = frozenset({"residual_sum"})
 #: The JSON types that may stand in a column, by the type of its field.
 _KINDS: dict[Any, tuple[type, ...]] = {
     int: (int,),
@@ -133,7 +135,7 @@ class Trace:
             trace = cls(dict(data["meta"]))
             trace.pieces = {int(k): str(v) for k, v in data["pieces"].items()}
             for name, row in TABLES.items():
-                columns = {field: data[name][field] for field in row._fields}
+                columns = {field: _column(data[name], row, field) for field in row._fields}
                 _check_columns(name, row, columns)
                 trace.rows(name).extend(row(*map(_tuples, values)) for values in zip(*columns.values(), strict=True))
             missing = [key for key in _META if key not in trace.meta]
@@ -194,6 +196,13 @@ class Trace:
 def _columns(row: type, rows: list) -> dict[str, list]:
     """The rows of one table as one list per column."""
     return dict(zip(row._fields, map(list, zip(*rows, strict=True)), strict=True)) if rows else {field: [] for field in row._fields}
+
+
+def _column(table: dict[str, Any], row: type, field: str) -> Any:
+    """A column of a table; one that came with a later version, and that an older trace lacks, has its default in every row."""
+    if field in _ADDED and field not in table:
+        return [row._field_defaults[field]] * len(table[row._fields[0]])
+    return table[field]
 
 
 def _check_columns(table: str, row: type, columns: dict[str, list]) -> None:

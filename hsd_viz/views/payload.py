@@ -32,6 +32,7 @@ def token(row: TokenRow) -> list:
         _top(row.top),
         _top(row.residual_top),
         _top(row.q_top),
+        number(row.residual_sum),
     ]
 
 

@@ -53,3 +53,14 @@ def test_equal_scores_come_by_their_number(way):
     logits = torch.zeros(6, 300)
     logits[0, [250, 7, 123]] = 1.0
     assert [t for t, _ in WAYS[way](logits, [0, 1], [0, 0])[0][2]] == [7, 123, 250, 0, 1]
+
+
+@pytest.mark.parametrize("device", ["host", "device"])
+def test_the_likeliest_of_weights_and_their_sum(device, monkeypatch):
+    weights = torch.tensor([0.0, 0.3, 0.0, 0.1])
+    if device == "device":
+        monkeypatch.setattr(type(weights), "is_cpu", False)
+    top, whole = details.likeliest(weights)
+    assert [token for token, _ in top] == [1, 3]
+    assert [p for _, p in top] == pytest.approx([0.75, 0.25])
+    assert whole == pytest.approx(0.4)

@@ -16,7 +16,7 @@ export const load = (...names) => joined(["linked_run.js", "linked.js", ...names
 
 /** @param {number} round @param {string} kind */
 export const token = (round, kind, { text = "x", source = kind === "accepted" ? "nano" : "target", depth = 0, id = 1 } = {}) =>
-  [id, text, null, round, kind, source, [0], depth, 0.5, 1, null, null, null];
+  [id, text, null, round, kind, source, [0], depth, 0.5, 1, null, null, null, null];
 /** @param {number} round @param {number} node @param {number} depth @param {string} verdict */
 export const draft = (round, node, depth, verdict, { text = "x", source = "nano", id = 1, parent = node - 1, level = 1 } = {}) =>
   [round, level, source, node, parent, depth, id, text, 0.5, 0.5, 0.5, verdict, null, null, null, null];

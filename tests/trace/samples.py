@@ -11,7 +11,7 @@ def sample_trace() -> Trace:
     first = Step(
         tokens=[
             TokenRow(0, 1, "def", None, 0, "accepted", "context", (0, 1), 1, 0.9, 0.3, ((1, 0.9), (2, 0.1))),
-            TokenRow(1, 2, "\\xe2\\x9c", "e29c", 0, "correction", "target", (1,), 0, 0.5, 0.7, ((2, 0.5),), ((2, 1.0),), None),
+            TokenRow(1, 2, "\\xe2\\x9c", "e29c", 0, "correction", "target", (1,), 0, 0.5, 0.7, ((2, 0.5),), ((2, 1.0),), None, 0.5),
         ],
         drafts=[
             DraftRow(0, 1, "context", 0, -1, 1, 1, "def", 1.0, 1.0, None, "accepted", 3, 2, 0.8, 0),

@@ -22,6 +22,15 @@ def test_round_trip(tmp_path, name):
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
+def test_a_trace_from_before_a_column_was_added_is_read_without_it():
+    older = json.loads(json.dumps(sample_trace().to_dict()))
+    del older["tokens"]["residual_sum"]
+    assert Trace.from_dict(older).token_rows == [t._replace(residual_sum=None) for t in sample_trace().token_rows]
+    del older["tokens"]["q_top"]
+    with pytest.raises(TraceError, match="q_top"):
+        Trace.from_dict(older)
+
+
 def test_the_same_trace_gives_the_same_bytes(tmp_path):
     a, b = sample_trace().save(tmp_path / "a.json.gz"), sample_trace().save(tmp_path / "b.json.gz")
     assert a.read_bytes() == b.read_bytes()

@@ -3,7 +3,7 @@
 // hsd_viz/views/linked.py puts this file, then linked.js, in front of the script of every linked view.
 
 /** Rows arrive as lists in the order of hsd_viz/views/payload.py. */
-const TOKEN = ["id", "text", "raw", "round", "kind", "source", "path", "depth", "p", "entropy", "top", "residual", "q"];
+const TOKEN = ["id", "text", "raw", "round", "kind", "source", "path", "depth", "p", "entropy", "top", "residual", "q", "left"];
 const DRAFT = ["round", "level", "source", "node", "parent", "depth", "id", "text", "p", "q", "u", "verdict", "key", "count", "score", "position"];
 const ROUND = ["id", "parent", "level", "drafted", "examined", "accepted", "outcome", "why", "ns", "start"];
 const CALL = ["round", "level", "name", "kind", "steps", "fed", "cached", "start", "ns"];
