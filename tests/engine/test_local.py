@@ -104,20 +104,25 @@ def test_details_are_the_targets_at_temperature_one(engine):
         assert [i for i, _ in token.top] == row.topk(5).indices.tolist()
 
 
-@pytest.mark.parametrize("bottom", ["draft", "db[context]"])
-def test_what_a_correction_was_drawn_from_can_be_worked_out_again(engine, paths, bottom):
-    trace = engine.run("ab ab ab", f"{paths.get(bottom, bottom)} > target", max_new_tokens=60, temperature=1.0, seed=2)
-    redone = 0
-    for token in (t for t in trace.token_rows if t.residual_top):
-        p, refused = dict(token.top), [d for d in trace.draft_rows if d.round == token.round and d.verdict == "rejected"]
+@pytest.mark.parametrize("bottom", ["draft", "lookup"])
+def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, paths, bottom):
+    trace = engine.run("ab ab ab ab", f"{paths.get(bottom, bottom)} > target", max_new_tokens=100, temperature=1.0, seed=2)
+    ids = torch.tensor([trace.meta["prompt_ids"] + trace.token_ids])
+    with torch.inference_mode():
+        p = engine.model("target")(ids).logits[0].double().softmax(-1)
+        q = engine.model(paths["draft"])(ids).logits[0].double().softmax(-1)
+    corrections = [t for t in trace.token_rows if t.kind == "correction"]
+    for token in corrections:
+        row = len(trace.meta["prompt_ids"]) + token.index - 1
         if token.q_top is None:
-            assert token.residual_sum == pytest.approx(1 - sum(d.p for d in refused), abs=1e-5)
-        taken = dict(token.q_top or ())
-        for i, residual in token.residual_top:
-            if i in p and (i in taken or token.q_top is None):
-                assert residual * token.residual_sum == pytest.approx(p[i] - taken.get(i, 0), abs=1e-5)
-                redone += 1
-    assert redone > 3
+            left = p[row].clone()
+            left[[d.token_id for d in trace.draft_rows if d.round == token.round and d.verdict == "rejected"]] = 0
+        else:
+            left = (p[row] - q[row]).clamp_min(0)
+        assert token.residual_sum == pytest.approx(float(left.sum()), rel=1e-3)
+        assert [i for i, _ in token.residual_top] == left.topk(5).indices.tolist()
+        assert [r * token.residual_sum for _, r in token.residual_top] == pytest.approx(left.topk(5).values.tolist(), rel=1e-3)
+    assert len(corrections) > 3
 
 
 def test_without_recording_the_tokens_are_the_same(engine, paths):
