@@ -94,6 +94,9 @@ def test_strange_text_is_text_and_stays_in_its_place(open_page):
     assert content[0] == STRANGE[0]
     assert content[1] == "‹U+202E›abc"
     assert content[2:4] == STRANGE[2:4]
+    # Text that is written from right to left does so within its token: tokens follow one another from left to right.
+    lefts = page.eval_on_selector_all(".hsd-out .hsd-tok", "all => all.slice(0, 5).map(t => t.getBoundingClientRect().left)")
+    assert lefts == sorted(lefts) and len(set(lefts)) == 5
     assert content[4] == "a‹U+0000›b"
     assert content[5] == STRANGE[5], "the glyphs are none of the text: who copies it gets what was written"
     assert content[8] == "‹U+200B›"
@@ -326,4 +329,39 @@ def test_four_thousand_tokens_open_move_and_grow_quickly(open_page, words):
     assert int(page.locator(".hsd-find-said").text_content().split(" of ")[1]) == sum(
         t.text.count("tree") for s in written(4240, words=words) for t in s.tokens
     )
+    shown.check()
+
+
+#: Whether a node stands within the text's pane.
+IN_SIGHT = """(selector) => {
+  const pane = document.querySelector(".hsd-scroll").getBoundingClientRect(), all = document.querySelectorAll(selector);
+  const box = all[all.length - 1].getBoundingClientRect();
+  return box.top >= pane.top - 1 && box.bottom <= pane.bottom + 1;
+}"""
+
+
+@pytest.mark.parametrize("words", [CODE, PROSE], ids=["lines", "one line"])
+def test_in_a_long_text_the_end_is_followed_and_jumps_land(open_page, words):
+    shown = open_page()
+    page = shown.page
+    start(page, written(3000, words=words), live=True)
+    page.evaluate("e => { e = document.querySelector('.hsd-scroll'); e.scrollTop = e.scrollHeight; }")
+    page.wait_for_timeout(300)
+    more = written(400, 3000, words)
+    for i in range(0, len(more), 20):
+        page.evaluate("m => receive(m)", message(1501 + i, more[i : i + 20]))
+        page.wait_for_timeout(60)
+    page.wait_for_timeout(400)
+    assert page.evaluate(IN_SIGHT, ".hsd-out .hsd-tok"), "the end is followed"
+    page.locator(".hsd-out").focus()
+    for key in ("Home", "End", "Home"):
+        page.keyboard.press(key)
+        page.wait_for_timeout(300)
+        assert page.evaluate(IN_SIGHT, ".hsd-out [aria-selected=true]"), key
+    # From anywhere to anywhere, also where nothing was laid out yet.
+    for token in (2600, 40, 1800, 900):
+        page.evaluate("i => model.set('pinned', i)", token)
+        page.wait_for_timeout(300)
+        assert page.evaluate(IN_SIGHT, f".hsd-out [data-i='{token}']"), token
+    page.keyboard.press("Escape")
     shown.check()
