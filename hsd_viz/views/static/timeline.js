@@ -104,9 +104,24 @@ function createTimeline({ root, group, store, palette }) {
       : "";
   }
 
+  /** What the picture was drawn of: where only the cursor went elsewhere, only its frame moves. @type {any[]} */
+  let drawn = [];
+  let edition = 0;
+  const here = draw("rect", { y: AXIS, rx: 3 });
   function paint() {
     const width = area.clientWidth;
-    if (!width) return;
+    const of = [width, view.from, view.to, edition, looked];
+    if (of.some((x, k) => x !== drawn[k])) area.replaceChildren(picture(width));
+    drawn = of;
+    const r = store.rounds.get(group.cursor.round);
+    if (r && r.start < view.to && r.start + r.ns > view.from) {
+      const place = { x: xOf(r.start) - 1, width: Math.max(3, r.ns * scale() + 2), height: height() - AXIS - 1, class: group.cursor.pinned ? "hsd-tl-here hsd-pinned" : "hsd-tl-here" };
+      for (const [name, value] of Object.entries(place)) here.setAttribute(name, String(value));
+      area.firstElementChild?.append(here);
+    } else here.remove();
+    one.disabled = group.cursor.round === null;
+  }
+  function picture(/** @type {number} */ width) {
     const h = height();
     const svg = draw("svg", { width, height: h, viewBox: `0 0 ${width} ${h}`, preserveAspectRatio: "none", "aria-hidden": "true" });
     const { step, ticks } = timeTicks(view.from, view.to, Math.max(2, Math.floor(width / (width < 500 ? 60 : 110))));
@@ -147,15 +162,9 @@ function createTimeline({ root, group, store, palette }) {
       if (gaps[b.first] === looked) rect.classList.add("hsd-on");
       svg.append(rect);
     }
-    const r = store.rounds.get(group.cursor.round);
-    if (r && r.start < view.to && r.start + r.ns > view.from) {
-      const x = xOf(r.start);
-      svg.append(draw("rect", { x: x - 1, y: AXIS, width: Math.max(3, r.ns * scale() + 2), height: h - AXIS - 1, class: group.cursor.pinned ? "hsd-tl-here hsd-pinned" : "hsd-tl-here", rx: 3 }));
-    }
     area.style.height = `${h}px`;
-    area.replaceChildren(svg);
     range.textContent = tops.length || inOrder.length ? `${view.from ? duration(view.from) : 0} to ${duration(view.to)}${view.to - view.from < end ? ` of ${duration(end)}` : ""}` : "nothing has run yet";
-    one.disabled = group.cursor.round === null;
+    return svg;
   }
 
   function tell() {
@@ -173,9 +182,17 @@ function createTimeline({ root, group, store, palette }) {
     if (!frame) frame = requestAnimationFrame(() => { frame = 0; now(); });
   }
   function now() {
-    if (fresh) { fresh = false; gather(); drawNames(); }
+    if (!area.clientWidth) return; // out of sight; it is drawn when it comes into sight
+    catchUp();
     paint();
     tell();
+  }
+  function catchUp() {
+    if (!fresh) return;
+    fresh = false;
+    edition += 1;
+    gather();
+    drawNames();
   }
 
   // --- moving
@@ -278,7 +295,7 @@ function createTimeline({ root, group, store, palette }) {
     if (moved && looked && roundOf(looked) !== cursor.round && !area.matches(":hover")) looked = null;
     const r = store.rounds.get(cursor.round);
     // What the pointer merely passes elsewhere must not make the time jump.
-    if (moved && r && !cursor.hover && !area.matches(":hover")) view = viewWith(view, r.start, r.ns, end);
+    if (moved && r && !cursor.hover && !area.matches(":hover")) { catchUp(); view = viewWith(view, r.start, r.ns, end); }
     soon();
   }
   function onStore(what) {
