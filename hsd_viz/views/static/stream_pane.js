@@ -200,7 +200,8 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
       });
       prompt.replaceChildren(...promptSpans);
       prompt.dataset.known = String(Boolean(known));
-      pane.draw(0);
+      for (let i = 0; i < store.tokens.length; i++) drawOne(i);
+      settle();
     },
     /** Draw the tokens from `from` on, which are new. */
     draw(/** @type {number} */ from) {
