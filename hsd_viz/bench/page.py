@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.stack import HFStack, parse_bench
-
-from .svg import Bar, Point, bars, scatter
-from .tables import Table, introduction, tables
+from .svg import Point, bars, scatter
+from .tables import Table, introduction, same_for_all, split, tables
+from .verdict import COLOURS, MARKS, SPEED_TITLE, answer, kind, kinds_of, speed_bars, speed_words, warnings
 
 #: Widths at which figures are drawn, in CSS pixels: on wide, middling and narrow pages; panels stand in pairs where it is wide.
 WIDTHS = {"wide": 1040.0, "middle": 700.0, "narrow": 380.0}
 PANEL = 500.0
-KINDS = {
-    "plain": "plain decoding",
-    "database": "databases",
-    "models": "draft models",
-    "both": "databases beneath draft models",
-    "auto": "chosen round by round",
-    "rival": "rival look-ups",
-    "hf": "transformers' own loops",
-}
 DEFINITIONS = {
     "tokens/s": "New tokens over the seconds from the end of prefill to the end of the decode, both summed over prompts. Of several "
     "repeats the median time counts.",
@@ -36,8 +25,8 @@ DEFINITIONS = {
     "are not in it, so stacks of models alone have 0; transformers' loops do not tell theirs.",
     "repetition": "Share of new tokens that end a run of 8 tokens which the same output already held. Small models repeat themselves "
     "when decoded greedily, and that flatters drafting.",
-    "little repetition": "Prompts whose plain output has a repetition below the bound that is named; all stacks are compared "
-    "on the same prompts.",
+    "at little repetition": "The speed-up on the prompts whose plain output has a repetition below the bound that is named; all stacks are "
+    "compared on the same prompts.",
     "same as plain": "Outputs that are the same to the token as plain decoding's, of all. Only told when decoding is greedy.",
     "[low, high]": "95 % interval of a bootstrap over prompts: how much a figure would change with other prompts of the kind. For the "
     "speed-up the same prompts are drawn on both sides. It says nothing about other machines or models.",
@@ -47,7 +36,6 @@ DEFINITIONS = {
     "taking turns": "Stacks ran in turns, prompt by prompt, in one process: what disturbs one disturbs its neighbours, so ratios hold "
     "where absolute times do not.",
 }
-_INTERVAL = re.compile(r"(\S+) (\[[^\]]+\]|\(\d+%\))\Z")
 _LABELS = {
     "target": "target",
     "padding": "padding",
@@ -82,7 +70,8 @@ _LABELS = {
 
 def page(report: dict[str, Any]) -> str:
     """The page of a report as :func:`hsd_viz.bench.report.build_report` makes it."""
-    css = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+    here = Path(__file__).parent
+    css = "\n".join([_colours(), *((here / name).read_text(encoding="utf-8") for name in ("figure.css", "page.css"))])
     title = f"Speculative decoding, measured: {report['suite']['name']}"
     parts = [
         "<!doctype html>",
@@ -102,71 +91,30 @@ def page(report: dict[str, Any]) -> str:
     return "\n".join([*parts, "</main></body></html>", ""])
 
 
-def kind(stack: str) -> str:
-    """The kind of a row, a key of :data:`KINDS`, by its name."""
-    try:
-        parsed = parse_bench(re.sub(r" \((?:warm|best)\)\Z", "", stack))
-    except ValueError:
-        return "rival"
-    if isinstance(parsed, HFStack):
-        return "hf"
-    if parsed.bottom is None:
-        return "models" if parsed.drafts else "plain"
-    if parsed.bottom.name in ("db", "auto"):
-        return "auto" if parsed.bottom.name == "auto" else "both" if parsed.drafts else "database"
-    return "rival"
+def _colours() -> str:
+    """The colours of kinds, light and dark, as the figures' styles name them."""
+    light, dark = ("".join(f"--kind-{name}:{pair[k]};" for name, pair in COLOURS.items()) for k in (0, 1))
+    return f":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
 
 
 def _opening(report: dict[str, Any]) -> Iterator[str]:
     first, *others = introduction(report)
-    ranked = [s for s in report["stacks"] if s["speedup_over_plain"] is not None and kind(s["stack"]) != "plain"]
-    if ranked:
-        best = max(ranked, key=lambda s: s["speedup_over_plain"])
-        few = best["low_repetition"]
-        sentence = f"Fastest: <strong>{escape(best['stack'])}</strong>, {_times(best)} plain decoding"
-        if few is not None and few["outputs"] < best["outputs"]:
-            sentence += f"; on the {few['outputs']} prompts whose plain output repeats itself little, {_times(few)}"
-        yield f'<p class="headline">{sentence}.</p>'
+    if parts := answer(report):
+        said = "".join(f"<strong>{escape(text)}</strong>" if strong else escape(text) for text, strong in parts)
+        yield f'<p class="headline">{said}</p>'
+    for line in warnings(report):
+        yield f'<p class="note warning">{escape(line)}.</p>'
     yield f'<p class="muted">{escape(first)}</p>'
     for line in others:
         yield f'<p class="note{" warning" if "cut short" in line else ""}">{escape(line[0].upper() + line[1:])}.</p>'
 
 
-def _times(block: dict[str, Any]) -> str:
-    interval = block["speedup_over_plain_ci"]
-    return f"{block['speedup_over_plain']:.2f}×" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
-
-
 def _speed(report: dict[str, Any]) -> Iterator[str]:
-    rows = _bars(report["stacks"], lambda s: s)
-    split = any(row.second is not None for row in rows)
-    thin = " The thin bar beneath: the prompts whose plain output repeats itself little." if split else ""
+    rows = speed_bars(report["stacks"])
     yield "<h2>Speed-up over plain decoding</h2>"
-    yield f'<p class="note">Bars with their 95 % intervals; the dashed line is plain decoding.{thin}</p>'
+    yield f'<p class="note">{speed_words(rows)}</p>'
     yield _legend(report["stacks"])
-    yield _figure(lambda width: bars(rows, width, title="Speed-up over plain decoding by stack"))
-
-
-def _bars(stacks: Sequence[dict[str, Any]], block: Any, second: bool = True) -> list[Bar]:
-    """The speed-ups of ``block(stack)``, largest first."""
-    rows = []
-    for s in stacks:
-        b = block(s)
-        if b is None or b["speedup_over_plain"] is None:
-            continue
-        few = b["low_repetition"] if second else None
-        few = few if few is not None and few["outputs"] < b["outputs"] else {}
-        rows.append(
-            Bar(
-                s["stack"],
-                kind(s["stack"]),
-                b["speedup_over_plain"],
-                b["speedup_over_plain_ci"],
-                few.get("speedup_over_plain"),
-                few.get("speedup_over_plain_ci"),
-            )
-        )
-    return sorted(rows, key=lambda row: -row.value)
+    yield _figure(lambda width: bars(rows, width, title=SPEED_TITLE))
 
 
 def _latency(report: dict[str, Any]) -> Iterator[str]:
@@ -198,7 +146,7 @@ def _categories(report: dict[str, Any]) -> Iterator[str]:
     categories = report["suite"]["categories"]
     if len(categories) < 2:
         return
-    panels = {name: _bars(report["stacks"], lambda s, name=name: s["by_category"].get(name), False) for name in categories}
+    panels = {name: speed_bars(report["stacks"], name) for name in categories}
     most = max((row.most() for rows in panels.values() for row in rows), default=1.0)
     yield "<h2>Speed-up by category</h2>"
     yield '<p class="note">One scale for all; what drafting gains depends on how much of a text has been seen before.</p>'
@@ -237,12 +185,8 @@ def _list(facts: dict[str, str], kind: str = "facts") -> str:
 
 
 def _legend(stacks: Sequence[dict[str, Any]]) -> str:
-    there = {kind(s["stack"]) for s in stacks}
-    items = [
-        f'<li><svg width="12" height="12" aria-hidden="true"><rect class="{name}" width="12" height="12" rx="3"/></svg>{escape(words)}</li>'
-        for name, words in KINDS.items()
-        if name in there
-    ]
+    key = '<svg class="bench-figure" width="12" height="12" aria-hidden="true"><rect class="{}" width="12" height="12" rx="3"/></svg>'
+    items = [f"<li>{key.format(name)}{escape(words)}</li>" for name, words in kinds_of(stacks).items()]
     return f'<ul class="legend">{"".join(items)}</ul>'
 
 
@@ -256,23 +200,29 @@ def _table(table: Table) -> str:
     note = f'<p class="note">{escape(table.note[0].upper() + table.note[1:].rstrip(":"))}.</p>' if table.note else ""
     if not table.rows:
         return f"<h2>{escape(table.title)}</h2>{note}"
-    # A column in which nothing is known says nothing.
-    told = [k for k, column in enumerate(zip(*table.rows[1:], strict=True)) if not k or any(cell != "-" for cell in column)]
-    head, *rows = ([row[k] for k in told] for row in table.rows)
+    table, said = same_for_all(table)
+    note += f'<p class="note">{escape(said)}</p>' if said else ""
+    head, *rows = table.rows
     # Words read from the left, figures from the right.
     words = [bool(k) and not any(c[:1].isdigit() or c == "-" for c in column) for k, column in enumerate(zip(*rows, strict=True))]
     cells = "".join(f'<th scope="col"{_words(w)}>{_unbroken(escape(c))}</th>' for c, w in zip(head, words, strict=True))
     body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>'
+        f'<tr><th scope="row">{escape(row[0])}{_mark(table, k)}</th>'
         + "".join(f"<td{_words(w)}>{_cell(c)}</td>" for c, w in zip(row[1:], words[1:], strict=True))
         + "</tr>"
-        for row in rows
+        for k, row in enumerate(rows)
     )
     return (
         f"<h2>{escape(table.title)}</h2>{note}"
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title, quote=True)}">'
         f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _mark(table: Table, row: int) -> str:
+    """What others built, and the measure of all, are marked."""
+    mark = MARKS.get(table.kinds[row]) if table.kinds else None
+    return f'<span class="mark">{mark}</span>' if mark else ""
 
 
 def _words(words: bool) -> str:
@@ -286,5 +236,5 @@ def _unbroken(text: str) -> str:
 
 def _cell(text: str) -> str:
     """A cell; an interval or a share stands below its figure."""
-    found = _INTERVAL.match(text)
-    return f'{escape(found[1])}<span class="ci">{escape(found[2])}</span>' if found else escape(text)
+    figure, below = split(text)
+    return escape(figure) + (f'<span class="ci">{escape(below)}</span>' if below else "")

@@ -189,7 +189,7 @@ def _overlap(a: Box, b: Box) -> float:
 
 def _open(width: float, height: float, title: str) -> str:
     size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
-    return f'<svg {size} role="img" aria-label="{escape(title, quote=True)}">'
+    return f'<svg class="bench-figure" {size} role="img" aria-label="{escape(title, quote=True)}">'
 
 
 def _text(x: float, y: float, text: str, kind: str, anchor: str = "start") -> str:

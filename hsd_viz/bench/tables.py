@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hsd_viz.words import counted
@@ -12,25 +13,45 @@ from .answers import text_tables
 from .profile import FORWARD
 from .rivals import GRIDS, in_words
 from .turns import TEMPLATES
+from .verdict import few, kind, ranked, warnings
 
 PARTS = ("drafting", "acceptance", "recording", "rest")
-HEAD = ("stack", "tokens/s", "speed-up", "acceptance length", "accepted", "drafting µs/round", "repetition", "same as plain", "runtime")
+#: In the order in which they are looked for.
+HEAD = (
+    "stack",
+    "speed-up",
+    "at little repetition",
+    "tokens/s",
+    "acceptance length",
+    "accepted",
+    "drafting µs/round",
+    "repetition",
+    "same as plain",
+    "runtime",
+)
+#: Columns that need no place of their own where they say one thing of all stacks.
+ONCE = ("repetition", "same as plain", "runtime")
+_INTERVAL = re.compile(r"(\S+) (\[[^\]]+\]|\(\d+%\))\Z")
 
 Rows = list[list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``rows`` of cells, the head first, or none where there is only ``note`` to say. ``title`` is for a page, ``note`` for any reader."""
+    """``rows`` of cells, the head first, or none where there is only ``note`` to say. ``title`` is for a page, ``note`` for any reader.
+
+    ``kinds``: of each row but the head, a key of :data:`hsd_viz.bench.verdict.KINDS`; () where rows are no stacks.
+    """
 
     title: str
     rows: Rows
     note: str = ""
+    kinds: tuple[str, ...] = ()
 
 
 def text_table(report: dict[str, Any]) -> str:
     """The report for reading in a terminal."""
-    lines = list(introduction(report))
+    lines = [*introduction(report), *(line[0].lower() + line[1:] for line in warnings(report))]
     for table in tables(report):
         lines += ["", *([table.note] if table.note else []), *(columns(table.rows) if table.rows else [])]
     return "\n".join(lines)
@@ -74,19 +95,22 @@ def tables(report: dict[str, Any]) -> Iterator[Table]:
     stacks, suite, settings = report["stacks"], report["suite"], report["settings"]
     if not suite["prompts"]:
         return
-    yield Table("All outputs", _figures(stacks))
-    few = stacks[0]["low_repetition"]
+    stacks = ranked(stacks)
+    kinds = tuple(kind(s["stack"]) for s in stacks)
+    yield Table("All outputs", _figures(stacks), kinds=kinds)
+    low = stacks[0]["low_repetition"]
     share = f"{settings['low_repetition_below']:.0%}"
-    if few is None:
+    if low is None:
         yield Table("Outputs with little repetition", [], f"every plain output repeats itself in {share} of its tokens or more")
-    elif few["outputs"] < suite["prompts"]:
-        kept = {"token_identical_to_plain": None}
+    elif low["outputs"] < suite["prompts"]:
+        kept = {"token_identical_to_plain": None, "low_repetition": None}
         rows = _figures([{**s["low_repetition"], "stack": s["stack"], "runtime": s["runtime"], **kept} for s in stacks])
-        yield Table("Outputs with little repetition", rows, f"the {few['outputs']} outputs with less than {share} repetition:")
+        note = f"the {counted(low['outputs'], 'output')} with less than {share} repetition:"
+        yield Table("Outputs with little repetition", _without(rows, "at little repetition"), note, kinds)
     if len(suite["categories"]) > 1:
         head = ["speed-up by category", *suite["categories"]]
         rows = [[s["stack"], *(show(s["by_category"][c], "speedup_over_plain", "{:.2f}") for c in suite["categories"])] for s in stacks]
-        yield Table("Speed-up by category, in numbers", [head, *rows])
+        yield Table("Speed-up by category, in numbers", [head, *rows], kinds=kinds)
     yield from _beside(stacks)
     if (questions := report.get("spec_bench")) is not None:
         note = "by Spec-Bench's definitions: prefill counts, tokens/s is the mean over questions, speed-up the ratio of such means"
@@ -130,8 +154,9 @@ def _figures(stacks: Sequence[dict[str, Any]]) -> Rows:
         rows.append(
             [
                 s["stack"],
-                show(s, "tokens_per_second", "{:.1f}"),
                 show(s, "speedup_over_plain", "{:.2f}"),
+                "-" if (low := few(s)) is None else show(low, "speedup_over_plain", "{:.2f}"),
+                show(s, "tokens_per_second", "{:.1f}"),
                 show(s, "mean_acceptance_length", "{:.2f}"),
                 "-" if s["acceptance_rate"] is None else f"{s['acceptance_rate']:.0%}",
                 "-" if draft is None else f"{draft * 1e6:.0f}",
@@ -140,7 +165,31 @@ def _figures(stacks: Sequence[dict[str, Any]]) -> Rows:
                 s["runtime"] or "-",
             ]
         )
-    return rows
+    return rows if any(row[2] != "-" for row in rows[1:]) else _without(rows, HEAD[2])
+
+
+def _without(rows: Rows, name: str) -> Rows:
+    gone = [k for k, cell in enumerate(rows[0]) if cell == name]
+    return [[cell for k, cell in enumerate(row) if k not in gone] for row in rows]
+
+
+def same_for_all(table: Table) -> tuple[Table, str]:
+    """For a page: the table without columns in which nothing is known, and those of :data:`ONCE` that say one thing of all stacks said in
+    a sentence, "" where there are none."""
+    said = []
+    rows = table.rows
+    for name, *column in zip(*table.rows, strict=True):
+        told = set(column)
+        if name != table.rows[0][0] and (told == {"-"} or (name in ONCE and len(column) > 1 and len(told) == 1)):
+            rows = _without(rows, name)
+            said += [f"{name} {column[0]}"] if told != {"-"} else []
+    return replace(table, rows=rows), f"The same for all stacks: {', '.join(said)}." if said else ""
+
+
+def split(cell: str) -> tuple[str, str]:
+    """A cell's figure and its interval, or share, which stands below it on a page ("": none)."""
+    found = _INTERVAL.match(cell)
+    return (found[1], found[2]) if found else (cell, "")
 
 
 def _megabytes(value: int | None) -> str:

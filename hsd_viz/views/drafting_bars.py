@@ -113,11 +113,20 @@ class OrderAblation(DraftBars):
 class CategoryBars(DraftBars):
     """Mean acceptance length by kind of text, for some ``stacks`` of a bench report (when left out: those with a draft).
 
-    ``data`` is a report, an ablation or a file of either. Raises ``ValueError`` with one sentence.
+    ``data`` is a report, an ablation or a file of either. With ``first``, the names of stacks or how many of each kind of text, rows
+    stand in the order of their speed-up (where none was measured: of their length), and all others are folded away; ``rule`` says which
+    those are. Raises ``ValueError`` with one sentence.
     """
 
     def __init__(
-        self, data: Any, *, stacks: Sequence[str] | None = None, temperature: float | None = None, words: Mapping[str, str] | None = None
+        self,
+        data: Any,
+        *,
+        stacks: Sequence[str] | None = None,
+        first: Sequence[str] | int | None = None,
+        rule: str = "",
+        temperature: float | None = None,
+        words: Mapping[str, str] | None = None,
     ) -> None:
         study = study_of(data)
         rows = [r for r in study.at(temperature) if r.categories and r.length > 1]
@@ -133,26 +142,30 @@ class CategoryBars(DraftBars):
             sources = {stack: "any" if family(source) == "rival" else source for stack, source in sources.items()}
         groups = []
         for name in rows[0].categories:
-            lines = []
-            for row in rows:
-                if name in row.categories:
-                    length, interval, speed = row.categories[name]
-                    cells = [f"{length:.2f}"]
-                    cells += [f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "–"] if sure else []
-                    cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
-                    lines.append(
-                        {"label": row.method, "code": True, "parts": _parts(length, {sources[row.stack]: length - 1}), "cells": cells}
-                    )
+            lines, rest = [], []
+            there = [row for row in rows if name in row.categories]
+            if first is not None:
+                there.sort(key=lambda row: -((row.categories[name][2] if fast else None) or row.categories[name][0]))
+            opened = there[:first] if isinstance(first, int) else there if first is None else [r for r in there if r.stack in first]
+            for row in there:
+                length, interval, speed = row.categories[name]
+                cells = [f"{length:.2f}"]
+                cells += [f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "–"] if sure else []
+                cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
+                line = {"label": row.method, "code": True, "parts": _parts(length, {sources[row.stack]: length - 1}), "cells": cells}
+                (lines if row in opened else rest).append(line)
             note = (words or {}).get(name)
             title = f"{name}: {note}" if note else name
-            groups.append({"title": title, "rows": lines, "unit": "tokens per forward of the target", "bare": bool(groups)})
+            unit = "tokens per forward of the target"
+            groups.append({"title": title, "rows": lines, "more": rest, "unit": unit, "bare": bool(groups)})
         end = max(c[0] for r in rows for c in r.categories.values())
         columns = ["tokens per forward", *(["95 % interval"] if sure else []), *(["speed-up"] if fast else [])]
         super().__init__(
             spec={
                 "title": f"By kind of text, {temperature_words(rows[0].temperature)}",
                 "text": "A bar is as long as the tokens that one forward of the target brought. Compare the groups to see what the kind "
-                "of text does, and the rows of one to see what the method does.",
+                "of text does, and the rows of one to see what the method does."
+                + (f" Shown: {rule}; the others stand below each kind." if rule else ""),
                 "hues": _hues([], *dict.fromkeys(sources.values())),
                 "columns": columns,
                 "groups": [{**g, "end": end, "what": "stack"} for g in groups],

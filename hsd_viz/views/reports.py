@@ -19,6 +19,8 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 FOLDERS = (_PACKAGE / "bench" / "measured", _PACKAGE.parent / "docs" / "bench")
 #: What one message to the kernel may hold: the web server refuses 10 MiB.
 MAX_BYTES = 8_000_000
+#: Widths at which the figure is drawn, in CSS pixels: a page shows the widest that fits.
+WIDTHS = (960.0, 760.0, 600.0, 460.0, 380.0, 320.0, 280.0)
 ABLATION = "hsd_viz ablation"
 
 
@@ -80,22 +82,59 @@ def title_of(report: dict[str, Any]) -> str:
     return f"{report['suite']['name']}, {how}, {where}, {len(report['stacks'])} stacks"
 
 
-def fastest(report: dict[str, Any], most: int) -> list[str]:
-    """The stacks of a bench report that draft, the fastest first, ``most`` of them at the most."""
-    drafted = [s for s in report["stacks"] if s["mean_acceptance_length"] and s["mean_acceptance_length"] > 1]
-    drafted.sort(key=lambda s: -(s["tokens_per_second"] or 0))
-    return [s["stack"] for s in drafted[:most]]
-
-
 class ReportTables(anywidget.AnyWidget):
-    """The tables of a bench report, as the terminal shows them."""
+    """A bench report: its answer, what speaks against it, the speed-ups as a figure, and the tables that the terminal shows."""
 
     _esm = joined("dom.js", "tables.js")
+    _css = joined("report.css") + (_PACKAGE / "bench" / "figure.css").read_text(encoding="utf-8")
 
     spec = traitlets.Dict().tag(sync=True)
 
     def __init__(self, report: dict[str, Any]) -> None:
         from hsd_viz.bench.tables import introduction, tables
+        from hsd_viz.bench.verdict import COLOURS, answer, warnings
 
-        parts = [{"title": t.title, "note": t.note, "rows": [[str(c) for c in row] for row in t.rows]} for t in tables(report)]
-        super().__init__(spec={"intro": [str(line) for line in introduction(report)], "tables": parts})
+        super().__init__(
+            spec={
+                "answer": [list(part) for part in answer(report)],
+                "warnings": [f"{line}." for line in warnings(report)],
+                "intro": [f"{line[0].upper()}{line[1:]}." for line in introduction(report)],
+                "figure": _figure(report),
+                "colours": {name: list(pair) for name, pair in COLOURS.items()},
+                "tables": [_table(table) for table in tables(report)],
+            }
+        )
+
+
+def _figure(report: dict[str, Any]) -> dict[str, Any] | None:
+    """The speed-ups, drawn for each of :data:`WIDTHS`; ``None`` where there are none."""
+    from hsd_viz.bench.svg import bars
+    from hsd_viz.bench.verdict import SPEED_TITLE, kinds_of, speed_bars, speed_words
+
+    if not (rows := speed_bars(report["stacks"])):
+        return None
+    return {
+        "title": "Speed-up over plain decoding",
+        "note": speed_words(rows),
+        "legend": [list(item) for item in kinds_of(report["stacks"]).items()],
+        "drawn": [[width, bars(rows, width, title=SPEED_TITLE)] for width in WIDTHS],
+    }
+
+
+def _table(table: Any) -> dict[str, Any]:
+    """A table for the browser: cells are (figure, what stands below it), rows of stacks have their kind and its mark."""
+    from hsd_viz.bench.tables import HEAD, same_for_all, split
+    from hsd_viz.bench.verdict import MARKS
+
+    shown, said = same_for_all(table)
+    return {
+        "title": table.title,
+        "note": table.note,
+        "said": said,
+        "head": shown.rows[0] if shown.rows else [],
+        "rows": [[list(split(str(cell))) for cell in row] for row in shown.rows[1:]],
+        "kinds": list(table.kinds),
+        "marks": [MARKS.get(kind, "") for kind in table.kinds],
+        # Columns stand by importance: on a narrow page the last go first.
+        "folds": bool(shown.rows) and tuple(shown.rows[0][:2]) == HEAD[:2],
+    }

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
 
 from hsd_viz import views
+from hsd_viz.bench.verdict import OF_NOTE, of_note
 from hsd_viz.views.bench_run import BenchRun
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.open_file import OpenFile
-from hsd_viz.views.reports import MAX_BYTES, ReportTables, fastest, is_ablation, report_of, saved_reports, title_of
+from hsd_viz.views.reports import MAX_BYTES, ReportTables, is_ablation, report_of, saved_reports, title_of
 from hsd_viz.views.save import Save
 from hsd_viz.views.save_forms import REPORT_FORMS, SavedFile, saved_report
 from hsd_viz.views.sections import Page, Section, menu, refill, titled, tried
 
 #: The report that was measured on this page.
 HERE = "here"
-#: Stacks compared by kind of text: more cannot be compared by eye.
-SHOWN = 5
+#: Stacks of an ablation that stand open by kind of text: more cannot be compared by eye.
+SHOWN = 8
 
 
 class Benchmark(Section):
@@ -98,9 +100,11 @@ class Benchmark(Section):
         """Show a report, or an ablation."""
         self.shown = report
         if is_ablation(report):
-            made = [lambda: views.LatencyAcceptance(report), lambda: views.SpeedPlane(report), lambda: views.CategoryBars(report)]
+            best = f"the {SHOWN} that bring most tokens per forward"
+            bars = partial(views.CategoryBars, report, first=SHOWN, rule=best)
+            made = [lambda: views.LatencyAcceptance(report), lambda: views.SpeedPlane(report), bars]
         else:
-            few = fastest(report, SHOWN)
             # A bench report has no acceptance ratio by database: that plane is the ablation's.
-            made = [lambda: ReportTables(report), lambda: views.CategoryBars(report, stacks=few), lambda: views.SpeedPlane(report)]
+            bars = partial(views.CategoryBars, report, first=of_note(report), rule=OF_NOTE)
+            made = [lambda: ReportTables(report), bars, lambda: views.SpeedPlane(report)]
         refill(self.report, [tried(make) for make in made])

@@ -23,17 +23,28 @@ function bar(row, end, hues) {
 function group(g, columns, hues) {
   const box = make("div", "hsd-d-group");
   if (g.title) box.append(make("h4", "", g.title));
+  const end = g.end || Math.max(...g.rows.map((r) => r.parts.reduce((sum, [, v]) => sum + v, 0)), 1e-9);
+  box.append(rows(g, g.rows, g.bare, end, columns, hues));
+  if (g.more?.length) {
+    const rest = make("details", "hsd-d-more");
+    rest.append(make("summary", "", g.more.length === 1 ? `1 more ${g.what}` : `${g.more.length} more ${g.what}s`), rows(g, g.more, true, end, columns, hues));
+    rest.firstChild.dataset.lmSuppressShortcuts = "true";
+    box.append(rest);
+  }
+  return box;
+}
+
+function rows(g, lines, bare, end, columns, hues) {
   const table = cell("table", "hsd-d-rows");
   table.setAttribute("aria-label", `${g.title || g.what}: ${g.unit}`);
   const heads = g.columns || columns;
   table.style.setProperty("--columns", String(heads.length));
-  const head = cell("row", g.bare ? "hsd-d-row hsd-d-head hsd-d-bare" : "hsd-d-row hsd-d-head");
+  const head = cell("row", bare ? "hsd-d-row hsd-d-head hsd-d-bare" : "hsd-d-row hsd-d-head");
   const unit = make("div", "", g.unit);
   unit.setAttribute("aria-hidden", "true");
   head.append(cell("columnheader", "", g.what), unit, ...heads.map((h) => cell("columnheader", "hsd-num", h)));
   table.append(head);
-  const end = g.end || Math.max(...g.rows.map((r) => r.parts.reduce((sum, [, v]) => sum + v, 0)), 1e-9);
-  for (const r of g.rows) {
+  for (const r of lines) {
     const row = cell("row", r.chosen ? "hsd-d-row hsd-chosen" : "hsd-d-row");
     const name = cell("rowheader", "hsd-d-name");
     name.append(make(r.code ? "code" : "span", "", r.label));
@@ -41,8 +52,7 @@ function group(g, columns, hues) {
     row.append(name, bar(r, end, hues), ...r.cells.map((c, k) => cell("cell", "hsd-num", c, heads[k])));
     table.append(row);
   }
-  box.append(table);
-  return box;
+  return table;
 }
 
 function render({ model, el }) {
@@ -64,12 +74,15 @@ function render({ model, el }) {
     for (const hue of Object.values(s.hues)) {
       legend.append(entry(hued(make("span", "hsd-d-key"), hue), hue.label));
     }
+    // Labels stand beside their bars: the column is as wide as the longest, in characters of 8 px.
+    const longest = Math.max(...s.groups.flatMap((g) => [...g.rows, ...(g.more || [])].map((r) => r.label.length)));
+    root.style.setProperty("--label", `min(30%, ${8 * longest + 8}px)`);
     root.append(legend, ...s.groups.map((g) => group(g, s.columns, s.hues)));
     if (s.source) root.append(make("p", "hsd-source", s.source));
     fit();
   }
   const unfollow = followTheme(root, { behind: "--paper" });
-  const resized = new ResizeObserver(fit);
+  const resized = new ResizeObserver(fit); // also where a fold is opened
   resized.observe(root);
   model.on("change:spec", redraw);
   redraw();

@@ -1,58 +1,132 @@
 // @ts-check
-// Tables of words: the first open, the others folded. Stands behind dom.js.
+// A bench report: the answer in words, the speed-ups as a figure, tables of which the first is open. Stands behind dom.js.
 
+const FIRST = 3, SECOND = 6; // columns that a phone, and half a window, show of a table whose columns stand by importance
 const numeric = (/** @type {string} */ cell) => /^[-–]?[\d.,]*\d/.test(cell) || cell === "-" || cell === "–";
 
-function table(rows) {
-  const wrap = make("div", "hsd-report-table");
+function key(kind) {
+  const square = make("span", "hsd-report-key");
+  square.style.setProperty("--key", `var(--kind-${kind})`);
+  square.setAttribute("aria-hidden", "true");
+  return square;
+}
+
+function stackCell(name, kind, mark) {
+  const node = make("th");
+  const words = make("div");
+  words.append(make("code", "", name));
+  if (mark) words.append(make("small", "", mark));
+  const line = make("div", "hsd-report-stack");
+  if (kind) line.append(key(kind));
+  line.append(words);
+  node.append(line);
+  node.scope = "row";
+  return node;
+}
+
+function table({ title, head, rows, kinds, marks, folds }) {
+  const wrap = make("div", folds ? "hsd-report-table hsd-folded" : "hsd-report-table");
   wrap.tabIndex = 0;
   wrap.setAttribute("role", "region");
+  wrap.setAttribute("aria-label", title);
   const t = make("table");
-  const [head, ...body] = rows;
   // A column of figures stands to the right, its head with it.
-  const right = head.map((_, k) => k > 0 && body.every((row) => numeric(row[k] ?? "")));
-  const line = (cells, tag) => {
-    const tr = make("tr");
-    cells.forEach((cell, k) => {
-      const node = make(k === 0 && tag === "td" ? "th" : tag, right[k] ? "hsd-num" : "", k === 0 && tag === "td" ? undefined : cell);
-      if (k === 0 && tag === "td") node.append(make("code", "", cell));
-      if (node.tagName === "TH") node.scope = tag === "th" ? "col" : "row";
+  const right = head.map((_, k) => k > 0 && rows.every((row) => numeric(row[k][0])));
+  const classes = head.map((_, k) => [right[k] ? "hsd-num" : "", folds && k >= FIRST ? (k < SECOND ? "hsd-second" : "hsd-second hsd-third") : ""].join(" ").trim());
+  const top = make("tr");
+  head.forEach((name, k) => {
+    const node = make("th", classes[k], name);
+    node.scope = "col";
+    top.append(node);
+  });
+  const thead = make("thead"), tbody = make("tbody");
+  thead.append(top);
+  rows.forEach((cells, i) => {
+    const tr = make("tr", kinds[i] === "plain" ? "hsd-plain" : "");
+    cells.forEach(([figure, below], k) => {
+      if (!k) { tr.append(stackCell(figure, kinds[i], marks[i])); return; }
+      const node = make("td", classes[k]);
+      node.append(make("span", "hsd-report-value", figure));
+      if (below) node.append(make("small", "", below));
       tr.append(node);
     });
-    return tr;
-  };
-  const thead = make("thead");
-  thead.append(line(head, "th"));
-  const tbody = make("tbody");
-  tbody.append(...body.map((row) => line(row, "td")));
+    tbody.append(tr);
+  });
   t.append(thead, tbody);
   wrap.append(t);
   return wrap;
 }
 
+/** A switch for the columns that a narrow page leaves out; a wide one shows them all, and no switch. */
+function more(/** @type {HTMLElement} */ wrap) {
+  const label = make("label", "hsd-report-more");
+  const box = make("input");
+  box.type = "checkbox";
+  box.addEventListener("change", () => wrap.classList.toggle("hsd-folded", !box.checked));
+  label.append(box, "All columns");
+  return label;
+}
+
+function part(spec, open) {
+  const box = make(open ? "div" : "details", "hsd-report-part");
+  box.append(make(open ? "h3" : "summary", "", spec.title));
+  if (!open) box.firstChild.dataset.lmSuppressShortcuts = "true";
+  for (const words of [spec.note, spec.said]) if (words) box.append(make("p", "hsd-report-note", words));
+  if (spec.rows.length) {
+    const wrap = table(spec);
+    box.append(wrap);
+    if (spec.folds) box.append(more(wrap));
+  }
+  return box;
+}
+
+/** The figure comes drawn for several widths, its words escaped: parsed apart from the page, and never run. */
+function drawing(/** @type {string} */ svg) {
+  return document.importNode(/** @type {Element} */ (new DOMParser().parseFromString(svg, "text/html").body.firstElementChild), true);
+}
+
 function render({ model, el }) {
   const root = make("section", "hsd-report");
-  function fill() {
-    const { intro, tables } = model.get("spec");
-    const parts = (intro || []).map((line) => make("p", "hsd-report-intro", line));
-    (tables || []).forEach(({ title, note, rows }, i) => {
-      const box = make(i ? "details" : "div", "hsd-report-part");
-      box.append(make(i ? "summary" : "h3", "", title));
-      if (i) box.firstChild.dataset.lmSuppressShortcuts = "true";
-      if (note) box.append(make("p", "hsd-report-note", note));
-      if (rows.length) {
-        const wrap = table(rows);
-        wrap.setAttribute("aria-label", title);
-        box.append(wrap);
-      }
-      parts.push(box);
-    });
-    root.replaceChildren(...parts);
+  const figure = make("figure", "hsd-report-figure");
+  let shown = 0;
+  function fit() {
+    const drawn = model.get("spec").figure?.drawn || [];
+    const room = root.clientWidth;
+    const [width, svg] = drawn.find(([wide]) => wide <= room) || drawn[drawn.length - 1] || [0, ""];
+    if (!room || width === shown) return;
+    shown = width;
+    figure.replaceChildren(drawing(svg));
   }
+  function paint() {
+    const dark = root.classList.contains("hsd-dark");
+    for (const [kind, pair] of Object.entries(model.get("spec").colours || {})) root.style.setProperty(`--kind-${kind}`, pair[dark ? 1 : 0]);
+  }
+  function fill() {
+    const { answer, warnings, intro, figure: speeds, tables } = model.get("spec");
+    const said = make("p", "hsd-report-answer");
+    said.append(...(answer || []).map(([text, strong]) => make(strong ? "strong" : "span", "", text)));
+    const parts = answer?.length ? [said] : [];
+    parts.push(...(warnings || []).map((line) => make("p", "hsd-report-warning", line)));
+    parts.push(...(intro || []).map((line) => make("p", "hsd-report-intro", line)));
+    if (speeds) {
+      const box = make("div", "hsd-report-part"), legend = make("ul", "hsd-report-legend");
+      legend.append(...speeds.legend.map(([kind, words]) => entry(key(kind), words)));
+      box.append(make("h3", "", speeds.title), make("p", "hsd-report-note", speeds.note), legend, figure);
+      parts.push(box);
+    }
+    parts.push(...(tables || []).map((spec, i) => part(spec, !i)));
+    root.replaceChildren(...parts);
+    shown = 0;
+    paint();
+    fit();
+  }
+  const unfollow = followTheme(root, { behind: "--paper", changed: paint });
+  const resized = new ResizeObserver(fit);
+  resized.observe(root);
   model.on("change:spec", fill);
   fill();
   el.append(root);
-  return () => { model.off("change:spec", fill); root.remove(); };
+  return () => { model.off("change:spec", fill); resized.disconnect(); unfollow(); root.remove(); };
 }
 
 export default { render };
