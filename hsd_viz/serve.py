@@ -24,6 +24,8 @@ GONE_SECONDS, LOOK_SECONDS = 180, 30
 #: What Voilà has to end its kernels, before it is ended itself.
 ENDING_SECONDS = 10
 READY_SECONDS = 60
+#: What the page needs of the extensions that may be installed; others would only make it open later.
+EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8", "anywidget", "jupyterlab-plotly")
 #: The kernel for the next visitor is started so long after the last one came: not while that one's page still loads.
 REFILL_SECONDS = 8
 
@@ -115,6 +117,7 @@ def command(
         f"--PageKernels.cull_interval={look}",
         f"--PageKernels.cull_idle_timeout={gone}",
         r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
+        *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
     ]
     if preheat:
         arguments += [
