@@ -105,7 +105,7 @@ def by_match(drafts: Sequence[DraftRow], empty: str = "") -> Panel:
             rows.append(Row(range_words(lengths), _parts(here), (f"{kept} / {len(here)}", share(kept, len(here)))))
     words = (
         f"{RATE} Match length: how many of the latest tokens a database found again before it said how the text goes on. Draft models "
-        "match nothing and are left out."
+        "match nothing and are left out. The tab Databases counts what the lowest verifier kept, too."
     )
     if not matched and not empty:
         empty = "All drafts came from draft models: only databases and other look-ups match a piece of the text."

@@ -21,6 +21,8 @@ CONFIG: dict[str, Any] = {
     "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
 }
 HEIGHT = 300
+#: Time of a decode in which no call ran: sampling, checking, draft trees, bookkeeping.
+BETWEEN = "between calls"
 _FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 _INKS = {False: ("#1f2328", "#57606a", "#e3e7ec"), True: ("#e8eaed", "#a2abb6", "#33393f")}
 
@@ -116,7 +118,7 @@ def acceptance(trace: Trace, dark: bool = False) -> go.Figure:
 
 
 def time_spent(trace: Trace, dark: bool = False) -> go.Figure:
-    """Where the time went: seconds of each level's forwards and look-ups, prefill apart."""
+    """Where the time went: each level's forwards and look-ups, and what lay between them; prefill apart, they sum to the decode."""
     import plotly.graph_objects as go
 
     sums: dict[tuple[str, str], int] = {}
@@ -126,11 +128,13 @@ def time_spent(trace: Trace, dark: bool = False) -> go.Figure:
             sums[key] = sums.get(key, 0) + call.duration_ns
     rows = sorted(sums.items(), key=lambda row: row[1])
     tokens = max(1, len(trace.token_rows))
+    rest = (trace.metrics()["seconds"] or 0.0) * 1e9 - sum(sums.values())
+    rows = [((BETWEEN, ""), max(0, round(rest))), *rows] if rows else rows
     lookup = HUES["rival"].dark if dark else HUES["rival"].light
     millis = [ns / 1e6 / tokens for _, ns in rows]
     bar = go.Bar(
         orientation="h",
-        y=[f"{name}: {kind}" for (name, kind), _ in rows],
+        y=[f"{name}: {kind}" if kind else name for (name, kind), _ in rows],
         x=millis,
         marker_color=[ink(name, dark) if kind in ("verify", "draft") else lookup for (name, kind), _ in rows],
         width=_thickness(rows),
@@ -140,7 +144,8 @@ def time_spent(trace: Trace, dark: bool = False) -> go.Figure:
         cliponaxis=False,
     )
     axis = {"title": {"text": "ms per emitted token"}, "rangemode": "tozero"}
-    words = "in ms per emitted token: " + ", ".join(f"{name} {kind} {ms:.3f}" for ((name, kind), _), ms in zip(rows, millis, strict=True))
+    told = (f"{name} {kind}".strip() + f" {ms:.3f}" for ((name, kind), _), ms in zip(rows, millis, strict=True))
+    words = f"in ms per emitted token: {', '.join(told)}"
     return _figure([bar], "Where the time went", words, dark, xaxis=axis, showlegend=False)
 
 

@@ -8,6 +8,7 @@ from hsd_viz.bench.alone import Alone
 from hsd_viz.trace import Trace
 from hsd_viz.views.palette import HUES, label
 from hsd_viz.views.panels import Panel, Row, range_words, ranges, source_keys
+from hsd_viz.views.payload import level_names
 
 #: The drafters of a replay in words.
 WORDS = {
@@ -29,19 +30,31 @@ def keys_hit(trace: Trace) -> Panel:
     for _, source, length in {(d.round, d.source, d.key_length) for d in here}:
         found[length][source] += 1
     kept = Counter(d.key_length for d in here if d.verdict == "accepted")
+    top = max((r.level for r in trace.round_rows), default=first)
+    last = Counter(d.key_length for d in matched if d.level == top and d.verdict == "accepted")
+    names = level_names(trace.meta)
+    verifier = names[first] if first < len(names) else f"level {first}"
     keys = source_keys(d.source for d in here)
     rows = []
     for lengths in ranges(found):
         counts = sum((found[k] for k in lengths), Counter())
         if counts:
             parts = tuple((s, float(counts[s]), f"{label(s)}: {counts[s]}") for s in keys if counts[s])
-            rows.append(Row(range_words(lengths), parts, (str(counts.total()), str(sum(kept[k] for k in lengths)))))
+            accepted = [str(sum(by[k] for k in lengths)) for by in ((kept, last) if first < top else (kept,))]
+            rows.append(Row(range_words(lengths), parts, (str(counts.total()), *accepted)))
     words = (
         "A key is the end of the text that a database knew already; its length is in tokens. Counted once for each round and database "
-        "in which drafts came from a key of that length. Accepted: the draft tokens from such keys that the first verifier kept."
+        "in which drafts came from a key of that length. Accepted: the draft tokens from such keys that the verifier named kept, over all "
+        "of its rounds."
     )
+    if first < top:
+        words += (
+            f" Drafts come to {verifier} first. A place of the text that is turned down further up is drafted and accepted there again, so "
+            "its count may exceed the tokens of the text; what the target accepted stands in it."
+        )
     empty = "" if rows else "No database drafted in this run, so no key was found."
-    heads = ("tokens matched", "times such a key was drafted from", "keys", "accepted")
+    by = [f"accepted by {verifier}", f"by {names[top]}"] if first < top else ["accepted"]
+    heads = ("tokens matched", "times such a key was drafted from", "keys", *by)
     return Panel("Keys found, by length", "Keys that drafts came from", words, heads, tuple(rows), keys, tuple(keys), "", empty)
 
 
@@ -80,7 +93,10 @@ def saved_alone(trace: Trace, results: list[Alone], budget: int) -> Panel:
         "decoding's forwards that would not have been needed. It says nothing of time: verifying more tokens costs more."
     )
     tokens = max((r.replayed.tokens for r in done), default=0)
-    foot = f"Replayed: {tokens} of the {len(trace.token_rows)} tokens of this run, databases in the order of the paper, cost stopping off."
+    foot = (
+        f"Replayed: {tokens} of the {len(trace.token_rows)} tokens of this run, databases in the order of the paper, cost stopping off: "
+        "a run leaves out drafts that cost more to verify than they promise to bring, and needs more forwards than its replay."
+    )
     legend = tuple(key for key in keys if key != "run")
     heads = ("drafter", "tokens per forward", "tokens per forward", "forwards saved")
     return Panel("What each would have saved alone", "A replay of this text", words, heads, tuple(rows), keys, legend, foot=foot)

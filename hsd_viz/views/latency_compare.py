@@ -182,7 +182,7 @@ def _levels_spec(trace: Trace, basis: Basis, prediction: Prediction) -> dict[str
         colours = {"light": HUES[hue].light, "dark": HUES[hue].dark}
         forwards.append(_row(f"{use.name}, {what}", n, Measured(use.forwards)) | {"hue": colours})
         ms = share * prediction.ms_per_token
-        parts = f"{use.ms / total:.0%} of the time measured, {share:.0%} predicted"
+        parts = f"{use.ms / total:.0%} of the time measured, {share:.0%} predicted; {use.calls:.2f} ms of it in its calls"
         times.append(_row(use.name, ms, Measured(use.ms)) | {"hue": colours, "note": parts})
     whole = measured([trace])[stack_of_trace(trace)]
     times.append(_row("all levels", prediction.ms_per_token, whole) | {"chosen": True})
@@ -193,7 +193,8 @@ def _levels_spec(trace: Trace, basis: Basis, prediction: Prediction) -> dict[str
             {"title": "Forwards per emitted token", "unit": "per token", "rows": forwards[::-1], "what": "level"},
             {"title": "Time per emitted token", "unit": "ms", "rows": [times[-1], *times[-2::-1]], "what": "level"},
         ],
-        "text": "A level's time is that of its forwards and of the rounds that it verified, less what ran below it.",
+        "text": "A level's time is that of its calls (forwards, look-ups), which the tab Acceptance counts alone, and of what lies around "
+        "them in the rounds that it verified: sampling, checking, bookkeeping.",
         "source": f"Measured in this trace ({len(trace.token_rows)} tokens on {machine_words(trace)}); "
         f"predicted by the law, on a calibration {basis.source}.",
     }

@@ -214,11 +214,12 @@ def _round_times(trace: Trace) -> list[tuple[float, int]]:
 
 @dataclass(frozen=True, slots=True)
 class LevelUse:
-    """What one level of a trace did: its forwards (a database: look-ups) and milliseconds per emitted token."""
+    """What one level of a trace did per emitted token: its forwards (a database: look-ups), milliseconds, and those of its calls alone."""
 
     name: str
     forwards: float
     ms: float
+    calls: float
 
 
 def level_use(trace: Trace) -> tuple[LevelUse, ...]:
@@ -233,6 +234,7 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     levels = {r.id: r.level for r in trace.round_rows}
     spent: dict[int, float] = dict.fromkeys(names, 0.0)
     count: dict[int, int] = dict.fromkeys(names, 0)
+    called: dict[int, int] = dict.fromkeys(names, 0)
     for r in trace.round_rows:
         spent[r.level] += r.duration_ns
         if r.parent in levels:
@@ -240,12 +242,15 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     for c in trace.call_rows:
         if c.kind in ("verify", "draft", "lookup"):
             count[c.level] += c.steps
+        if c.kind != "prefill":
+            called[c.level] += c.duration_ns
         if c.round in levels and c.level != levels[c.round]:
             spent[c.level] += c.duration_ns
             spent[levels[c.round]] -= c.duration_ns
     target = max(names)
     spent[target] += trace.meta["wall_ns"] - trace.meta["prefill_ns"] - sum(r.duration_ns for r in trace.round_rows if r.parent is None)
-    return tuple(LevelUse(names[level], count[level] / tokens, spent[level] * _MS / tokens) for level in sorted(names))
+    per = lambda ns: ns * _MS / tokens
+    return tuple(LevelUse(names[level], count[level] / tokens, per(spent[level]), per(called[level])) for level in sorted(names))
 
 
 # --- acceptance as one figure -----------------------------------------------------------------------------------------

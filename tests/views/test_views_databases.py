@@ -13,6 +13,7 @@ from hsd_viz.bench import alone as module
 from hsd_viz.bench.alone import DRAFTERS, Alone, alone, at_hand
 from hsd_viz.drafting import SharedDatabases
 from hsd_viz.engine.replay import bundled
+from hsd_viz.views.acceptance_panels import acceptance_panels
 from hsd_viz.views.database_panels import keys_hit, saved_alone
 
 RUNS = [r.name for r in bundled()]
@@ -105,6 +106,12 @@ def test_keys_are_counted_where_drafts_are_first_verified():
     panel = keys_hit(trace)
     assert sum(int(row.cells[0]) for row in panel.rows) == len({(d.round, d.source, d.key_length) for d in first})
     assert sum(int(row.cells[1]) for row in panel.rows) == sum(d.verdict == "accepted" for d in first)
+    # What stands in the text is counted beside it, as the tab on acceptance counts it.
+    by_match = next(p for p in acceptance_panels(trace) if p.title == "By match length")
+    kept = {row.label: row.cells[0].split(" / ")[0] for row in by_match.rows}
+    assert panel.heads[-2:] == ("accepted by nano", "by target")
+    assert {row.label: row.cells[2] for row in panel.rows} == {row.label: kept.get(row.label, "0") for row in panel.rows}
+    assert all(len(row.cells) == 2 for row in keys_hit(load_bundled("databases")).rows)
     assert [row.label for row in panel.rows] == [str(n) for n in sorted({d.key_length for d in first})]
     assert keys_hit(load_bundled("plain")).empty and keys_hit(load_bundled("one-draft")).empty
 

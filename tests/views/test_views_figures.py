@@ -7,9 +7,11 @@ import json
 import pytest
 from make_trace import make_trace
 
+from hsd_viz import load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.views import charts
 from hsd_viz.views.chartbox import PLOTLY_MIME, ChartBox
+from hsd_viz.views.latency_sources import level_use
 from hsd_viz.views.readout import Readout, lossless_words, origin, sampling_words, tiles
 
 FIGURES = (charts.by_source, charts.acceptance, charts.time_spent)
@@ -39,8 +41,21 @@ def test_acceptance_counts_target_rounds_only():
 
 def test_time_spent_leaves_prefill_out():
     (bar,) = charts.time_spent(make_trace()).data
-    assert list(bar.y) == ["target: verify"]
-    assert bar.x[0] == pytest.approx(10 / 3)
+    assert list(bar.y) == ["between calls", "target: verify"]
+    assert list(bar.x) == pytest.approx([10 / 3, 10 / 3])
+
+
+@pytest.mark.parametrize("name", ["both", "databases", "one-draft"])
+def test_one_run_has_one_account_of_its_time(name):
+    trace = load_bundled(name)
+    (bar,) = charts.time_spent(trace).data
+    uses = level_use(trace)
+    whole = 1e3 * trace.metrics()["seconds"] / len(trace.token_rows)
+    assert sum(bar.x) == pytest.approx(whole, rel=1e-3) == sum(u.ms for u in uses)
+    for use in uses:
+        # A level's time is that of its calls, which this chart shows, and what lay around them.
+        calls = sum(x for x, y in zip(bar.x, bar.y, strict=True) if y.startswith(f"{use.name}: "))
+        assert use.calls == pytest.approx(calls, abs=1e-6) and use.ms >= use.calls - 1e-9
 
 
 def test_a_chart_box_holds_the_latest_figure_and_no_button_that_sends_it_away():
