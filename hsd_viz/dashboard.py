@@ -19,7 +19,7 @@ import ipywidgets as widgets
 from hsd_viz.engine import Engine
 from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
 from hsd_viz.trace import Trace
-from hsd_viz.views.controls import Controls, Prose, Request
+from hsd_viz.views.controls import LIVE, Controls, Prose, Request
 from hsd_viz.views.files import Files
 from hsd_viz.views.guide import Guide
 from hsd_viz.views.lender import LADDER, Lender
@@ -46,6 +46,8 @@ class Dashboard(widgets.VBox):
         self.lender = Lender(engine, allow_models, lambda: self.controls.offer_cuda())
         self._run = PageRun(self)
         self.trace: Trace | None = None
+        #: The last run that was decoded here.
+        self._decoded: Trace | None = None
         self.notice = Notice()
         self.readout = Readout()
         self.stream = TokenStream()
@@ -56,6 +58,7 @@ class Dashboard(widgets.VBox):
         self.controls = Controls([(r.title, r.name) for r in recordings], self.model_names, live, LADDER)
         self._blurbs = {r.name: r.blurb for r in recordings}
         self._opened: Trace | None = None
+        self._listing = False
         self.files = Files(lambda: self.trace, self._on_opened, self.notice)
         self.controls.picker[-1].children += (self.files.open, self.files.save)
         self.blurb = Prose()
@@ -142,11 +145,11 @@ class Dashboard(widgets.VBox):
 
     def _pick(self, _change: Any) -> None:
         name = self.controls.recording.value
-        if not name or self.busy:
+        trace = self._decoded if name == LIVE else self._recording(name) if name else None
+        if trace is None or self.busy or self._listing:
             return
         self.notice.clear()
-        trace = self._recording(name)
-        self.show(trace, "recording")
+        self.show(trace, "live" if name == LIVE else "recording")
         self.guide.shows(name)
         self.blurb.value = self._blurbs.get(name, "")
         if self.guide.fills:
@@ -161,7 +164,10 @@ class Dashboard(widgets.VBox):
         menu = self.controls.recording
         self._opened = trace
         self._blurbs[OPENED] = f"Opened from {name}."
+        # New options choose the first of them, which nobody asked for.
+        self._listing = True
         menu.options = [option for option in menu.options if option[1] != OPENED] + [(f"{name} (your file)", OPENED)]
+        self._listing = False
         menu.value = OPENED
         # What it ran may not be allowed here, which matters only when somebody runs it.
         self.notice.clear()
@@ -175,12 +181,10 @@ class Dashboard(widgets.VBox):
             return
         self.notice.clear()
         request = self.controls.request()
-        self.guide.shows("")
         self._run.start(lambda: self.lender.decode(request), "live", "starting")
-        self.blurb.value = ""
 
     def _on_replay(self, _button: Any) -> None:
-        if self.busy or not self.controls.recording.value:
+        if self.busy or self.controls.recording.value in (None, LIVE):
             return
         self.notice.clear()
         trace = self._recording(self.controls.recording.value)
@@ -191,6 +195,13 @@ class Dashboard(widgets.VBox):
     def _on_cancel(self, _button: Any) -> None:
         if self.busy:
             self._run.cancel()
+
+    def decoded(self, trace: Trace | None) -> None:
+        """See :class:`~hsd_viz.views.page_run.Page`."""
+        self._decoded = trace
+        self.controls.name_live()
+        self.guide.shows("")
+        self.blurb.value = ""
 
     # --- showing -------------------------------------------------------------------------------------------------------
 

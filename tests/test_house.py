@@ -24,6 +24,7 @@ ALLOWED = {
     "views": {"bench", "engine", "latency", "stack", "trace", "words"},
     "dashboard": {"engine", "stack", "trace", "views"},
     "serve": set(),
+    "page_kernels": set(),
 }
 #: Imports for type checkers alone and programs of their own do not bind the rooms.
 FREE = {"cli", "__init__", "__main__", "voila"}

@@ -9,8 +9,9 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from hsd_viz.stack import parse
+from hsd_viz.stack import HFStack, parse, parse_bench
 from hsd_viz.views.controls import Prose, allowed
+from hsd_viz.views.number_field import NumberField
 from hsd_viz.views.work_form import Host, WorkForm
 
 STACKS = ("db > target", "hd > target", "lookup > target")
@@ -27,6 +28,9 @@ def read_request(text: str, names: Sequence[str] | None) -> list[str]:
         raise ValueError("write the stacks to measure, one a line")
     if len(written) > MOST_STACKS:
         raise ValueError(f"{len(written)} stacks are more than this page measures at once: write {MOST_STACKS} at the most")
+    for line in written:
+        if isinstance(parse_bench(line), HFStack):
+            raise ValueError(f"'{line}' is one of transformers' own loops: hsd-viz bench measures those, this page does not")
     stacks = [parse(line) for line in written]
     for stack in stacks:
         allowed(stack, names)
@@ -74,9 +78,9 @@ class BenchRun(WorkForm):
         self.suite = widgets.Dropdown(options=list(SHIPPED), description="Suite")
         self.about = Prose(SHIPPED[self.suite.value])
         self.suite.observe(lambda change: setattr(self.about, "value", SHIPPED[change["new"]]), "value")
-        self.prompts = widgets.BoundedIntText(4, min=1, max=MOST_PROMPTS, description=f"Prompts (1–{MOST_PROMPTS})")
-        self.tokens = widgets.BoundedIntText(48, min=8, max=MOST_TOKENS, description=f"Tokens (8–{MOST_TOKENS})")
-        self.repeats = widgets.BoundedIntText(1, min=1, max=MOST_REPEATS, description=f"Repeats (1–{MOST_REPEATS})")
+        self.prompts = NumberField(f"Prompts (1–{MOST_PROMPTS})", 4, 1, MOST_PROMPTS, whole=True)
+        self.tokens = NumberField(f"Tokens (8–{MOST_TOKENS})", 48, 8, MOST_TOKENS, whole=True)
+        self.repeats = NumberField(f"Repeats (1–{MOST_REPEATS})", 1, 1, MOST_REPEATS, whole=True)
         self.bar = widgets.IntProgress(0, 0, 1)
         self.bar.add_class("hsd-progress")
         fields = widgets.Box([self.prompts, self.tokens, self.repeats])

@@ -11,10 +11,13 @@ import traitlets
 
 from hsd_viz.stack import parse
 from hsd_viz.views.blocks import StackBlocks, allowed
+from hsd_viz.views.number_field import NumberField
 from hsd_viz.views.presets import PROMPTS, STACKS
 
 MAX_PROMPT = 20_000
 MAX_NEW_TOKENS = 2_000
+#: The entry of the menu of recorded runs for a run that is none of them, and what it is called.
+LIVE, LIVE_TITLE = "decoded here", "none: a run decoded here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +51,16 @@ class Prose(widgets.Label):
 class Controls(widgets.VBox):
     """Prompt, stack, sampling, device and the buttons; ``picker`` chooses a recording and stands elsewhere on the page.
 
-    ``recordings`` are (title, name), ``names`` the model names allowed (``None``: any), ``offered`` those that the blocks offer where
-    any may be named. Where nothing can be decoded (``live`` is false) the form is empty, and the picker says why.
+    ``recordings`` are (title, name), none of them chosen at first; ``names`` the model names allowed (``None``: any), ``offered`` those
+    that the blocks offer where any may be named. Where nothing can be decoded (``live`` is false) the form is empty, and the picker
+    says why.
     """
 
     def __init__(self, recordings: Sequence[tuple[str, str]], names: Sequence[str] | None, live: bool, offered: Sequence[str] = ()) -> None:
         self._names = names
-        self.recording = widgets.Dropdown(options=[("none", ""), *recordings], value="", description="Recorded runs")
+        self.recording = widgets.Dropdown(options=recordings, value=None, description="Recorded runs")
         self.replay = _button("Replay", "Show the recorded run again, at the speed at which it was recorded", "hsd-quiet")
-        prompts = [*((p.title, i) for i, p in enumerate(PROMPTS)), ("as in the recorded run", -1)]
+        prompts = [*((p.title, i) for i, p in enumerate(PROMPTS)), ("as written below", -1)]
         self.preset = widgets.Dropdown(options=prompts, value=0, description="Prompt to start from")
         self.blurb = Prose(PROMPTS[0].blurb)
         self.prompt = widgets.Textarea(PROMPTS[0].prompt, description="Prompt", rows=8, continuous_update=True)
@@ -67,11 +71,11 @@ class Controls(widgets.VBox):
         self.stack.add_class("hsd-code")
         self.blocks = StackBlocks(self.stack.value, names, offered)
         traitlets.link((self.stack, "value"), (self.blocks, "text"))
-        self.temperature = widgets.BoundedFloatText(0.0, min=0, max=100, step=0.1, description="Temperature")
-        self.top_k = widgets.BoundedIntText(0, min=0, max=1_000_000, description="Top-k (0: off)")
-        self.top_p = widgets.BoundedFloatText(1.0, min=0.01, max=1, step=0.05, description="Top-p (1: off)")
-        self.seed = widgets.BoundedIntText(0, min=0, max=2**31 - 1, description="Seed")
-        self.length = widgets.BoundedIntText(128, min=1, max=MAX_NEW_TOKENS, description="New tokens")
+        self.temperature = NumberField("Temperature", 0, 0, 100)
+        self.top_k = NumberField("Top-k (0: off)", 0, 0, 1_000_000, whole=True)
+        self.top_p = NumberField("Top-p (1: off)", 1, 0.01, 1)
+        self.seed = NumberField("Seed", 0, 0, 2**31 - 1, whole=True)
+        self.length = NumberField("New tokens", 128, 1, MAX_NEW_TOKENS, whole=True)
         self.device = widgets.Dropdown(options=[("best here", ""), ("cpu", "cpu")], description="Device")
         dtypes = ("float32", "bfloat16", "float64")
         self.dtype = widgets.Dropdown(options=[("device's own", ""), *((d, d) for d in dtypes)], description="Number type")
@@ -91,6 +95,7 @@ class Controls(widgets.VBox):
             super().__init__()
         _classes(self, "hsd-controls", "hsd-form")
         self.preset.observe(self._use_prompt, "value")
+        self.prompt.observe(self._prompt_written, "value")
         self.stacks.observe(self._use_stack, "value")
         self.stack.observe(self._written, "value")
         self.busy(False)
@@ -118,8 +123,15 @@ class Controls(widgets.VBox):
         """Only what makes sense now can be pressed."""
         self.run.disabled = self.replay.disabled = self.recording.disabled = running
         self.cancel.disabled = not running
-        if not self.recording.value:
+        if self.recording.value in (None, LIVE):
             self.replay.disabled = True
+
+    def name_live(self) -> None:
+        """The run on the page was decoded here: the menu of recorded runs names it, and none of them."""
+        if LIVE not in [value for _, value in self.recording.options]:
+            # The first of new options is chosen.
+            self.recording.options = [(LIVE_TITLE, LIVE), *self.recording.options]
+        self.recording.value = LIVE
 
     def offer_cuda(self) -> None:
         """There is a GPU: let it be chosen."""
@@ -131,9 +143,7 @@ class Controls(widgets.VBox):
     def fill(self, meta: dict[str, Any]) -> None:
         """Take prompt, stack and sampling from a trace, so that a recorded run can be run again."""
         sampling = meta.get("sampling") or {}
-        prompt = str(meta.get("prompt", ""))
-        self.preset.value = next((i for i, p in enumerate(PROMPTS) if p.prompt == prompt), -1)
-        self.prompt.value = prompt
+        self.prompt.value = str(meta.get("prompt", ""))
         self.stack.value = str(meta.get("stack", self.stack.value))
         self.temperature.value = sampling.get("temperature", 0.0)
         self.top_k.value, self.top_p.value = sampling.get("top_k", 0), sampling.get("top_p", 1.0)
@@ -146,6 +156,9 @@ class Controls(widgets.VBox):
             return
         preset = PROMPTS[self.preset.value]
         self.prompt.value, self.blurb.value = preset.prompt, preset.blurb
+
+    def _prompt_written(self, _change: Any) -> None:
+        self.preset.value = next((i for i, p in enumerate(PROMPTS) if p.prompt == self.prompt.value), -1)
 
     def _use_stack(self, _change: Any) -> None:
         if self.stacks.value:

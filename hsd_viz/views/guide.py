@@ -35,6 +35,9 @@ class Guide:
         self._page, self._names = page, list(names)
         #: Whether the recording that is opened next fills the form: what people wrote there is theirs while the tour goes on.
         self.fills = True
+        #: What was on the page before the tour showed recordings of its own, and the last of these.
+        self._before: str | None = None
+        self._toured = ""
         self.address = Address(page.stream.group, page.notice.guard(self.follow))
         self.tour = Tour(self, page.stream.group, self._names, guard=page.notice.guard)
 
@@ -74,15 +77,27 @@ class Guide:
         page = self._page
         if page.busy:
             raise ValueError("a run is going on: cancel it, or wait for its end")
-        if self.address.name != name:
-            self.fills = False
-            try:
-                # A live run leaves the menu where it was; it must change to be heard.
-                page.controls.recording.value = ""
-                page.controls.recording.value = name
-            finally:
-                self.fills = True
+        shown = page.controls.recording.value
+        if shown != name:
+            if self._before is None:
+                self._before = shown
+            self._open(name)
+        self._toured = name
         return page.stream.data["run"]
+
+    def close(self) -> None:
+        """See :class:`~hsd_viz.views.tour.TourPage`."""
+        before, self._before = self._before, None
+        # What was run or opened since is what people want to see.
+        if before is not None and not self._page.busy and self._page.controls.recording.value == self._toured:
+            self._open(before)
+
+    def _open(self, name: str) -> None:
+        self.fills = False
+        try:
+            self._page.controls.recording.value = name
+        finally:
+            self.fills = True
 
     def open_tab(self, title: str) -> None:
         """See :class:`~hsd_viz.views.tour.TourPage`."""

@@ -28,6 +28,9 @@ class Page(Protocol):
 
     def occupy(self, busy: bool) -> None: ...
 
+    def decoded(self, trace: Trace | None) -> None:
+        """What is on the page is a run decoded here, and no recording; ``None`` while it goes on."""
+
 
 class PageRun:
     """The run on the page, one at a time: a :class:`~hsd_viz.views.runner.Watcher`, whose methods the worker thread calls."""
@@ -66,6 +69,7 @@ class PageRun:
         # Nothing of the run before may be taken for this one's: tiles start anew, what is drawn of a whole run is greyed until it ends.
         if self._kind == "live":
             self._page.readout.show(Trace(started.meta), self._kind, running=True)
+            self._page.decoded(None)
         self._stale(True)
         self._tiled = 0.0
 
@@ -90,6 +94,8 @@ class PageRun:
                 page.trace = trace
                 page.stream.end(trace)
                 page.readout.show(trace, "live" if self._kind == "live" else "recording")
+                if self._kind == "live":
+                    page.decoded(trace)
                 page.tabs.refresh()
             else:
                 page.stream.end()

@@ -22,6 +22,10 @@ class TourPage(Protocol):
         """Show a recording, unless it is there; the name of the run as the browser knows it. Raises ``ValueError`` where that cannot be."""
         ...
 
+    def close(self) -> None:
+        """The tour is over, or left: what was on the page before it comes back."""
+        ...
+
     def open_tab(self, title: str) -> None:
         """Bring a tab to the front; nothing where there is no such tab."""
         ...
@@ -81,6 +85,7 @@ class Tour(LinkedView):
     def leave(self) -> None:
         """Put the card away; :meth:`start` goes on from here."""
         self.place = {}
+        self._page.close()
 
     def move(self, by: int) -> None:
         """The next step (1), or the one before (-1). After the last one the tour is over."""

@@ -42,6 +42,7 @@ STEPS: tuple[TourStep, ...] = (
             "The target model decides every token of the text, but each of its forwards is slow. So {source}, a much smaller "
             "draft model, runs ahead: here it put up {drafted}, {tokens}.",
             "They are guesses. None of them is part of the text yet.",
+            "The tour shows recordings of its own; the run that was on the page comes back when you leave, and the form stays as it is.",
         ),
         "one-draft",
         places.first_draft,

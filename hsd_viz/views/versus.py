@@ -129,7 +129,7 @@ class Versus(anywidget.AnyWidget):
 
     def show(self, traces: Sequence[Trace]) -> None:
         """Show these runs, in this order, or say why they cannot be shown. Of the recordings on offer none is chosen any more."""
-        self.chosen = []
+        self.chosen, self.group = [], ""
         self._put(traces)
 
     def _put(self, traces: Sequence[Trace]) -> None:
@@ -152,19 +152,19 @@ class Versus(anywidget.AnyWidget):
             self.refusal = "No recordings to compare come with this installation: give two or three traces."
             return
         self.choices = found
-        names = [run["name"] for run in found[0]["runs"]]
+        self.observe(lambda change: self._open(change["name"]), ["group", "chosen"])
         self.group = found[0]["group"]
-        self.chosen = [name for name in OPENING if name in names] or names[:2]
-        self._open()
-        self.observe(lambda _change: self._open(), ["group", "chosen"])
 
-    def _open(self) -> None:
-        """Show the chosen recordings, in the order in which they are offered."""
-        if not self.chosen:
-            return
+    def _open(self, changed: str) -> None:
+        """Show the chosen recordings, in the order in which they are offered; of a group that is opened anew, some."""
         # What the browser sends is looked up in what was offered: a name never becomes a path.
-        runs = next((g["runs"] for g in self.choices if g["group"] == self.group), [])
-        names = [run["name"] for run in runs if run["name"] in self.chosen]
+        runs = [run["name"] for g in self.choices if g["group"] == self.group for run in g["runs"]]
+        if not self.chosen:
+            if changed == "group":
+                # Which is heard of here once more.
+                self.chosen = [name for name in OPENING if name in runs] or runs[:2]
+            return
+        names = [name for name in runs if name in self.chosen]
         if not 2 <= len(names) <= MOST:
             self.refusal = count_refusal(len(names))
             return

@@ -39,6 +39,7 @@ class Host:
         ("", "write the stacks"),
         ("db > > target", "is empty"),
         ("\n".join(f"nano:{n} > target" for n in range(1, MOST_STACKS + 2)), "more than this page measures"),
+        ("db > target\nhf-generate", "'hf-generate' is one of transformers' own loops"),
         ("some/model > target", "not allowed here"),
         ("~/model > target", "not allowed here"),
     ],

@@ -12,7 +12,7 @@ from hsd_viz.dashboard import Dashboard
 from hsd_viz.engine.replay import ReplayEngine
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage
-from hsd_viz.views.controls import MAX_PROMPT, Controls
+from hsd_viz.views.controls import LIVE, MAX_PROMPT, Controls
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.presets import PROMPTS, STACKS
 from hsd_viz.views.runner import Run
@@ -73,6 +73,47 @@ def test_a_run_goes_to_the_engine_and_onto_the_page(page):
     page.tabs.strip.selected = page.tabs.strip.titles.index("Acceptance")
     page.tabs.refresh()
     assert all(box.outputs for box in page.tabs.shown.figures.values())
+
+
+def test_the_menu_of_recordings_names_none_of_them_once_a_run_was_decoded_here(page):
+    menu = page.controls.recording
+    recorded = menu.value
+    assert LIVE not in [value for _, value in menu.options], "there is no such run yet"
+    press(page)
+    wait(page)
+    assert menu.value == LIVE and page.controls.replay.disabled and page.blurb.value == ""
+    live = page.trace
+    menu.value = recorded
+    assert page.readout.origin["kind"] == "recording" and not page.controls.replay.disabled
+    menu.value = LIVE
+    assert page.trace is live and page.readout.origin["kind"] == "live" and page.controls.prompt.value == live.meta["prompt"]
+
+
+def test_a_run_that_cannot_begin_leaves_the_recording_and_its_name(page):
+    menu, shown = page.controls.recording, page.trace
+    before = menu.value
+    page.controls.temperature.text = "1000"
+    press(page)
+    assert page.notice.message == "Temperature takes a number from 0 to 100, not 1000"
+    assert (menu.value, page.trace) == (before, shown) and page.lender.lend().asked == []
+
+
+def test_what_was_on_the_page_comes_back_after_the_tour(page):
+    press(page)
+    wait(page)
+    live, written = page.trace, (page.controls.prompt.value, page.controls.stack.value)
+    page.guide.tour.start()
+    assert page.trace is not live and page.readout.origin["kind"] == "recording"
+    page.guide.tour.leave()
+    assert page.trace is live and page.controls.recording.value == LIVE
+    assert (page.controls.prompt.value, page.controls.stack.value) == written
+    # What is run in the midst of the tour stays.
+    page.guide.tour.start()
+    press(page)
+    wait(page)
+    second = page.trace
+    page.guide.tour.leave()
+    assert page.trace is second is not live
 
 
 def test_plain_decoding_beside_it_can_be_left_out(page):
@@ -161,6 +202,10 @@ def test_presets_fill_the_form_and_are_readable():
         assert str(parse(stack)) == stack
         controls.stacks.value = stack
         assert controls.stack.value == stack
+    controls.prompt.value = "written by hand"
+    assert controls.preset.value == -1 and controls.blurb.value == "", "nor does the list of prompts"
+    controls.prompt.value = PROMPTS[1].prompt
+    assert controls.preset.value == 1
     controls.stack.value = "small:2 > target"
     assert controls.stacks.value == "", "the list no longer says what is written"
 

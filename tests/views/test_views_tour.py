@@ -29,7 +29,7 @@ class Page:
     """A page that writes down what the tour asks of it."""
 
     def __init__(self) -> None:
-        self.shown, self.tab, self.busy = "", "", False
+        self.shown, self.tab, self.busy, self.closed = "", "", False, 0
 
     def open_recording(self, name: str) -> str:
         if self.busy:
@@ -40,6 +40,9 @@ class Page:
 
     def open_tab(self, title: str) -> None:
         self.tab = title
+
+    def close(self) -> None:
+        self.closed += 1
 
 
 @pytest.fixture

@@ -302,8 +302,13 @@ def test_live_runs_take_the_place_of_recordings_until_two_are_chosen_again():
     widget.show(recorded("greedy", "published", "both"))
     live = widget.data
     assert widget.chosen == [] and widget.refusal == "" and [r["stack"] for r in live["runs"]] == [SIDES["published"], SIDES["both"]]
-    widget.chosen = ["plain"]
-    assert "One run is too few" in widget.refusal and widget.data is live
+    assert widget.group == "", "no kind of recording is named above a live comparison"
+    widget.group = "greedy"
+    assert widget.chosen == list(OPENING) and widget.data is not live
+    widget.show(recorded("greedy", "published", "both"))
+    live = widget.data
+    widget.group, widget.chosen = "sampled", ["plain"]
+    assert "One run is too few" in widget.refusal
     widget.chosen = ["plain", "databases"]
     assert widget.refusal == "" and widget.data is not live
 

@@ -17,6 +17,8 @@ function linkTo(page, trace, step, dark) {
   return url.href;
 }
 
+const NO_LINK = "No link leads to this run: it is on this page alone. Save it, and send the file.";
+
 function addressView({ model, root, group, store }) {
   root.classList.add("hsd-address");
   const button = make("button", "jupyter-button hsd-quiet");
@@ -31,15 +33,19 @@ function addressView({ model, root, group, store }) {
 
   /** @type {any} */ let timer = 0;
   function paint() {
-    // A live run is on no other page, and in JupyterLab the address is not the dashboard's.
-    root.hidden = !model.get("served") || !model.get("name");
-    const words = group.cursor.step >= 0 ? "Copy link to this step" : "Copy link to this run";
+    // In JupyterLab the address is not the dashboard's.
+    root.hidden = !model.get("served");
+    const none = !model.get("name");
+    const words = none ? NO_LINK : group.cursor.step >= 0 ? "Copy link to this step" : "Copy link to this run";
+    // Not switched off altogether: it must be reached to say why.
+    button.setAttribute("aria-disabled", String(none));
     button.textContent = timer ? "Copied" : "Copy link";
     button.title = words;
     button.setAttribute("aria-label", words);
   }
   function away() { field.hidden = true; }
   button.addEventListener("click", async () => {
+    if (!model.get("name")) { said.textContent = NO_LINK; return; }
     const link = linkTo(location.href, model.get("name"), group.cursor.step, root.classList.contains("hsd-dark"));
     away();
     try {

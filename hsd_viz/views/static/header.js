@@ -29,6 +29,18 @@ function keepFocus(/** @type {Element} */ app) {
   return () => { watch.disconnect(); app.removeEventListener("focusin", focused); };
 }
 
+/** Light, dark, or as the system has it; what the page's own script keeps (voila/templates/hsd). */
+function themeSwitch(/** @type {{chosen: () => string, choose: (name: string) => void}} */ themes) {
+  const menu = document.createElement("select");
+  menu.className = "hsd-theme";
+  menu.setAttribute("aria-label", "Theme");
+  menu.title = "Theme of the page";
+  for (const [name, words] of [["system", "System theme"], ["light", "Light"], ["dark", "Dark"]]) menu.append(new Option(words, name));
+  menu.value = themes.chosen();
+  menu.addEventListener("change", () => themes.choose(menu.value));
+  return menu;
+}
+
 function render({ el }) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
   const root = document.createElement("div");
@@ -48,6 +60,9 @@ function render({ el }) {
     /** @type {HTMLElement | null} */ (document.getElementById(uid)?.querySelector("select, button, input, [tabindex]"))?.focus();
   });
   root.append(skip, name, line);
+  // Where the page is JupyterLab's, so is the theme.
+  const themes = /** @type {any} */ (window).hsdTheme;
+  if (themes) root.append(themeSwitch(themes));
   el.append(root);
 
   // plotly fits its figures when the window is resized; here they are also resized when style sheets arrive late, or a

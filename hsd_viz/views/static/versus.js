@@ -33,7 +33,7 @@ function chooserOf(model) {
       const on = chosen.includes(r.name);
       return chip(r.name, r.title, on, () => send("chosen", on ? chosen.filter((n) => n !== r.name) : [...chosen, r.name]), `${r.stack}: ${r.blurb}`);
     });
-    root.replaceChildren(row("Recorded", groups), row("Two or three of", runs));
+    root.replaceChildren(row("Recorded", groups), ...(group ? [row("Two or three of", runs)] : []));
     if (focused) for (const node of root.querySelectorAll("button")) if (node.dataset.name === focused) node.focus();
   }
   for (const name of ["choices", "group", "chosen"]) model.on(`change:${name}`, paint);
