@@ -209,7 +209,8 @@ def test_a_small_bench_runs_on_the_page_and_its_report_is_kept(shared, tmp_path)
     content = Path(coming.value.path()).read_bytes()
     report = report_of(content, coming.value.suggested_filename)
     assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"] and report["suite"]["name"] == "python"
-    assert panel.locator(".hsd-report tbody tr").first.locator("code").text_content() == "target"
+    fastest = max(report["stacks"], key=lambda s: s["speedup_over_plain"])["stack"]
+    assert panel.locator(".hsd-report tbody tr").first.locator("code").text_content() == fastest
     # The page is free again, for runs and for saving.
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
     expect(page.get_by_role("button", name="Save", exact=True)).to_be_enabled()
