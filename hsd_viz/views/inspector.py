@@ -5,7 +5,16 @@ from __future__ import annotations
 from hsd_viz.views.linked import LinkedView, css, esm
 
 #: The view's own scripts, in their order.
-FILES = ("round.js", "round_said.js", "inspector_sums.js", "inspector_card.js", "inspector.js")
+FILES = (
+    "round.js",
+    "round_residual.js",
+    "round_said.js",
+    "inspector_sums.js",
+    "inspector_drawn.js",
+    "inspector_card.js",
+    "inspector_room.js",
+    "inspector.js",
+)
 
 
 class RoundInspector(LinkedView):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.trace import RoundRow, Step, TokenRow, Trace
 from hsd_viz.views.inspector import RoundInspector
 from hsd_viz.views.stream import TokenStream
@@ -215,18 +215,85 @@ def test_a_node_lights_the_place_it_was_copied_from(open_page):
     shown.check()
 
 
-def test_the_residual_stands_beside_p_and_q(open_page):
+def table(page) -> dict[str, list[str]]:
+    """The rows of the correction's table by their names."""
+    rows = page.eval_on_selector_all(
+        ".hsd-ins-table tbody tr:not(.hsd-ins-barline), .hsd-ins-table tfoot tr",
+        "all => all.map(tr => [...tr.children].map(cell => cell.textContent))",
+    )
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_a_correction_s_residual_can_be_done_again_from_the_table(open_page):
     shown = open_page()
     page, trace = shown.page, load_bundled("sampled")
     token = next(t for t in trace.token_rows if t.residual_top)
+    refused = next(d for d in trace.draft_rows if d.round == token.round and d.verdict == "rejected")
     start(page, trace, RoundInspector, TokenStream)
     page.locator(f'.hsd-tok[data-i="{token.index}"]').click()
-    labels = page.eval_on_selector_all(".hsd-ins-bar", "all => all.map(n => n.getAttribute('aria-label'))")
-    residual = [float(text.split()[-1]) for text in labels if text.startswith("residual")]
-    assert residual == pytest.approx([p for _, p in token.residual_top], abs=6e-4)
-    assert len(labels) == 3 * len(residual)
-    p = dict(token.top)
-    for text, (i, _) in zip([t for t in labels if t.startswith("p at")], token.residual_top, strict=True):
-        assert float(text.split()[-1]) == pytest.approx(p.get(i, token.top[-1][1]), abs=6e-4)
-        assert ("at most" in text) == (i not in p)
+    rows = table(page)
+    assert list(map(float, rows[refused.text])) == pytest.approx([refused.p, refused.q, 0, 0], abs=6e-5)
+    total = float(rows["sum"][2])
+    residuals = []
+    for i, residual in token.residual_top:
+        p, q, left, scaled = rows[trace.pieces[i].replace("\n", "↵").replace(" ", "␣")]
+        assert float(scaled) == pytest.approx(residual, abs=6e-5)
+        assert float(left) / total == pytest.approx(residual, abs=1e-3)
+        if "≤" not in q:
+            assert float(p) - float(q) == pytest.approx(float(left), abs=2e-4)
+        residuals.append(residual)
+    assert float(rows["all others"][3]) == pytest.approx(1 - sum(residuals), abs=6e-5)
+    widths = page.eval_on_selector_all(".hsd-ins-table .hsd-ins-fill", "all => all.map(n => n.getBoundingClientRect().width)")
+    assert max(widths) > 200
+    shown.check()
+
+
+def test_a_walked_draft_s_correction_comes_from_p_without_what_was_drafted(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("databases", SIDE_BY_SIDE / "sampled")
+    token = next(t for t in trace.token_rows if t.residual_top)
+    refused = {d.token_id: d for d in trace.draft_rows if d.round == token.round and d.verdict == "rejected"}
+    start(page, trace, RoundInspector, TokenStream)
+    page.locator(f'.hsd-tok[data-i="{token.index}"]').click()
+    rows = table(page)
+    kept = 1 - sum(d.p for d in refused.values())
+    assert float(rows["sum"][1]) == pytest.approx(kept, abs=6e-5)
+    for i, residual in token.residual_top:
+        p, left, scaled = map(float, rows[trace.pieces[i].replace("\n", "↵").replace(" ", "␣")])
+        assert p == left == pytest.approx(residual * kept, abs=6e-5)
+        assert scaled == pytest.approx(residual, abs=6e-5)
+    words = page.text_content(".hsd-ins-bars section")
+    assert "It was none of the drafted tokens" in words and "residual" not in words
+    shown.check()
+
+
+def test_a_chance_is_that_of_being_kept(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("sampled")
+    start(page, trace, RoundInspector)
+    d = next(d for d in trace.draft_rows if d.verdict == "rejected")
+    words = page.text_content(f'.hsd-ins-step[data-node="{d.node}"]')
+    assert f"rejected: it had a chance of {d.p / d.q:.3f} to be kept" in words
+    shown.check()
+
+
+def test_a_box_drawn_out_of_sight_has_its_room_when_it_is_seen(open_page):
+    shown = open_page()
+    page = shown.page
+    page.add_style_tag(content="body > div { display: none }")
+    start(page, load_bundled("hierarchy"), RoundInspector)
+    page.add_style_tag(content="body > div { display: block !important }")
+    page.wait_for_timeout(200)
+    tree, scroll = (page.locator(name).bounding_box()["height"] for name in (".hsd-ins-tree", ".hsd-ins-scroll"))
+    assert tree <= scroll - 36 and scroll < 130
+    shown.check()
+
+
+def test_on_a_narrow_page_a_tree_goes_down_where_it_would_run_off(open_page):
+    shown = open_page(420)
+    page = shown.page
+    start(page, load_bundled("hierarchy"), RoundInspector)
+    page.get_by_role("button", name="Next round").click()
+    assert page.locator(".hsd-ins-scroll.hsd-down").count() == 1
+    assert page.evaluate("(box => box.scrollWidth - box.clientWidth)(document.querySelector('.hsd-ins-scroll'))") == 0
     shown.check()

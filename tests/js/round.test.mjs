@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { load, small, snapshot } from "./load.mjs";
 
-const { asFigure, besideResidual, cellsOf, createGroup, createStore, handedUp, judge, layoutTree, mostOf, nodeBeside, toTell, whyNothing } = await load("round.js");
+const { asFigure, betterDown, cellsOf, createGroup, createStore, handedUp, judge, layoutTree, mostOf, nodeBeside, toTell, whyNothing, workedBack } = await load("round.js", "round_residual.js");
 const SNAPSHOTS = process.env.HSD_SNAPSHOTS ? JSON.parse(readFileSync(process.env.HSD_SNAPSHOTS, "utf8")) : {};
 const storeOf = (name) => { const s = createStore(); s.adopt(SNAPSHOTS[name]); return s; };
 
@@ -91,14 +91,70 @@ test("a point-mass draft is walked place by place, down to where the verifier dr
   assert.deepEqual(judge([], null), { rule: "none", steps: [] });
 });
 
-test("what is not among the five recorded is bounded by the fifth; a shorter list is whole", () => {
-  const residual = [[1, 0.6], [2, 0.4]];
-  const rows = besideResidual(residual, [[1, 0.5], [9, 0.2], [8, 0.1], [7, 0.05], [6, 0.01]], [[2, 1]]);
-  assert.deepEqual(rows.map((r) => [r.id, r.p, r.q]), [
-    [1, { value: 0.5, bound: null }, { value: 0, bound: null }],
-    [2, { value: null, bound: 0.01 }, { value: 1, bound: null }],
-  ]);
-  assert.deepEqual(besideResidual([[1, 1]], null, null)[0].p, { value: null, bound: null });
+// A vocabulary of eight, p at temperature 1, and a draft's q: the trace's part of them, and what it was taken from.
+const SAMPLED = (weights, T) => { const w = weights.map((x) => x ** (1 / T)); const sum = w.reduce((a, b) => a + b, 0); return w.map((x) => x / sum); };
+const five = (row) => row.map((x, id) => /** @type {[number, number]} */ ([id, Number(x.toPrecision(6))])).sort((a, b) => b[1] - a[1]).slice(0, 5).filter(([, x]) => x > 0);
+const WARM = [0.3, 0.25, 0.15, 0.1, 0.08, 0.06, 0.04, 0.02];
+function corrected(T, drafted, q, left = true) {
+  const p = SAMPLED(WARM, T);
+  const rest = q ? p.map((x, k) => Math.max(0, x - q[k])) : p.map((x, k) => (drafted.includes(k) ? 0 : x));
+  const sum = rest.reduce((a, b) => a + b, 0);
+  const residual = rest.map((x) => x / sum);
+  const id = five(residual)[0][0];
+  const t = { id, p: WARM[id], top: five(WARM), residual: five(residual), q: q && five(q), left: left ? sum : null };
+  const refused = drafted.map((d) => row(d, "rejected", { id: d, p: p[d], q: q ? q[d] : 1, u: q ? 0.9 : null }));
+  return { p, rest, sum, ...workedBack(t, refused, { temperature: T, top_k: 0, top_p: 1 }) };
+}
+const near = (a, b) => assert.ok(Math.abs(a - b) < 2e-5, `${a} is not ${b}`);
+const Q = [0.5, 0.1, 0.02, 0.03, 0.02, 0.2, 0.1, 0.03];
+
+for (const T of [0.6, 1, 1.3]) {
+  for (const left of [true, false]) {
+    test(`temperature ${T}: p, q and what is left of a correction come out as they were sampled${left ? "" : ", without the recorded sum"}`, () => {
+      const c = corrected(T, [0], Q, left);
+      assert.equal(c.rule, "ratio");
+      assert.deepEqual(c.refused.map((r) => [r.id, r.p.value, r.q.value, r.left]), [[0, c.p[0], 0.5, 0]]);
+      near(c.rows[0] && c.sum, c.rest.reduce((a, b) => a + b, 0));
+      for (const r of c.rows) {
+        near(r.left, c.rest[r.id]);
+        near(r.left / c.sum, r.residual);
+        for (const [found, true_] of [[r.p, c.p[r.id]], [r.q, Q[r.id]]]) {
+          if (found.value !== null) near(found.value, true_);
+          else assert.ok(true_ <= found.bound + 1e-6);
+        }
+      }
+      assert.ok(c.rows.some((r) => r.p.value !== null && r.q.value !== null && r.q.value > 0));
+    });
+  }
+  test(`temperature ${T}: a walked draft is corrected from p without the drafted tokens, with the sum or without`, () => {
+    for (const left of [true, false]) {
+      const c = corrected(T, [1, 3], null, left);
+      assert.equal(c.rule, "walk");
+      near(c.sum, 1 - c.p[1] - c.p[3]);
+      for (const r of c.rows) near(r.p.value, c.p[r.id]);
+      assert.ok(c.rows.every((r) => r.q.value === null && r.left === r.p.value));
+    }
+  });
+}
+
+test("a tree goes down a page where less of it is cut off so", () => {
+  assert.deepEqual([[500, 200], [500, 450], [300, 200], [500, 600]].map(([across, down]) => betterDown({ width: across }, { width: down }, 400)), [true, true, false, false]);
+});
+
+test("what the trace does not give away is not told", () => {
+  // The drafted token is not among the target's five at temperature 1, and the sum was not recorded.
+  const c = corrected(0.6, [7], [0, 0, 0, 0, 0, 0, 0.2, 0.8], false);
+  assert.equal(c.sum, null);
+  assert.ok(c.rows.every((r) => r.p.value === null && r.left === null && r.residual > 0));
+  assert.equal(c.refused[0].q.value, 0.8);
+  // p and q that agree in what was recorded of them leave nothing to divide by.
+  assert.equal(workedBack({ id: 1, p: 0.5, top: [[1, 0.5]], residual: [[1, 1]], q: [[1, 0.5]], left: null }, [row(0, "rejected", { id: 0 })], { temperature: 1 }).sum, null);
+});
+
+test("a token that was drafted twice at one place is taken away once", () => {
+  const twice = [row(0, "rejected", { id: 4, p: 0.25, u: null }), row(1, "rejected", { id: 4, p: 0.25, u: null })];
+  const c = workedBack({ id: 1, p: 0.5, top: [[1, 0.5]], residual: [[1, 1]], q: null, left: null }, twice, { temperature: 1 });
+  assert.deepEqual([c.sum, c.refused.length, c.rows[0].p.value], [0.75, 1, 0.75]);
 });
 
 test("why nothing was drafted is always a sentence", () => {

@@ -1,9 +1,9 @@
 // @ts-check
 // The round inspector: the draft of the round under the cursor as a tree, what is known of each node, and the arithmetic of the
-// verdict. linked_run.js, linked.js, round.js, round_said.js, inspector_sums.js and inspector_card.js stand before it. Everything that
+// verdict. linked_run.js, linked.js, round.js, round_residual.js, round_said.js and the other inspector_*.js stand before it. Everything that
 // comes from a model is put on the page with textContent.
 
-/** Below this width the tree of a chain goes down the page. */
+/** Below this width a tree goes down the page where that suits it better, that of a chain always. */
 const NARROW = 620;
 
 function createInspector({ root, group, store, palette }) {
@@ -38,8 +38,13 @@ function createInspector({ root, group, store, palette }) {
   root.append(head, levels, summary, body);
 
   const { levelName, actor, usual, before, ownOf, stepOf, titleOf, summaryOf, nodeWords } = createReading({ store, palette });
-  const { reckoning, beside, ownRow } = createSums({ store, palette, actor });
+  const reckoning = createSums({ store, palette, actor });
+  const drawnFrom = createDrawn({ store, actor });
   const drawCard = createCard({ card, store, palette, actor, light: (position) => group.light(position, true) });
+
+  const draftsOf = (r) => [...(store.drafts.get(r.id) || [])].sort((a, b) => a.node - b.node);
+  const arithmetic = (r, drafts = draftsOf(r), own = ownOf(r)) => ({ sums: reckoning(r, drafts, own), bars: drawnFrom(r, drafts, own) });
+  const room = createRoom({ root, store, boxes: { sums, bars }, draw: arithmetic });
 
   // --- what is shown: a round (of any level), and one node of it
   const state = { round: /** @type {number|null} */ (null), sub: /** @type {number|null} */ (null), node: /** @type {number|null} */ (ROOT), peek: /** @type {number|null} */ (null), step: -1 };
@@ -55,28 +60,21 @@ function createInspector({ root, group, store, palette }) {
   }
 
   // --- drawing
-  /** The boxes are as high as the run's largest round needs, within bounds: rounds that go by must not move the page. */
-  function measure() {
-    const most = mostOf(store.drafts.values());
-    const tree = root.clientWidth < NARROW ? Math.max(most.rows * TREE.row, (1 + most.places) * (TREE.height + 18)) : most.rows * TREE.row;
-    const high = Math.min(280, tree + 48);
-    root.style.setProperty("--tree", `${high}px`);
-    // Beside card and bars there is room for as much as these take.
-    root.style.setProperty("--sums", `${most.steps ? Math.min(540 - high, 152 + 31 * most.steps) : 0}px`);
-  }
+  const narrow = () => root.clientWidth < NARROW;
   function refresh() {
     const top = topShown();
     if (top !== state.round) Object.assign(state, { round: top, sub: null, node: null, peek: null });
     if (state.sub !== null && !store.rounds.has(state.sub)) state.sub = null;
     const id = state.sub ?? state.round;
-    const down = root.clientWidth > 0 && root.clientWidth < NARROW;
-    const key = `${store.run}:${id}:${down}:${id === null ? "" : store.drafts.get(id)?.length}`;
+    // What is out of sight has no width: it is drawn when it is seen.
+    const shape = root.clientWidth ? narrow() : null;
+    const key = `${store.run}:${id}:${shape}:${id === null ? "" : store.drafts.get(id)?.length}`;
     earlier.disabled = id === null || store.order.get(top) === 1;
     later.disabled = id === null || store.order.get(top) === store.order.size;
     if (key !== drawn) {
       drawn = key;
       if (id === null) drawEmpty();
-      else drawRound(store.rounds.get(id), down);
+      else drawRound(store.rounds.get(id), shape ?? false);
     } else if (id !== null) title.textContent = titleOf(store.rounds.get(id), top);
     if (scene) followCursor();
     mark();
@@ -90,21 +88,25 @@ function createInspector({ root, group, store, palette }) {
   }
   function drawRound(r, narrow) {
     body.hidden = false;
-    const drafts = [...(store.drafts.get(r.id) || [])].sort((a, b) => a.node - b.node);
+    const drafts = draftsOf(r);
     const own = ownOf(r);
     const kept = drafts.filter((d) => d.verdict === "accepted");
     const last = kept.length ? kept[kept.length - 1].node : ROOT;
     const nodes = drafts.map((d) => ({ key: d.node, parent: d.parent, label: token(d.text), kept: d.verdict === "accepted", sign: true }));
     if (own) nodes.push({ key: OWN, parent: last, label: token(own.text), kept: true });
-    const down = narrow && drafts.every((d, k) => d.parent === k - 1);
-    scene = { r, drafts, own, down, layout: layoutTree(nodes, `… ${token(before(r))}`, down), at: new Map(drafts.map((d) => [d.node, d])), dom: new Map() };
+    const start = `… ${token(before(r))}`;
+    const [across, upright] = [layoutTree(nodes, start), layoutTree(nodes, start, true)];
+    const down = narrow && (drafts.every((d, k) => d.parent === k - 1) || betterDown(across, upright, tree.clientWidth));
+    scene = { r, drafts, own, down, layout: down ? upright : across, at: new Map(drafts.map((d) => [d.node, d])), dom: new Map() };
     if (state.node === null || (state.node !== ROOT && state.node !== OWN && !scene.at.has(state.node))) state.node = ROOT;
     title.textContent = titleOf(r, state.round);
     drawLevels(r);
     summary.textContent = summaryOf(r, drafts, own);
     drawTree();
-    sums.replaceChildren(...[reckoning(r, drafts, own)].filter(Boolean));
-    bars.replaceChildren(...[beside(r, own), ownRow(r, drafts, own)].filter(Boolean));
+    const shown = arithmetic(r, drafts, own);
+    sums.replaceChildren(...[shown.sums].filter(Boolean));
+    bars.replaceChildren(...[shown.bars].filter(Boolean));
+    room.grow();
     for (const box of [scroll, card, sums, bars]) box.scrollTop = box.scrollLeft = 0;
   }
 
@@ -206,13 +208,13 @@ function createInspector({ root, group, store, palette }) {
     const node = scene.dom.get(state.node);
     if (node) keepInView(node);
   }
-  function keepInView(node) {
+  function keepInView(node, box = scroll) {
     // Inside its own box only: the page must not move under the reader.
     const [x, y] = [node.offsetLeft, node.offsetTop];
-    if (x < scroll.scrollLeft) scroll.scrollLeft = x - 16;
-    else if (x + node.offsetWidth > scroll.scrollLeft + scroll.clientWidth - 24) scroll.scrollLeft = x + node.offsetWidth - scroll.clientWidth + 48;
-    if (y < scroll.scrollTop) scroll.scrollTop = y - 16;
-    else if (y + node.offsetHeight > scroll.scrollTop + scroll.clientHeight - 24) scroll.scrollTop = y + node.offsetHeight - scroll.clientHeight + 48;
+    if (x < box.scrollLeft) box.scrollLeft = x - 16;
+    else if (x + node.offsetWidth > box.scrollLeft + box.clientWidth - 24) box.scrollLeft = x + node.offsetWidth - box.clientWidth + 48;
+    if (y < box.scrollTop) box.scrollTop = y - 16;
+    else if (y + node.offsetHeight > box.scrollTop + box.clientHeight - 24) box.scrollTop = y + node.offsetHeight - box.clientHeight + 48;
   }
   function choose(key, pin = false) {
     const step = state.sub === null ? stepOf(state.round, key) : -1;
@@ -241,7 +243,11 @@ function createInspector({ root, group, store, palette }) {
       // The earlier place of the text that the node was copied from.
       group.light(scene.at.get(looked)?.position ?? null);
     }
-    for (const row of sums.querySelectorAll("[data-node]")) row.classList.toggle("hsd-on", row.dataset.node.split(" ").includes(String(looked)));
+    for (const row of sums.querySelectorAll("[data-node]")) {
+      const on = row.dataset.node.split(" ").includes(String(looked));
+      row.classList.toggle("hsd-on", on);
+      if (on) keepInView(row, row.parentElement);
+    }
   }
 
   tree.addEventListener("pointerover", (e) => {
@@ -271,8 +277,8 @@ function createInspector({ root, group, store, palette }) {
 
   // --- life
   let frame = 0;
-  const soon = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; measure(); refresh(); }); };
-  const onStore = (what) => { if (what === "reset") { state.round = null; drawn = ""; measure(); refresh(); } else soon(); };
+  const soon = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; room.measure(narrow()); refresh(); }); };
+  const onStore = (what) => { if (what === "reset") { state.round = null; drawn = ""; room.measure(narrow()); refresh(); } else soon(); };
   const onCursor = (cursor, before) => {
     // A round of a level below that another view pinned is the one to show; what the pointer passes elsewhere is not.
     if (cursor.pinned && cursor.inner !== before.inner && (cursor.inner !== state.sub || cursor.round !== state.round)) {
@@ -282,12 +288,10 @@ function createInspector({ root, group, store, palette }) {
   };
   store.listeners.add(onStore);
   group.listeners.add(onCursor);
-  measure();
+  room.measure(narrow());
   refresh();
-  // What is drawn while it is out of sight has no width yet.
-  const shape = () => (root.clientWidth ? (root.clientWidth < NARROW ? "narrow" : "wide") : "");
-  let drawnFor = shape();
-  const resized = new ResizeObserver(() => { if (shape() && shape() !== drawnFor) { drawnFor = shape(); measure(); refresh(); } });
+  let wide = root.clientWidth;
+  const resized = new ResizeObserver(() => { if (root.clientWidth !== wide) { wide = root.clientWidth; soon(); } });
   resized.observe(root);
   return () => {
     cancelAnimationFrame(frame);

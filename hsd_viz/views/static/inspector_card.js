@@ -52,11 +52,13 @@ function createCard({ card, store, palette, actor, light }) {
         ? [["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`], ["place", String(r.accepted + 1)]]
         : [["place", String(r.accepted + 1)]];
       if (t && t.raw !== null) pairs.push(["bytes", t.raw]);
-      card.replaceChildren(heading(token(own.text), own.source, r.outcome, r.outcome), make("p", "hsd-ins-muted", why), facts(pairs));
+      const greedily = t && greedy() ? [make("p", "hsd-ins-muted", "Greedy decoding took it as the likeliest: whatever its p, it counts as 1.")] : [];
+      card.replaceChildren(heading(token(own.text), own.source, r.outcome, r.outcome), make("p", "hsd-ins-muted", why), facts(pairs), ...greedily);
       return;
     }
     const d = scene.at.get(key);
-    const pairs = [["place", String(d.depth)], ["p, verifier", d.p === null ? "not looked at" : `${asFigure(d.p)}${greedy() ? " (greedy)" : ""}`], ["q, drafter", d.q === 1 && d.u === null ? "point mass" : asFigure(d.q)]];
+    const pairs = [["place", String(d.depth)], ["p, verifier", d.p === null ? "not looked at" : greedy() ? `${asFigure(d.p)} (greedy)` : asFigure(d.p)], ["q, drafter", d.q === 1 && d.u === null ? "1 (point mass)" : asFigure(d.q)]];
+    const hint = d.p !== null && greedy() ? [make("p", "hsd-ins-muted", "Greedy: p is 1 for the verifier’s likeliest token and 0 for all others, whatever they are at T = 1.")] : [];
     if (d.u !== null) pairs.push(["u, drawn", asFigure(d.u)]);
     if (d.key !== null) pairs.push(["key", plural(d.key, "token")]);
     if (d.count !== null) pairs.push(["seen", `${d.count} ×`]);
@@ -67,7 +69,7 @@ function createCard({ card, store, palette, actor, light }) {
       jump.addEventListener("click", () => light(d.position));
       pairs.push(["copied from", jump, true]);
     }
-    card.replaceChildren(heading(token(d.text), d.source, FATES[d.verdict] || d.verdict, d.verdict), make("p", "hsd-ins-muted", story(scene, d)), facts(pairs));
+    card.replaceChildren(heading(token(d.text), d.source, FATES[d.verdict] || d.verdict, d.verdict), make("p", "hsd-ins-muted", story(scene, d)), facts(pairs), ...hint);
   }
   function story(scene, d) {
     const { r, drafts } = scene;

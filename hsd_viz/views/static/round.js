@@ -2,7 +2,7 @@
 // One round worked out without a page: where the nodes of its draft tree stand, what each level handed up, and the
 // arithmetic of each verdict in words. Pure: nothing here touches the document; `tests/js` runs it in node.
 
-const TREE = { cell: 7.85, pad: 20, sign: 18, height: 28, row: 38, gap: 26, most: 14, least: 2 };
+const TREE = { cell: 7.85, pad: 20, sign: 18, height: 28, row: 38, gap: 26, drop: 18, most: 14, least: 2 };
 
 /** How many columns of a fixed-width font a text takes: wide scripts and emoji take two, marks that combine none. */
 function cellsOf(/** @type {string} */ text) {
@@ -48,7 +48,7 @@ function layoutTree(nodes, root, down = false) {
   for (let k = 0; k < wide.length; k++) left.push(left[k] + wide[k] + (down ? 14 : TREE.gap));
   for (const b of boxes) {
     b.x = left[lane(b)];
-    b.y = (down ? b.depth * (TREE.height + 18) : b.row * TREE.row);
+    b.y = (down ? b.depth * (TREE.height + TREE.drop) : b.row * TREE.row);
   }
   const at = new Map(boxes.map((b) => [b.key, b]));
   const edges = boxes.slice(1).map((b) => ({ to: b.key, kept: b.kept, d: edgePath(at.get(b.parent), b, down, left) }));
@@ -72,6 +72,9 @@ function mostOf(/** @type {Iterable<any[]>} */ all) {
   }
   return most;
 }
+
+/** Whether less of a tree is cut off where it goes down a page that is `room` px wide. */
+const betterDown = (/** @type {{width: number}} */ across, /** @type {{width: number}} */ down, /** @type {number} */ room) => Math.max(0, down.width - room) < Math.max(0, across.width - room);
 
 /** The line from a node to its child, with a rounded corner where it changes rows. */
 function edgePath(a, b, down, left) {
@@ -166,21 +169,6 @@ function ratioStep(d) {
   return step;
 }
 
-/**
- * Residual, p and q of the likeliest tokens side by side. The trace holds five of each: a token outside a list of five has at most
- * the fifth's probability there (`bound`), outside a shorter list none.
- * @param {[number, number][]} residual @param {[number, number][]|null} p @param {[number, number][]|null} q
- */
-function besideResidual(residual, p, q) {
-  const look = (/** @type {[number, number][]|null} */ list, id) => {
-    if (!list) return { value: null, bound: null };
-    const found = list.find(([token]) => token === id);
-    if (found) return { value: found[1], bound: null };
-    return list.length < 5 ? { value: 0, bound: null } : { value: null, bound: list[list.length - 1][1] };
-  };
-  return residual.map(([id, value]) => ({ id, residual: { value, bound: null }, p: look(p, id), q: look(q, id) }));
-}
-
 /** Why a round had no draft, as a sentence. `verifier` and `below` are names ("the target", "the databases"). */
 function whyNothing(why, verifier, below) {
   const reasons = {
@@ -192,4 +180,4 @@ function whyNothing(why, verifier, below) {
   return `Nothing was drafted here: ${reasons[why] || (why ? why : "the recording does not say why")}.`;
 }
 
-export { asFigure, besideResidual, cellsOf, handedUp, judge, layoutTree, mostOf, nodeBeside, toTell, whyNothing };
+export { asFigure, betterDown, cellsOf, handedUp, judge, layoutTree, mostOf, nodeBeside, toTell, whyNothing };
