@@ -37,8 +37,9 @@ function streamCard({ card, store, group, palette, pane, out }) {
   }
   function facts(pairs) {
     const list = make("div", "hsd-facts");
-    for (const [k, v] of pairs) {
+    for (const [k, v, more] of pairs) {
       const cell = make("div");
+      if (more) cell.title = more;
       cell.append(make("span", "hsd-fact-name", k), make("span", "hsd-fact", v));
       list.append(cell);
     }
@@ -72,7 +73,7 @@ function streamCard({ card, store, group, palette, pane, out }) {
     if (has("count")) columns.push(["count", (d) => d.count ?? "–"]);
     if (has("score")) columns.push(["score", (d) => figure(d.score)]);
     if (has("position")) columns.push(["from", (d) => d.position ?? "–"]);
-    const titles = { p: "the verifier's probability", q: "the drafter's probability", u: "uniform draw: accepted where u·q < p",
+    const titles = { p: "the verifier's probability, as sampled", q: "the drafter's probability, as sampled", u: "uniform draw: accepted where u·q < p",
       key: "tokens of the text that matched", count: "times seen", score: "estimated acceptance", from: "position in the text it was copied from" };
     const top = make("tr");
     for (const [name] of columns) {
@@ -167,7 +168,7 @@ function streamCard({ card, store, group, palette, pane, out }) {
     const kind = make("span", "hsd-tok hsd-kind", t.kind);
     kind.dataset.kind = t.kind;
     what.append(chip, " ", kind);
-    const pairs = [["token", `${i + 1} of ${store.tokens.length}`], ["id", String(t.id)], ["round", `${store.order.get(t.round)} (id ${t.round})`],
+    const pairs = [["token", `${i + 1} of ${store.tokens.length}`, `id in the vocabulary: ${t.id}`], ["round", `${store.order.get(t.round)} of ${store.order.size}`, `id in the trace: ${t.round}`],
       ["place in draft", t.depth ? String(t.depth) : "–"],
       ["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`],
       ["path", t.path.map(levelName).join(" → ") || "–"]];
@@ -179,7 +180,7 @@ function streamCard({ card, store, group, palette, pane, out }) {
     if (event && event.shown <= i) card.append(make("p", "hsd-event", eventWords(store, palette, group.cursor.step)));
     card.append(make("p", "hsd-story", story(t, row)), facts(pairs));
     if (t.top) card.append(bars("Target's top 5 at temperature 1", t.top, t.id));
-    if (t.residual) card.append(bars("Residual it was drawn from, top 5", t.residual, t.id));
+    if (t.residual) card.append(bars(t.q ? "Residual it was drawn from, top 5" : "p as sampled without what was drafted, scaled to 1, top 5", t.residual, t.id));
     if (t.q) card.append(bars("The draft's q here, top 5", t.q, t.id));
     const drafts = store.drafts.get(t.round) || [];
     const section = make("section", "hsd-round");
@@ -188,6 +189,7 @@ function streamCard({ card, store, group, palette, pane, out }) {
       if (r.drafted === 0 && r.why) section.append(make("p", "hsd-why", `No draft: ${r.why} (${WHY[r.why] || r.why}).`));
     }
     if (drafts.length) section.append(table(drafts, row));
+    if (drafts.length && store.meta.sampling?.temperature === 0) section.append(make("p", "hsd-hint", "Greedy: p is 1 for the target’s likeliest token, else 0, whatever it is at T = 1; a draft is one token, so q is 1."));
     below(t.round, section, 0);
     card.append(section);
   }
