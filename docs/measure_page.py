@@ -159,32 +159,42 @@ def keys(browser: Browser, repeats: int) -> dict[str, Any]:
     """From a key to the painted frame that shows it, on a run of 1 000 tokens opened from a file."""
     from measure_live import long_trace
 
-    found: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder, serving() as server:
         trace = long_trace(STACK, TOKENS)
         file = Path(folder) / "long.json.gz"
         trace.save(file)
         with opened(browser, server.url) as page:
             arrival(page)
-            with page.expect_file_chooser() as chooser:
-                page.get_by_role("button", name="Open a trace").click()
-            chooser.value.set_files(file)
-            page.wait_for_function(f"document.querySelectorAll('.hsd-out .hsd-tok').length === {TOKENS}")
-            for tab, views in TABS.items():
-                page.get_by_role("tab", name=tab, exact=True).click()
-                page.wait_for_timeout(3000)
-                page.mouse.move(2, 2)
-                page.locator(".hsd-out").focus()
-                page.evaluate(f"hsdMeasure.listen({TOKENS}, {json.dumps(views)})")
-                for number in range(8 * repeats):
-                    for view, ms in press(page, KEYS[number % len(KEYS)]).items():
-                        found.setdefault(f"{view} ({tab})" if view in OWN else view, []).append(ms)
-                page.evaluate("hsdMeasure.deaf()")
+            found = walked(page, file, 8 * repeats)
     print(f"{f'key to painted, ms ({TOKENS} tokens)':<32}{'keys':>6}{'median':>8}{'worst':>8}")
     for view, values in found.items():
         print(f"  {view:<30}{len(values):6d}{median(values):8.0f}{max(values):8.0f}")
     medians = {view: median(values) for view, values in found.items()}
     return {"stack": STACK, "tokens": TOKENS, "rounds": len(trace.round_rows), "milliseconds": found, "medians": medians}
+
+
+def walked(page: Page, file: Path, presses: int) -> dict[str, list[float]]:
+    """Open a trace of ``TOKENS`` tokens on the page and press keys on each tab: by view, what each key took that changed it, ms."""
+    found: dict[str, list[float]] = {}
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a trace").click()
+    chooser.value.set_files(file)
+    page.wait_for_function(
+        f"new Set([...document.querySelectorAll('.hsd-out .hsd-tok[data-i]')].map((t) => t.dataset.i)).size === {TOKENS}"
+    )
+    for tab, views in TABS.items():
+        page.get_by_role("tab", name=tab, exact=True).click()
+        if "chart" in views:
+            page.wait_for_function("document.querySelector('.hsd-chart .js-plotly-plot')?.data?.[0].x.length > 0")
+        page.wait_for_timeout(2000)
+        page.mouse.move(2, 2)
+        page.locator(".hsd-out").focus()
+        page.evaluate(f"hsdMeasure.listen({TOKENS}, {json.dumps(views)})")
+        for number in range(presses):
+            for view, ms in press(page, KEYS[number % len(KEYS)]).items():
+                found.setdefault(f"{view} ({tab})" if view in OWN else view, []).append(ms)
+        page.evaluate("hsdMeasure.deaf()")
+    return found
 
 
 def press(page: Page, key: str) -> dict[str, float]:
@@ -261,10 +271,16 @@ def followed(page: Page, run: Run, rates: Path) -> dict[str, Any]:
         time.sleep(0.2)
     page.wait_for_function("!document.querySelector('.hsd-live')")
     page.wait_for_timeout(500)
-    grown, steps = page.evaluate("hsdMeasure.grown()"), page.evaluate("hsdMeasure.steps()")
     rate = json.loads(lines[-1])
+    processor = rate["watched_processor"] / rate["alone_processor"]
+    return {**rate, "ratio": rate["watched"] / rate["alone"], "ratio_processor": processor, **flow(page)}
+
+
+def flow(page: Page) -> dict[str, float]:
+    """How the run that was followed came to be painted: updates a second, and ms from the end of a round to the frame that shows it."""
+    grown, steps = page.evaluate("hsdMeasure.grown()"), page.evaluate("hsdMeasure.steps()")
     seconds = (grown[-1][0] - grown[0][0]) / 1000
-    # The first moment of the run on the page's clock, as the quickest message has it: a message is made at once after its last round.
+    # The first moment of the run on the page's clock, as the quickest message has it: a message is made soon after its last round.
     zero = min(step["made"] - step["ended"] / 1e6 for step in steps)
     lags, tokens = [], 0
     for step in steps:
@@ -273,9 +289,6 @@ def followed(page: Page, run: Run, rates: Path) -> dict[str, Any]:
         if paint is not None:
             lags.append(paint - (zero + step["ended"] / 1e6))
     return {
-        **rate,
-        "ratio": rate["watched"] / rate["alone"],
-        "ratio_processor": rate["watched_processor"] / rate["alone_processor"],
         "messages": len(steps),
         "updates": len(grown),
         "updates_per_second": (len(grown) - 1) / seconds if seconds else 0.0,
