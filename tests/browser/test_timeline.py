@@ -49,6 +49,24 @@ def test_inspector_and_timeline_follow_one_cursor_both_ways(open_page):
     shown.check()
 
 
+def test_the_button_for_this_round_says_what_it_waits_for(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("one-draft")
+    start(page, trace, Timeline, RoundInspector)
+    button, readout = page.get_by_role("button", name="This round"), page.locator(".hsd-tl-readout")
+    whole = page.text_content(".hsd-tl-range")
+    assert button.get_attribute("aria-disabled") == "true"
+    button.click(force=True)
+    assert readout.text_content().startswith("Choose a token") and page.text_content(".hsd-tl-range") == whole
+    page.get_by_role("button", name="Next round").click()
+    page.wait_for_timeout(100)
+    assert button.get_attribute("aria-disabled") == "false"
+    button.click()
+    page.wait_for_timeout(100)
+    assert page.text_content(".hsd-tl-range") != whole
+    shown.check()
+
+
 def test_a_click_on_a_call_of_a_level_below_shows_the_round_it_served(open_page):
     shown = open_page()
     page, trace = shown.page, load_bundled("both")

@@ -28,7 +28,11 @@ function createTimeline({ root, group, store, palette }) {
   button("−", () => zoom(2, centre()), "Zoom out");
   button("←", () => pan(-0.5), "Earlier");
   button("→", () => pan(0.5), "Later");
-  const one = button("This round", () => { const r = store.rounds.get(group.cursor.round); if (r) look(viewWithin(r.start - 0.08 * r.ns, 1.16 * r.ns, end)); });
+  const one = button("This round", () => {
+    const r = store.rounds.get(group.cursor.round);
+    if (r) look(viewWithin(r.start - 0.08 * r.ns, 1.16 * r.ns, end));
+    else readout.textContent = one.title;
+  });
   button("Whole run", () => look({ from: 0, to: end }));
   bar.append(range, buttons);
   const chart = make("div", "hsd-tl-chart");
@@ -119,7 +123,10 @@ function createTimeline({ root, group, store, palette }) {
       for (const [name, value] of Object.entries(place)) here.setAttribute(name, String(value));
       area.firstElementChild?.append(here);
     } else here.remove();
-    one.disabled = group.cursor.round === null;
+    // It can still be reached and pressed: then it says what it waits for.
+    const none = !store.rounds.has(group.cursor.round);
+    one.setAttribute("aria-disabled", String(none));
+    one.title = none ? "Choose a token or click a bar first: this then shows its round" : "Show the round that is looked at";
   }
   function picture(/** @type {number} */ width) {
     const h = height();
@@ -172,7 +179,7 @@ function createTimeline({ root, group, store, palette }) {
     const r = store.rounds.get(group.cursor.round);
     readout.textContent = looked ? (looked.kind ? callSentence(looked) : gapSentence(looked))
       : r ? roundSentence(r)
-        : "Hover over a bar to see the call; click it to go to its round. Drag moves the time, Ctrl + wheel zooms.";
+        : "Hover over a bar to see the call; click it to go to its round, which “This round” then shows whole. Drag moves the time, Ctrl + wheel zooms.";
   }
 
   let frame = 0;
