@@ -14,7 +14,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.trace import Step, Trace
+from hsd_viz.trace import Finished, Step, Trace
 
 if TYPE_CHECKING:
     from hsd_viz.engine import Engine
@@ -39,7 +39,7 @@ class Stopwatch:
 
     def stop(self) -> Round:
         """The time since the start, by part."""
-        self._turn()
+        self._spent[REST] = self._spent.get(REST, 0) + perf_counter_ns() - self._since
         self._open = []
         return self._spent
 
@@ -47,26 +47,25 @@ class Stopwatch:
         """``function``, its time given to ``part``, and that of ``then``, which is called after it."""
 
         def wrapped(*args: Any, **options: Any) -> Any:
-            if not self._open:
+            opened = self._open
+            if not opened:
                 return function(*args, **options)
-            self._turn()
-            self._open.append(part)
+            spent, now = self._spent, perf_counter_ns()
+            spent[opened[-1]] = spent.get(opened[-1], 0) + now - self._since
+            self._since = now
+            opened.append(part)
             try:
                 result = function(*args, **options)
                 if then is not None:
                     then()
                 return result
             finally:
-                self._turn()
-                self._open.pop()
+                now = perf_counter_ns()
+                spent[part] = spent.get(part, 0) + now - self._since
+                self._since = now
+                opened.pop()
 
         return wrapped
-
-    def _turn(self) -> None:
-        """Give the time since the last turn to the innermost part."""
-        now, part = perf_counter_ns(), self._open[-1]
-        self._spent[part] = self._spent.get(part, 0) + now - self._since
-        self._since = now
 
 
 class _Timed:
@@ -83,7 +82,8 @@ class _Timed:
 def profile_decode(
     engine: Engine, prompt: str, stack: str, max_new_tokens: int, sampling: Sampling, budget: int | None = None
 ) -> list[Round]:
-    """The target rounds of one recorded decode, each with its nanoseconds by part; they sum to the time the decode took.
+    """The target rounds of one recorded decode, each with its nanoseconds by part; they sum to the time the decode took, that of making
+    the rows of its trace included.
 
     On a GPU the host waits for each forward, so that its time is not found where the next transfer waits: rounds are a little
     slower than they are unobserved.
@@ -110,6 +110,10 @@ def profile_decode(
                 return rounds
             if isinstance(event, Step):
                 rounds.append(spent)
+            elif isinstance(event, Finished):
+                # The rows of all rounds were made at last: each has its share of that.
+                for at in rounds:
+                    at[RECORDING] = at.get(RECORDING, 0) + spent.get(RECORDING, 0) // len(rounds)
 
 
 def summary(rounds: Sequence[Round]) -> dict[str, Any] | None:
@@ -141,8 +145,9 @@ def summary(rounds: Sequence[Round]) -> dict[str, Any] | None:
 @contextmanager
 def _watched(watch: Stopwatch, wait: Callable[[], None] | None) -> Iterator[None]:
     """While it lasts, every loop that is made reports to ``watch``; ``wait`` is called after each forward."""
-    from hsd_viz.decoding import decode, loop
+    from hsd_viz.decoding import loop
     from hsd_viz.decoding.log import Log
+    from hsd_viz.decoding.record import Recorder
 
     made = loop.Loop.__init__
 
@@ -158,10 +163,9 @@ def _watched(watch: Stopwatch, wait: Callable[[], None] | None) -> Iterator[None
         (loop.Loop, "_judge", ACCEPTANCE),
         (loop, "sample", ACCEPTANCE),
         (loop.Loop, "_look_up", DRAFTING),
-        (loop.Loop, "_close_round", RECORDING),
         *((Log, name, RECORDING) for name in ("open_round", "close_round", "call", "take")),
         (Trace, "append", RECORDING),
-        *((decode, name, RECORDING) for name in ("_token_rows", "_new_pieces")),
+        *((Recorder, name, RECORDING) for name in ("step", "make_rows")),
     ]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
     try:

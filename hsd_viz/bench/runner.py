@@ -7,6 +7,7 @@ What drafters remember from prompt to prompt is a matter of the rows: see :mod:`
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -158,6 +159,9 @@ def run_bench(
                 _warm_up(decode, suite, settings, writer, tokens)
         # What warmed up may have had something compiled.
         _wait_ready(engine, note)
+        # Going over all that was made so far, the garbage collector would stand still for a hundred rounds of whoever's turn it is.
+        gc.collect()
+        gc.freeze()
         complete = _measure(decoders, suite, settings, writer, kept, lambda n, s, p: progress(Progress(n, total(), s, p)), cancelled)
         if complete and settings.profile:
             for prompt in suite.prompts:
@@ -172,6 +176,7 @@ def run_bench(
     except KeyboardInterrupt:
         complete = False
     finally:
+        gc.unfreeze()
         kept.flush()
     prompts = tuple(p for p in suite.prompts if p.id not in kept.left_out and all((name, p.id) in kept.done for name in decoders))
     outputs = {name: tuple(median_of(kept.done[name, p.id]) for p in prompts) for name in decoders}

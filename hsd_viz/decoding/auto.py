@@ -80,7 +80,7 @@ class AutoLoop(Loop):
             if (tree := self._tree) is not None and not option.nodes:
                 # Whoever served: the next token was among the first ones or it was not.
                 first = [k for k, parent in enumerate(tree.parents) if parent < 0]
-                said = verified.kept.tree.tokens[0] in [tree.tokens[k] for k in first]
+                said = verified.tokens[0] in [tree.tokens[k] for k in first]
                 self.estimates.see_direct(sum(_score(tree.scores[k]) for k in first), said)
             self._tree = None
             yield verified

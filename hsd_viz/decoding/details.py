@@ -25,18 +25,31 @@ Detail = tuple[float, float, Top]
 class Describer(Protocol):
     """A model that can describe its rows faster than numpy can."""
 
-    def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int], most: int) -> list[Detail]:
-        """The details of ``rows`` of logits ``[n, V]`` that the model gave; at most 16 likeliest tokens."""
+    def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int], most: int) -> list[float]:
+        """The numbers of ``rows`` of logits ``[n, V]`` that the model gave last; at most 16 likeliest tokens."""
+
+    def foresee(self, most: int) -> None:
+        """From now on rows that a greedy walk goes along will be asked for: they may be described when they are made."""
 
 
-def describe(logits: Tensor, rows: list[int], tokens: list[int], model: object = None) -> list[Detail]:
-    """The details of each row of ``rows`` in ``logits`` ``[n, V]``; ``tokens`` has the token that each row gave.
+def describe(logits: Tensor, rows: list[int], tokens: list[int], model: object = None) -> list[float]:
+    """Each row of ``rows`` in ``logits`` ``[n, V]`` in numbers, which :func:`details` reads; ``tokens`` has the token that each gave.
 
+    One row after the other: the probability of its token, the entropy, then place and probability of each of the likeliest tokens.
     ``model`` is the one they are from: a :class:`Describer` is asked itself.
     """
     if hasattr(model, "describe"):
         return model.describe(logits, rows, tokens, TOP)
     return _describe_on_host(host.array(logits), rows, tokens) if logits.is_cpu else _describe_on_device(logits, rows, tokens)
+
+
+def details(numbers: Sequence[float], rows: int) -> list[Detail]:
+    """What :func:`describe` found out about so many rows."""
+    width, out = len(numbers) // rows, []
+    for at in range(0, len(numbers), width):
+        p, entropy, *pairs = numbers[at : at + width]
+        out.append((p, entropy, tuple(zip(map(int, pairs[::2]), pairs[1::2], strict=True))))
+    return out
 
 
 def likeliest(weights: Tensor) -> tuple[Top, float]:
@@ -51,7 +64,7 @@ def likeliest(weights: Tensor) -> tuple[Top, float]:
     return tuple((int(i), p) for i, p in zip(found.indices.tolist(), values, strict=True) if p > 0), whole
 
 
-def _describe_on_host(scores: np.ndarray, rows: list[int], tokens: list[int]) -> list[Detail]:
+def _describe_on_host(scores: np.ndarray, rows: list[int], tokens: list[int]) -> list[float]:
     """With x = scores less their maximum, w = exp x and Z = sum w: p = w / Z, and the entropy is log Z - sum w x / Z."""
     x = scores[: len(rows)] if rows[-1] == len(rows) - 1 else scores[rows]
     x = x - x.max(-1, keepdims=True)
@@ -64,12 +77,13 @@ def _describe_on_host(scores: np.ndarray, rows: list[int], tokens: list[int]) ->
             # A score of -inf (a forbidden token) has p = 0 and adds nothing.
             mean = float(row @ x[k].clip(np.finfo(x.dtype).min))
         p = float(row[token]) / total
-        best = tuple([(place, weight / total) for place, weight in host.top(row, TOP)])
-        out.append((p, max(0.0, math.log(total) - mean / total), best))
+        out += (p, max(0.0, math.log(total) - mean / total))
+        for place, weight in host.top(row, TOP):
+            out += (place, weight / total)
     return out
 
 
-def _describe_on_device(logits: Tensor, rows: list[int], tokens: list[int]) -> list[Detail]:
+def _describe_on_device(logits: Tensor, rows: list[int], tokens: list[int]) -> list[float]:
     """With scores x and p = softmax(x): log p = x - log Z and log Z = max x - log max p, so the entropy is log Z - sum p x.
 
     That spares a logarithm for every token of the vocabulary.
@@ -81,10 +95,9 @@ def _describe_on_device(logits: Tensor, rows: list[int], tokens: list[int]) -> l
     best = x.gather(-1, top.indices[:, :1])
     # A score of -inf (a forbidden token) has p = 0 and adds nothing.
     mean = (p * x.clamp_min(torch.finfo(x.dtype).min)).sum(-1, keepdim=True)
-    values = torch.cat([mine, best, mean, top.values, top.indices], dim=-1).tolist()
-    width = top.values.shape[-1]
-    out = []
-    for v in values:
-        entropy = max(0.0, v[1] - math.log(v[3]) - v[2])
-        out.append((v[0], entropy, tuple(zip(map(int, v[3 + width :]), v[3 : 3 + width], strict=True))))
+    # Place and probability in turns.
+    pairs = torch.stack([top.indices.to(p.dtype), top.values], dim=-1).flatten(-2)
+    out: list[float] = []
+    for chance, score, average, *ranked in torch.cat([mine, best, mean, pairs], dim=-1).tolist():
+        out += (chance, max(0.0, score - math.log(ranked[1]) - average), *ranked)
     return out

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 from time import perf_counter_ns
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from hsd_viz.decoding.verify import Verdict
+from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.trace.records import CallRow, DraftRow, RoundRow
+
+#: Makes a named tuple of all its fields in order: in half the time that its own class takes.
+_row = tuple.__new__
 
 
 class Timer(Protocol):
@@ -16,11 +22,48 @@ class Timer(Protocol):
     def ns(self) -> int: ...
 
 
-@dataclass(slots=True)
-class _Open:
-    id: int
+class Judged(NamedTuple):
+    """A draft that a verifier judged: all that its :class:`~hsd_viz.trace.records.DraftRow` rows are made of.
+
+    ``p``, ``q``, ``u`` are the verdict's, by node; ``walked`` the nodes that it accepted, ``accepted`` those of them that were kept.
+    """
+
+    round: int
     level: int
-    start: int
+    tree: DraftTree
+    p: list[float | None]
+    q: list[float | None]
+    u: list[float | None]
+    walked: list[int]
+    accepted: list[int]
+
+    def rows(self, piece: Callable[[int], str]) -> Iterator[DraftRow]:
+        """A row for each node; ``piece`` gives a token's text."""
+        tree = self.tree
+        fates = ["unreached" if p is None else "rejected" for p in self.p]
+        for node in self.walked:
+            fates[node] = "cut"
+        for node in self.accepted:
+            fates[node] = "accepted"
+        return map(
+            DraftRow,
+            repeat(self.round),
+            repeat(self.level),
+            tree.sources,
+            range(len(tree)),
+            tree.parents,
+            tree.depths(),
+            tree.tokens,
+            map(piece, tree.tokens),
+            self.p,
+            self.q,
+            self.u,
+            fates,
+            tree.key_lengths,
+            tree.counts,
+            tree.scores,
+            tree.positions,
+        )
 
 
 @dataclass(slots=True)
@@ -32,9 +75,10 @@ class Log:
 
     zero: int = field(default_factory=perf_counter_ns)
     rounds: list[RoundRow] = field(default_factory=list)
-    drafts: list[DraftRow] = field(default_factory=list)
+    drafts: list[Judged] = field(default_factory=list)
     calls: list[CallRow] = field(default_factory=list)
-    _open: list[_Open] = field(default_factory=list)
+    # Of each open round its id, its level and its start, the innermost last.
+    _open: list[tuple[int, int, int]] = field(default_factory=list)
     clock: Callable[[], int] = perf_counter_ns
     _next: int = 0
     # Calls that were launched and not yet waited for: their place in ``calls``, and their time.
@@ -48,35 +92,36 @@ class Log:
     def now(self) -> int:
         return self.clock() - self.zero
 
-    @property
-    def round(self) -> int:
-        """The innermost open round, -1 before the first."""
-        return self._open[-1].id if self._open else -1
-
-    @property
-    def level(self) -> int:
-        """The level of the innermost open round."""
-        return self._open[-1].level
-
     def open_round(self, level: int) -> None:
-        self._open.append(_Open(self._next, level, self.now()))
+        self._open.append((self._next, level, self.clock() - self.zero))
         self._next += 1
 
-    def close_round(self, drafted: int, examined: int, accepted: int, outcome: str, why_no_draft: str | None) -> None:
-        this = self._open.pop()
-        parent = self._open[-1].id if self._open else None
-        spent = self.now() - this.start
-        self.rounds.append(RoundRow(this.id, parent, this.level, drafted, examined, accepted, outcome, why_no_draft, this.start, spent))
+    def close_round(self, tree: DraftTree, verdict: Verdict, accepted: list[int], outcome: str) -> None:
+        """The innermost open round ends: ``accepted`` nodes of its draft were kept."""
+        opened = self._open
+        this, level, start = opened.pop()
+        parent = opened[-1][0] if opened else None
+        drafted, why = len(tree), None
+        if drafted:
+            self.drafts.append(_row(Judged, (this, level, tree, verdict.p, verdict.q, verdict.u, verdict.accepted, accepted)))
+        else:
+            why = tree.why_empty or "no match"
+        kept = len(accepted)
+        examined = kept if outcome == "stopped" else verdict.examined
+        spent = self.clock() - self.zero - start
+        self.rounds.append(_row(RoundRow, (this, parent, level, drafted, examined, kept, outcome, why, start, spent)))
 
     def call(
         self, level: int, name: str, kind: str, start: int, fed: int, cached: int = 0, steps: int = 1, timer: Timer | None = None
     ) -> None:
         """One call that began at ``start`` (from :meth:`now`) and ends now, the device being through with it.
 
-        With ``timer`` it was only launched: it goes on beside the host and is over before the next call is.
+        With ``timer`` it was only launched: it goes on beside the host and is over before the next call is. It belongs to the
+        innermost open round, -1 before the first.
         """
-        end = self.now()
-        row = CallRow(self.round, level, name, kind, steps, fed, cached, start, end - start)
+        end = self.clock() - self.zero
+        round_id = self._open[-1][0] if self._open else -1
+        row = _row(CallRow, (round_id, level, name, kind, steps, fed, cached, start, end - start))
         if timer is not None:
             self._running.append((len(self.calls), timer))
         elif self._running:
@@ -99,8 +144,8 @@ class Log:
         start = max(last.start_ns, over)
         return last._replace(start_ns=start, duration_ns=end - start)
 
-    def take(self) -> tuple[list[DraftRow], list[RoundRow], list[CallRow]]:
-        """Hand over the rows gathered so far."""
+    def take(self) -> tuple[list[Judged], list[RoundRow], list[CallRow]]:
+        """Hand over what was gathered so far."""
         taken = self.drafts, self.rounds, self.calls
         self.drafts, self.rounds, self.calls = [], [], []
         return taken

@@ -14,10 +14,8 @@ there: a level verifies and keeps until it holds at least its lookahead). What k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import repeat
 
 import numpy as np
 import torch
@@ -33,7 +31,6 @@ from hsd_viz.decoding.transfer import put
 from hsd_viz.decoding.verify import Verdict, verify_chain, walk, walk_on_device, walk_on_host
 from hsd_viz.drafting.observe import COOLEST, TOP, Harvester, Observer
 from hsd_viz.drafting.tree import Drafter, DraftTree
-from hsd_viz.trace.records import DraftRow
 
 PREFILL_CHUNK = 512
 _UNKNOWN = -1
@@ -71,27 +68,47 @@ class Draft:
 
 @dataclass(slots=True)
 class Verified:
-    """One verification: what the level keeps (accepted tokens, then its own), and how it came about."""
+    """One verification by a level: the ``tokens`` it keeps (the ``accepted`` nodes', then its own), and how it came about.
 
-    kept: Draft
+    ``p`` are its rows at the places where these were drawn; ``None`` when decoding is greedy, and at the target.
+    """
+
+    level: int
+    name: str
+    draft: Draft
     verdict: Verdict
     accepted: list[int]
     outcome: str
-    rows: list[int]
+    tokens: list[int]
     logits: Tensor
-    draft: Draft
+    p: Tensor | None
 
     @property
     def own(self) -> bool:
         """Whether the level added a token of its own."""
         return self.outcome != "stopped"
 
+    @property
+    def rows(self) -> list[int]:
+        """The row of ``logits`` that each kept token was drawn from."""
+        return [0, *(node + 1 for node in self.accepted)][: len(self.tokens)]
+
+    @property
+    def kept(self) -> Draft:
+        """What is handed up: a chain, with the level's full rows."""
+        tree = self.draft.tree.path(self.accepted)
+        paths = [(*self.draft.paths[node], self.level) for node in self.accepted]
+        if self.own:
+            tree.add(self.tokens[-1], len(paths) - 1, self.name)
+            paths.append((self.level,))
+        return Draft(tree, paths, self.p)
+
 
 class Loop:
     """One decode. ``levels`` are the models, bottom first, the target last; ``drafter`` stands beneath them, if any.
 
     ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds the
-    nodes of a database's draft (``None``: what its drafter was made for). ``piece`` gives a token's text for the record.
+    nodes of a database's draft (``None``: what its drafter was made for).
     """
 
     def __init__(
@@ -105,22 +122,22 @@ class Loop:
         positions: int | None = None,
         eos: frozenset[int] = frozenset(),
         budget: int | None = None,
-        piece: Callable[[int], str] = str,
     ) -> None:
         assert prompt and levels and max_new_tokens > 0
         # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
         self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
         self.chain: Chain = [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
         self.drafter = drafter
-        self.sampling = sampling
+        self.sampling, self.greedy = sampling, sampling.greedy
         self.text = list(prompt)
         self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
         self.eos = eos
         self.budget = budget if budget is not None or drafter is None else drafter.nodes
         self._observed, self._harvested = isinstance(drafter, Observer), isinstance(drafter, Harvester)
-        self.piece = cache(piece)
         self.draws = Draws(sampling.seed)
         self.log = Log()
+        # What is handed up where nothing is drafted; nobody adds to it.
+        self._off, self._no_room = Draft(DraftTree(why_empty="off")), Draft(DraftTree(why_empty="no room"))
 
     # --- the algorithm ---------------------------------------------------------------------------------------------
 
@@ -131,7 +148,7 @@ class Loop:
             self.log.open_round(top)
             draft = self.propose(room - 1)
             verified = self.verify(top, draft)
-            tokens = verified.kept.tree.tokens
+            tokens = verified.tokens
             if self.drafter is not None:
                 start = self.log.now()
                 if self._observed:
@@ -143,7 +160,7 @@ class Loop:
                 self.drafter.extend(tokens)
                 self.log.call(0, self.drafter.name, "update", start, fed=len(tokens))
             self.text += tokens
-            self._close_round(verified)
+            self.log.close_round(verified.draft.tree, verified.verdict, verified.accepted, verified.outcome)
             yield verified
             if tokens[-1] in self.eos:
                 return
@@ -156,7 +173,7 @@ class Loop:
         """call(i), level i the last of ``chain``: at most ``room`` tokens that follow ``text``, distributed as level i's own (a
         database's: point masses)."""
         if not chain or room <= 0:
-            return Draft(DraftTree(why_empty="no room" if chain else "off"))
+            return self._no_room if chain else self._off
         *below, (i, lookahead) = chain
         if self.levels[i] is None:
             return self._look_up(room)
@@ -166,48 +183,45 @@ class Loop:
         while len(kept) < min(lookahead, room) and not self._ended(kept):
             self.log.open_round(i)
             verified = self.verify(i, self.draft(below, room - len(kept) - 1))
-            self.text += verified.kept.tree.tokens
-            _append(kept, verified.kept)
-            self._close_round(verified)
+            self.text += verified.tokens
+            kept = _joined(kept, verified.kept)
+            self.log.close_round(verified.draft.tree, verified.verdict, verified.accepted, verified.outcome)
         del self.text[base:]
         return kept
 
     def verify(self, i: int, draft: Draft) -> Verified:
         """One forward of level i over its uncached tokens and the draft; keep the accepted tokens and add one of its own."""
         level, tree, base = self.levels[i], draft.tree, len(self.text)
-        pending, cached = self.text[level.model.length :], level.model.length
+        model, cached = level.model, level.model.length
+        pending = self.text[cached:]
         chain = tree.is_chain
         parents = None if chain else [*range(-1, len(pending) - 1), *(len(pending) + parent for parent in tree.parents)]
 
         start = self.log.now()
         if draft.ids is None:
-            logits = level.model.forward(pending + tree.tokens, len(tree) + 1, parents)
+            logits = model.forward(pending + tree.tokens, len(tree) + 1, parents)
         else:
-            logits = level.model.forward(pending, len(tree) + 1, tail=draft.ids)
+            logits = model.forward(pending, len(tree) + 1, tail=draft.ids)
         verdict, p = self._judge(i, draft, logits)
         accepted, stopped = _until_eos(verdict.accepted, tree.tokens, self.eos)
         if chain:
-            level.model.truncate(base + len(accepted))
+            model.truncate(base + len(accepted))
         else:
-            level.model.keep(base, [base + node for node in accepted])
+            model.keep(base, [base + node for node in accepted])
         for below in self.levels[:i]:
             if below is not None:
                 below.model.truncate(base + len(accepted))
-        self.log.call(i, level.name, "verify", start, fed=len(pending) + len(tree), cached=cached)
+        self.log.call(i, level.name, "verify", start, len(pending) + len(tree), cached)
 
-        kept = Draft(tree.path(accepted), [(*draft.paths[node], i) for node in accepted])
-        rows = [0, *(node + 1 for node in accepted)]
+        tokens = [tree.tokens[node] for node in accepted]
         if stopped:
-            rows.pop()
             outcome = "stopped"
         else:
-            kept.tree.add(verdict.token, len(kept) - 1, level.name)
-            kept.paths.append((i,))
+            tokens.append(verdict.token)
             # A place that was examined and led no further had draft tokens, all of them wrong.
             outcome = "correction" if verdict.examined > len(accepted) else "bonus" if len(tree) else "plain"
-        if p is not None and i < len(self.levels) - 1:
-            kept.rows = p[: len(rows)]
-        return Verified(kept, verdict, accepted, outcome, rows, logits, draft)
+        rows = p[: len(tokens)] if p is not None and i < len(self.levels) - 1 else None
+        return Verified(i, level.name, draft, verdict, accepted, outcome, tokens, logits, rows)
 
     def _judge(self, i: int, draft: Draft, logits: Tensor) -> tuple[Verdict, Tensor | None]:
         """Apply the rule that fits the draft. Returns the verdict and the level's rows p, those of the walked places first.
@@ -216,17 +230,15 @@ class Loop:
         whoever drew them.
         """
         tree, base, target = draft.tree, len(self.text), i == len(self.levels) - 1
-        if self.sampling.greedy:
-            if logits.is_cpu:
-                if draft.ids is not None:
-                    tree.tokens[:] = draft.ids.tolist()
-                return walk(tree, host.array(logits).argmax(-1).tolist(), None), None
-            best = logits.argmax(-1)
+        if self.greedy:
+            model = self.levels[i].model
             if draft.ids is None:
-                return walk(tree, best.tolist(), None), None
-            values = torch.cat([best, draft.ids]).tolist()
-            tree.tokens[:] = values[len(best) :]
-            return walk(tree, values[: len(best)], None), None
+                if hasattr(model, "walk"):  # it did so while the logits were at hand
+                    return model.walk(), None
+                return walk(tree, (host.array(logits) if logits.is_cpu else logits).argmax(-1).tolist(), None), None
+            values = torch.cat([logits.argmax(-1), draft.ids]).tolist()
+            tree.tokens[:] = values[len(logits) :]
+            return walk(tree, values[: len(logits)], None), None
         if logits.is_cpu and draft.rows is None:
             number = (lambda k: self.draws.at(base + k)) if target else (lambda k: self.draws.fresh(1)[0])
             verdict, walked = walk_on_host(tree, host.array(logits), self.sampling, number)
@@ -256,7 +268,7 @@ class Loop:
             pending, cached = self.text[level.model.length :], level.model.length
             start = self.log.now()
             logits = level.model.forward(pending, 1)
-            token, row = sample(logits, self.sampling, 0.0 if self.sampling.greedy else self.draws.fresh(1)[0])
+            token, row = sample(logits, self.sampling, 0.0 if self.greedy else self.draws.fresh(1)[0])
             if row is not None:
                 rows.append(row)
             self.log.call(i, level.name, "draft", start, fed=len(pending), cached=cached)
@@ -271,17 +283,15 @@ class Loop:
         """The same by a model that does it in one go. It may run past EOS: tokens behind one are drafts that can never be kept."""
         level = self.levels[i]
         pending, cached = self.text[level.model.length :], level.model.length
-        chances = [] if self.sampling.greedy else self.draws.fresh(n)
+        chances = [] if self.greedy else self.draws.fresh(n)
         start, timer = self.log.now(), _timer(level.model)
         ids, rows = level.model.sample(pending, n, self.sampling, chances, self.eos)
         if timer is not None:
             timer.stop()
-        steps = len(ids)
-        self.log.call(i, level.name, "draft", start, fed=len(pending) + steps - 1, cached=cached, steps=steps, timer=timer)
-        out = Draft(paths=[(i,)] * steps, rows=rows, ids=ids)
-        for k in range(steps):
-            out.tree.add(_UNKNOWN, k - 1, level.name)
-        return out
+        steps, known = len(ids), isinstance(ids, list)
+        self.log.call(i, level.name, "draft", start, len(pending) + steps - 1, cached, steps, timer)
+        tree = DraftTree.chain(ids if known else [_UNKNOWN] * steps, level.name)
+        return Draft(tree, [(i,)] * steps, rows, None if known else ids)
 
     def _ended(self, draft: Draft) -> bool:
         """Whether the draft ends the text. An end token in the prompt ends nothing."""
@@ -315,38 +325,6 @@ class Loop:
                 self.log.call(i, level.name, "prefill", start, fed=len(chunk), cached=begin)
                 yield level.name, begin + len(chunk), len(prompt)
 
-    def _close_round(self, verified: Verified) -> None:
-        draft, verdict, log = verified.draft, verified.verdict, self.log
-        tree = draft.tree
-        fates = ["unreached" if p is None else "rejected" for p in verdict.p]
-        for node in verdict.accepted:
-            fates[node] = "cut"
-        for node in verified.accepted:
-            fates[node] = "accepted"
-        log.drafts += map(
-            DraftRow,
-            repeat(log.round),
-            repeat(log.level),
-            tree.sources,
-            range(len(tree)),
-            tree.parents,
-            tree.depths(),
-            tree.tokens,
-            map(self.piece, tree.tokens),
-            verdict.p,
-            verdict.q,
-            verdict.u,
-            fates,
-            tree.key_lengths,
-            tree.counts,
-            tree.scores,
-            tree.positions,
-        )
-        accepted = len(verified.accepted)
-        examined = verdict.examined if verified.own else accepted
-        why = (tree.why_empty or "no match") if not len(tree) else None
-        log.close_round(len(tree), examined, accepted, verified.outcome, why)
-
 
 def _timer(model: CachedModel):
     """A running timer of the device's own, where a launch is not over when it returns."""
@@ -358,12 +336,15 @@ def _likeliest(rows: Tensor) -> torch.return_types.topk:
     return rows.topk(min(TOP, rows.shape[-1]))
 
 
-def _append(kept: Draft, part: Draft) -> None:
-    """Put ``part`` (a chain) behind ``kept`` (a chain)."""
+def _joined(kept: Draft, part: Draft) -> Draft:
+    """``part`` (a chain) behind ``kept`` (a chain)."""
+    if not len(kept):
+        return part
     kept.tree.append(part.tree)
     kept.paths += part.paths
     if part.rows is not None:
-        kept.rows = part.rows if kept.rows is None else torch.cat([kept.rows, part.rows])
+        kept.rows = torch.cat([kept.rows, part.rows])
+    return kept
 
 
 def _until_eos(accepted: list[int], tokens: list[int], eos: frozenset[int]) -> tuple[list[int], bool]:

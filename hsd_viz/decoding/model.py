@@ -17,12 +17,14 @@ from hsd_viz.decoding.cache import RollingCache
 from hsd_viz.decoding.masks import Masks
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.suitable import check_module, context
+from hsd_viz.decoding.verify import Verdict
 
 
 class CachedModel(Protocol):
     """One model reading one sequence. ``length`` tokens of it are in the cache.
 
-    A model that can decode several tokens in one launch also is a :class:`Launcher`.
+    A model that can decode several tokens in one launch also is a :class:`Launcher`, one that verifies greedily by itself
+    a :class:`Walker`, one that describes its rows a :class:`~hsd_viz.decoding.details.Describer`.
     """
 
     length: int
@@ -42,6 +44,14 @@ class CachedModel(Protocol):
         """Of the places from ``base`` on keep only ``places`` (ascending): ``length`` becomes ``base + len(places)``."""
 
 
+class Walker(CachedModel, Protocol):
+    """A model that walks a greedy draft itself, while the logits are at hand."""
+
+    def walk(self) -> Verdict:
+        """:func:`~hsd_viz.decoding.verify.walk` over the draft of the last forward, all of whose tokens but the pending ones have
+        a row, with the arg-maxes of its rows."""
+
+
 class Launcher(CachedModel, Protocol):
     """A model whose whole draft is one launch, sampling inside.
 
@@ -51,9 +61,10 @@ class Launcher(CachedModel, Protocol):
 
     def sample(
         self, tokens: Sequence[int], n: int, sampling: Sampling, chances: Sequence[float], eos: frozenset[int]
-    ) -> tuple[Tensor, Tensor | None]:
+    ) -> tuple[Tensor | list[int], Tensor | None]:
         """Feed ``tokens`` and decode ``n`` tokens behind them: ids ``[k]`` and the rows ``[k, V]`` they were drawn from.
 
+        The ids are a tensor where they are on a device that works on its own, a list where the host knows them.
         Token j is the arg-max (rows ``None``) or drawn with ``chances[j]`` by
         :func:`~hsd_viz.decoding.sampling.draw` from :func:`~hsd_viz.decoding.sampling.distribution`; each is fed but the last:
         ``length`` grows by ``len(tokens) + k - 1``. ``k`` is ``n``, or less where the model sees a token of ``eos`` and stops

@@ -23,8 +23,9 @@ class TokenText:
     def __init__(self, tokenizer) -> None:
         self.tokenizer = tokenizer
         self._special = set(tokenizer.all_special_ids)
-        kinds = str(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", ""))
-        self._byte_level = "ByteLevel" in kinds
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        self._token = backend.id_to_token if backend is not None else tokenizer.convert_ids_to_tokens
+        self._byte_level = "ByteLevel" in str(getattr(backend, "decoder", ""))
         self._pieces: dict[int, tuple[str, str | None]] = {}
 
     def encode(self, text: str) -> list[int]:
@@ -72,7 +73,7 @@ class TokenText:
         return {t: self.piece(t)[0] for t in token_ids}
 
     def _bytes(self, token_id: int) -> bytes:
-        token = self.tokenizer.convert_ids_to_tokens(token_id)
+        token = self._token(token_id)
         if token is None:  # embeddings padded beyond the vocabulary
             return f"<{token_id}>".encode()
         if token_id in self._special:

@@ -52,6 +52,8 @@ def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] |
     probability of each node's token after that node's parent, ``None`` for greedy decoding (then 1 where it is the arg-max).
     """
     tokens = tree.tokens
+    if not tokens:
+        return Verdict([], drawn[0], 0, 0, [], [], [])
     p: list[float | None] = [None] * len(tokens)
     # The walked nodes (-1: the text) with the verifier's token after each. Parents come before children: one pass will do.
     says = {-1: drawn[0]}

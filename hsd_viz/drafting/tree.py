@@ -28,6 +28,12 @@ class DraftTree:
     why_empty: str | None = None
     _depths: list[int] = field(default_factory=list, repr=False, compare=False)
 
+    @classmethod
+    def chain(cls, tokens: list[int], source: str) -> DraftTree:
+        """A chain of tokens of one source that has nothing more to say about them."""
+        n = len(tokens)
+        return cls(tokens, list(range(-1, n - 1)), [source] * n, [None] * n, [None] * n, [None] * n, [None] * n)
+
     def __len__(self) -> int:
         return len(self.tokens)
 
@@ -54,9 +60,20 @@ class DraftTree:
 
     def path(self, nodes: Sequence[int]) -> DraftTree:
         """The nodes of one path, in its order, as a chain of their own."""
+        n = len(nodes)
+        if not n or nodes[-1] == n - 1:  # the first ones
+            return DraftTree(
+                self.tokens[:n],
+                list(range(-1, n - 1)),
+                self.sources[:n],
+                self.key_lengths[:n],
+                self.counts[:n],
+                self.scores[:n],
+                self.positions[:n],
+            )
         return DraftTree(
             [self.tokens[k] for k in nodes],
-            list(range(-1, len(nodes) - 1)),
+            list(range(-1, n - 1)),
             [self.sources[k] for k in nodes],
             [self.key_lengths[k] for k in nodes],
             [self.counts[k] for k in nodes],

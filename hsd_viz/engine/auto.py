@@ -100,7 +100,9 @@ def _launch(session: Launcher, n: int, sampling: Sampling, clock: Callable[[], i
     times = []
     for _ in range(REPEATS + 1):
         start = clock()
-        session.sample([0], n, sampling, [] if sampling.greedy else [0.5] * n, frozenset())[0].tolist()
+        ids, _ = session.sample([0], n, sampling, [] if sampling.greedy else [0.5] * n, frozenset())
+        if not isinstance(ids, list):
+            ids.tolist()
         times.append((clock() - start) / 1e6)
         session.truncate(CONTEXT)
     return median(times[1:])

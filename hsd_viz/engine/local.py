@@ -228,7 +228,6 @@ class LocalEngine:
             positions=positions,
             eos=eos,
             budget=auto.NODES if choosing and budget is None else budget,
-            piece=lambda t: text.piece(t)[0],
         )
         loop.log = Log.by(self.clock)
         shown = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)

@@ -72,9 +72,7 @@ class Workshop:
             levels.append(Level("target" if last else part.name, self._model(0.0 if last else 0.25, k), part.lookahead))
         drafter = make_drafter(parsed.bottom, databases=self.shared, eos=0) if parsed.bottom else None
         tokens = len(self.written)
-        loop = Loop(
-            levels, drafter, Sampling(temperature, seed=3), self.prompt, max_new_tokens=tokens, piece=lambda t: self.text.piece(t)[0]
-        )
+        loop = Loop(levels, drafter, Sampling(temperature, seed=3), self.prompt, max_new_tokens=tokens)
         for _ in loop.prefill():
             pass
         return loop
@@ -85,15 +83,20 @@ class Workshop:
         return model
 
     def rounds(self, loop: Loop, record: bool = True) -> list[int]:
-        """Decode to the end: nanoseconds of each target round. The prompt was read before, and is not read again."""
+        """Decode to the end: nanoseconds of each target round. The prompt was read before, and is not read again.
+
+        ``late`` gets those that the rows of the trace took, which are made when all is over.
+        """
         loop.prefill = lambda: iter(())
         events: Iterator = decode(loop, self.text, {"max_new_tokens": len(self.written)}, record=record)
         spent = []
         while True:
             began = perf_counter_ns()
             event = next(events)
+            lasted = perf_counter_ns() - began
             if isinstance(event, Step):
-                spent.append(perf_counter_ns() - began)
+                spent.append(lasted)
             elif isinstance(event, Finished):
+                self.late = lasted
                 assert event.trace.token_ids, "a loop that writes nothing measures nothing"
                 return spent

@@ -258,7 +258,7 @@ def test_with_given_costs_a_run_can_be_repeated():
         loop = toy(AutoLoop, ONE, 2000, estimates=estimates)
         for _ in loop.rounds():
             pass
-        return loop.text, [(d.round, d.level, d.token_id, d.verdict) for d in loop.log.drafts]
+        return loop.text, [(d.round, d.level, d.token_id, d.verdict) for judged in loop.log.drafts for d in judged.rows(str)]
 
     first, again, dear = run(priced("db")), run(priced("db")), run(priced("db", draft=0.6))
     assert first == again

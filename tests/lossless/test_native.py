@@ -122,7 +122,7 @@ class RowsBeforeShaping:
         base = self.length
         ids, _ = self._session.sample(tokens, n, sampling, chances, eos)
         self._session.truncate(base)
-        logits = self._session.forward([*tokens, *ids.tolist()[:-1]], len(ids))
+        logits = self._session.forward([*tokens, *ids[:-1]], len(ids))
         return ids, distribution(logits, Sampling(sampling.temperature))
 
 

@@ -60,9 +60,10 @@ def _compare_draft(session, plain, tokens, rng, close):
             number = torch.tensor(chances[k : k + 1], dtype=torch.float64, device=logits.device)
             expected.append(int(draw(drawn[-1], number)))
         fed = expected[-1:]
-    assert ids.tolist() == expected
+    assert (ids if isinstance(ids, list) else ids.tolist()) == expected
     assert rows is None if sampling.greedy else close(rows, torch.cat(drawn))
-    # A verifier is handed the ids on the device; what it feeds is as if the host had known them.
+    # A verifier may be handed the ids on the device; what it feeds is as if the host had known them.
+    ids = torch.as_tensor(ids, device=logits.device)
     session.truncate(base)
     plain.truncate(base)
     assert close(session.forward(tokens[:1], n + 1, tail=ids), plain.forward(tokens[:1] + expected, n + 1))

@@ -59,17 +59,17 @@ _FUNCTIONS = {
     "hsd_model_bytes": (c_int64, [c_void_p]),
     "hsd_model_free": (None, [c_void_p]),
     "hsd_session_new": (c_void_p, [c_void_p]),
-    "hsd_session_forward": (c_int, [c_void_p, c_void_p, c_int, c_void_p, c_int, c_void_p, *_SEQUENCE]),
+    "hsd_session_forward": (c_int, [c_void_p, c_void_p, c_int, c_void_p, c_int, c_void_p, c_void_p, c_int, c_void_p, *_SEQUENCE]),
     "hsd_session_sample": (
         c_int,
         [c_void_p, c_void_p, c_int, POINTER(Rule), c_void_p, c_void_p, c_int, c_int, c_void_p, c_void_p, *_SEQUENCE],
     ),
-    "hsd_session_keep": (None, [c_void_p, c_int, c_void_p, c_int]),
     "hsd_session_free": (None, [c_void_p]),
-    "hsd_describe": (None, [c_void_p, c_int, c_int, c_void_p, c_void_p, c_int, c_int, c_void_p]),
 }
 #: Functions of some microseconds. Python's lock is kept: another thread that took it meanwhile would hold it for milliseconds.
 _QUICK = {
+    "hsd_session_keep": (None, [c_void_p, c_int, c_void_p, c_int]),
+    "hsd_describe": (None, [c_void_p, c_int, c_int, c_void_p, c_void_p, c_int, c_int, c_void_p]),
     "hsd_drafter_new": (c_void_p, [POINTER(Drafting)]),
     "hsd_drafter_add": (c_int, [c_void_p, POINTER(IndexFile), c_void_p, c_double]),
     "hsd_drafter_costs": (c_int, [c_void_p, c_void_p, c_void_p, c_int, c_double, c_double]),

@@ -6,30 +6,41 @@
 namespace hsd {
 
 // The `most` largest of x [n], largest first, the lower place first among equals: places and values.
+//
+// The elements lie in COLUMNS columns, row by row, and the largest of each column are found by whole vectors. An element that is one
+// of the `most` largest lies in a column whose largest is: these few columns are then gone through one by one.
 template <class T> void largest(const T* x, int n, int most, int* places, T* values) {
-    constexpr int L = LANES<T>, BLOCK = 4 * L;
+    constexpr int L = LANES<T>, VECTORS = 4, COLUMNS = VECTORS * L;
     int found = 0;
-    auto offer = [&](int from, int to) {
-        for (int i = from; i < to; ++i) {
-            if (found == most && !(x[i] > values[most - 1])) continue;
-            int k = found < most ? found++ : most - 1;
-            for (; k > 0 && x[i] > values[k - 1]; --k) values[k] = values[k - 1], places[k] = places[k - 1];
-            values[k] = x[i], places[k] = i;
-        }
+    auto offer = [&](int place, T value) {
+        auto before = [&](int k) { return value > values[k] || (value == values[k] && place < places[k]); };
+        if (found == most && !before(most - 1)) return;
+        int k = found < most ? found++ : most - 1;
+        for (; k > 0 && before(k - 1); --k) values[k] = values[k - 1], places[k] = places[k - 1];
+        values[k] = value, places[k] = place;
     };
-    int i = 0;
-    for (; i + BLOCK <= n; i += BLOCK) {
-        vec<T> top = load(x + i);
-        for (int b = L; b < BLOCK; b += L) {
-            const vec<T> v = load(x + i + b);
-            top = choose<T>((typename Vector<T>::mask)(v > top), v, top);
+    const int rows = n / COLUMNS;
+    if (rows > 1) {
+        vec<T> top[VECTORS];
+        for (int v = 0; v < VECTORS; ++v) top[v] = load(x + v * L);
+        for (int r = 1; r < rows; ++r) {
+            for (int v = 0; v < VECTORS; ++v) {
+                const vec<T> here = load(x + r * COLUMNS + v * L);
+                top[v] = choose<T>((typename Vector<T>::mask)(here > top[v]), here, top[v]);
+            }
         }
-        T best = top[0];
-        for (int k = 1; k < L; ++k) best = top[k] > best ? top[k] : best;
-        // After the first few blocks hardly any holds one of the largest.
-        if (found < most || best > values[most - 1]) offer(i, i + BLOCK);
+        T tops[COLUMNS];
+        for (int v = 0; v < VECTORS; ++v) store(tops + v * L, top[v]);
+        for (int c = 0; c < COLUMNS; ++c) offer(c, tops[c]);
+        const T least = found == most ? values[most - 1] : -INFINITY;
+        found = 0;
+        for (int c = 0; c < COLUMNS; ++c) {
+            if (tops[c] < least) continue;
+            for (int i = c; i < rows * COLUMNS; i += COLUMNS)
+                if (x[i] >= least) offer(i, x[i]);
+        }
     }
-    offer(i, n);
+    for (int i = rows > 1 ? rows * COLUMNS : 0; i < n; ++i) offer(i, x[i]);
 }
 
 // out: the probability of `token`, the entropy in nats, then place and probability of each of the `most` likeliest.

@@ -3,7 +3,9 @@
 //   x = embedding;  per layer: x += o(attention(rope(qkv(norm(x)))));  x += down(silu(gate(norm(x))) * up(norm(x)));  head(norm(x))
 #pragma once
 #include <stdexcept>
+#include "describe.hpp"
 #include "model.hpp"
+#include "walk.hpp"
 
 namespace hsd {
 
@@ -50,20 +52,31 @@ template <class T, class W> class Sequence : public Session {
         caches_.resize(s_.layers);
     }
 
-    void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos, const void* sin, int cached,
-                 int threads) override {
+    void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, int32_t* said, int most, double* numbers,
+                 const void* cos, const void* sin, int cached, int threads) override {
         Team team(threads);
         run(team, tokens, n, parents, rows, (T*)logits, (const T*)cos, (const T*)sin, cached);
+        auto row = [&](int m) { return (const T*)logits + (size_t)m * s_.vocab; };
+        for (int m = 0; m < rows; ++m) said[m] = best_of(row(m), s_.vocab);
+        const int walked = walk(tokens, n, parents, rows, said);
+        if (!most) return;
+        for (int k = 0; k < walked; ++k) {
+            const int m = said[rows + 2 + k];
+            describe(row(m), s_.vocab, said[m], most, numbers + k * (2 + 2 * most));
+        }
     }
 
-    int sample(const int32_t* tokens, int n, const Rule& rule, const double* chances, const int32_t* ends, int n_ends, int wanted, int64_t* ids,
+    int sample(const int32_t* tokens, int n, const Rule& rule, const double* chances, const int32_t* ends, int n_ends, int wanted, int32_t* ids,
                void* rows, const void* cos, const void* sin, int cached, int threads) override {
         T* logits = logits_.at_least(s_.vocab);
         T* spare = spare_.at_least(s_.vocab + LANES<T>);
         for (int k = 0; k < wanted; ++k) {
-            forward(tokens, n, nullptr, 1, logits, cos, sin, cached, threads);
+            int32_t& token = ids[k];
+            {
+                Team team(threads);
+                run(team, tokens, n, nullptr, 1, logits, (const T*)cos, (const T*)sin, cached);
+            }
             cached += n;
-            int32_t token;
             if (rule.temperature == 0) {
                 token = best_of(logits, s_.vocab);
             } else {
@@ -71,9 +84,8 @@ template <class T, class W> class Sequence : public Session {
                 distribute(logits, s_.vocab, rule, p, spare);
                 token = draw(p, s_.vocab, chances[k]);
             }
-            ids[k] = last_ = token;
             if (std::find(ends, ends + n_ends, token) != ends + n_ends) return k + 1;
-            tokens = &last_;
+            tokens = &token;
             n = 1;
         }
         return wanted;
@@ -310,7 +322,6 @@ template <class T, class W> class Sequence : public Session {
     std::vector<int> places_, lists_;
     Scratch<T> x_, normed_, rows_qkv_, attended_, hidden_, logits_, spare_;
     T* qkv_ = nullptr;
-    int32_t last_ = 0;
 };
 
 template <class T, class W> Session* Weights<T, W>::session() const { return new Sequence<T, W>(*this); }

@@ -20,10 +20,12 @@ struct Shape {
 
 struct Session {
     virtual ~Session() = default;
-    virtual void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos, const void* sin,
-                         int cached, int threads) = 0;
+    // Logits [rows][vocab] of the last `rows` tokens, and what is read off them (walk.hpp) into `said`. With `most`, the walked rows are
+    // described for their arg-max, 2 + 2 * most numbers each (describe.hpp).
+    virtual void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, int32_t* said, int most,
+                         double* numbers, const void* cos, const void* sin, int cached, int threads) = 0;
     virtual int sample(const int32_t* tokens, int n, const Rule& rule, const double* chances, const int32_t* ends, int n_ends, int wanted,
-                       int64_t* ids, void* rows, const void* cos, const void* sin, int cached, int threads) = 0;
+                       int32_t* ids, void* rows, const void* cos, const void* sin, int cached, int threads) = 0;
     virtual void keep(int base, const int32_t* places, int n) = 0;
 };
 

@@ -1,5 +1,4 @@
 // The interface: plain C functions. Those that can fail return 0 (or a null handle) and leave a sentence in hsd_error().
-#include "describe.hpp"
 #include "drafter.hpp"
 #include "forward.hpp"
 
@@ -45,13 +44,15 @@ API void hsd_model_free(Model* model) { delete model; }
 API Session* hsd_session_new(const Model* model) {
     return guarded<Session*>(nullptr, [&] { return model->session(); });
 }
-API int hsd_session_forward(Session* session, const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos,
-                            const void* sin, int cached, int threads) {
-    return guarded(0, [&] { return session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads), 1; });
+API int hsd_session_forward(Session* session, const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, int32_t* said,
+                            int most, double* numbers, const void* cos, const void* sin, int cached, int threads) {
+    return guarded(0, [&] {
+        return session->forward(tokens, n, parents, rows, logits, said, most, numbers, cos, sin, cached, threads), 1;
+    });
 }
 // Returns how many tokens were decoded.
 API int hsd_session_sample(Session* session, const int32_t* tokens, int n, const Rule* rule, const double* chances, const int32_t* ends,
-                           int n_ends, int wanted, int64_t* ids, void* rows, const void* cos, const void* sin, int cached, int threads) {
+                           int n_ends, int wanted, int32_t* ids, void* rows, const void* cos, const void* sin, int cached, int threads) {
     return guarded(0, [&] {
         return session->sample(tokens, n, *rule, chances, ends, n_ends, wanted, ids, rows, cos, sin, cached, threads);
     });

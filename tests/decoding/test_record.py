@@ -1,0 +1,66 @@
+"""Steps are made when somebody looks at them: whoever does, in whatever order, sees what one sees who looks at each at once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from hsd_viz.decoding.decode import decode
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.text import TokenText
+from hsd_viz.ladder.load import load_tokenizer
+from hsd_viz.trace import Finished, Step
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "lossless"))
+
+from toys import Guesser, loop_of, models
+
+TOKENS = 60
+#: What is the same in two runs: all but times.
+TIMES = {"start_ns", "duration_ns"}
+
+
+def events(temperature: float = 0.0):
+    loop = loop_of(models(3), [2, 4], Sampling(temperature, seed=2), TOKENS, Guesser(models(3)[0]))
+    return list(decode(loop, TokenText(load_tokenizer()), {"stack": "", "prompt": "", "max_new_tokens": TOKENS}))
+
+
+def content(step: Step):
+    timeless = [[tuple(v for f, v in zip(row._fields, row, strict=True) if f not in TIMES) for row in rows] for rows in rows_of(step)]
+    return timeless, step.pieces
+
+
+def rows_of(step: Step):
+    return [step.tokens, step.drafts, step.rounds, step.calls]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_steps_looked_at_in_any_order_are_the_same(temperature):
+    runs = [[e for e in events(temperature) if isinstance(e, Step)] for _ in range(2)]
+    forth, back = [content(s) for s in runs[0]], [content(s) for s in reversed(runs[1])][::-1]
+    assert forth == back
+    named = [token for _, pieces in forth for token in pieces]
+    assert len(named) == len(set(named)), "a token is named once"
+    assert all({d.token_id for d in s.drafts} | {t.token_id for t in s.tokens} <= {0, *named} for s in runs[0])
+
+
+def test_the_trace_has_the_rows_of_the_steps():
+    found = events()
+    steps = [e for e in found if isinstance(e, Step)]
+    assert isinstance(found[-1], Finished)
+    trace = found[-1].trace
+    assert trace.token_rows == [t for s in steps for t in s.tokens] and len(trace.token_rows) == TOKENS
+    assert trace.draft_rows == [d for s in steps for d in s.drafts] and trace.draft_rows
+    assert trace.round_rows == [r for s in steps for r in s.rounds]
+    assert trace.call_rows == [c for s in steps for c in s.calls]
+    assert [t.index for t in trace.token_rows] == list(range(TOKENS))
+
+
+def test_a_step_is_frozen_and_has_no_more_than_a_step():
+    step = next(e for e in events() if isinstance(e, Step))
+    with pytest.raises(AttributeError):
+        step.tokens = []
+    with pytest.raises(AttributeError, match="no token_rows"):
+        step.token_rows  # noqa: B018
