@@ -136,6 +136,14 @@ def check(trace: Trace) -> None:
         if (r.parent is None) != (r.level == target) or (r.parent is not None and rounds[r.parent].level <= r.level):
             raise ValueError(f"the trace breaks an identity: round {r.id} has the parent {r.parent}")
     rows = Counter((d.round, d.depth, d.token_id, d.source) for d in trace.draft_rows if d.verdict == "accepted")
+    kinds: dict[int, Counter] = {r.id: Counter() for r in top}
+    for t in trace.token_rows:
+        if t.round not in kinds:
+            raise ValueError(f"the trace breaks an identity: token {t.index} is of no round of the target")
+        kinds[t.round][t.kind] += 1
+    for r in top:
+        own = Counter() if r.outcome == "stopped" else Counter([r.outcome])
+        _same(f"round {r.id}: kinds of its tokens", kinds[r.id], Counter(accepted=r.accepted) + own)
     for t in trace.token_rows:
         if t.kind == "accepted":
             _same(f"token {t.index}: one accepted draft row", rows[t.round, t.depth, t.token_id, t.source], 1)

@@ -80,6 +80,8 @@ def _draft(trace, k, **change):
         lambda t: _draft(t, 0, round=9),
         lambda t: t.draft_rows.append(t.draft_rows[0]),
         lambda t: t.meta.update(wall_ns=1_000),
+        lambda t: _token(t, 0, kind="bonus", source="target"),
+        lambda t: _token(t, 0, round=99),
     ],
 )
 def test_identities_notice(spoil):
