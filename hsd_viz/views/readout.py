@@ -88,7 +88,7 @@ def lossless_words(meta: dict[str, Any]) -> str:
     if len(stack.parts) == 1:
         return "Plain decoding: the target writes every token by itself."
     if not (meta.get("sampling") or {}).get("temperature"):
-        return "Lossless: at temperature 0 this stack writes what the target alone would write."
+        return "Lossless: the target alone writes the same text."
     if not stack.drafts_with_models:
         return "Lossless: with databases only, sampled text equals plain sampling with the same seed, token for token."
     return (

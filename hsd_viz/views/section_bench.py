@@ -25,6 +25,7 @@ SHOWN = 8
 
 class Benchmark(Section):
     title = "Benchmark"
+    follows = False
     words = (
         "Stacks compared over a suite of prompts: a report that hsd-viz bench --json wrote, or a small one measured here, with the machine "
         "it was measured on. "

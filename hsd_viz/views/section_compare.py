@@ -30,6 +30,7 @@ class CompareHost(Host, Protocol):
 
 class Compare(Section):
     title = "Compare"
+    follows = False
     words = (
         "Runs of one prompt and seed, aligned by place in the text and raced on one clock, with the times that were recorded: what a stack "
         "saves is seen in how few forwards of the target it needed to get as far as the others."

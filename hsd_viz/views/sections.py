@@ -36,10 +36,14 @@ class Section:
     title: ClassVar[str] = ""
     #: What the section shows, and where its numbers come from.
     words: ClassVar[str] = ""
+    #: Whether it shows the run on the page; else the page's player does not stand before it.
+    follows: ClassVar[bool] = True
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self.widget = widgets.VBox([Prose(self.words)])
+        if not self.follows:
+            self.widget.add_class("hsd-apart")
         self.widget.children[0].add_class("hsd-lede")
         #: What shows the run, and is of the run before while another goes on.
         self.of_run: list[widgets.DOMWidget] = []

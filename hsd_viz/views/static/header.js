@@ -48,7 +48,19 @@ function render({ el }) {
   const name = document.createElement("h1");
   name.textContent = "hsd_viz";
   const line = document.createElement("p");
-  line.textContent = "Where does every token come from? Speculative decoding, run for real and recorded token by token.";
+  const term = document.createElement("strong");
+  term.textContent = "Speculative decoding:";
+  const tour = document.createElement("button");
+  tour.type = "button";
+  tour.textContent = "Take the tour";
+  tour.hidden = true;
+  tour.addEventListener("click", () => /** @type {HTMLElement | null} */ (root.closest(".hsd-app")?.querySelector(".hsd-tour-button"))?.click());
+  line.append(
+    term,
+    " a small model or a look-up guesses the next tokens; the large model checks them all in one forward and keeps those that it would have written itself. " +
+    "The text stays the same, and may come sooner. Here every token shows where it came from. ",
+    tour,
+  );
   const skip = document.createElement("a");
   skip.className = "hsd-skip";
   skip.href = `#${uid}`;
@@ -84,6 +96,7 @@ function render({ el }) {
     if (!app) return;
     standing.disconnect();
     unkeep = keepFocus(app);
+    tour.hidden = !app.querySelector(".hsd-tour-button");
     const main = app.querySelector(".hsd-main");
     if (main) main.id = uid;
   });

@@ -123,8 +123,11 @@ function streamView({ model, root, group, store, palette }) {
     if (from === 0) show(); // now there is something to look at
     if (stuck && model.get("live")) scroll.scrollTop = scroll.scrollHeight;
   }
-  /** Where the emitted text begins, with a few lines of the prompt above it. */
-  const start = () => Math.max(0, out.getBoundingClientRect().top - text.getBoundingClientRect().top - 90);
+  /** The prompt's first line, where the emitted text begins in sight of it; else that, with a few lines of the prompt above it. */
+  const start = () => {
+    const prompt = out.getBoundingClientRect().top - text.getBoundingClientRect().top;
+    return prompt < scroll.clientHeight / 2 ? 0 : prompt - 90;
+  };
   function onStore(what, from) {
     if (what === "reset") {
       pending = -1;

@@ -19,6 +19,7 @@ function render({ model, el }) {
     const box = /** @type {HTMLElement | null} */ (strip.closest(".hsd-explorer"));
     if (!box) return;
     box.dataset.open = String(chosen);
+    box.classList.toggle("hsd-open-apart", Boolean(box.querySelector(`.hsd-panel-${chosen}`)?.classList.contains("hsd-apart")));
     tabs.forEach((tab, i) => {
       const panel = box.querySelector(`.hsd-panel-${i}`);
       if (!panel) return;
@@ -57,12 +58,18 @@ function render({ model, el }) {
     e.preventDefault();
     e.stopPropagation();
   });
+  /** Say at which of its ends the strip goes on. */
+  function more() {
+    strip.classList.toggle("hsd-more-left", strip.scrollLeft > 2);
+    strip.classList.toggle("hsd-more-right", strip.scrollLeft + strip.clientWidth < strip.scrollWidth - 2);
+  }
+  strip.addEventListener("scroll", more, { passive: true });
   model.on("change:selected", apply);
   model.on("change:titles", fill);
   el.append(strip);
   fill();
   // The panels around the strip come onto the page after it.
-  const laidOut = new ResizeObserver(apply);
+  const laidOut = new ResizeObserver(() => { apply(); more(); });
   laidOut.observe(strip);
   return () => {
     laidOut.disconnect();
