@@ -21,7 +21,7 @@ class Watcher:
 
     def _tell(self, name: str) -> None:
         self.told.append(name)
-        self.threads.add(threading.get_ident())
+        self.threads.add(threading.current_thread())
 
     def on_stage(self, stage):
         self._tell(f"stage {stage.text}")
@@ -47,7 +47,7 @@ def test_the_watcher_is_told_all_in_order_by_one_thread_that_does_not_decode():
     decoding = []
 
     def events():
-        decoding.append(threading.get_ident())
+        decoding.append(threading.current_thread())
         yield Stage("loading")
         yield from replayed()
 
@@ -55,7 +55,7 @@ def test_the_watcher_is_told_all_in_order_by_one_thread_that_does_not_decode():
     assert Run(events, watcher).join(30)
     assert watcher.told[0] == "stage loading" and watcher.told[-1] == "end"
     assert watcher.told.index("started") < watcher.told.index("2 steps of 3 tokens")
-    assert len(watcher.threads) == 1 and watcher.threads.isdisjoint({*decoding, threading.get_ident()})
+    assert len(watcher.threads) == 1 and watcher.threads.isdisjoint({*decoding, threading.current_thread()})
     ((trace, error),) = watcher.ends
     assert error is None and len(trace.token_rows) == 3
 
