@@ -10,7 +10,8 @@ import traitlets
 
 from hsd_viz.stack import DATABASES
 from hsd_viz.views import drafting_published as published
-from hsd_viz.views.drafting_data import PLAIN, Supply, method, only_source, study_of, temperature_words
+from hsd_viz.views.drafting_data import PLAIN, Supply, method, only_source, study_of
+from hsd_viz.views.latency_sources import temperature_words
 from hsd_viz.views.palette import HUES, family, label
 from hsd_viz.views.scripts import joined
 

@@ -221,7 +221,3 @@ def _bottom_items(stack: str) -> tuple[str, ...]:
     except StackError:
         return ()
     return parsed.bottom.items if isinstance(parsed, Stack) and parsed.bottom is not None else ()
-
-
-def temperature_words(temperature: float) -> str:
-    return "greedy" if temperature == 0 else f"temperature {temperature:g}"

@@ -12,7 +12,8 @@ import traitlets
 
 from hsd_viz.views import drafting_published as published
 from hsd_viz.views.drafting_bars import CSS, percent
-from hsd_viz.views.drafting_data import PLAIN, Study, Supply, lookups_only, method, study_of, temperature_words
+from hsd_viz.views.drafting_data import PLAIN, Study, Supply, lookups_only, method, study_of
+from hsd_viz.views.latency_sources import temperature_words
 from hsd_viz.views.scripts import joined
 
 #: Curves of equal speed: about so many.

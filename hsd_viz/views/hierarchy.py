@@ -5,7 +5,7 @@ Take a model or a database out, and the selection is made anew from the calibrat
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -14,10 +14,11 @@ import traitlets
 
 from hsd_viz.latency.affine import MOST
 from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.costs import LevelCost
 from hsd_viz.latency.mixture import choose
 from hsd_viz.latency.select import Choice
 from hsd_viz.stack import DATABASES, parse
-from hsd_viz.views.latency_sources import basis_of, rate, tier_rate
+from hsd_viz.views.latency_sources import USUAL, Basis, basis_of, rate, tier_rate, unseen
 from hsd_viz.views.palette import HUES, family
 from hsd_viz.views.scripts import STATIC, joined
 
@@ -45,13 +46,13 @@ class HierarchyGraph(anywidget.AnyWidget):
 
     def __init__(self, basis: Any, *, out: Collection[str] = (), most: int = MOST, source: str = "") -> None:
         basis = basis_of(basis, source)
-        self._mixture, self._most = basis.mixture, most
+        self._mixture, self._most, self._unseen = basis.mixture, most, unseen(basis.calibration)
         self._choices: dict[frozenset[str], dict[str, Any]] = {}
         free = {*basis.calibration.models[:-1], *basis.calibration.bottoms}
         for name in out:
             if name not in free:
                 raise ValueError(f"'{name}' cannot be taken out: {', '.join(sorted(free)) or 'nothing'} can")
-        super().__init__(graph=graph(basis.calibration, basis.source), out=list(out), picked=self._choose(out))
+        super().__init__(graph=graph(basis), out=list(out), picked=self._choose(out))
         self.observe(self._on_out, "out")
 
     def _on_out(self, _change: Any) -> None:
@@ -63,10 +64,14 @@ class HierarchyGraph(anywidget.AnyWidget):
             # Whatever goes wrong is said on the page: a callback's error is seen nowhere else.
             try:
                 left = self._mixture.each(lambda calibration: without(calibration, key))
-                self._choices[key] = picked(choose(left, most=self._most)) | {"error": ""}
+                self._choices[key] = picked(choose(left, most=self._most), self._missed(key)) | {"error": ""}
             except Exception as error:
                 self._choices[key] = {"error": str(error) or type(error).__name__}
         return self._choices[key] | {"out": sorted(key)}
+
+    def _missed(self, out: Collection[str]) -> list[str]:
+        """What was never seen, among the models and databases that are in."""
+        return [pair for pair in self._unseen if not set(out) & set(pair.split(" > "))]
 
 
 def without(calibration: Calibration, out: Collection[str]) -> Calibration:
@@ -78,13 +83,14 @@ def without(calibration: Calibration, out: Collection[str]) -> Calibration:
     return replace(calibration, models=models, costs=costs, edges=keep(calibration.edges), tiers=keep(calibration.tiers))
 
 
-def graph(calibration: Calibration, source: str) -> dict[str, Any]:
+def graph(basis: Basis) -> dict[str, Any]:
     """What stands still in the picture: models, databases and the edges between them."""
+    calibration = basis.calibration
     models = []
     for name in calibration.models:
-        hue = "target" if name == calibration.target else family(name)
-        ms = float(calibration.costs[name].drafting(1)[1] if name != calibration.target else calibration.costs[name].verifying(1)[1])
-        models.append({"name": name, "ms": ms, "hue": asdict(HUES[hue])})
+        target = name == calibration.target
+        ms, words = token_cost(calibration.costs[name], target)
+        models.append({"name": name, "ms": ms, "words": words, "hue": asdict(HUES["target" if target else family(name)])})
     bottoms = []
     for name in calibration.bottoms:
         own = parse(f"{name} > target").bottom
@@ -92,11 +98,30 @@ def graph(calibration: Calibration, source: str) -> dict[str, Any]:
         bottoms.append({"name": name, "ms": calibration.lookup(name).lookup, "stripes": [asdict(HUES[p]) for p in parts]})
     edges = [{"from": d, "to": v, "rate": rate(edge), "per": None} for (d, v), edge in calibration.edges.items() if v in calibration.models]
     tiers = [{"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1} for (b, v), t in calibration.tiers.items()]
-    return {"models": models, "bottoms": bottoms, "edges": [*edges, *tiers], "source": f"Predicted by the law, on a calibration {source}."}
+    return {
+        "models": models,
+        "bottoms": bottoms,
+        "edges": [*edges, *tiers],
+        "source": f"Predicted by the law, on a calibration {basis.source}.",
+        "warning": basis.warning,
+    }
 
 
-def picked(choice: Choice) -> dict[str, Any]:
-    """The selection in plain data: the stack, its path, its figures and a sentence."""
+def token_cost(cost: LevelCost, target: bool) -> tuple[float, str]:
+    """What a token of a model costs inside runs, in ms, and in words what that is.
+
+    The target's is a forward over one token; that of a draft model a token of a draft of :data:`USUAL`, what a launch costs included.
+    A model that was never fed one token alone has the cost of the fewest that it was fed, as the calibration has it.
+    """
+    if not target and cost.draft is not None:
+        return cost.alone(USUAL) / USUAL, f"a token of a draft of {USUAL}, what its launch costs included"
+    fewest = sum(ms == cost.forward[0] for ms in cost.forward)
+    several = f"a forward over up to {fewest} tokens: no figure tells fewer of them apart" if 1 < fewest < len(cost.forward) else ""
+    return float(cost.verifying(1)[1]), several or "a forward over one token"
+
+
+def picked(choice: Choice, missed: Sequence[str] = ()) -> dict[str, Any]:
+    """The selection in plain data: the stack, its path, its figures and a sentence; ``missed`` was never seen, and is no part of it."""
     best, single = choice.picked, choice.best_single_draft
     stack = parse(best.stack)
     path = [{"name": str(stack.bottom), "lookahead": None}] if stack.bottom is not None else []
@@ -110,6 +135,7 @@ def picked(choice: Choice) -> dict[str, Any]:
         "over_single": best.gain_over(single) if single is not None else None,
         "single": "" if single is None else single.stack,
         "is_single": same,
+        "missed": list(missed),
         "length": best.acceptance_length,
         "words": KINDS[choice.kind],
     }

@@ -26,6 +26,7 @@ from hsd_viz.views.latency_sources import (
     plan_measured,
     read_json,
     stack_of_trace,
+    unseen,
 )
 from hsd_viz.views.palette import HUES, family
 from hsd_viz.views.scripts import STATIC, joined
@@ -104,7 +105,12 @@ def _from_basis(basis: Basis, measurements: Mapping[str, Measured | float], choi
         tags.setdefault(single.stack, []).append("single")
     tags.setdefault(choice.picked.stack, []).insert(0, "pick")
     where = "measurements: the interval is the spread of a run's rounds" if measurements else ""
-    return _ranking(found, measurements, tags, f"Predicted by the law, on a calibration {basis.source}", where, rows)
+    spec = _ranking(found, measurements, tags, f"Predicted by the law, on a calibration {basis.source}", where, rows)
+    if missed := unseen(basis.calibration):
+        spec["text"] += f" Never seen here, so in no stack of this list: {', '.join(missed)}."
+        for row in spec["groups"][0]["rows"]:
+            row["tags"] = [[tag, "best single draft seen here" if tag == "single" else words] for tag, words in row["tags"]]
+    return spec
 
 
 def _from_plan(plan: Mapping[str, Any], more: Mapping[str, Measured | float], source: str, rows: int) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def surface_spec(basis: Basis, stack: Stack, measured: Mapping[str, Measured | f
     pick = affine_along(stack, basis.calibration, most)
     g, h = (m.lookahead for m in pick.drafts[place : place + 2])
     exact = MixedLaw(basis.mixture).predict(pick).ms_per_token
-    marks.append(mark(g, h, "affine", "", f"pick of the affine form: {exact:.3g} ms by the law"))
+    marks.append(mark(g, h, "affine", "", f"pick of the quick selection: {exact:.3g} ms by the law"))
     note = ""
     for written, value in measured.items():
         if (spot := _spot(written, stack, place)) and max(spot) <= most:
@@ -152,7 +152,7 @@ def _chain(stack: Stack) -> str:
 
 MARKS = {
     "best": "least by the law",
-    "affine": "pick of the affine form (generalized shortest path)",
+    "affine": "pick of the quick selection: a shortest path, as if each level handed up exactly its lookahead (affine form)",
     "measured": "measured, in ms",
     "here": "your setting",
     "model": "a model calibrated here",

@@ -24,7 +24,9 @@ from hsd_viz.words import counted
 
 #: A recording that repeats itself more than this is a loop: it says nothing of other text.
 LOOP = 0.75
-#: Acceptance is told for a draft of this length where the lookahead is open.
+#: What stands on fewer tokens than this is one short text's word: another may well pick another stack.
+FEW_TOKENS = 2_000
+#: Acceptance and the cost of drafting are told for a draft of this length where the lookahead is open.
 USUAL = 4
 _MS = 1e-6
 _Z = 1.959964
@@ -48,13 +50,25 @@ class Basis:
     """A calibration, where its figures come from in words, and what was measured of whole stacks on the same machine.
 
     ``kinds`` is the same by kinds of text, where it was measured on enough of them (``None``: all are one). What is predicted of a whole
-    stack is predicted by :attr:`mixture`, as ``hsd-viz plan`` does: a stack has one figure, wherever it is shown.
+    stack is predicted by :attr:`mixture`, as ``hsd-viz plan`` does: a stack has one figure, wherever it is shown. ``temperature`` is that
+    of the decodes, ``tokens`` how many they wrote, in ``runs`` decodes; ``None`` where it is not known.
     """
 
     calibration: Calibration
     source: str
     measured: Mapping[str, Measured] = field(default_factory=dict)
     kinds: Mixture | None = None
+    temperature: float | None = None
+    tokens: int | None = None
+    runs: int | None = None
+
+    @property
+    def warning(self) -> str:
+        """What to mind where the figures stand on little; "" where they stand on enough, or it is not known."""
+        if self.tokens is None or self.tokens >= FEW_TOKENS:
+            return ""
+        runs = "one short run" if self.runs == 1 else counted(self.runs or 0, "short run")
+        return f"Rests on {self.tokens} tokens of {runs}: on other text another stack may be the fastest."
 
     @property
     def mixture(self) -> Mixture:
@@ -74,11 +88,41 @@ def recorded() -> Basis:
         raise ValueError("no recorded runs are installed to estimate a calibration from: measure one, as with 'hsd-viz plan'")
     tokens = sum(len(t.token_rows) for t in traces)
     repeated = sum(t.metrics()["repetition_share"] * len(t.token_rows) for t in traces) / tokens
+    prompts = len({t.meta.get("prompt") for t in traces})
     words = (
-        f"estimated from {len(traces)} short recorded runs on {machine_words(traces[0])} "
-        f"({tokens} tokens, of which {repeated:.0%} repeat earlier ones, which flatters drafting)"
+        f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, greedy, on {machine_words(traces[0])}"
+        f"{_day_of(traces[0])} ({tokens} tokens, of which {repeated:.0%} repeat earlier ones, which flatters drafting)"
     )
-    return Basis(estimate(traces).calibration(), words, measured(traces))
+    return Basis(estimate(traces).calibration(), words, measured(traces), temperature=0.0, tokens=tokens, runs=len(traces))
+
+
+def of_run(trace: Trace) -> Basis:
+    """A calibration from one run alone. Raises ``ValueError`` where it emitted nothing."""
+    if not trace.token_rows:
+        raise ValueError("this trace emitted no token: there is nothing to estimate from")
+    temperature = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
+    tokens = len(trace.token_rows)
+    drawn = temperature_words(temperature)
+    words = f"estimated from the run shown alone ({drawn}, {counted(tokens, 'token')} on {machine_words(trace)}{_day_of(trace)})"
+    return Basis(estimate([trace]).calibration(), words, measured([trace]), temperature=temperature, tokens=tokens, runs=1)
+
+
+def temperature_words(temperature: float) -> str:
+    """How tokens were drawn."""
+    return f"temperature {temperature:g}" if temperature else "greedy"
+
+
+def unseen(calibration: Calibration) -> list[str]:
+    """What was never observed, as two-part stacks: draft models and databases before each larger model."""
+    models = calibration.models
+    edges = [(d, v) for k, v in enumerate(models) for d in models[:k] if (d, v) not in calibration.edges]
+    tiers = [(b, v) for b in calibration.bottoms for v in models if (b, v) not in calibration.tiers]
+    # Those before the target come first: they are stacks by themselves.
+    return [f"{d} > {v}" for d, v in sorted([*edges, *tiers], key=lambda pair: -models.index(pair[1]))]
+
+
+def _day_of(trace: Trace) -> str:
+    return f", {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
 
 
 def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
@@ -99,7 +143,12 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
     if "pooled" in given:  # as ``hsd-viz plan`` keeps it on disk
         found = Mixture.from_dict({"parts": [], **given})
         several = len(found.parts) > 1
-        return Basis(found.pooled, source or f"measured on {_kept_words(given, len(found.parts))}", kinds=found if several else None)
+        words = source or f"measured on {_kept_words(given, len(found.parts))}"
+        temperature = ((given.get("identity") or {}).get("sampling") or {}).get("temperature")
+        texts = given.get("texts") or {}
+        runs, new = texts.get("prompts"), texts.get("max_new_tokens")
+        tokens = runs * new if runs and new else None
+        return Basis(found.pooled, words, kinds=found if several else None, temperature=temperature, tokens=tokens, runs=runs)
     data = given
     if "hierarchies" in given:
         data = given.get("calibration") or {}
@@ -115,7 +164,7 @@ def _kept_words(kept: Mapping[str, Any], groups: int) -> str:
     who, texts = kept.get("identity") or {}, kept.get("texts") or {}
     threads = counted(who["threads"], "thread") if who.get("device") == "cpu" and who.get("threads") else None
     temperature = (who.get("sampling") or {}).get("temperature")
-    drawn = None if temperature is None else f"temperature {temperature:g}" if temperature else "greedy"
+    drawn = None if temperature is None else temperature_words(temperature)
     day = None if kept.get("created") is None else datetime.fromtimestamp(kept["created"], UTC).date().isoformat()
     facts = (who.get("device_name"), who.get("dtype"), threads, drawn, day)
     place = ", ".join(str(p) for p in facts if p) or "a machine that was not recorded"

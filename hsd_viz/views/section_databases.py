@@ -9,7 +9,8 @@ from hsd_viz.bench.alone import BUDGETS, alone, at_hand
 from hsd_viz.trace import Trace
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.database_panels import keys_hit, saved_alone
-from hsd_viz.views.drafting_data import study_of, temperature_words
+from hsd_viz.views.drafting_data import study_of
+from hsd_viz.views.latency_sources import temperature_words
 from hsd_viz.views.panels import Panels
 from hsd_viz.views.reports import measured_file
 from hsd_viz.views.sections import Page, Section, menu, refill, titled, tried

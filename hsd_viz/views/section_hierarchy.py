@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import ipywidgets as widgets
 
 from hsd_viz import views
+from hsd_viz.bench.machine import cpu_model
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.estimate import estimate
 from hsd_viz.trace import Trace
-from hsd_viz.views.latency_sources import Basis, machine_words
+from hsd_viz.views.controls import Prose
+from hsd_viz.views.latency_sources import Basis, of_run, temperature_words
 from hsd_viz.views.sections import Page, Section, menu, refill, sentence, titled, tried
+from hsd_viz.words import counted
 
 RECORDED, RUN = "recorded", "run"
+RECORDED_WORDS = "the recorded runs of this package (greedy)"
 #: Calibrations kept by ``hsd-viz plan`` that are offered, the newest first.
-KEPT = 3
+KEPT = 6
 
 
 class Hierarchy(Section):
@@ -34,15 +40,53 @@ class Hierarchy(Section):
             box.add_class("hsd-views")
 
     def build(self) -> None:
-        options = [("the recorded runs of this package", RECORDED), ("the run shown", RUN), *kept_calibrations()]
-        self.source, source = menu("Costs and acceptance from", options, RECORDED)
+        self._kept = kept_calibrations()
+        options = [(RECORDED_WORDS, RECORDED), ("the run shown", RUN), *((words, path) for words, path, _ in self._kept)]
+        self.source, source = menu("Costs and acceptance from", options, self._fitting())
+        self.fit = Prose("")
         self.chain, chain = menu("Draft models", [], None)
         self.surface = titled("How many tokens should each draft model hand up?", chain, self.plot)
         self.of_run.append(self.level)
-        self.add(source, self.law, self.level, self.surface, self.what_if)
+        self.add(source, self.fit, self.law, self.level, self.surface, self.what_if)
         self._draw()
         self.source.observe(lambda _change: self._draw(), "value")
         self.chain.observe(lambda _change: self._draw_surface(), "value")
+
+    def open(self) -> None:
+        super().open()
+        self._say_fit()
+
+    def _wanted(self) -> float:
+        """The temperature in the form; where there is no form, or it is not filled in, that of the run shown."""
+        try:
+            return float(self.page.request().options["temperature"])
+        except (AttributeError, ValueError):
+            return float(((self.page.trace.meta if self.page.trace is not None else {}).get("sampling") or {}).get("temperature") or 0.0)
+
+    def _fitting(self) -> str:
+        """The source that fits the form: a calibration of this machine at its temperature; else the recorded runs where it is 0; else
+        the run shown, where it was decoded at that temperature."""
+        wanted = self._wanted()
+        for _, path, found in self._kept:
+            if found.temperature == wanted:
+                return path
+        trace = self.page.trace
+        same = trace is not None and float((trace.meta.get("sampling") or {}).get("temperature") or 0.0) == wanted
+        return RUN if wanted and same and trace.token_rows else RECORDED
+
+    def _say_fit(self) -> None:
+        """Whether the figures are of the form's temperature."""
+        there = None if self._basis is None else self._basis.temperature
+        wanted = self._wanted()
+        if there is None:
+            self.fit.value = ""
+        elif there == wanted:
+            self.fit.value = f"Fits the form: both are {'greedy' if not there else f'at {temperature_words(there)}'}."
+        else:
+            self.fit.value = (
+                f"Mind: the form stands at {temperature_words(wanted)}, these figures are {'' if not there else 'at '}"
+                f"{temperature_words(there)}. What is accepted depends on it. hsd-viz plan --temperature {wanted:g} measures for the form."
+            )
 
     def fill(self, trace: Trace) -> None:
         refill(self.level, [tried(lambda: views.Levels(trace))])
@@ -54,10 +98,12 @@ class Hierarchy(Section):
             found = self._basis = basis(self.source.value, self.page.trace)
         except ValueError as error:
             self._basis = None
+            self._say_fit()
             refill(self.law, [sentence(error)])
             refill(self.what_if, [])
             self.surface.layout.display = "none"
             return
+        self._say_fit()
         refill(self.law, [tried(lambda: views.HierarchyGraph(found)), tried(lambda: views.Ranking(found))])
         chains = chains_of(found.calibration)
         self.surface.layout.display = None if chains else "none"
@@ -86,8 +132,7 @@ def basis(source: str | Path, trace: Trace | None) -> Basis:
         return views.basis_of(source)
     if trace is None or not trace.token_rows:
         raise ValueError("there is no run on the page whose costs and acceptance could be taken")
-    words = f"estimated from the run shown alone ({len(trace.token_rows)} tokens on {machine_words(trace)})"
-    return Basis(estimate([trace]).calibration(), words, views.measured([trace]))
+    return of_run(trace)
 
 
 def chains_of(calibration: Calibration) -> list[str]:
@@ -103,18 +148,34 @@ def chains_of(calibration: Calibration) -> list[str]:
     return found
 
 
-def kept_calibrations() -> list[tuple[str, str]]:
-    """What ``hsd-viz plan`` measured on this machine and keeps: (words, path)."""
+def kept_calibrations() -> list[tuple[str, str, Basis]]:
+    """What ``hsd-viz plan`` measured on this machine and keeps, the newest of each kind first: (words, path, what it holds)."""
     from hsd_viz.bench.store import folder
 
-    found = []
+    found: dict[str, tuple[str, str, Basis]] = {}
     try:
-        paths = sorted(folder().glob("*.json"), key=lambda p: -p.stat().st_mtime)[:KEPT]
+        paths = sorted(folder().glob("*.json"), key=lambda p: -p.stat().st_mtime)
     except OSError:
         return []
     for path in paths:
         try:
-            found.append((f"a calibration {views.basis_of(path).source}", str(path)))
-        except (ValueError, KeyError, TypeError):
+            data = json.loads(path.read_text(encoding="utf-8"))
+            who = data.get("identity") or {}
+            # A cache may have come along from elsewhere.
+            if who.get("device") != "cpu" or who.get("device_name") == cpu_model():
+                found.setdefault(plan_words(data), (plan_words(data), str(path), views.basis_of(data)))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
-    return found
+        if len(found) == KEPT:
+            break
+    return list(found.values())
+
+
+def plan_words(kept: dict[str, Any]) -> str:
+    """A kept calibration as a choice: its texts, temperature, machine and day."""
+    who, texts = kept.get("identity") or {}, kept.get("texts") or {}
+    temperature = (who.get("sampling") or {}).get("temperature")
+    day = None if kept.get("created") is None else datetime.fromtimestamp(kept["created"], UTC).date().isoformat()
+    prompts = f"{texts['suite']}, {counted(texts['prompts'], 'prompt')}" if {"suite", "prompts"} <= set(texts) else None
+    facts = (prompts, None if temperature is None else temperature_words(temperature), who.get("device_name"), day)
+    return f"hsd-viz plan: {', '.join(str(f) for f in facts if f)}"

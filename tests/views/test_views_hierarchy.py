@@ -12,6 +12,7 @@ from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost, LookupCost
 from hsd_viz.latency.law import predict
 from hsd_viz.latency.select import select
+from hsd_viz.views.hierarchy import token_cost
 from hsd_viz.views.palette import HUES
 
 #: Costs far apart: two draft models are best; a database that is often silent is worth less than they are.
@@ -40,6 +41,16 @@ def test_the_graph_holds_models_databases_and_edges():
     assert len(graph["bottoms"][0]["stripes"]) == 3  # context, model, statistics
     assert "made up" in graph["source"]
     json.dumps(graph)
+
+
+def test_a_token_costs_what_its_words_say():
+    launched = LevelCost((0.2, 0.21), draft=(0.05,), draft_overhead=0.1)
+    ms, words = token_cost(launched, target=False)
+    assert ms == pytest.approx(0.05 + 0.1 / 4) and "a draft of 4" in words
+    assert token_cost(LevelCost((1.0, 1.2)), target=True) == (1.0, "a forward over one token")
+    # Never fed fewer than three: what one would cost is not known, and said.
+    ms, words = token_cost(LevelCost((0.6, 0.6, 0.6, 0.7)), target=False)
+    assert ms == 0.6 and "up to 3 tokens" in words
 
 
 def test_the_pick_is_the_selectors_with_its_figures():

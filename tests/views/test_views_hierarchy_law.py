@@ -114,7 +114,7 @@ def test_a_basis_comes_from_a_calibration_its_data_or_its_file(tmp_path):
     assert "A processor, 1 thread" in views.basis_of(plan).source
     who = {"device": "cpu", "device_name": "A processor", "dtype": "float32", "threads": 2}
     kept = {"identity": who, "texts": {"suite": "heldout", "prompts": 24}, "pooled": DEAR.to_dict(), "parts": []}
-    assert views.basis_of(kept) == views.Basis(DEAR, "measured on A processor, float32, 2 threads (24 prompts of heldout, pooled)")
+    assert views.basis_of(kept) == views.Basis(DEAR, "measured on A processor, float32, 2 threads (24 prompts of heldout, pooled)", runs=24)
     # One that plan keeps says itself where it is from, and so does its file, whose name says nothing.
     path.write_text(json.dumps({**kept, "identity": {**who, "sampling": {"temperature": 0.0}}, "created": 1_700_000_000.0}))
     assert views.basis_of(path).source == "measured on A processor, float32, 2 threads, greedy, 2023-11-14 (24 prompts of heldout, pooled)"

@@ -10,6 +10,8 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz import load_bundled, views
+from hsd_viz.bench import store
+from hsd_viz.bench.machine import cpu_model
 from hsd_viz.trace import Trace
 from hsd_viz.views import linked, reports, section_databases, sections, tabs
 from hsd_viz.views.controls import Prose
@@ -109,7 +111,8 @@ def test_a_trace_that_cannot_be_mapped_is_a_sentence(page):
     assert "No stack with a database was measured" in said(section(page, "Databases").run)
 
 
-def test_the_hierarchy_stands_on_recordings_or_on_the_run_shown(page):
+def test_the_hierarchy_stands_on_recordings_or_on_the_run_shown(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "folder", lambda: tmp_path)
     hierarchy = section(page, "Hierarchy")
     assert has(hierarchy.law, views.HierarchyGraph, views.Ranking)
     assert has(hierarchy.what_if, views.OneDraftWhatIf, views.SecondDraftWhatIf)
@@ -117,7 +120,7 @@ def test_the_hierarchy_stands_on_recordings_or_on_the_run_shown(page):
     assert has(hierarchy.plot, views.LatencySurface) and has(hierarchy.level, views.Levels)
     assert "recorded runs" in hierarchy.law.children[0].graph["source"]
     hierarchy.source.value = RUN
-    assert "estimated from the run shown alone (128 tokens on" in hierarchy.law.children[0].graph["source"]
+    assert "estimated from the run shown alone (greedy, 128 tokens on" in hierarchy.law.children[0].graph["source"]
     page.trace = load_bundled("databases")
     hierarchy.open()
     graph = hierarchy.law.children[0].graph
@@ -125,6 +128,56 @@ def test_the_hierarchy_stands_on_recordings_or_on_the_run_shown(page):
     assert hierarchy.surface.layout.display == "none", "this run has no two draft models"
     hierarchy.source.value = RECORDED
     assert hierarchy.surface.layout.display is None and hierarchy.chain.value
+
+
+class Form:
+    def __init__(self, temperature):
+        self.options = {"temperature": temperature}
+
+
+def keep(folder, temperature, device="cpu", age=0.0):
+    """A calibration as ``hsd-viz plan`` keeps it."""
+    who = {"device": device, "device_name": cpu_model(), "dtype": "float32", "threads": 1, "sampling": {"temperature": temperature}}
+    texts = {"suite": "python", "prompts": 48, "max_new_tokens": 128}
+    pooled = views.recorded().calibration.to_dict()
+    (folder / f"{temperature}.json").write_text(
+        json.dumps({"identity": who, "texts": texts, "created": 1.7e9 - age, "pooled": pooled, "parts": []})
+    )
+
+
+def test_the_source_is_the_one_that_fits_the_form_and_says_so(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "folder", lambda: tmp_path)
+    page.request = lambda: Form(0.0)
+    hierarchy = section(page, "Hierarchy")
+    assert hierarchy.source.value == RECORDED and "Fits the form: both are greedy" in said(hierarchy.widget)
+    page.request = lambda: Form(1.0)
+    hierarchy.open()
+    assert "Mind: the form stands at temperature 1, these figures are greedy" in said(hierarchy.widget)
+    keep(tmp_path, 1.0)
+    keep(tmp_path, 0.0)
+    other = section(page, "Hierarchy")
+    assert other.source.value == str(tmp_path / "1.0.json") and "Fits the form: both are at temperature 1" in said(other.widget)
+    assert f"hsd-viz plan: python, 48 prompts, temperature 1, {cpu_model()}, 2023-11-14" in [words for words, _ in other.source.options]
+    page.request = lambda: Form(0.6)
+    page.trace = load_bundled("hierarchy")
+    assert section(page, "Hierarchy").source.value == RUN, "nothing else was decoded at that temperature"
+
+
+def test_what_a_pick_rests_on_is_said_with_it(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "folder", lambda: tmp_path)
+    keep(tmp_path, 0.0)
+    hierarchy = section(page, "Hierarchy")
+    graph = hierarchy.law.children[0]
+    assert "greedy" in graph.graph["source"] and "48 prompts of python" in graph.graph["source"] and graph.graph["warning"] == ""
+    hierarchy.source.value = RUN
+    graph, ranking = hierarchy.law.children
+    assert graph.graph["warning"].startswith("Rests on 128 tokens of one short run")
+    # Draft models of this run stood beneath one another: nano never stood before the target.
+    assert "nano > target" in graph.picked["missed"] and "nano > target" in ranking.spec["text"]
+    graph.out = ["nano"]
+    assert not any("nano" in pair for pair in graph.picked["missed"])
+    tags = [words for row in ranking.spec["groups"][0]["rows"] for _, words in row["tags"]]
+    assert "best single draft seen here" in tags and "best single draft" not in tags
 
 
 def test_a_basis_needs_a_run_and_chains_need_measured_neighbours():

@@ -28,10 +28,12 @@ function createView(model, el) {
   const key = make("p", "hsd-note hsd-graph-key");
   left.append(frame, details, key);
   const aside = make("div", "hsd-plot-aside hsd-answer");
-  aside.setAttribute("aria-live", "polite");
+  const said = make("div", "hsd-answer-said");
+  const warning = make("p", "hsd-answer-warning"), source = make("p", "hsd-source");
+  said.setAttribute("aria-live", "polite");
+  aside.append(said, warning, source);
   body.append(left, aside);
-  const source = make("p", "hsd-source");
-  root.append(body, source);
+  root.append(body);
   el.append(root);
 
   /** @type {Map<string, {x: number, y: number, top: number, base: number}>} */
@@ -216,17 +218,17 @@ function createView(model, el) {
       return;
     }
     const ups = g.edges.filter((e) => e.from === looked).map((e) => `${e.to} accepts ${percent(e.rate)}${e.per === null ? "" : ` (${e.per.toFixed(1)} tokens a look-up)`}`);
-    const cost = m ? `${time(m.ms)} a token${looked === target() ? "" : `, ${(m.ms / g.models.at(-1).ms).toFixed(2)} of the target's`}` : `${time(b.ms)} a look-up`;
+    const cost = m ? `${time(m.ms)}, ${m.words}${looked === target() ? "" : `; ${(m.ms / g.models.at(-1).ms).toFixed(2)} of the target's`}` : `${time(b.ms)} a look-up`;
     details.textContent = `${looked}: ${[cost, ...ups].join("; ")}.`;
   }
 
   function answer() {
     const p = model.get("picked");
-    aside.replaceChildren();
+    said.replaceChildren();
     const waiting = JSON.stringify(p.out) !== JSON.stringify([...model.get("out")].sort());
     aside.classList.toggle("hsd-waiting", waiting);
     if (p.error) {
-      aside.append(make("p", "hsd-graph-error", `The selection failed: ${p.error}`));
+      said.append(make("p", "hsd-graph-error", `The selection failed: ${p.error}`));
       return;
     }
     const head = make("p", "hsd-answer-head");
@@ -239,20 +241,27 @@ function createView(model, el) {
     };
     fact("Predicted", `${p.ms.toPrecision(3)} ms`, `a token; ${p.length.toFixed(2)} tokens per forward of the target`);
     fact("Over plain decoding", signed(p.over_plain), "tokens a second");
-    fact("Over the best single draft", p.is_single ? "is it" : p.over_single === null ? "–" : signed(p.over_single), p.is_single ? "this stack is the best single draft" : p.single || "no draft model is in");
-    aside.append(head, make("p", "", p.words), facts);
+    const missed = p.missed || [];
+    const singles = missed.some((pair) => pair.endsWith(` > ${target()}`)) ? "the best single draft seen here" : "the best single draft";
+    fact(`Over ${singles}`, p.is_single || p.over_single === null ? "–" : signed(p.over_single), p.is_single ? `nothing to compare: this stack is itself ${singles}` : p.single || "no draft model is in");
+    said.append(head, make("p", "", p.words), facts);
+    if (missed.length) said.append(make("p", "hsd-note", `Never seen here, so not among the stacks compared: ${missed.join(", ")}.`));
     if (model.get("out").length) {
       const reset = make("button", "hsd-button", "Put all back in");
       reset.dataset.lmSuppressShortcuts = "true";
       reset.addEventListener("click", () => { model.set("out", []); model.save_changes(); });
-      aside.append(reset);
+      said.append(reset);
     }
   }
 
   function redraw() {
     const g = model.get("graph");
     source.textContent = g.source || "";
-    key.textContent = "A circle's area is the cost of one token. A line is as wide as the share of looked-at draft tokens that are accepted, upwards from left to right. γ: how many tokens a level hands up at a time. Arrows: the stack picked.";
+    warning.textContent = g.warning || "";
+    warning.hidden = !g.warning;
+    const path = model.get("picked").path || [];
+    const steps = path.some((p) => p.lookahead) ? " γ, the lookahead: how many tokens a level hands up at a time." : "";
+    key.textContent = `A circle's area is what a token costs inside runs: more than the same forward by itself, over and over. A line is as wide as the share of looked-at draft tokens that are accepted, upwards from left to right.${steps}${path.length > 1 ? " Arrows: the stack picked." : ""}`;
     paint();
     answer();
   }
