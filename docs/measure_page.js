@@ -123,6 +123,7 @@
       if (n !== (grown[grown.length - 1] ?? [0, 0])[1]) painted((now) => grown.push([performance.timeOrigin + now, n]));
     });
     observer.observe(out, { childList: true, subtree: true });
+    hsdMeasure.tokens = () => grown[grown.length - 1]?.[1] ?? 0;
     hsdMeasure.grown = () => { observer.disconnect(); return grown; };
   };
   /** The messages of the kernel's websocket protocol (v1) that carry steps: when they were made and came, and what they hold. */
