@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from hsd_viz.trace import DraftRow, RoundRow, Trace
+from hsd_viz.views.definitions import CONDITIONAL, LENGTH, RATE
 from hsd_viz.views.palette import label
 from hsd_viz.views.panels import Panel, Row, range_words, ranges, share, source_keys
 from hsd_viz.views.payload import level_names
@@ -17,18 +18,10 @@ REFUSED = {
     "rejected": {"label": "rejected", "shape": "hatched"},
     "unreached": {"label": "never looked at", "shape": "faint"},
 }
-LENGTH = (
-    "Mean acceptance length = emitted tokens / forwards of the target, its own tokens included. Plain decoding: 1.00. The line in the "
-    "chart is the mean over all rounds up to there."
-)
+_LINE = "The line in the chart is the mean over all rounds up to there."
 LEAD = "accepted from:"
 _PLAIN = "Nothing was drafted in this run: the target wrote every token by itself, one a forward."
 _NO_DRAFT = "Nothing was drafted for this level."
-RATE = "Acceptance rate = accepted / drafted: of all tokens that were put before the verifier, the share that it kept."
-CONDITIONAL = (
-    "Conditional acceptance = accepted / examined. Behind the first token that is turned down nothing is looked at: only places "
-    "that the verifier came to count as examined."
-)
 
 
 def terms(trace: Trace) -> list[tuple[str, str, str]]:
@@ -38,7 +31,7 @@ def terms(trace: Trace) -> list[tuple[str, str, str]]:
     return [
         ("Acceptance rate", "–" if rate is None else f"{rate:.0%}", RATE),
         ("Conditional acceptance", "–" if conditional is None else f"{conditional:.0%}", CONDITIONAL),
-        ("Mean acceptance length", "–" if length is None else f"{length:.2f}", LENGTH),
+        ("Mean acceptance length", "–" if length is None else f"{length:.2f}", f"{LENGTH} {_LINE}"),
     ]
 
 

@@ -18,9 +18,11 @@ from hsd_viz.views.scripts import joined
 #: The styles of the latency views, and what is added to them.
 CSS = joined("latency.css", "drafting.css")
 DRAFTERS = {"db": "db: longest matching suffix, one scored tree", "hd": "hd: as published, keys of one token, seven drafts of four tokens"}
-COLUMNS = ("tokens per forward", "acceptance ratio", "drafting, µs a round")
+COLUMNS = ("tokens per forward", "tokens from rounds of several", "drafting, µs a round")
 _FULL = set(DATABASES)
-_RATIO = "The acceptance ratio is the share of tokens from rounds that emitted more than one."
+_RATIO = (
+    "Rounds of several are those that emitted more than one token (their share of all tokens is what the paper calls acceptance ratio)."
+)
 
 
 class DraftBars(anywidget.AnyWidget):
@@ -33,7 +35,7 @@ class DraftBars(anywidget.AnyWidget):
 
 
 class DatabaseAblation(DraftBars):
-    """Every subset of the databases: tokens per target forward by source, acceptance ratio and drafting latency.
+    """Every subset of the databases: tokens per target forward by source, the share of tokens from rounds of several, and drafting latency.
 
     ``data`` is an ablation (:mod:`hsd_viz.bench.ablation`), its file, or traces. ``beside`` adds the published figures, on a scale of
     their own. Raises ``ValueError`` with one sentence.
@@ -256,7 +258,7 @@ def _published_databases() -> dict[str, Any]:
         )
     return {
         "title": "Published for HD, for comparison",
-        "unit": "acceptance ratio: the whole width is 100 %",
+        "unit": "tokens from rounds of several: the whole width is 100 %",
         "what": "databases",
         "end": 1.0,
         "rows": rows,

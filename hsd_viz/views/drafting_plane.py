@@ -38,9 +38,10 @@ class DraftPlane(anywidget.AnyWidget):
 
 
 class LatencyAcceptance(DraftPlane):
-    """The motivation of Hierarchy Drafting as a figure: drafting latency per round against acceptance ratio, one mark a method.
+    """The motivation of Hierarchy Drafting as a figure: drafting latency per round against the share of tokens from rounds of
+    several, one mark a method.
 
-    ``data`` is an ablation or traces (a bench report does not have the ratio). ``beside`` adds the published figures.
+    ``data`` is an ablation or traces (a bench report does not have the share). ``beside`` adds the published figures.
     Raises ``ValueError`` with one sentence.
     """
 
@@ -48,7 +49,9 @@ class LatencyAcceptance(DraftPlane):
         study = study_of(data, source)
         rows = [r for r in methods(study.at(temperature)) if r.ratio is not None and r.draft]
         if not rows:
-            raise ValueError("these data have no acceptance ratio: give an ablation or traces of stacks with a database or a rival")
+            raise ValueError(
+                "these data do not say which round a token came from: give an ablation or traces of stacks with a database or a rival"
+            )
         points = [
             _point(
                 1e3 * r.draft,
@@ -58,7 +61,7 @@ class LatencyAcceptance(DraftPlane):
             )
             for r in rows
         ]
-        table = [["method", "drafting, ms a round", "acceptance ratio"]]
+        table = [["method", "drafting, ms a round", "tokens from rounds of several"]]
         table += [[r.method, f"{1e3 * r.draft:.3f}", percent(r.ratio)] for r in sorted(rows, key=lambda r: r.draft)]
         for p in published.METHODS if beside else ():
             ms, ratio, speed = (p.figures[k] for k in ("draft_ms", "acceptance_ratio", "speedup"))
@@ -71,7 +74,7 @@ class LatencyAcceptance(DraftPlane):
                 "title": f"Drafting latency against acceptance, {temperature_words(rows[0].temperature)}",
                 "x": {"label": "drafting latency, ms a round", "log": True, **_decades(min(xs), max(xs))},
                 "y": {
-                    "label": "acceptance ratio",
+                    "label": "tokens from rounds of several",
                     "range": [0, 1],
                     "ticks": [[t / 10, f"{10 * t} %"] for t in range(0, 11, 2)],
                 },

@@ -11,7 +11,7 @@ import traitlets
 
 from hsd_viz.stack import DATABASES
 from hsd_viz.views.palette import HUES, family, label
-from hsd_viz.views.scripts import STATIC, joined
+from hsd_viz.views.scripts import joined
 
 #: Rows of one table; where there would be more, neighbours share one.
 MOST_ROWS = 20
@@ -55,8 +55,8 @@ class Panels(anywidget.AnyWidget):
     Everything they say is text; definitions show at a pointer or the keyboard's focus.
     """
 
-    _esm = joined("dom.js", "panels.js")
-    _css = STATIC / "panels.css"
+    _esm = joined("dom.js", "tip.js", "panels.js")
+    _css = joined("tip.css", "panels.css")
 
     panels = traitlets.List().tag(sync=True)
     terms = traitlets.List().tag(sync=True)

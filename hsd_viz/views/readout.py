@@ -9,6 +9,7 @@ import traitlets
 
 from hsd_viz.stack import Stack, StackError, parse
 from hsd_viz.trace import Stage, Trace
+from hsd_viz.views.definitions import LATENCY, LENGTH, RATE, SPEED, SPEEDUP
 from hsd_viz.views.scripts import joined
 from hsd_viz.words import counted
 
@@ -16,7 +17,7 @@ from hsd_viz.words import counted
 class Readout(anywidget.AnyWidget):
     """The run's badge and facts, a stage line with its progress, and the metric tiles."""
 
-    _esm = joined("dom.js", "readout.js")
+    _esm = joined("dom.js", "tip.js", "readout.js")
 
     origin = traitlets.Dict().tag(sync=True)
     tiles = traitlets.List().tag(sync=True)
@@ -103,11 +104,17 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
     latency = m["draft_seconds_per_round"]
     rate = f"{m['acceptance_rate']:.0%}" if m["drafted"] else "–"
     return [
-        _tile("Speed", _number(m["tokens_per_second"], 0), "tokens/s", f"{m['tokens']} tokens, prefill apart"),
+        _tile("Speed", _number(m["tokens_per_second"], 0), "tokens/s", f"{m['tokens']} tokens, prefill apart", SPEED),
         _speedup(trace, m["tokens_per_second"]),
-        _tile("Mean acceptance length", _number(m["mean_acceptance_length"], 2), "", f"tokens per forward of the target; {counted(m['rounds'], 'forward')}"),
-        _tile("Acceptance rate", rate, "", f"{m['accepted']} of {m['drafted']} draft tokens"),
-        _tile("Drafting latency", "–" if not latency else f"{latency * 1e6:.0f}", "µs", "per round, model forwards apart"),
+        _tile(
+            "Mean acceptance length",
+            _number(m["mean_acceptance_length"], 2),
+            "",
+            f"tokens per forward of the target; {counted(m['rounds'], 'forward')}",
+            LENGTH,
+        ),
+        _tile("Acceptance rate", rate, "", f"{m['accepted']} of {m['drafted']} draft tokens", RATE),
+        _tile("Drafting latency", "–" if not latency else f"{latency * 1e6:.0f}", "µs", "per round, model forwards apart", LATENCY),
     ]
 
 
@@ -116,10 +123,10 @@ def _speedup(trace: Trace, speed: float | None) -> dict[str, str]:
     plain = (trace.meta.get("plain") or {}).get("tokens_per_second")
     stack = _stack(trace.meta)
     if stack is not None and len(stack.parts) == 1:
-        return _tile("Speed-up", "–", "", "this is plain decoding")
+        return _tile("Speed-up", "–", "", "this is plain decoding", SPEEDUP)
     if not plain or not speed:
-        return _tile("Speed-up", "–", "", "plain decoding was not run beside it")
-    return _tile("Speed-up", f"{speed / plain:.2f}", "×", f"over plain decoding, run beside it: {plain:.0f} tokens/s")
+        return _tile("Speed-up", "–", "", "plain decoding was not run beside it", SPEEDUP)
+    return _tile("Speed-up", f"{speed / plain:.2f}", "×", f"over plain decoding, run beside it: {plain:.0f} tokens/s", SPEEDUP)
 
 
 def _stack(meta: dict[str, Any]) -> Stack | None:
@@ -129,8 +136,9 @@ def _stack(meta: dict[str, Any]) -> Stack | None:
         return None
 
 
-def _tile(label: str, value: str, unit: str, note: str) -> dict[str, str]:
-    return {"label": label, "value": value, "unit": "" if value == "–" else unit, "note": note}
+def _tile(label: str, value: str, unit: str, note: str, about: str) -> dict[str, str]:
+    """A figure under its name; ``about`` says what it is."""
+    return {"label": label, "value": value, "unit": "" if value == "–" else unit, "note": note, "about": about}
 
 
 def _number(value: float | None, digits: int) -> str:

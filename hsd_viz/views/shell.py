@@ -11,7 +11,7 @@ class Header(anywidget.AnyWidget):
     """The name and one line of explanation. Brings the dashboard's style sheet, and what holds on paper and with colours forced."""
 
     _esm = STATIC / "header.js"
-    _css = joined("dashboard.css", "paper.css")
+    _css = joined("dashboard.css", "tip.css", "paper.css")
 
 
 def header() -> Header:

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { joined } from "./load.mjs";
 
-const { endOf } = await joined(["dom.js", "panels.js"]);
+const { endOf } = await joined(["dom.js", "tip.js", "panels.js"]);
 const row = (...lengths) => ({ parts: lengths.map((n) => ["k", n, "words"]) });
 
 test("a whole bar is as long as the longest row, unless its length is given", () => {

@@ -2,6 +2,8 @@
 // What run is on the page, its figures as tiles, and how far a live run is. Stands behind dom.js.
 
 function render({ model, el }) {
+  const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
+  /** @type {string[]} */ let names = [];
   const root = make("section", "hsd-readout");
   root.setAttribute("aria-label", "Run");
   const origin = make("div", "hsd-origin");
@@ -33,14 +35,23 @@ function render({ model, el }) {
     if (o.note) origin.append(make("p", "hsd-origin-note", o.note));
   }
   function drawTiles() {
-    tiles.replaceChildren(...model.get("tiles").map((t) => {
-      const tile = make("div", "hsd-tile");
-      const value = make("div", "hsd-tile-value", t.value);
-      if (t.unit) value.append(make("span", "hsd-tile-unit", ` ${t.unit}`));
-      tile.append(make("div", "hsd-tile-label", t.label), value);
-      if (t.note) tile.append(make("div", "hsd-tile-note", t.note));
-      return tile;
-    }));
+    const now = model.get("tiles");
+    // While a run goes on its figures change, and a definition that is being read stays.
+    if (now.length !== names.length || now.some((t, i) => t.label !== names[i])) {
+      names = now.map((t) => t.label);
+      tiles.replaceChildren(...now.map((t, i) => {
+        const tile = make("div", "hsd-tile");
+        const label = make("div", "hsd-tile-label");
+        label.append(term(t.label, t.about, `${uid}-${i}`));
+        tile.append(label, make("div", "hsd-tile-value"), make("div", "hsd-tile-note"));
+        return tile;
+      }));
+    }
+    now.forEach((t, i) => {
+      const [, value, note] = tiles.children[i].children;
+      value.replaceChildren(t.value, ...(t.unit ? [make("span", "hsd-tile-unit", ` ${t.unit}`)] : []));
+      note.textContent = t.note;
+    });
   }
   function drawStage() {
     const s = model.get("stage");
