@@ -8,6 +8,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.words import counted
+
 
 def describe(threads: int | None = None) -> dict[str, Any]:
     """CPU, cores open to this process, memory, GPU, versions; ``threads`` are torch's, asked from it when left out.
@@ -19,18 +21,36 @@ def describe(threads: int | None = None) -> dict[str, Any]:
     gpus = [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
     return {
         "cpu": cpu_model(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": cores(),
         "memory_bytes": _memory(),
         "gpu": gpus[0] if gpus else None,
         "gpus": gpus,
         "threads": threads if threads is not None else torch.get_num_threads(),
-        "load_average": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "load_average": load_average(),
         "platform": platform.platform(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "transformers": metadata.version("transformers"),
         "hsd_viz": _own_version(),
     }
+
+
+def cores() -> int | None:
+    """The cores open to this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def load_average() -> float | None:
+    """That of the last minute, ``None`` where the system has none."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+
+
+def busy_words() -> str:
+    """One sentence where the machine had more to do in the last minute than it has cores; else ""."""
+    load, there = load_average(), cores()
+    if load is None or there is None or load <= there:
+        return ""
+    return f"The machine had more to do than its {counted(there, 'core')} (load average {load:.1f}): times and speeds are unsure."
 
 
 def _own_version() -> str | None:

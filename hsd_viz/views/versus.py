@@ -19,7 +19,7 @@ from hsd_viz.views.linked import css, esm, page_palette
 from hsd_viz.views.readout import sampling_words
 from hsd_viz.views.versus_data import LETTERS, MOST, agreement, count_refusal, facts, machine_note, refusal, run_of, stack_of
 from hsd_viz.views.versus_draws import draws
-from hsd_viz.views.versus_table import table
+from hsd_viz.views.versus_table import doubt, table
 
 _WORDS = dict(presets.STACKS)
 #: Stacks to set side by side, by name: nothing, the two published ideas, and this project's own.
@@ -181,5 +181,6 @@ def page_data(traces: Sequence[Trace]) -> dict[str, Any]:
         "runs": [run_of(t, letter, title) for t, letter, title in zip(traces, LETTERS, titles, strict=False)],
         "agreement": agreement(traces),
         "table": table(traces),
+        "doubt": doubt(traces),
         "draws": draws(traces),
     }

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hsd_viz.bench.verdict import impossible
+from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Trace
-from hsd_viz.views.versus_data import LETTERS
+from hsd_viz.views.versus_data import LETTERS, stack_of
 
 #: name, definition, value of the metrics, how it is written, how a difference is written
 _Row = tuple[str, str, Callable[[dict[str, Any]], float | None], Callable[[float], str], Callable[[float, float], str]]
@@ -107,6 +109,28 @@ def table(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     figures = [t.metrics() for t in traces]
     rows = [_row(name, definition, [get(m) for m in figures], write, differ) for name, definition, get, write, differ in _ROWS]
     return rows + [_row(*named, seconds, _ms, _less(_ms), part=True) for named, seconds in _parts(figures)]
+
+
+def doubt(traces: Sequence[Trace]) -> str:
+    """One sentence where a run is faster than plain decoding, run beside it, by more than its acceptance length can bring; else ""."""
+    figures = [t.metrics() for t in traces]
+    plain = [m["tokens_per_second"] for t, m in zip(traces, figures, strict=True) if _is_plain(stack_of(t))]
+    said = []
+    for letter, m in zip(LETTERS, figures, strict=False):
+        length = m["mean_acceptance_length"]
+        over = [m["tokens_per_second"] / p for p in plain if p and m["tokens_per_second"]]
+        if over and impossible(max(over), length):
+            said.append(f"{letter} is {max(over):.2f} times as fast as plain decoding at {length:.2f} tokens per forward")
+    if not said:
+        return ""
+    return f"{'; '.join(said)}: no draft can do that, so the plain run was disturbed. Decode again on a quiet machine."
+
+
+def _is_plain(stack: str) -> bool:
+    try:
+        return len(parse(stack).parts) == 1
+    except StackError:
+        return False
 
 
 def _row(

@@ -16,7 +16,7 @@ from hsd_viz.views import presets
 from hsd_viz.views.versus import OPENING, SIDES, Versus, decode_each, side, traces_of, words
 from hsd_viz.views.versus_data import agreement, first_difference, machine_note, must_agree, refusal, run_of
 from hsd_viz.views.versus_draws import LONGEST, STRETCHES, draws
-from hsd_viz.views.versus_table import table
+from hsd_viz.views.versus_table import doubt, table
 
 GROUPS = sorted(p.name for p in SIDE_BY_SIDE.iterdir())
 
@@ -400,3 +400,15 @@ def test_presets_are_stacks_that_the_presets_know():
     assert side("sam > target") == "sam > target"
     for group in GROUPS:
         assert {r.name: r.stack for r in bundled(SIDE_BY_SIDE / group)} == SIDES
+
+
+def test_a_speed_up_that_cannot_be_is_doubted_at_the_figures():
+    drafted, plain = recorded(GROUPS[0], "databases", "plain")
+    assert doubt([drafted, plain]) == ""
+    # As if something else had the processor while the target decoded alone.
+    seconds = plain.meta["wall_ns"] - plain.meta["prefill_ns"]
+    slow = otherwise(plain, wall_ns=plain.meta["prefill_ns"] + 10 * seconds)
+    said = doubt([drafted, slow])
+    assert said.startswith("A is ") and "no draft can do that" in said
+    assert doubt([drafted]) == doubt([drafted, drafted]) == "", "there is no plain run to be held against"
+    assert Versus([drafted, slow]).data["doubt"] == said

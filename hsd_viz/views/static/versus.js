@@ -75,7 +75,9 @@ function render({ model, el }) {
     if (data.caution) body.append(make("p", "hsd-vs-caution", data.caution));
     const texts = make("h3", "", "Texts by output position");
     score.root.prepend(texts, agreementOf(data.agreement));
-    body.append(race.root, score.root, tableOf(data.table, state.runs), drawsOf(data.draws, state.runs, palette));
+    const figures = tableOf(data.table, state.runs);
+    if (data.doubt) figures.querySelector("h3").after(make("p", "hsd-vs-caution", data.doubt));
+    body.append(race.root, score.root, figures, drawsOf(data.draws, state.runs, palette));
     state.listeners.add((what) => {
       if (what !== "cursor" || model.get("pinned") === state.pin) return;
       model.set("pinned", state.pin);
