@@ -1,20 +1,27 @@
-"""``hsd-viz export``: a saved trace in other formats."""
+"""``hsd-viz export``: a saved trace in other formats; two or three side by side as a page."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hsd_viz.cli import arguments
+
+if TYPE_CHECKING:
+    from hsd_viz.trace import Trace
 
 _EPILOG = """\
 examples:
   hsd-viz export run.json.gz --html run.html
+  hsd-viz export plain.json.gz db.json.gz both.json.gz --html race.html
   hsd-viz export run.json.gz --perfetto run.perfetto.json
   hsd-viz export run.json.gz --csv tables/
 
 --html writes one page with the whole run to look into: it opens in any browser, offline, and asks the network for nothing.
+With two or three traces of one prompt the page sets them side by side: a race, the texts place by place, the figures compared.
 --perfetto writes the timeline for ui.perfetto.dev (or chrome://tracing): a lane for each level, rounds as nested slices.
 --csv writes tokens.csv, drafts.csv, rounds.csv and calls.csv, one row per token, draft token, verification and forward. Times are
 nanoseconds from the start of the decode; lists (path, top, ...) are written as JSON.
@@ -25,7 +32,9 @@ def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
     words = "write a saved trace as a page, a timeline or tables"
     parser = commands.add_parser("export", help=words, description=f"{words.capitalize()}.", epilog=_EPILOG)
-    parser.add_argument("trace", type=Path, metavar="TRACE", help="a trace written by decode --save")
+    parser.add_argument(
+        "traces", type=Path, nargs="+", metavar="TRACE", help="a trace written by decode --save; with --html, two or three to compare"
+    )
     parser.add_argument("--html", type=arguments.file_name, metavar="FILE", help="one page that opens anywhere")
     parser.add_argument(
         "--perfetto", type=arguments.file_name, metavar="FILE", help="the timeline as Chrome trace events, for ui.perfetto.dev"
@@ -43,12 +52,12 @@ def run(args: argparse.Namespace) -> int:
 
     from hsd_viz.trace import Trace
 
-    trace = Trace.load(args.trace)
-    written = []
+    if len(args.traces) > 1 and (args.perfetto or args.csv):
+        raise ValueError("--perfetto and --csv write one trace: give a single TRACE, or --html alone to compare several")
+    traces = [Trace.load(path) for path in args.traces]
+    trace, written = traces[0], []
     if args.html:
-        from hsd_viz.views.standalone import page
-
-        arguments.write_text(args.html, page(trace))
+        arguments.write_text(args.html, _page(traces))
         written.append(args.html)
     if args.perfetto:
         from hsd_viz.trace.perfetto import chrome_trace
@@ -63,3 +72,14 @@ def run(args: argparse.Namespace) -> int:
     for path in written:
         print(path)
     return 0
+
+
+def _page(traces: Sequence[Trace]) -> str:
+    """The page of one trace, or of two or three side by side."""
+    if len(traces) == 1:
+        from hsd_viz.views.standalone import page
+
+        return page(traces[0])
+    from hsd_viz.views.standalone_versus import page as side_by_side
+
+    return side_by_side(traces)

@@ -13,7 +13,8 @@ from hsd_viz.views.scripts import STATIC
 
 
 class Save(anywidget.AnyWidget):
-    """A menu of ``forms``, by name; ``make(name)`` is called for the one that a reader chose, and returns its file.
+    """A menu of ``forms``, by name; ``make(name)`` is called for the one that a reader chose, and returns its file. A single form needs
+    no menu: the button asks for it.
 
     The bytes travel as a message to the script, which hands them to the browser: no file lies on the server, no address is asked.
     What ``make`` raises goes to ``refused``.

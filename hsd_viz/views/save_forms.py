@@ -89,8 +89,34 @@ def saved_report(report: dict[str, Any], form: str) -> SavedFile:
     if form not in REPORT_FORMS:
         raise ValueError(f"a report is saved as {', '.join(REPORT_FORMS)}, not as '{form}'")
     kind = REPORT_FORMS[form]
-    suite = re.sub(r"[^A-Za-z0-9]+", "-", str(report["suite"]["name"]))[:MOST_NAME].strip("-")
+    suite = _dashed(str(report["suite"]["name"]))[:MOST_NAME].strip("-")
     return SavedFile(f"hsd_viz_bench_{suite}{kind.ending}", kind.type, kind.make(report))
+
+
+def _versus_page(data: dict[str, Any]) -> bytes:
+    from hsd_viz.views.standalone_versus import page_of
+
+    return page_of(data).encode("utf-8")
+
+
+#: The one form of runs that are shown side by side, by the data of their view.
+VERSUS_FORMS: dict[str, Form] = {
+    "page": Form("Page", "race, texts and figures, to pass on; opens in any browser, offline", ".html", "text/html", _versus_page),
+}
+
+
+def saved_versus(data: dict[str, Any], form: str) -> SavedFile:
+    """The file of runs side by side, ``data`` being that of their view, in one of :data:`VERSUS_FORMS`.
+
+    Raises ``ValueError`` with one sentence for another form, or where no runs are shown.
+    """
+    if form not in VERSUS_FORMS:
+        raise ValueError(f"runs side by side are saved as {', '.join(VERSUS_FORMS)}, not as '{form}'")
+    if not data:
+        raise ValueError("no runs are shown side by side: choose two or three first")
+    kind = VERSUS_FORMS[form]
+    stacks = "_".join(_dashed(run["stack"])[: MOST_NAME // 2].strip("-") for run in data["runs"])
+    return SavedFile(f"hsd_viz_compare_{stacks}{kind.ending}", kind.type, kind.make(data))
 
 
 def saved(trace: Trace, form: str) -> SavedFile:
@@ -103,6 +129,11 @@ def saved(trace: Trace, form: str) -> SavedFile:
 
 def _stem(trace: Trace) -> str:
     """What tells this run's files from another's: its stack, and when it was recorded, where that is known."""
-    stack = re.sub(r"[^A-Za-z0-9]+", "-", str(trace.meta.get("stack_resolved") or trace.meta.get("stack") or "run")).strip("-")
+    stack = _dashed(str(trace.meta.get("stack_resolved") or trace.meta.get("stack") or "run")).strip("-")
     at = re.sub(r"\D", "", str(trace.meta.get("created") or "")[:19])
     return "_".join(part for part in ("hsd_viz", stack[:MOST_NAME].strip("-"), at) if part)
+
+
+def _dashed(text: str) -> str:
+    """A text as a part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text)

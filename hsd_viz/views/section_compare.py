@@ -10,9 +10,13 @@ from typing import Protocol
 import ipywidgets as widgets
 
 from hsd_viz import views
+from hsd_viz.bench.machine import busy_words
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage, Trace
 from hsd_viz.views.controls import Prose, Request, allowed
+from hsd_viz.views.notice import Notice
+from hsd_viz.views.save import Save
+from hsd_viz.views.save_forms import VERSUS_FORMS, saved_versus
 from hsd_viz.views.sections import Page, Section, titled
 from hsd_viz.views.versus import OPENING, SIDES, decode_each, side, words
 from hsd_viz.views.versus_data import MOST
@@ -45,7 +49,20 @@ class Compare(Section):
         if getattr(self.page, "can_measure", False):
             self.form = CompareRun(self.page, self.versus.show)
             self.add(titled("Compare on this page", self.form))
-        self.add(self.versus)
+        # What is shown is what is saved: recordings, or runs decoded here.
+        notice = Notice()
+        self.save = Save(
+            VERSUS_FORMS,
+            lambda form: saved_versus(self.versus.data, form),
+            lambda error: notice.error(error, "That cannot be saved"),
+            "Save as a page",
+        )
+        self.add(self.save, notice, self.versus)
+        self.versus.observe(lambda _change: self._can_save(), "data")
+        self._can_save()
+
+    def _can_save(self) -> None:
+        self.save.disabled = not self.versus.data
 
     def depends_on(self) -> tuple:
         return ()
@@ -55,7 +72,7 @@ def read_stacks(text: str, names: Sequence[str] | None) -> list[str]:
     """The two or three stacks of ``text``, one a line, by name or in full. Raises ``ValueError`` with one sentence."""
     written = _lines(text)
     if not 2 <= len(written) <= MOST:
-        raise ValueError(f"two or {MOST} stacks can stand side by side: write one a line, not {len(written)}")
+        raise ValueError(f"two or three stacks can stand side by side: write one a line, not {len(written)}")
     for line in written:
         allowed(parse(line), names)
     return written
@@ -114,4 +131,4 @@ class CompareRun(WorkForm):
         if len(traces) < len(stacks):
             return "Cancelled: what was shown before stays."
         self._show(traces)
-        return "Decoded just now, on this machine."
+        return f"Decoded just now, on this machine. {busy_words()}".rstrip()

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import hashlib
 import html
-import json
-import re
 from typing import Any
 
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
 from hsd_viz.views.inspector import FILES as INSPECTOR_FILES
 from hsd_viz.views.inspector import RoundInspector
-from hsd_viz.views.linked import SHARED, LinkedView, page_palette
+from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.player import Player
-from hsd_viz.views.scripts import STATIC, joined
+from hsd_viz.views.standalone_page import View, escaped, whole
 from hsd_viz.views.stream import FILES as STREAM_FILES
 from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.timeline import FILES as TIMELINE_FILES
@@ -30,63 +25,41 @@ _VIEWS: tuple[tuple[str, type[LinkedView], str, tuple[str, ...]], ...] = (
     ("inspector", RoundInspector, "The round under the cursor", INSPECTOR_FILES),
     ("timeline", Timeline, "Where the time went", TIMELINE_FILES),
 )
-_EXPORTED = re.compile(r"^export \{[^}]*\};$", re.MULTILINE)
-_DEFAULT = re.compile(r"^export default ", re.MULTILINE)
+_HOW = """<p><b>Draft, verify, accept, correct.</b> A large model, the target, decides every token of the text, and each of its forwards
+is slow. So small models or databases run ahead and draft some tokens. The target verifies the whole draft in one forward: it keeps the
+tokens from the left that it agrees with, puts its own token where it does not (the correction), and where all of a draft was kept adds
+one more (the bonus). That is a round. The text is as if the target had written it alone, token for token where decoding is greedy or the
+drafts come from databases, else in distribution.</p>
+<p><b>Colours and shapes.</b> A colour says who proposed a token first; the row above the text names the colours. Underlined: accepted.
+Struck through: drafted and rejected, or never looked at. A dashed frame: a correction. Dotted below: a bonus. Plain: nothing was
+drafted.</p>
+<p><b>Figures.</b> p is the verifier’s probability of a token, q the drafter’s, both as sampled; “p at T = 1” is the target’s before
+temperature. Mean acceptance length: tokens for each forward of the target (1 without drafts). Accepted: of what was drafted.</p>
+<p><b>Keys.</b> ← → go from event to event, with Shift from round to round; Space plays; Enter keeps what is looked at, Esc lets go; / finds
+text. In the tree of a round the arrows walk from node to node, in the timeline + and − zoom.</p>"""
 
 
 def page(trace: Trace) -> str:
-    """The whole HTML of ``trace``.
-
-    The run is packed (gzip, base64), so that no text in it can end the element it stands in; all other text is escaped. The page's
-    policy lets its own script and style run, by their hashes, and forbids every connection.
-    """
+    """The whole HTML of ``trace``; see :func:`hsd_viz.views.standalone_page.whole`."""
     run = {"run": "page", "seq": 1, **payload.snapshot(trace)}
-    states = {name: _state(widget) for name, widget, _, _ in _VIEWS}
-    data = json.dumps({"data": run, "palette": page_palette(), "states": states}, ensure_ascii=True, separators=(",", ":"))
-    packed = base64.b64encode(gzip.compress(data.encode("ascii"), mtime=0)).decode("ascii")
-    script, style = _script(), _style()
-    policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
-    )
     body = "\n".join(
         (f"<section><h2>{html.escape(words)}</h2>" if words else "<section>") + f'<div data-view="{name}"></div></section>'
         for name, _, words, _ in _VIEWS
     )
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<link rel="icon" href="data:,">
-<title>{_text(_stack(trace))} · hsd_viz</title>
-<style>{style}</style>
-</head>
-<body>
-<main class="hsd-page">
-{_header(trace)}
-<p id="start">Unpacking the run …</p>
-<noscript><p>This page shows a recorded run by a script of its own; scripts are turned off here.</p></noscript>
-{body}
-<footer>A recorded run of speculative decoding, written by hsd-viz export. Everything shown was measured in that run and lies in this file;
-it asks the network for nothing. Arrow keys go from event to event, with Shift from round to round; Enter keeps what is looked at,
-Esc lets go.</footer>
-</main>
-<script type="text/plain" id="run">{packed}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
+    return whole(
+        title=_stack(trace),
+        header=_header(trace),
+        how=_HOW,
+        body=body,
+        footer="A recorded run of speculative decoding, written by hsd_viz. Everything shown was measured in that run and lies in this "
+        "file; it asks the network for nothing.",
+        data=run,
+        views=[View(name, (*files,), f"{name}.css", _state(widget)) for name, widget, _, files in _VIEWS],
+    )
 
 
 def _stack(trace: Trace) -> str:
     return str(trace.meta.get("stack_resolved") or trace.meta.get("stack") or "a recorded run")
-
-
-def _text(text: str) -> str:
-    """Text from a trace as HTML; half characters, which no file can hold, as U+FFFD."""
-    return html.escape(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def _header(trace: Trace) -> str:
@@ -112,9 +85,9 @@ def _header(trace: Trace) -> str:
         ("of drafted tokens accepted", _figure(m["acceptance_rate"], "{:.0%}")),
     ]
     cells = "".join(f"<div><dt>{words}</dt><dd>{value}</dd></div>" for words, value in figures)
-    line = " · ".join(_text(str(f)) for f in facts if f)
+    line = " · ".join(escaped(str(f)) for f in facts if f)
     kicker = '<p class="hsd-page-facts">A recorded run, token by token</p>'
-    title = f'<h1>{_text(_stack(trace))}</h1><p class="hsd-page-facts">{line}</p>'
+    title = f'<h1>{escaped(_stack(trace))}</h1><p class="hsd-page-facts">{line}</p>'
     return f'<header>{kicker}{title}<dl class="hsd-page-figures">{cells}</dl></header>'
 
 
@@ -125,27 +98,3 @@ def _figure(value: float | None, form: str) -> str:
 def _state(widget: type[LinkedView]) -> dict[str, Any]:
     """The traits of its own that a widget shares with its script, at their defaults."""
     return {name: trait.default_value for name, trait in widget.class_own_traits(sync=True).items() if not name.startswith("_")}
-
-
-def _script() -> str:
-    """All scripts as one: the shared part once, each view in a scope of its own, then what starts them."""
-    shared = "\n".join(_EXPORTED.sub("", (STATIC / name).read_text(encoding="utf-8")) for name in SHARED)
-    parts = []
-    for name, _, _, files in _VIEWS:
-        source, found = _DEFAULT.subn("return ", "\n".join(_EXPORTED.sub("", (STATIC / f).read_text(encoding="utf-8")) for f in files))
-        assert found == 1, f"{name} exports no widget"
-        parts.append(f"views.{name} = (() => {{\n{source}\n}})();")
-    start = (STATIC / "standalone.js").read_text(encoding="utf-8")
-    whole = "\n".join(["(() => {", '"use strict";', shared, "const views = {};", *parts, start, "})();"])
-    # Within a script element these alone could end it, or keep it from ending.
-    assert not re.search(r"<(/script|script|!--)", whole, re.IGNORECASE)
-    return whole
-
-
-def _style() -> str:
-    names = ("standalone.css", "linked.css", *(f"{name}.css" for name, *_ in _VIEWS), "paper.css")
-    return joined(*names)
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 
 
 @pytest.fixture
@@ -60,3 +60,38 @@ def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(saved, tmp_path, m
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run.json.gz", "there"]
     assert main(["export", str(saved), option, str(there)]) == 0
     assert len(there.read_text()) > 10_000
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return {
+        n: load_bundled(n, SIDE_BY_SIDE / "greedy").save(tmp_path / f"{n}.json.gz") for n in ("plain", "databases", "both", "hierarchy")
+    }
+
+
+@pytest.mark.parametrize("names", [("plain", "databases"), ("both", "plain", "databases")])
+def test_two_or_three_traces_become_one_page_in_their_order(runs, tmp_path, capsys, names):
+    html = tmp_path / "race.html"
+    assert main(["export", *(str(runs[n]) for n in names), "--html", str(html)]) == 0
+    assert capsys.readouterr().out.splitlines() == [str(html)]
+    text = html.read_text(encoding="utf-8")
+    stacks = [load_bundled(n, SIDE_BY_SIDE / "greedy").meta["stack_resolved"].replace(">", "&gt;") for n in names]
+    assert f"<title>{' · '.join(stacks)} · hsd_viz</title>" in text
+    assert len(text.encode()) < 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "part"),
+    [
+        (("plain", "databases", "both", "hierarchy"), ["--html", "x.html"], "Four runs are too many to lie side by side"),
+        (("plain", "run"), ["--html", "x.html"], "have different prompts"),
+        (("plain", "both"), ["--csv", "x"], "--perfetto and --csv write one trace"),
+        (("plain", "both"), ["--html", "x.html", "--perfetto", "x"], "--perfetto and --csv write one trace"),
+    ],
+)
+def test_traces_that_cannot_be_set_side_by_side_are_one_line(saved, runs, tmp_path, monkeypatch, capsys, names, options, part):
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", *(f"{n}.json.gz" for n in names), *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and part in err
+    assert not (tmp_path / "x.html").exists() and not (tmp_path / "x").exists()

@@ -12,10 +12,12 @@ from html.parser import HTMLParser
 import pytest
 from make_trace import make_trace
 
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
 from hsd_viz.views.standalone import page
+from hsd_viz.views.standalone_versus import page as versus_page
+from hsd_viz.views.versus import page_data
 
 STRANGE = ["</script>", "<!--", "<script>alert(1)</script>", "שלום", "\u202eabc", "👩‍👩‍👧", "]]>", "\u2028", "&lt;", "'\"", "\ud800"]
 
@@ -70,6 +72,36 @@ def two_hundred_and_fifty_six() -> Trace:
     return one
 
 
+def side_by_side() -> list[Trace]:
+    return [load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases", "both")]
+
+
+def test_runs_side_by_side_are_one_page_with_all_that_their_view_shows():
+    traces = side_by_side()
+    text = versus_page(traces)
+    assert len(text.encode()) < 500_000
+    assert packed(Elements(text))["data"] == json.loads(json.dumps(page_data(traces)))
+    assert versus_page(traces) == text
+
+
+def test_runs_that_cannot_lie_side_by_side_make_no_page():
+    with pytest.raises(ValueError, match="different prompts"):
+        versus_page([side_by_side()[0], load_bundled("sampled")])
+
+
+def test_strange_text_of_runs_side_by_side_is_no_element():
+    traces = side_by_side()[:2]
+    for trace in traces:
+        trace.meta["prompt"] = "".join(STRANGE)
+        trace.meta["stack_resolved"] = trace.meta["stack"] = "</title><script>alert(2)</script> > target"
+        trace.token_rows = [t._replace(text=STRANGE[t.index % len(STRANGE)]) for t in trace.token_rows]
+    text = versus_page(traces)
+    text.encode("utf-8")
+    elements = Elements(text)
+    assert [attributes for tag, attributes in elements.found if tag == "script"] == [{"type": "text/plain", "id": "run"}, {}]
+    assert "alert(" not in elements.content("script")
+
+
 def test_a_run_of_256_tokens_stays_below_500_kilobytes():
     trace = two_hundred_and_fifty_six()
     assert len(trace.token_rows) == 256
@@ -112,14 +144,23 @@ def test_the_policy_allows_this_script_and_style_alone():
     assert "connect-src" not in rules and "unsafe" not in policy
 
 
-def test_nothing_in_it_has_an_address():
-    text = page(make_trace()).replace('"http://www.w3.org/2000/svg"', "")
+@pytest.mark.parametrize("write", [lambda: page(make_trace()), lambda: versus_page(side_by_side())], ids=["run", "runs"])
+def test_nothing_in_it_has_an_address(write):
+    text = write().replace('"http://www.w3.org/2000/svg"', "")
     assert not re.search(r"https?://|@import|\bsrc=", text)
     assert re.findall(r'href="([^"]*)"', text) == ["data:,"]
 
 
 def test_the_same_trace_gives_the_same_page():
     assert page(make_trace()) == page(make_trace())
+
+
+def test_it_says_how_it_is_read():
+    elements = Elements(page(make_trace()))
+    assert elements.content("summary") == "How to read this"
+    assert "tabs" not in elements.content("p")
+    for word in ("Draft, verify, accept, correct.", "Colours and shapes.", "Keys."):
+        assert word in elements.content("b")
 
 
 def test_figures_are_the_traces_own():

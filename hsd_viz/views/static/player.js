@@ -133,7 +133,7 @@ function playerView({ root, group, store, palette }) {
       bar.setAttribute("aria-valuenow", "1");
       bar.setAttribute("aria-valuetext", "no event chosen");
       place.textContent = `${plural(events.length, "event")} in ${plural(store.index().rounds.length, "round")}`;
-      words.textContent = "Play the run, or drag over the bar: text and tabs follow.";
+      words.textContent = "Play the run, or drag over the bar: all that is shown follows.";
       return;
     }
     head.style.left = percent(step);

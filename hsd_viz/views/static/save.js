@@ -1,5 +1,5 @@
 // @ts-check
-// A button with a menu of the forms in which a run can be kept. Python makes the file when one is chosen; the browser keeps it.
+// A button with a menu of the forms in which a run can be kept, or for the only one. Python makes the file; the browser keeps it.
 
 /** Hand bytes to the browser as a download. */
 function keep(/** @type {string} */ name, /** @type {string} */ type, /** @type {BlobPart} */ bytes) {
@@ -29,8 +29,13 @@ function render({ model, el }) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "jupyter-button hsd-quiet";
-  button.setAttribute("aria-haspopup", "menu");
-  button.setAttribute("aria-controls", `${uid}-menu`);
+  // Where there is but one form there is nothing to choose.
+  const only = model.get("forms").length === 1 ? model.get("forms")[0] : null;
+  if (only) button.title = `${only.words} (${only.ending})`;
+  else {
+    button.setAttribute("aria-haspopup", "menu");
+    button.setAttribute("aria-controls", `${uid}-menu`);
+  }
   const menu = document.createElement("div");
   menu.className = "hsd-save-menu";
   menu.id = `${uid}-menu`;
@@ -52,21 +57,22 @@ function render({ model, el }) {
       cell.textContent = text;
       row.append(cell, " ");
     }
-    row.addEventListener("click", () => {
-      show(false);
-      button.focus();
-      making = true;
-      said.textContent = "";
-      draw();
-      model.send({ kind: "save", form: form.id });
-    });
+    row.addEventListener("click", () => ask(form.id));
     menu.append(row);
     return row;
   });
 
+  function ask(/** @type {string} */ form) {
+    show(false);
+    button.focus();
+    making = true;
+    said.textContent = "";
+    draw();
+    model.send({ kind: "save", form });
+  }
   function show(/** @type {boolean} */ open) {
     menu.hidden = !open;
-    button.setAttribute("aria-expanded", String(open));
+    if (!only) button.setAttribute("aria-expanded", String(open));
     if (!open) return;
     // It hangs from the button's right end; where that would take it beyond the page's left edge it is moved back.
     menu.style.right = "0";
@@ -81,6 +87,7 @@ function render({ model, el }) {
   }
   button.addEventListener("click", () => {
     if (making) return;
+    if (only) { ask(only.id); return; }
     show(menu.hidden);
     if (!menu.hidden) rows[0].focus();
   });

@@ -1,6 +1,6 @@
 // @ts-check
 // Starts the views of a page that stands alone: a stand-in for each widget's model, and the run that the page carries.
-// `views` (name → anywidget), and the elements #run, #start and [data-view], come from hsd_viz/views/standalone.py.
+// `views` (name → anywidget), and the elements #run, #start and [data-view], come from hsd_viz/views/standalone_page.py.
 
 /** What a view asks of its model, with nobody behind it. */
 function standIn(state) {
@@ -33,8 +33,9 @@ async function startAll() {
     const name = /** @type {HTMLElement} */ (el).dataset.view || "";
     const model = standIn({ ...states[name], palette, group: "page", data: first ? data : {} });
     first = false;
-    const widget = views[name]();
-    widget.initialize({ model });
+    // Linked views make their widget, others are one.
+    const widget = typeof views[name] === "function" ? views[name]() : views[name];
+    widget.initialize?.({ model });
     widget.render({ model, el });
   }
 }
