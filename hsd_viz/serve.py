@@ -26,8 +26,6 @@ ENDING_SECONDS = 10
 READY_SECONDS = 60
 #: What the page needs of the extensions that may be installed; others would only make it open later.
 EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8", "anywidget", "jupyterlab-plotly")
-#: The kernel for the next visitor is started so long after the last one came: not while that one's page still loads.
-REFILL_SECONDS = 8
 
 
 def serve(
@@ -120,11 +118,8 @@ def command(
         *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
     ]
     if preheat:
-        arguments += [
-            "--VoilaConfiguration.preheat_kernel=True",
-            "--VoilaConfiguration.default_pool_size=1",
-            f"--VoilaKernelManager.fill_delay={REFILL_SECONDS}",
-        ]
+        # Started anew a second after a visit, which is Voilà's own choice: who comes earlier waits for that kernel, from its start on.
+        arguments += ["--VoilaConfiguration.preheat_kernel=True", "--VoilaConfiguration.default_pool_size=1"]
     environment = dict(os.environ)
     path = [str(PACKAGE), *filter(None, [environment.get("JUPYTER_PATH")])]
     environment["JUPYTER_PATH"] = os.pathsep.join(path)

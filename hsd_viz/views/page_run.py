@@ -14,7 +14,7 @@ from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.tabs import Tabs
 
 #: Seconds between two updates of the tiles during a run: figures that change faster cannot be read.
-TILES_EVERY = 0.25
+TILES_EVERY = 0.5
 
 
 class Page(Protocol):
