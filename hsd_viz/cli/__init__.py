@@ -28,8 +28,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Text may hold characters that the terminal's encoding lacks; losing one is better than losing the run.
         sys.stdout.reconfigure(errors="replace")
     try:
-        args = build_parser().parse_args(argv)
-        args.words = list(sys.argv[1:] if argv is None else argv)
+        words = list(sys.argv[1:] if argv is None else argv)
+        # Called bare it says what there is to call.
+        args = build_parser().parse_args(words or ["--help"])
+        args.words = words
         return args.run(args)
     except SystemExit as stop:  # argparse: --help, --version, bad usage
         return stop.code if isinstance(stop.code, int) else BAD_INPUT

@@ -54,6 +54,17 @@ class Trace:
         self.round_rows: list[RoundRow] = []
         self.call_rows: list[CallRow] = []
 
+    def __repr__(self) -> str:
+        """One line: the stack, how many tokens, how fast, how much of what was drafted was accepted."""
+        m = self.metrics()
+        speed, rate = m["tokens_per_second"], m["acceptance_rate"]
+        facts = [f"{m['tokens']} tokens"]
+        if speed is not None:
+            facts.append(f"{speed:.0f} tokens/s")
+        if rate is not None:
+            facts.append(f"{m['accepted']} of {m['drafted']} drafted accepted ({rate:.0%})")
+        return f"Trace({str(self.meta.get('stack_resolved') or self.meta.get('stack') or '?')!r}: {', '.join(facts)})"
+
     def append(self, step: Step) -> None:
         """Add the rows of one target round."""
         self.token_rows += step.tokens
@@ -123,7 +134,7 @@ class Trace:
     def from_dict(cls, data: Any) -> Trace:
         """The inverse of :meth:`to_dict`; raises :class:`TraceError` for anything that is not a whole trace."""
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
-            raise TraceError("this is not an hsd_viz trace: its 'format' entry is missing")
+            raise TraceError(f"this is not an hsd_viz trace: {_what_else(data)}")
         schema = data.get("schema")
         if not isinstance(schema, int) or schema < 1:
             raise TraceError(f"this trace is broken: its schema version is {schema!r}, not a whole number from 1")
@@ -185,12 +196,26 @@ class Trace:
             if payload[:2] == b"\x1f\x8b":
                 payload = gzip.decompress(payload)
             data = json.loads(payload)
-        except (OSError, EOFError, ValueError, RecursionError) as error:
-            raise TraceError(f"{name} is broken or no trace: it is not whole JSON ({type(error).__name__})") from None
+        except (OSError, EOFError, ValueError, RecursionError):
+            raise TraceError(f"{name} is broken or no trace: it is not whole JSON") from None
         try:
             return cls.from_dict(data)
         except TraceError as error:
             raise TraceError(f"{name}: {error}") from None
+
+
+def _what_else(data: Any) -> str:
+    """What a file that is no trace is, in words: people have several of ours."""
+    has = data.keys() if isinstance(data, dict) else ()
+    if "stacks" in has and "machine" in has:
+        return "it is a report of hsd-viz bench, which the dashboard opens in its tab Benchmark"
+    if "hierarchies" in has:
+        return "it is what hsd-viz plan wrote, hierarchies by their predicted speed"
+    if "traceEvents" in has:
+        return "it was written for the viewer Perfetto; what can be opened again is what Save calls a trace"
+    if isinstance(data, dict) and isinstance(data.get("format"), str):
+        return f"it says that it is '{data['format'][:60]}'"
+    return "it holds other data than those that hsd_viz writes of a run"
 
 
 def _columns(row: type, rows: list) -> dict[str, list]:

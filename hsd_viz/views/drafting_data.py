@@ -123,8 +123,8 @@ def study_of(given: Any, source: str = "") -> Study:
     if isinstance(given, Mapping):
         try:
             return _of_ablation(given, source) if given.get("format") == _ABLATION else _of_report(given, source)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"these data are neither an ablation nor a bench report ({type(error).__name__}: {error})") from None
+        except (KeyError, TypeError, AttributeError):
+            raise ValueError("these data are neither an ablation nor a bench report") from None
     if isinstance(given, Iterable):
         parts = list(given)
         if parts and all(isinstance(p, Trace) for p in parts):
@@ -212,7 +212,9 @@ def _words(data: Mapping[str, Any], latency: str) -> str:
     if busy and machine.get("load_average_at_end") is not None:
         busy += f" to {machine['load_average_at_end']:.1f}"
     new = settings["max_new_tokens"]
-    return f"{suite['prompts']} prompts of the suite {suite['name']}, {new} new tokens each, {place}{threads}{busy}"
+    repeats = settings.get("repeats")
+    rule = "" if repeats is None else f", median of {repeats}" if repeats > 1 else ", one pass"
+    return f"{suite['prompts']} prompts of the suite {suite['name']}, {new} new tokens each{rule}, {place}{threads}{busy}"
 
 
 def _bottom_items(stack: str) -> tuple[str, ...]:

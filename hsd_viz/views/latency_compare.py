@@ -126,8 +126,8 @@ def _from_plan(plan: Mapping[str, Any], more: Mapping[str, Measured | float], so
         ):
             if stack:
                 tags.setdefault(str(stack), []).append(tag)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"this is no plan: its parts are not of the form of one ({type(error).__name__})") from None
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("this is no plan: its parts are not of the form of one") from None
     place = plan_machine(plan)
     words = source or (f"calibrated and measured on {place}" if place else "from the plan given")
     where = f"measured on {plan['measured_on']}" if plan.get("measured_on") else ""

@@ -185,8 +185,18 @@ def figures_of_run(trace: Trace, _names: Sequence[str], _load: Load) -> Found | 
         "length": f"{m['mean_acceptance_length']:.2f}",
         "shares": ", ".join(shares),
         "speed": f"{m['tokens_per_second']:.0f}",
+        "against": _against_plain(trace, m["tokens_per_second"]),
     }
     return Found(_step(trace, longest.id, "draft"), figures)
+
+
+def _against_plain(trace: Trace, speed: float) -> str:
+    """This run's speed and that of the plain decoding beside it, where there was one."""
+    here = f"this run made {speed:.0f} tokens a second"
+    plain = (trace.meta.get("plain") or {}).get("tokens_per_second")
+    if not plain:
+        return f"{here}, and plain decoding was not run beside it"
+    return f"{here}, plain decoding beside it {plain:.0f}: {speed / plain:.2f} times as many"
 
 
 def same_text(trace: Trace, names: Sequence[str], load: Load) -> Found | None:

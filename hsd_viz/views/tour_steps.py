@@ -160,8 +160,9 @@ STEPS: tuple[TourStep, ...] = (
         (
             "The acceptance rate is accepted over drafted: {accepted} of {drafted}, {rate} here. It says how good the guesses "
             "are, not what they bring: a draft with many branches has a low rate and may still be a good draft.",
-            "What counts is the mean acceptance length, tokens emitted for each forward of the target: {tokens} in {rounds} "
+            "That is the mean acceptance length, tokens emitted for each forward of the target: {tokens} in {rounds} "
             "forwards, {length}. Plain decoding emits a single token each time.",
+            "Fewer forwards of the target are not yet a higher speed, since drafts cost time, too: {against}.",
         ),
         "both",
         places.figures_of_run,

@@ -34,8 +34,9 @@ def test_help_teaches_by_example(command, capsys):
     assert f"  hsd-viz {command} " in capsys.readouterr().out.partition("example")[2]
 
 
-def test_the_command_itself_shows_the_stack_language(capsys):
-    assert main(["--help"]) == 0
+@pytest.mark.parametrize("argv", [["--help"], []])
+def test_the_command_itself_shows_the_stack_language(argv, capsys):
+    assert main(argv) == 0
     out = capsys.readouterr().out
     assert "db > nano:6 > small:8 > target" in out
     assert [c for c in COMMANDS if not re.search(rf"^ +{c}\s+\w", out, re.M)] == []
@@ -44,7 +45,6 @@ def test_the_command_itself_shows_the_stack_language(capsys):
 @pytest.mark.parametrize(
     ("argv", "part"),
     [
-        ([], "COMMAND"),
         (["dance"], "invalid choice: 'dance'"),
         (["decode", "--prompt", "x"], "--stack"),
         (["decode", "--stack", "target"], "--prompt --prompt-file"),

@@ -8,6 +8,7 @@ import json
 import pytest
 from samples import sample_trace
 
+from hsd_viz.engine.replay import load_bundled
 from hsd_viz.trace import SCHEMA_VERSION, Trace, TraceError
 
 
@@ -114,6 +115,38 @@ def test_a_truncated_file_is_refused(tmp_path):
         path.write_bytes(whole[:size])
         with pytest.raises(TraceError):
             Trace.load(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"machine": {}, "stacks": []}, "a report of hsd-viz bench, which the dashboard opens in its tab Benchmark"),
+        ({"hierarchies": []}, "what hsd-viz plan wrote"),
+        ({"traceEvents": []}, "written for the viewer Perfetto"),
+        ({"format": "hsd_viz ablation"}, "it says that it is 'hsd_viz ablation'"),
+        ({"a": 1}, "other data"),
+        ([1], "other data"),
+    ],
+)
+def test_a_file_of_another_kind_is_named(data, words):
+    with pytest.raises(TraceError) as caught:
+        Trace.from_bytes(json.dumps(data).encode(), "mine.json")
+    assert str(caught.value).startswith("mine.json: this is not an hsd_viz trace: ") and words in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"{", b"\x1f\x8bxx"])
+def test_no_sentence_names_a_class(content):
+    with pytest.raises(TraceError, match=r"^mine is broken or no trace: it is not whole JSON$"):
+        Trace.from_bytes(content, "mine")
+
+
+def test_a_trace_is_one_line_of_its_figures():
+    trace = load_bundled("both")
+    m = trace.metrics()
+    shown = repr(trace)
+    assert "\n" not in shown and trace.meta["stack_resolved"] in shown
+    assert f"{m['tokens']} tokens, {m['tokens_per_second']:.0f} tokens/s, {m['accepted']} of {m['drafted']} drafted accepted" in shown
+    assert repr(Trace({})) == "Trace('?': 0 tokens)"
 
 
 def test_a_missing_file_is_named(tmp_path):
