@@ -3,6 +3,8 @@ PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8866
 VENV ?= .venv
+# Errors are shown; that somebody else's pip would warn of its cache, of its age or of root helps nobody here.
+PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --no-input
 PYTEST = HF_HUB_OFFLINE=1 $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
 CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name) 2>/dev/null)))
 
@@ -28,9 +30,9 @@ $(VENV)/bin/python:
 	'$(PYTHON)' -m venv $(VENV)
 
 $(VENV)/.dashboard-ready: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(VENV)/bin/python -m pip install -q -c constraints.txt -e '.[models,app]'
+	$(PIP) install -qq --root-user-action=ignore -c constraints.txt -e '.[models,app]'
 	@touch $@
 
 $(VENV)/.test-ready: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(VENV)/bin/python -m pip install -q -c constraints.txt -e '.[test]'
+	$(PIP) install -qq --root-user-action=ignore -c constraints.txt -e '.[test]'
 	@touch $@ $(VENV)/.dashboard-ready
