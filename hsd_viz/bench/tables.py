@@ -66,7 +66,8 @@ def introduction(report: dict[str, Any]) -> Iterator[str]:
     bounded = "" if budget is None else f", at most {budget} draft tokens of a database or rival at a time, cost stopping off"
     yield (
         f"{suite['name']}: {suite['prompts']} prompts, {settings['max_new_tokens']} new tokens, {how}{bounded}, "
-        f"median of {settings['repeats']}; {where}, {counted(settings['threads'], 'thread')}, {settings['dtype']}"
+        f"{'median of ' + str(settings['repeats']) if settings['repeats'] > 1 else 'one pass'}; "
+        f"{where}, {counted(settings['threads'], 'thread')}, {settings['dtype']}{_load(machine)}"
     )
     if settings.get("padding"):
         yield settings["padding"]
@@ -88,6 +89,11 @@ def introduction(report: dict[str, Any]) -> Iterator[str]:
         yield f"template {questions['template']}: {TEMPLATES[questions['template']]}"
         if left_out := questions["left_out"]:
             yield f"left out, as a turn does not fit the context: {', '.join(left_out)} ({len(left_out)} in all)"
+
+
+def _load(machine: dict[str, Any]) -> str:
+    load, cores = machine.get("load_average"), machine.get("cores")
+    return "" if load is None or cores is None else f", load average {load:.1f} on {counted(cores, 'core')}"
 
 
 def tables(report: dict[str, Any]) -> Iterator[Table]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,17 @@ FOLDERS = (_PACKAGE / "bench" / "measured", _PACKAGE.parent / "docs" / "bench")
 MAX_BYTES = 8_000_000
 #: Widths at which the figure is drawn, in CSS pixels: a page shows the widest that fits.
 WIDTHS = (960.0, 760.0, 600.0, 460.0, 380.0, 320.0, 280.0)
+_PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 ABLATION = "hsd_viz ablation"
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A file with measurements; ``title`` says what was measured how."""
+    """A file with measurements; ``title`` says what was measured how, ``purpose`` what for ("": nobody wrote it down)."""
 
     title: str
     path: Path
+    purpose: str = ""
 
 
 def measured_file(name: str) -> Path | None:
@@ -40,14 +43,23 @@ def measured_file(name: str) -> Path | None:
 def saved_reports() -> list[Saved]:
     """The reports among the project's own measurements; files of other forms are passed over."""
     folder = next((f for f in FOLDERS if f.is_dir()), None)
-    found = []
+    found, purposes = [], purposes_in(folder) if folder else {}
     for path in sorted(folder.glob("*.json"), key=lambda p: p.stem) if folder else ():
         try:
-            found.append(Saved(title_of(report_of(path.read_bytes(), path.name)), path))
+            found.append(Saved(title_of(report_of(path.read_bytes(), path.name)), path, purposes.get(path.name, "")))
         except (OSError, ValueError):
             continue
     # What compares most comes first.
     return sorted(found, key=lambda s: not s.path.stem.startswith("heldout"))
+
+
+def purposes_in(folder: Path) -> dict[str, str]:
+    """What each file of a folder of measurements is for, by its name, as the lines of its ``README.md`` say."""
+    try:
+        text = (folder / "README.md").read_text(encoding="utf-8")
+    except OSError:
+        return {}
+    return {name: f"{words[:1].upper()}{words[1:]}".replace("`", "") for name, words in _PURPOSE.findall(text)}
 
 
 def report_of(content: bytes, name: str) -> dict[str, Any]:
@@ -74,12 +86,16 @@ def is_ablation(report: dict[str, Any]) -> bool:
 def title_of(report: dict[str, Any]) -> str:
     """What was measured, how, on what."""
     if is_ablation(report):
-        return f"Databases, orders and rivals, {len({row['stack'] for row in report['rows']})} stacks at several temperatures"
-    settings, machine = report["settings"], report["machine"]
+        stacks = len({row["stack"] for row in report["rows"]})
+        return f"Databases, orders and rivals at several temperatures: {stacks} stacks on {report['suite']['prompts']} prompts"
+    settings, machine, suite = report["settings"], report["machine"], report["suite"]
     how = "greedy" if settings["temperature"] == 0 else f"temperature {settings['temperature']:g}"
     cuda = str(settings["device"]).startswith("cuda")
     where = machine["gpu"] if cuda else f"CPU, {counted(settings['threads'], 'thread')}"
-    return f"{report['suite']['name']}, {how}, {where}, {len(report['stacks'])} stacks"
+    target = settings.get("target")
+    whose = f", target {target}" if target not in (None, "target") else ""
+    stacks = counted(len(report["stacks"]), "stack")
+    return f"{suite['name']}{whose}, {how}, {where}: {stacks} on {counted(suite['prompts'], 'prompt')}"
 
 
 class ReportTables(anywidget.AnyWidget):

@@ -10,6 +10,7 @@ import ipywidgets as widgets
 from hsd_viz import views
 from hsd_viz.bench.verdict import OF_NOTE, of_note
 from hsd_viz.views.bench_run import BenchRun
+from hsd_viz.views.controls import Prose
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.open_file import OpenFile
 from hsd_viz.views.reports import MAX_BYTES, ReportTables, is_ablation, report_of, saved_reports, title_of
@@ -41,6 +42,7 @@ class Benchmark(Section):
 
     def build(self) -> None:
         self._saved = saved_reports()
+        self.purpose = Prose("")
         options = [*((s.title, str(s.path)) for s in self._saved), ("a file of your own", "")]
         self.choice, box = menu("Report", options, options[0][1])
         self.file = OpenFile("Open a report", ".json,application/json", MAX_BYTES, self.notice.guard(self._on_file), self._refuse)
@@ -55,15 +57,16 @@ class Benchmark(Section):
             toggle = widgets.ToggleButton(False, description="Measure here", tooltip="Show the form of a small bench")
             toggle.observe(lambda change: setattr(form.layout, "display", None if change["new"] else "none"), "value")
             box.children = (*box.children, toggle)
-            self.add(box, form, self.notice, self.report)
+            self.add(box, self.purpose, form, self.notice, self.report)
         else:
-            self.add(box, self.notice, self.report)
+            self.add(box, self.purpose, self.notice, self.report)
         self._on_choice(None)
 
     def depends_on(self) -> tuple:
         return ()
 
     def _on_choice(self, _change: Any) -> None:
+        self.purpose.value = next((s.purpose for s in self._saved if str(s.path) == self.choice.value), "")
         if self.choice.value == HERE and self._here is not None:
             self.notice.clear()
             self.show(self._here)

@@ -206,6 +206,19 @@ def test_benchmarks_are_the_projects_own_or_a_file(page):
     assert bench.notice.message == ""
 
 
+def test_every_measurement_of_the_project_says_what_it_is_for_and_no_two_reports_are_named_alike(page):
+    folder = reports.FOLDERS[1]
+    purposes = reports.purposes_in(folder)
+    assert set(purposes) == {path.name for path in folder.glob("*.json")}
+    assert len(set(purposes.values())) == len(purposes)
+    bench = section(page, "Benchmark")
+    titles = [title for title, _ in bench.choice.options]
+    assert len(set(titles)) == len(titles) and any("target small" in title for title in titles)
+    bench.choice.value = str(folder / "python-small-t1-cpu.json")
+    assert purposes["python-small-t1-cpu.json"] in said(bench.widget)
+    assert reports.purposes_in(folder / "nowhere") == {}
+
+
 def test_the_projects_measurements_are_installed_where_they_are_looked_for():
     root = Path(__file__).resolve().parents[2]
     wheel = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
