@@ -39,7 +39,7 @@ def page_of(data: dict[str, Any]) -> str:
         header=f'<header><p class="hsd-page-facts">Recorded runs, token by token</p><h1 class="hsd-page-words">One prompt, '
         f'{"two" if len(runs) == 2 else "three"} stacks</h1><ul class="hsd-page-runs">{names}</ul></header>',
         how=_HOW,
-        body='<section><div data-view="versus"></div></section>',
+        body='<section><h2>Side by side</h2><div data-view="versus"></div></section>',
         footer="Recorded runs of speculative decoding, written by hsd_viz. Everything shown was measured in these runs and lies in this "
         "file; it asks the network for nothing.",
         data=data,
