@@ -57,6 +57,7 @@ class Compare(Section):
             lambda error: notice.error(error, "That cannot be saved"),
             "Save as a page",
         )
+        self.save.layout.align_self = "flex-end"
         self.add(self.save, notice, self.versus)
         self.versus.observe(lambda _change: self._can_save(), "data")
         self._can_save()

@@ -185,6 +185,20 @@ def test_it_works_in_a_notebook_too(open_page, lab, tmp_path):
     shown.check()
 
 
+def test_what_is_compared_is_saved_as_a_page(shared):
+    page = shared.page
+    page.get_by_role("tab", name="Compare", exact=True).click()
+    panel = page.get_by_role("tabpanel", name="Compare")
+    expect(panel.locator(".hsd-vs-col")).to_have_count(128)
+    stacks = [row.text_content() for row in panel.locator(".hsd-vs-lane .hsd-vs-stack").all()]
+    with page.expect_download() as coming:
+        panel.get_by_role("button", name="Save as a page", exact=True).click()
+    assert coming.value.suggested_filename.startswith("hsd_viz_compare_") and coming.value.suggested_filename.endswith(".html")
+    text = Path(coming.value.path()).read_text(encoding="utf-8")
+    assert all(stack.replace(">", "&gt;") in text for stack in stacks) and len(stacks) == 3
+    shared.check()
+
+
 def test_a_small_bench_runs_on_the_page_and_its_report_is_kept(shared, tmp_path):
     page = shared.page
     page.get_by_role("tab", name="Benchmark", exact=True).click()

@@ -8,7 +8,7 @@ from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
 from hsd_viz.trace import Finished, Stage
 from hsd_viz.views import section_compare
 from hsd_viz.views.controls import Request
-from hsd_viz.views.section_compare import CompareRun, read_stacks
+from hsd_viz.views.section_compare import Compare, CompareRun, read_stacks
 
 LADDER = ("nano", "small", "target")
 
@@ -126,3 +126,20 @@ def test_what_goes_wrong_is_a_card(monkeypatch):
     form = CompareRun(Host(), lambda traces: None)
     run(form)
     assert "the prompt is empty" in form.notice.message and form.said.value == ""
+
+
+def test_what_is_shown_can_be_saved_and_nothing_else():
+    class Alone:
+        trace, dark, group = None, False, "g"
+
+    section = Compare(Alone())
+    section.open()
+    assert not section.save.disabled
+    file = section.save._make("page")
+    assert file.name.startswith("hsd_viz_compare_target_") and file.content.startswith(b"<!doctype html>")
+    section.versus.show([])
+    assert section.save.disabled
+    with pytest.raises(ValueError, match="no runs are shown"):
+        section.save._make("page")
+    with pytest.raises(ValueError, match="not as 'csv'"):
+        section.save._make("csv")
