@@ -191,11 +191,14 @@ def record_side_by_side(
 
 
 def _fastest(engine: LocalEngine, stacks: Sequence[str], repeats: int, prompt: str, **options: Any) -> list[Trace]:
-    """Each stack's fastest run of ``repeats`` in which they took turns, after one that does not count."""
+    """Each stack's fastest run of ``repeats`` in which they took turns, after one that does not count; its meta says of how many."""
     if repeats < 1:
         raise ValueError(f"{repeats} repeats is out of range: it is a whole number from 1")
     turns = [[engine.run(prompt, stack, **options) for stack in stacks] for _ in range(repeats + 1)]
-    return [min(runs, key=lambda t: t.metrics()["seconds"]) for runs in zip(*turns[1:], strict=True)]
+    kept = [min(runs, key=lambda t: t.metrics()["seconds"]) for runs in zip(*turns[1:], strict=True)]
+    for trace in kept:
+        trace.meta["fastest_of"] = repeats
+    return kept
 
 
 @contextmanager

@@ -55,11 +55,16 @@ def origin(meta: dict[str, Any], kind: str) -> dict[str, Any]:
         facts.append(runtime_words(meta))
     facts.append(sampling_words(meta.get("sampling") or {}))
     if kind != "live" and meta.get("created"):
-        facts.append(f"recorded {str(meta['created'])[:10]}")
+        facts.append(f"recorded {str(meta['created'])[:10]}{fastest_words(meta)}")
     if meta.get("cancelled") and kind == "live":
         facts.append("cancelled")
     stack = str(meta.get("stack_resolved") or meta.get("stack") or "")
     return {"kind": kind, "badge": BADGES[kind], "stack": stack, "facts": facts, "note": lossless_words(meta)}
+
+
+def fastest_words(meta: dict[str, Any]) -> str:
+    """Of how many runs a recording is the fastest, where that was noted (:mod:`hsd_viz.engine.record`)."""
+    return f", fastest of {meta['fastest_of']} runs" if isinstance(meta.get("fastest_of"), int) and meta["fastest_of"] > 1 else ""
 
 
 def runtime_words(meta: dict[str, Any]) -> str:

@@ -110,11 +110,12 @@ class ReportTables(anywidget.AnyWidget):
         from hsd_viz.bench.tables import introduction, tables
         from hsd_viz.bench.verdict import COLOURS, answer, warnings
 
+        first, *others = introduction(report)
         super().__init__(
             spec={
                 "answer": [list(part) for part in answer(report)],
                 "warnings": [f"{line}." for line in warnings(report)],
-                "intro": [f"{line[0].upper()}{line[1:]}." for line in introduction(report)],
+                "intro": [f"Suite {first}.", *(f"{line[0].upper()}{line[1:]}." for line in others)],
                 "figure": _figure(report),
                 "colours": {name: list(pair) for name, pair in COLOURS.items()},
                 "tables": [_table(table) for table in tables(report)],

@@ -11,7 +11,7 @@ from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import target_round_of
 from hsd_viz.views.payload import number
-from hsd_viz.views.readout import sampling_words
+from hsd_viz.views.readout import fastest_words, sampling_words
 from hsd_viz.words import counted
 
 MOST = 3
@@ -185,7 +185,7 @@ def facts(trace: Trace) -> list[str]:
         meta.get("dtype"),
         threads and counted(threads, "thread"),
         meta.get("runtime") and f"{meta['runtime']} runtime",
-        meta.get("created") and f"run on {str(meta['created'])[:10]}",
+        meta.get("created") and f"run on {str(meta['created'])[:10]}{fastest_words(meta)}",
     ]
     return [str(f) for f in found if f]
 

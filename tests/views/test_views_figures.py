@@ -118,7 +118,7 @@ def test_sampling_in_words():
     ("stack", "temperature", "words"),
     [
         ("target", 0.0, "by itself"),
-        ("db > target", 0.0, "what the target alone would write"),
+        ("db > target", 0.0, "the target alone writes the same text"),
         ("db > target", 1.0, "token for token"),
         ("lookup > target", 1.0, "token for token"),
         ("nano:4 > target", 1.0, "in distribution"),
@@ -126,7 +126,7 @@ def test_sampling_in_words():
         ("auto[db] > target", 1.0, "token for token"),
         ("auto[db,nano] > target", 1.0, "in distribution"),
         ("auto > target", 1.0, "in distribution"),
-        ("auto > target", 0.0, "what the target alone would write"),
+        ("auto > target", 0.0, "the target alone writes the same text"),
     ],
 )
 def test_in_which_sense_the_text_is_the_targets(stack, temperature, words):
@@ -150,3 +150,10 @@ def test_a_readout_takes_a_trace_and_a_stage():
     assert readout.stage == {"text": "prefill", "done": 1, "total": 2}
     readout.idle()
     assert readout.stage["text"] == ""
+
+
+def test_a_recording_says_of_how_many_runs_it_is_the_fastest():
+    trace = load_bundled("plain")
+    assert ", fastest of 5 runs" in " ".join(origin(trace.meta, "recording")["facts"])
+    assert "fastest" not in " ".join(origin({**trace.meta, "fastest_of": None}, "recording")["facts"])
+    assert "fastest" not in " ".join(origin(trace.meta, "live")["facts"])
