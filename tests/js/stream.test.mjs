@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./load.mjs";
 
-const { createHaystack, cutAt, endsLine, findIn, partsOf, tokensIn } = await load("stream_text.js");
+const { characterOf, createHaystack, cutAt, endsLine, findIn, partsOf, promptPieces, tokensIn } = await load("stream_text.js");
 const shown = (text, ...more) => partsOf(text, ...more).map((p) => p.shown).join("");
 const classes = (text, ...more) => partsOf(text, ...more).filter((p) => p.cls).map((p) => `${p.cls}:${p.glyph}`);
 const of = (...texts) => {
@@ -86,4 +86,24 @@ test("a character that was written byte by byte is found, and all the tokens of 
 test("tokens without text lie in nothing", () => {
   const hay = of("", "ab", "", "c");
   assert.deepEqual(tokensIn(hay, 0, 3).map((t) => t.token).filter((t) => t === 1 || t === 3), [1, 3]);
+});
+
+test("bytes of the prompt that are a character together are drawn as one", () => {
+  assert.deepEqual(promptPieces(["\\xe6", "\\x97\\xa5", "a"], "日a"), ["日", "", "a"]);
+  assert.deepEqual(promptPieces(["x", "\\xe6", "\\x97", "\\xa5\\xe6", "\\x9c\\xac", "b"], "x日本b"), ["x", "日本", "", "", "", "b"]);
+  assert.deepEqual(promptPieces([" \\xf0\\x9f", "\\x8e\\x89"], " 🎉"), [" 🎉", ""]);
+});
+
+test("what the prompt has written out stays, and so does what is no part of it", () => {
+  assert.deepEqual(promptPieces(["\\xe6", "\\x97\\xa5"], "\\xe6\\x97\\xa5"), ["\\xe6", "\\x97\\xa5"]);
+  assert.deepEqual(promptPieces(["<s>", "a", "\\xe6\\x97", "\\xa5"], "a日"), ["<s>", "a", "日", ""]);
+  assert.deepEqual(promptPieces(["\\xe6", "\\xff"], "日"), ["\\xe6", "\\xff"]);
+});
+
+test("a token of bytes knows its character and the tokens that write it", () => {
+  const tokens = [null, "e6", "97a5", "e69c", null, "ff"].map((raw) => ({ raw }));
+  assert.deepEqual(characterOf(tokens, 1), { text: "日", from: 1, to: 2 });
+  assert.deepEqual(characterOf(tokens, 2), { text: "日", from: 1, to: 2 });
+  assert.equal(characterOf(tokens, 3), null);
+  assert.equal(characterOf(tokens, 5), null);
 });

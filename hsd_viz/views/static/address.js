@@ -41,7 +41,7 @@ function addressView({ model, root, group, store }) {
     button.setAttribute("aria-disabled", String(none));
     button.textContent = timer ? "Copied" : "Copy link";
     button.title = words;
-    button.setAttribute("aria-label", words);
+    button.setAttribute("aria-label", none ? "Copy link" : words);
   }
   function away() { field.hidden = true; }
   button.addEventListener("click", async () => {

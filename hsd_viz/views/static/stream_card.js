@@ -7,26 +7,36 @@ const MAX_ROWS = 40;
 function streamCard({ card, store, group, palette, pane, out }) {
   const { family, words: sourceWords, phrase: sourcePhrase } = palette;
   const { place, spans } = pane;
-  function jump(label, find) {
-    const i = store.tokens.findIndex(find);
-    if (i < 0) return null;
+  function jump(/** @type {string} */ label, /** @type {number} */ step) {
+    if (step === undefined || step < 0) return null;
     const button = make("button", "hsd-jump", label);
-    button.addEventListener("click", () => { group.pin({ token: i }); spans[i].scrollIntoView({ block: "nearest" }); out.focus({ preventScroll: true }); });
+    button.addEventListener("click", () => {
+      group.pin({ step });
+      spans[store.index().events[step].token]?.scrollIntoView({ block: "nearest" });
+      out.focus({ preventScroll: true });
+    });
     return button;
   }
-  function hint() {
+  /** Buttons that lead to what is worth a look. */
+  function jumpsOf() {
     const jumps = make("div", "hsd-jumps");
+    jumps.setAttribute("role", "group");
+    jumps.setAttribute("aria-label", "Go to");
     if (store.tokens.length) {
       let deepest = 0;
       let least = 1;
       for (const t of store.tokens) { deepest = Math.max(deepest, t.depth); if (t.p !== null && t.p < least) least = t.p; }
-      const refused = (t) => t.kind === "correction" && (store.drafts.get(t.round) || []).some((d) => d.verdict === "rejected");
+      const { events, stepOf } = store.index();
       for (const b of [
-        deepest > 1 && jump(`Longest accepted draft (${deepest})`, (t) => t.depth === deepest),
-        jump("First rejected draft", refused),
-        least < 1 && jump("Least likely token", (t) => t.p === least),
+        deepest > 1 && jump(`Longest accepted draft (${deepest})`, stepOf[store.tokens.findIndex((t) => t.depth === deepest)]),
+        jump("First rejected draft", events.findIndex((e) => e.draft?.verdict === "rejected")),
+        least < 1 && jump("Least likely token", stepOf[store.tokens.findIndex((t) => t.p === least)]),
       ]) if (b) jumps.append(b);
     }
+    return jumps;
+  }
+  function hint() {
+    const jumps = jumpsOf();
     card.replaceChildren(
       make("h3", "hsd-card-title", "Look at a token"),
       make("p", "hsd-hint", store.tokens.length
@@ -149,6 +159,14 @@ function streamCard({ card, store, group, palette, pane, out }) {
     if (t.kind === "bonus") return "The whole draft was accepted, so the target's forward gave this token for free.";
     return "The target decoded this token by itself.";
   }
+  /** What a token is that is no character by itself. */
+  function partWords(/** @type {number} */ i) {
+    const raw = /** @type {string} */ (store.tokens[i].raw);
+    const whole = characterOf(store.tokens, i);
+    const words = `Not a character by itself, but ${plural(raw.length / 2, "byte")} of one (${raw.match(/../g)?.join(" ")})`;
+    if (!whole || whole.from === whole.to) return `${words}, which its neighbours do not complete.`;
+    return `${words}: tokens ${whole.from + 1} to ${whole.to + 1} are “${glyphs(whole.text)}” together.`;
+  }
   function token(/** @type {number} */ i, row, /** @type {boolean} */ pinned) {
     const t = store.tokens[i];
     const r = store.rounds.get(t.round);
@@ -178,7 +196,10 @@ function streamCard({ card, store, group, palette, pane, out }) {
     card.replaceChildren(head, what);
     // The cursor may stand on what happened at this place before the token was out.
     if (event && event.shown <= i) card.append(make("p", "hsd-event", eventWords(store, palette, group.cursor.step)));
-    card.append(make("p", "hsd-story", story(t, row)), facts(pairs));
+    card.append(make("p", "hsd-story", story(t, row)));
+    if (t.raw !== null) card.append(make("p", "hsd-why", partWords(i)));
+    card.append(facts(pairs));
+    if (pinned) card.append(jumpsOf());
     if (t.top) card.append(bars("Target's top 5 at temperature 1", t.top, t.id));
     if (t.residual) card.append(bars(t.q ? "Residual it was drawn from, top 5" : "p as sampled without what was drafted, scaled to 1, top 5", t.residual, t.id));
     if (t.q) card.append(bars("The draft's q here, top 5", t.q, t.id));

@@ -25,6 +25,7 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
   /** Ghosts by the token they stand before. @type {(HTMLElement | undefined)[]} */
   const strips = [];
   let promptSpans = /** @type {HTMLElement[]} */ ([]);
+  let promptTexts = /** @type {string[]} */ ([]);
   let lastRound = -1;
   /** The chunk that grows, and its tokens. */
   let tail = /** @type {HTMLElement | null} */ (null);
@@ -192,14 +193,14 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
       out.replaceChildren();
       const ids = store.promptIds;
       const known = ids.length && ids.every((i) => store.pieces[i] !== undefined);
-      const texts = known ? ids.map((i) => ({ text: store.pieces[i] })) : store.prompt ? [{ text: store.prompt }] : [];
+      promptTexts = known ? promptPieces(ids.map((i) => store.pieces[i]), store.prompt) : store.prompt ? [store.prompt] : [];
+      const texts = promptTexts.map((text) => ({ text }));
       promptSpans = texts.map((part, i) => {
         const span = make("span", "hsd-ptok");
         write(span, partsOf(part.text, blanks(), blanks() && endsLine(texts, i)));
         return span;
       });
       prompt.replaceChildren(...promptSpans);
-      prompt.dataset.known = String(Boolean(known));
       for (let i = 0; i < store.tokens.length; i++) drawOne(i);
       settle();
     },
@@ -227,7 +228,7 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
       return spans[position - n] || null;
     },
     /** The prompt as it is drawn: its texts. */
-    promptTexts: () => promptSpans.map((_, i) => (prompt.dataset.known === "true" ? store.pieces[store.promptIds[i]] : store.prompt)),
+    promptTexts: () => promptTexts,
     /** What of the page shows [from, to) of a token's text, or of the prompt's `k`-th; null, null: all of it. @returns {StaticRange[]} */
     ranges(/** @type {{prompt?: number, token?: number, from: number | null, to: number | null}} */ { prompt: k, token, from, to }) {
       const nodes = token === undefined ? [promptSpans[k ?? 0]] : pane.nodes(token);

@@ -130,4 +130,50 @@ function tokensIn(hay, /** @type {number} */ from, /** @type {number} */ to) {
   return out;
 }
 
-export { createHaystack, cutAt, endsLine, findIn, partsOf, tokensIn };
+/** Bytes as text, or null where they are no whole characters. */
+function decoded(/** @type {ArrayLike<number>} */ bytes) {
+  try { return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes)); } catch { return null; }
+}
+/** The most tokens that are read together for a character that no one of them holds. */
+const MOST_TOGETHER = 12;
+
+/**
+ * The prompt's tokens as they are drawn. A piece that is no whole character has its bytes escaped: where such pieces are characters of the
+ * prompt together, the first of them has these, and the others nothing.
+ */
+function promptPieces(/** @type {string[]} */ pieces, /** @type {string} */ prompt) {
+  const texts = [...pieces];
+  let at = 0;
+  for (let i = 0; i < pieces.length; i++) {
+    if (prompt.startsWith(pieces[i], at)) { at += pieces[i].length; continue; }
+    /** @type {number[]} */ const bytes = [];
+    for (let j = i; j < Math.min(pieces.length, i + MOST_TOGETHER); j++) {
+      for (const part of pieces[j].split(/(\\x[0-9a-f]{2})/)) {
+        bytes.push(...(/^\\x[0-9a-f]{2}$/.test(part) ? [parseInt(part.slice(2), 16)] : new TextEncoder().encode(part)));
+      }
+      const whole = decoded(bytes);
+      if (!whole || !prompt.startsWith(whole, at)) continue;
+      texts[i] = whole;
+      texts.fill("", i + 1, j + 1);
+      at += whole.length;
+      i = j;
+      break;
+    }
+  }
+  return texts;
+}
+
+/** The whole characters that a token with bytes of its own (`raw`) is part of: their text and the tokens they take; null: there are none. */
+function characterOf(/** @type {{raw: string | null}[]} */ tokens, /** @type {number} */ i) {
+  for (let count = 1; count <= MOST_TOGETHER; count++) {
+    for (let from = Math.max(0, i - count + 1); from <= i && from + count <= tokens.length; from++) {
+      const some = tokens.slice(from, from + count);
+      if (!some.every((t) => t.raw !== null)) continue;
+      const text = decoded(bytesOf(some.map((t) => t.raw).join("")));
+      if (text) return { text, from, to: from + count - 1 };
+    }
+  }
+  return null;
+}
+
+export { characterOf, createHaystack, cutAt, endsLine, findIn, partsOf, promptPieces, tokensIn };
