@@ -65,7 +65,7 @@ def introduction(report: dict[str, Any]) -> Iterator[str]:
     budget = settings.get("budget")
     bounded = "" if budget is None else f", at most {budget} draft tokens of a database or rival at a time, cost stopping off"
     yield (
-        f"{suite['name']}: {suite['prompts']} prompts, {settings['max_new_tokens']} new tokens, {how}{bounded}, "
+        f"{suite['name']}: {counted(suite['prompts'], 'prompt')}, {counted(settings['max_new_tokens'], 'new token')}, {how}{bounded}, "
         f"{'median of ' + str(settings['repeats']) if settings['repeats'] > 1 else 'one pass'}; "
         f"{where}, {counted(settings['threads'], 'thread')}, {settings['dtype']}{_load(machine)}"
     )

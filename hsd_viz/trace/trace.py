@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from hsd_viz.trace.records import CallRow, DraftRow, RoundRow, Step, TokenRow, Top
+from hsd_viz.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +59,7 @@ class Trace:
         """One line: the stack, how many tokens, how fast, how much of what was drafted was accepted."""
         m = self.metrics()
         speed, rate = m["tokens_per_second"], m["acceptance_rate"]
-        facts = [f"{m['tokens']} tokens"]
+        facts = [counted(m["tokens"], "token")]
         if speed is not None:
             facts.append(f"{speed:.0f} tokens/s")
         if rate is not None:

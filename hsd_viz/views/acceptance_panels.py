@@ -13,6 +13,7 @@ from hsd_viz.views.definitions import CONDITIONAL, LENGTH, RATE
 from hsd_viz.views.palette import label
 from hsd_viz.views.panels import Panel, Row, range_words, ranges, share, source_keys
 from hsd_viz.views.payload import level_names
+from hsd_viz.words import counted
 
 REFUSED = {
     "rejected": {"label": "rejected", "shape": "hatched"},
@@ -113,7 +114,7 @@ def histogram(rounds: Sequence[RoundRow], empty: str = "") -> Panel:
     rows = []
     for numbers in ranges([0, *counts]):
         n = sum(counts[k] for k in numbers)
-        part = (("rounds", float(n), f"{n} rounds"),) if n else ()
+        part = (("rounds", float(n), counted(n, "round")),) if n else ()
         rows.append(Row(range_words(numbers), part, (str(n), share(n, len(rounds)))))
     mean = sum(r.accepted for r in rounds) / len(rounds) if rounds else 0.0
     words = (

@@ -214,7 +214,8 @@ def _words(data: Mapping[str, Any], latency: str) -> str:
     new = settings["max_new_tokens"]
     repeats = settings.get("repeats")
     rule = "" if repeats is None else f", median of {repeats}" if repeats > 1 else ", one pass"
-    return f"{suite['prompts']} prompts of the suite {suite['name']}, {new} new tokens each{rule}, {place}{threads}{busy}"
+    prompts, each = counted(suite["prompts"], "prompt"), counted(new, "new token")
+    return f"{prompts} of the suite {suite['name']}, {each} each{rule}, {place}{threads}{busy}"
 
 
 def _bottom_items(stack: str) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from hsd_viz.views.latency_sources import (
 )
 from hsd_viz.views.palette import HUES, family
 from hsd_viz.views.scripts import STATIC, joined
+from hsd_viz.words import counted
 
 TAGS = {"pick": "the law's pick", "fastest": "fastest measured", "single": "best single draft", "plain": "plain decoding"}
 #: A ranking is read, not searched.
@@ -201,7 +202,7 @@ def _levels_spec(trace: Trace, basis: Basis, prediction: Prediction) -> dict[str
         ],
         "text": "A level's time is that of its calls (forwards, look-ups), which the tab Acceptance counts alone, and of what lies around "
         "them in the rounds that it verified: sampling, checking, bookkeeping.",
-        "source": f"Measured in this trace ({len(trace.token_rows)} tokens on {machine_words(trace)}); "
+        "source": f"Measured in this trace ({counted(len(trace.token_rows), 'token')} on {machine_words(trace)}); "
         f"predicted by the law, on a calibration {basis.source}.",
     }
 

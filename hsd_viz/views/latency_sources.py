@@ -68,7 +68,7 @@ class Basis:
         if self.tokens is None or self.tokens >= FEW_TOKENS:
             return ""
         runs = "one short run" if self.runs == 1 else counted(self.runs or 0, "short run")
-        return f"Rests on {self.tokens} tokens of {runs}: on other text another stack may be the fastest."
+        return f"Rests on {counted(self.tokens, 'token')} of {runs}: on other text another stack may be the fastest."
 
     @property
     def mixture(self) -> Mixture:
@@ -169,7 +169,10 @@ def _kept_words(kept: Mapping[str, Any], groups: int) -> str:
     facts = (who.get("device_name"), who.get("dtype"), threads, drawn, day)
     place = ", ".join(str(p) for p in facts if p) or "a machine that was not recorded"
     how = f"in {groups} groups by how easily they are drafted" if groups > 1 else "pooled"
-    return f"{place} ({texts['prompts']} prompts of {texts['suite']}, {how})" if {"prompts", "suite"} <= set(texts) else place
+    each = f", {counted(texts['max_new_tokens'], 'token')} each" if "max_new_tokens" in texts else ""
+    if not {"prompts", "suite"} <= set(texts):
+        return place
+    return f"{place} ({counted(texts['prompts'], 'prompt')} of {texts['suite']}{each}, {how})"
 
 
 def read_json(path: str | Path) -> Any:

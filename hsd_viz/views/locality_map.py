@@ -13,6 +13,7 @@ from hsd_viz.views.drafting_bars import CSS
 from hsd_viz.views.latency_sources import machine_words
 from hsd_viz.views.palette import DATABASES, HUES, family, label
 from hsd_viz.views.scripts import joined
+from hsd_viz.words import counted
 
 #: Runs are not told apart beyond this length.
 LONGEST = 32
@@ -90,6 +91,6 @@ def _spec(trace: Trace) -> dict[str, Any]:
         "whose words it repeats. Slanted lines are whole passages that come again; the nearer to the diagonal, the more recent the "
         "place, and that is temporal locality. Coloured marks were drafted from that place and accepted. The row at the foot has the "
         "source of every token.",
-        "source": f"{trace.meta.get('stack_resolved') or trace.meta['stack']} on {machine_words(trace)}; {len(prompt)} tokens of prompt, "
-        f"{len(sources)} written.",
+        "source": f"{trace.meta.get('stack_resolved') or trace.meta['stack']} on {machine_words(trace)}; "
+        f"{counted(len(prompt), 'token')} of prompt, {len(sources)} written.",
     }

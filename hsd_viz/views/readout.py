@@ -109,7 +109,7 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
     latency = m["draft_seconds_per_round"]
     rate = f"{m['acceptance_rate']:.0%}" if m["drafted"] else "–"
     return [
-        _tile("Speed", _number(m["tokens_per_second"], 0), "tokens/s", f"{m['tokens']} tokens, prefill apart", SPEED),
+        _tile("Speed", _number(m["tokens_per_second"], 0), "tokens/s", f"{counted(m['tokens'], 'token')}, prefill apart", SPEED),
         _speedup(trace, m["tokens_per_second"]),
         _tile(
             "Mean acceptance length",

@@ -87,7 +87,7 @@ def title_of(report: dict[str, Any]) -> str:
     """What was measured, how, on what."""
     if is_ablation(report):
         stacks = len({row["stack"] for row in report["rows"]})
-        return f"Databases, orders and rivals at several temperatures: {stacks} stacks on {report['suite']['prompts']} prompts"
+        return f"Databases, orders and rivals at several temperatures: {stacks} stacks on {counted(report['suite']['prompts'], 'prompt')}"
     settings, machine, suite = report["settings"], report["machine"], report["suite"]
     how = "greedy" if settings["temperature"] == 0 else f"temperature {settings['temperature']:g}"
     cuda = str(settings["device"]).startswith("cuda")
