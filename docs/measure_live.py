@@ -23,7 +23,7 @@ BETWEEN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run on the page: as long as the models' context allows where that takes long enough."""
+    """A run on the page, as long as the context of the models allows; greedy, so that both decodes of a pair write the same."""
 
     stack: str
     temperature: float
@@ -35,7 +35,7 @@ class Run:
         return f"{self.stack}, T = {self.temperature:g}"
 
 
-RUNS = (Run("target", 0.0, 2000), Run("nano:4 > target", 0.0, 2000), Run("db > nano:4 > target", 1.0, 2000, 2))
+RUNS = (Run("target", 0.0, 2000), Run("nano:4 > target", 0.0, 2000), Run("nano:4 > small:8 > target", 0.0, 2000))
 
 
 class Paired:
