@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from hsd_viz.bench.page import page
 from hsd_viz.bench.report import read_report
+from hsd_viz.bench.verdict import answer, ranked
 
 SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench" / "heldout-greedy-cpu.json"
 
@@ -48,3 +50,53 @@ def test_words_read_on_light_and_dark(open_page):
             high, low = max(ground, ink), min(ground, ink)
             assert (high + 0.05) / (low + 0.05) >= 4.5
     assert grounds[0] > 0.9 and grounds[1] < 0.1
+
+
+def test_the_tab_answers_first_and_fits_every_window(open_page, voila):
+    shown = open_page(1400)
+    page = shown.page
+    page.goto(voila, wait_until="domcontentloaded")
+    page.get_by_role("tab", name="Benchmark", exact=True).click()
+    panel = page.get_by_role("tabpanel", name="Benchmark")
+    report = panel.locator(".hsd-report")
+    measured = read_report(SAVED.read_text(encoding="utf-8"), SAVED.name)
+    expect(report.locator(".hsd-report-answer")).to_have_text("".join(text for text, _ in answer(measured)))
+    seen = {}
+    for width in (1400, 1024, 420):
+        page.set_viewport_size({"width": width, "height": 1000})
+        room = report.evaluate("e => e.clientWidth")
+        # The drawing that fits is put there when the page has its new width.
+        page.wait_for_function(
+            "() => { const r = document.querySelector('.hsd-report'); "
+            "const w = r.querySelector('svg.bench-figure').clientWidth; return w <= r.clientWidth && w > 0.8 * r.clientWidth; }"
+        )
+        box = report.locator(".hsd-report-table").first
+        assert box.evaluate("e => e.scrollWidth <= e.clientWidth"), (width, room)
+        seen[width] = [head.text_content() for head in box.locator("thead th").all() if head.is_visible()]
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert seen[1400][:4] == ["stack", "speed-up", "at little repetition", "tokens/s"] and "runtime" in seen[1400]
+    assert seen[1024] == seen[1400][:6] and seen[420] == seen[1400][:3]
+    report.get_by_label("All columns").first.check()
+    assert [head.text_content() for head in report.locator("thead").first.locator("th").all() if head.is_visible()] == seen[1400]
+    labels = report.locator("svg.bench-figure text.label").all_text_contents()
+    assert labels == [s["stack"] for s in ranked(measured["stacks"])]
+    shown.check()
+
+
+def test_what_cannot_be_measured_is_said_at_the_button(open_page, voila):
+    shown = open_page(1400)
+    page = shown.page
+    page.goto(voila, wait_until="domcontentloaded")
+    page.get_by_role("tab", name="Benchmark", exact=True).click()
+    panel = page.get_by_role("tabpanel", name="Benchmark")
+    panel.get_by_role("button", name="Measure here", exact=True).click()
+    field = panel.get_by_label("Stacks, one a line (plain decoding is added)", exact=True)
+    field.fill("db > target\nhf-generate")
+    field.blur()
+    button = panel.get_by_role("button", name="Measure", exact=True)
+    button.click()
+    alert = panel.get_by_role("alert")
+    expect(alert).to_contain_text("'hf-generate' is one of transformers' own loops")
+    below = alert.bounding_box()["y"] - button.bounding_box()["y"]
+    assert 0 < below < 100 and alert.bounding_box()["y"] + 40 < 1000
+    shown.check()
