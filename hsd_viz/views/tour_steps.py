@@ -99,7 +99,7 @@ STEPS: tuple[TourStep, ...] = (
         ),
         "sampled",
         places.first_residual,
-        (".hsd-inspector .hsd-ins-sums", ".hsd-inspector"),
+        (".hsd-inspector .hsd-ins-sums section", ".hsd-inspector"),
         "Round",
     ),
     TourStep(
