@@ -2,7 +2,8 @@
 
 A profiled decode is one of its own, whose figures go nowhere else: while it runs, the loop's methods are wrapped by a stopwatch
 that gives every nanosecond to exactly one part, so that the parts of a round sum to its wall time. Switched off it costs nothing;
-switched on, some fifteen wrapped calls a round cost a few tenths of a microsecond each, which the parts carry.
+switched on, some fifteen wrapped calls a round cost a few tenths of a microsecond each, which the parts carry. What the native
+runtime does for a greedy decode inside of a forward (arg-maxes, the walk, the details of the walked rows) counts as forward.
 """
 
 from __future__ import annotations
