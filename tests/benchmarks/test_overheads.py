@@ -1,7 +1,8 @@
 """What the Python around the forwards costs, tracked: ``pytest tests/benchmarks --benchmark-enable`` measures and holds the ceilings.
 
 The everyday run calls everything once and measures nothing. Ceilings are ratios within one run, to a matrix product of known size,
-and lie at 1.8 times what was measured when they were set: a regression by two fails, a slower machine does not. What is compared is the fastest of many, which other work on the machine disturbs least.
+and lie at 1.8 times what was measured when they were set: a regression by two fails, a slower machine does not.
+What is compared is the fastest of many, which other work on the machine disturbs least.
 """
 
 from __future__ import annotations
