@@ -104,7 +104,7 @@ def _opening(report: dict[str, Any]) -> Iterator[str]:
         yield f'<p class="headline">{said}</p>'
     for line in warnings(report):
         yield f'<p class="note warning">{escape(line)}.</p>'
-    yield f'<p class="muted">{escape(first)}</p>'
+    yield f'<p class="muted">Suite {escape(first)}.</p>'
     for line in others:
         yield f'<p class="note{" warning" if "cut short" in line else ""}">{escape(line[0].upper() + line[1:])}.</p>'
 

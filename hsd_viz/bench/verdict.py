@@ -89,7 +89,9 @@ def answer(report: dict[str, Any]) -> list[tuple[str, bool]]:
     opening = "Nothing measured is faster than plain decoding; the fastest that drafts: " if beaten else "Fastest: "
     parts = [(opening, False), (best["stack"], True), (f", {times(best)} plain decoding", False)]
     if (low := few(best)) is not None and low["speedup_over_plain"] is not None:
-        parts.append((f"; on the {counted(low['outputs'], 'prompt')} whose plain output repeats itself little, {times(low)}", False))
+        bounds = low["speedup_over_plain_ci"]
+        unsure = ", which may be no gain at all" if bounds and bounds[0] <= 1 < low["speedup_over_plain"] else ""
+        parts.append((f"; on the {counted(low['outputs'], 'prompt')} whose plain output repeats itself little, {times(low)}{unsure}", False))
     parts.append((".", False))
     if interval is None:
         parts.append((f" {counted(best['outputs'], 'prompt')} cannot say how far the figure holds for others.", False))

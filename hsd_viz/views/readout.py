@@ -7,6 +7,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from hsd_viz.bench.verdict import impossible
 from hsd_viz.stack import Stack, StackError, parse
 from hsd_viz.trace import Stage, Trace
 from hsd_viz.views.definitions import LATENCY, LENGTH, RATE, SPEED, SPEEDUP
@@ -110,7 +111,7 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
     rate = f"{m['acceptance_rate']:.0%}" if m["drafted"] else "–"
     return [
         _tile("Speed", _number(m["tokens_per_second"], 0), "tokens/s", f"{counted(m['tokens'], 'token')}, prefill apart", SPEED),
-        _speedup(trace, m["tokens_per_second"]),
+        _speedup(trace, m["tokens_per_second"], m["mean_acceptance_length"]),
         _tile(
             "Mean acceptance length",
             _number(m["mean_acceptance_length"], 2),
@@ -123,7 +124,7 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
     ]
 
 
-def _speedup(trace: Trace, speed: float | None) -> dict[str, str]:
+def _speedup(trace: Trace, speed: float | None, length: float | None) -> dict[str, str]:
     """Over the plain decoding that was run beside this very run, where it was (:mod:`hsd_viz.engine.baseline`)."""
     plain = (trace.meta.get("plain") or {}).get("tokens_per_second")
     stack = _stack(trace.meta)
@@ -131,7 +132,10 @@ def _speedup(trace: Trace, speed: float | None) -> dict[str, str]:
         return _tile("Speed-up", "–", "", "this is plain decoding", SPEEDUP)
     if not plain or not speed:
         return _tile("Speed-up", "–", "", "plain decoding was not run beside it", SPEEDUP)
-    return _tile("Speed-up", f"{speed / plain:.2f}", "×", f"over plain decoding, run beside it: {plain:.0f} tokens/s", SPEEDUP)
+    note = f"over plain decoding, run beside it: {plain:.0f} tokens/s"
+    if impossible(speed / plain, length):
+        note += "; more than the acceptance length allows, so that run was disturbed"
+    return _tile("Speed-up", f"{speed / plain:.2f}", "×", note, SPEEDUP)
 
 
 def _stack(meta: dict[str, Any]) -> Stack | None:

@@ -53,6 +53,11 @@ def test_the_page_stands_alone(report):
     assert "url(" not in text and "@import" not in text and "http" not in text
 
 
+def test_every_colour_that_its_styles_name_is_there(report):
+    styles = re.search(r"<style>(.*?)</style>", page(report), re.S)[1]
+    assert set(re.findall(r"var\((--[a-z-]+)", styles)) <= set(re.findall(r"(--[a-z-]+):", styles))
+
+
 def test_it_shows_every_stack_and_figure(report):
     text = page(report)
     for stack in report["stacks"]:

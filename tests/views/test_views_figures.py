@@ -157,3 +157,13 @@ def test_a_recording_says_of_how_many_runs_it_is_the_fastest():
     assert ", fastest of 5 runs" in " ".join(origin(trace.meta, "recording")["facts"])
     assert "fastest" not in " ".join(origin({**trace.meta, "fastest_of": None}, "recording")["facts"])
     assert "fastest" not in " ".join(origin(trace.meta, "live")["facts"])
+
+
+def test_a_speed_up_that_cannot_be_says_so():
+    trace = load_bundled("both")
+    figures = trace.metrics()
+    possible = {"tokens_per_second": figures["tokens_per_second"] / figures["mean_acceptance_length"] * 1.01}
+    for plain, doubted in ((possible, False), ({"tokens_per_second": possible["tokens_per_second"] / 1.2}, True)):
+        trace.meta["plain"] = plain
+        (tile,) = [t for t in tiles(trace) if t["label"] == "Speed-up"]
+        assert ("disturbed" in tile["note"]) == doubted
