@@ -91,7 +91,8 @@ def answer(report: dict[str, Any]) -> list[tuple[str, bool]]:
     if (low := few(best)) is not None and low["speedup_over_plain"] is not None:
         bounds = low["speedup_over_plain_ci"]
         unsure = ", which may be no gain at all" if bounds and bounds[0] <= 1 < low["speedup_over_plain"] else ""
-        parts.append((f"; on the {counted(low['outputs'], 'prompt')} whose plain output repeats itself little, {times(low)}{unsure}", False))
+        prompts = counted(low["outputs"], "prompt")
+        parts.append((f"; on the {prompts} whose plain output repeats itself little, {times(low)}{unsure}", False))
     parts.append((".", False))
     if interval is None:
         parts.append((f" {counted(best['outputs'], 'prompt')} cannot say how far the figure holds for others.", False))
