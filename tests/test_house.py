@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 ALLOWED = {
-    "trace": set(),
+    "trace": {"words"},
     "stack": set(),
     "disk": set(),
     "words": set(),
