@@ -189,7 +189,7 @@ def _levels_spec(trace: Trace, basis: Basis, prediction: Prediction) -> dict[str
         colours = {"light": HUES[hue].light, "dark": HUES[hue].dark}
         forwards.append(_row(f"{use.name}, {what}", n, Measured(use.forwards)) | {"hue": colours})
         ms = share * prediction.ms_per_token
-        parts = f"{use.ms / total:.0%} of the time measured, {share:.0%} predicted; {use.calls:.2f} ms of it in its calls"
+        parts = f"{use.ms / total:.0%} of the time, {share:.0%} predicted; calls alone {use.calls:.2f} ms"
         times.append(_row(use.name, ms, Measured(use.ms)) | {"hue": colours, "note": parts})
     whole = measured([trace])[stack_of_trace(trace)]
     times.append(_row("all levels", prediction.ms_per_token, whole) | {"chosen": True})

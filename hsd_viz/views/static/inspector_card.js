@@ -57,7 +57,7 @@ function createCard({ card, store, palette, actor, light }) {
       return;
     }
     const d = scene.at.get(key);
-    const pairs = [["place", String(d.depth)], ["p, verifier", d.p === null ? "not looked at" : greedy() ? `${asFigure(d.p)} (greedy)` : asFigure(d.p)], ["q, drafter", d.q === 1 && d.u === null ? "1 (point mass)" : asFigure(d.q)]];
+    const pairs = [["place", String(d.depth)], ["p, verifier", d.p === null ? "not looked at" : greedy() ? `${asFigure(d.p)} (greedy)` : asFigure(d.p)], ["q, drafter", d.q === 1 && d.u === null ? "1 (a point mass: one token, no odds given)" : asFigure(d.q)]];
     const hint = d.p !== null && greedy() ? [make("p", "hsd-ins-muted", "Greedy: p is 1 for the verifier’s likeliest token and 0 for all others, whatever they are at T = 1.")] : [];
     if (d.u !== null) pairs.push(["u, drawn", asFigure(d.u)]);
     if (d.key !== null) pairs.push(["key", plural(d.key, "token")]);
