@@ -180,6 +180,7 @@ def facts(trace: Trace) -> list[str]:
     meta = trace.meta
     threads = meta.get("threads") if meta.get("device") == "cpu" else None
     found = [
+        f"one prompt, {counted(len(trace.token_rows), 'token')}",
         sampling_words(meta.get("sampling") or {}),
         meta.get("device_name") or meta.get("device"),
         meta.get("dtype"),
