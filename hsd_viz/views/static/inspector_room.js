@@ -36,19 +36,21 @@ function createRoom({ root, store, boxes, draw }) {
     root.style.setProperty("--tree", `${FRAME + (narrow ? Math.min(MOST_HIGH.down, Math.max(across, down)) : Math.min(MOST_HIGH.across, across))}px`);
   }
   return {
-    /** Measure the rounds that are new; all of them where the run or the width is another. Out of sight there is nothing to measure. */
+    /** Measure the rounds that are new; all of them where the run or the width is another, or the run is over: while it goes on a round
+     * that is no heavier than those before it must cost next to nothing. Out of sight there is nothing to measure. */
     measure(narrow) {
       if (!root.clientWidth) return;
       tree(narrow);
-      if (run !== store.run || width !== boxes.sums.clientWidth) {
-        [seen, heaviest, width, run] = [new Set(), -1, boxes.sums.clientWidth, store.run];
+      const now = `${store.run}:${(store.meta.wall_ns ?? null) === null}`;
+      if (run !== now || width !== boxes.sums.clientWidth) {
+        [seen, heaviest, width, run] = [new Set(), -1, boxes.sums.clientWidth, now];
         Object.assign(high, { sums: 0, bars: 0 });
         root.style.removeProperty("--sums");
         root.style.removeProperty("--bars");
       }
       const fresh = [...store.rounds.values()].filter((r) => !seen.has(r.id)).map((r) => ({ r, weight: weight(store.drafts.get(r.id) || []) }));
       for (const { r } of fresh) seen.add(r.id);
-      const few = fresh.filter((f) => f.weight > 0.8 * heaviest).sort((a, b) => b.weight - a.weight).slice(0, MEASURED);
+      const few = fresh.filter((f) => f.weight > heaviest).sort((a, b) => b.weight - a.weight).slice(0, MEASURED);
       if (!few.length) return;
       heaviest = Math.max(heaviest, few[0].weight);
       const drawn = few.map(({ r }) => draw(r));
