@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hsd_viz.bench import machine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
 from hsd_viz.trace import Finished, Stage
 from hsd_viz.views import section_compare
@@ -83,7 +84,10 @@ def run(form):
     assert not form.thread.is_alive() and not form.start.disabled and form.cancel.disabled and form._host.released == 1
 
 
-def test_all_runs_are_shown_when_they_are_there(monkeypatch, recorded):
+@pytest.mark.parametrize(("load", "doubt"), [(1.0, ""), (6.2, " The machine had more to do than its 2 cores (load average 6.2)")])
+def test_all_runs_are_shown_when_they_are_there(monkeypatch, recorded, load, doubt):
+    monkeypatch.setattr(machine, "load_average", lambda: load)
+    monkeypatch.setattr(machine, "cores", lambda: 2)
     asked, shown = [], []
 
     def decode_each(engine, prompt, stacks, **options):
@@ -97,7 +101,8 @@ def test_all_runs_are_shown_when_they_are_there(monkeypatch, recorded):
     form.stacks.value = "target\ndb > target"
     run(form)
     assert asked == [("engine", "def f(", ("target", "db > target"), {"max_new_tokens": 8})]
-    assert shown == [recorded] and form.said.value == "Decoded just now, on this machine."
+    said = form.said.value
+    assert shown == [recorded] and said.startswith(f"Decoded just now, on this machine.{doubt}") and ("machine had" in said) == bool(doubt)
 
 
 def test_a_cancelled_comparison_leaves_what_was_shown(monkeypatch, recorded):
