@@ -23,6 +23,7 @@ from .test_voila import TOKENS
 
 pytestmark = pytest.mark.browser
 RUNS = [r.name for r in bundled()]
+TITLES = [r.title for r in bundled()]
 #: Whether an element can be seen at its middle.
 ON_TOP = """e => {
   const b = e.getBoundingClientRect();
@@ -109,12 +110,12 @@ def test_the_menu_is_used_by_keyboard(shared):
 def test_a_saved_trace_opens_again_beside_the_recordings(shared, tmp_path):
     page = shared.page
     picker = page.get_by_label("Recorded runs", exact=True)
-    picker.select_option(index=2)
+    picker.select_option(label=TITLES[1])
     expect(page.locator(".hsd-origin-stack")).to_have_text(load_bundled(RUNS[1]).meta["stack_resolved"])
     name, content = save(page, "Trace")
     path = tmp_path / name
     path.write_bytes(content)
-    picker.select_option(index=1)
+    picker.select_option(label=TITLES[0])
     expect(page.locator(".hsd-origin-stack")).to_have_text(load_bundled(RUNS[0]).meta["stack_resolved"])
     open_file(page, path)
     expect(page.locator(".hsd-origin-stack")).to_have_text(load_bundled(RUNS[1]).meta["stack_resolved"])
@@ -268,7 +269,7 @@ def test_who_answered_follows_the_cursor_and_moves_it(open_page, voila):
     area.wait_for()
     rounds = len([r for r in load_bundled(RUNS[0]).round_rows if r.parent is None])
     box = area.bounding_box()
-    page.mouse.click(box["x"] + box["width"] * 2.5 / rounds, box["y"] + 10)
+    area.click(position={"x": box["width"] * 2.5 / rounds, "y": 10})
     page.mouse.move(4, 4)
     readout = page.locator(".hsd-ac-readout")
     expect(readout).to_contain_text("Round 3:")
