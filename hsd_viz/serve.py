@@ -20,7 +20,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent
 CHECKOUT_NOTEBOOK = PACKAGE.parent / "notebooks" / "dashboard.ipynb"
 #: A kernel whose page has gone is ended after this many seconds (a closed lid may be opened again), looked for every so many.
-GONE_SECONDS, LOOK_SECONDS = 180, 30
+GONE_SECONDS, LOOK_SECONDS = 600, 30
 #: What Voilà has to end its kernels, before it is ended itself.
 ENDING_SECONDS = 10
 READY_SECONDS = 60
