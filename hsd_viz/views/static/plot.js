@@ -125,25 +125,28 @@ function createView(model, el) {
     }
   }
 
-  /** A contour's label stands where it is furthest from marks, other labels and the border. */
+  /** A contour's label stands where it is furthest from marks, other labels and the border, and touches no other; the main one's first. */
   function paintContours(svg, lines, taken) {
-    const labels = [];
-    const told = new Set();
     for (const line of lines) {
-      const points = line.points.map(([x, y]) => [toX(x), toY(y)]);
-      svg.append(draw("path", { d: pathOf(points), class: line.main ? "hsd-contour hsd-main" : "hsd-contour" }));
-      if (points.length < 3 || told.has(line.label)) continue;
+      const d = pathOf(line.points.map(([x, y]) => [toX(x), toY(y)]));
+      svg.append(draw("path", { d, class: line.main ? "hsd-contour hsd-main" : "hsd-contour" }));
+    }
+    const labels = [];
+    for (const line of [...lines].sort((a, b) => Number(Boolean(b.main)) - Number(Boolean(a.main)))) {
+      if (line.points.length < 3 || labels.some((l) => l.text === line.label)) continue;
       let best = null;
       let room = 26;
-      for (const [x, y] of points) {
+      for (const [x, y] of line.points.map(([u, v]) => [toX(u), toY(v)])) {
+        // Half of a letter is some 3.6 pixels wide, a line 16 high.
+        const clear = labels.every((l) => Math.abs(l.x - x) > 3.6 * (l.text.length + line.label.length) + 4 || Math.abs(l.y - y) > 18);
         const border = Math.min(x - box.left - 6, box.right - x - 6, 1.4 * (y - box.top), 1.4 * (box.bottom - y));
-        const free = Math.min(border, ...[...taken, ...labels].map(([a, b]) => Math.hypot((a - x) * 0.75, b - y)));
-        if (free > room) { room = free; best = [x, y]; }
+        const free = Math.min(border, ...[...taken, ...labels.map((l) => [l.x, l.y])].map(([a, b]) => Math.hypot((a - x) * 0.75, b - y)));
+        if (clear && free > room) { room = free; best = { x, y, text: line.label, main: line.main }; }
       }
-      if (best) { labels.push(best); told.add(line.label); best.text = line.label; best.main = line.main; }
+      if (best) labels.push(best);
     }
     for (const l of labels) {
-      svg.append(draw("text", { x: l[0], y: l[1] + 4, "text-anchor": "middle", class: l.main ? "hsd-halo hsd-strong" : "hsd-halo" }, l.text));
+      svg.append(draw("text", { x: l.x, y: l.y + 4, "text-anchor": "middle", class: l.main ? "hsd-halo hsd-strong" : "hsd-halo" }, l.text));
     }
   }
 
