@@ -38,7 +38,7 @@ from hsd_viz.views.palette import DATABASES, HUES, RIVALS
 from hsd_viz.views.scripts import joined
 
 #: What stands in front of every linked view's script.
-SHARED = ("linked_run.js", "linked.js")
+SHARED = ("dom.js", "linked_run.js", "linked.js")
 
 
 def esm(*names: str) -> str:

@@ -9,8 +9,8 @@ export function joined(files, names = []) {
   const source = files.map((name) => readFileSync(new URL(name, STATIC), "utf8")).join("\n") + (names.length ? `\nexport { ${names.join(", ")} };` : "");
   return import(`data:text/javascript;base64,${Buffer.from(source).toString("base64")}`);
 }
-/** @param {...string} names files behind the two that all linked views share */
-export const load = (...names) => joined(["linked_run.js", "linked.js", ...names]);
+/** @param {...string} names files behind those that all linked views share */
+export const load = (...names) => joined(["dom.js", "linked_run.js", "linked.js", ...names]);
 
 // --- rows as payload.py writes them, by the names that matter to a test
 

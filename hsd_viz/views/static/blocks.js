@@ -274,7 +274,7 @@ function render({ model, el }) {
   const palette = paletteOf(model.get("palette"));
   palette.paint(root);
   el.append(root);
-  const unfollow = followTheme(root, () => {});
+  const unfollow = followTheme(root, { behind: "--backdrop" });
   const end = blocksView({ model, root, palette });
   return () => { end(); unfollow(); root.remove(); };
 }

@@ -1,12 +1,16 @@
 // @ts-check
-// What the views that stand by themselves share: elements, roles, colours by source, the host's theme. Text only; nothing is fetched.
+// What all views share: elements, roles, colours by source, the host's theme. Text only; nothing is fetched.
 // hsd_viz/views/scripts.py puts this file in front of theirs.
+
+// JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only where the focused element itself says so.
+const FOCUSABLE = new Set(["button", "input", "select", "summary"]);
 
 /** @param {string} tag @param {string} [cls] @param {string} [text] */
 function make(tag, cls, text) {
   const node = document.createElement(tag);
   if (cls) node.className = cls;
   if (text !== undefined) node.textContent = text;
+  if (FOCUSABLE.has(tag)) node.dataset.lmSuppressShortcuts = "true";
   return node;
 }
 /** An SVG element. @param {string} tag @param {Record<string, any>} [attributes] @param {string} [text] */
@@ -16,7 +20,7 @@ function draw(tag, attributes = {}, text) {
   if (text !== undefined) node.textContent = text;
   return node;
 }
-/** Let a node have the keyboard's focus, JupyterLab's shortcuts apart ("d d" deletes the cell). */
+/** Let a node have the keyboard's focus, JupyterLab's shortcuts apart. */
 function focusable(/** @type {HTMLElement | SVGElement} */ node) {
   node.tabIndex = 0;
   node.dataset.lmSuppressShortcuts = "true";
@@ -47,19 +51,20 @@ function hued(node, hue) {
 /**
  * Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked; paper is light. `behind` names the style that gets
  * the page's colour behind `root`; `changed` is told after every change. Returns what ends it.
- * @param {HTMLElement} root @param {{behind?: string, changed?: () => void}} [more]
+ * @param {HTMLElement} root @param {{behind?: string, changed?: (dark: boolean, paper: boolean) => void}} [more]
  */
 function followTheme(root, { behind = "", changed = () => {} } = {}) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const paper = matchMedia("print");
   const apply = () => {
     const host = document.body.dataset.jpThemeLight;
-    root.classList.toggle("hsd-dark", !paper.matches && (host === undefined ? system.matches : host === "false"));
+    const dark = !paper.matches && (host === undefined ? system.matches : host === "false");
+    root.classList.toggle("hsd-dark", dark);
     for (let node = behind ? root.parentElement : null; node; node = node.parentElement) {
       const colour = getComputedStyle(node).backgroundColor;
       if (!/^(transparent|rgba\(.*, 0\))$/.test(colour)) { root.style.setProperty(behind, colour); break; }
     }
-    changed();
+    changed(dark, paper.matches);
   };
   const observer = new MutationObserver(apply);
   observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });

@@ -1,4 +1,4 @@
-// What the linked views of a page share: text, colours by source, the theme, and groups. A group is one run (its store) and one
+// What the linked views of a page share beside dom.js: text, colours by source, and groups. A group is one run (its store) and one
 // cursor. Views of one group find each other by its name, whichever of them is made first.
 //
 //   hsdGroup(name) -> group
@@ -37,31 +37,6 @@ const WHY = {
   "no room": "there was no room left for a draft",
   off: "drafting was off",
 };
-
-// JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only where the focused element itself says so.
-const FOCUSABLE = new Set(["button", "input", "select", "summary"]);
-
-/** @param {string} tag @param {string} [cls] @param {string} [text] */
-function make(tag, cls, text) {
-  const node = document.createElement(tag);
-  if (cls) node.className = cls;
-  if (text !== undefined) node.textContent = text;
-  if (FOCUSABLE.has(tag)) node.dataset.lmSuppressShortcuts = "true";
-  return node;
-}
-/** An SVG element. @param {string} tag @param {Record<string, any>} [attributes] @param {string} [text] */
-function draw(tag, attributes = {}, text) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-/** Let a node have the keyboard's focus, JupyterLab's shortcuts apart. */
-function focusable(/** @type {HTMLElement | SVGElement} */ node) {
-  node.tabIndex = 0;
-  node.dataset.lmSuppressShortcuts = "true";
-  return node;
-}
 
 // Characters nobody can see, that would reorder the line, or that are half of one, are shown as their code point.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
@@ -110,29 +85,6 @@ function paletteOf(palette) {
       }
     },
   };
-}
-
-/** Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked; paper is light. --backdrop is the page's colour
- * behind `root`. Returns what ends it. */
-function followTheme(/** @type {HTMLElement} */ root, /** @type {(dark: boolean) => void} */ tell) {
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const paper = matchMedia("print");
-  const apply = () => {
-    const host = document.body.dataset.jpThemeLight;
-    const dark = !paper.matches && (host === undefined ? system.matches : host === "false");
-    root.classList.toggle("hsd-dark", dark);
-    for (let node = root.parentElement; node; node = node.parentElement) {
-      const behind = getComputedStyle(node).backgroundColor;
-      if (!/^(transparent|rgba\(.*, 0\))$/.test(behind)) { root.style.setProperty("--backdrop", behind); break; }
-    }
-    if (!paper.matches) tell(dark);
-  };
-  const observer = new MutationObserver(apply);
-  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  for (const said of [system, paper]) said.addEventListener("change", apply);
-  apply();
-  const frame = requestAnimationFrame(apply); // a view is made before it stands on the page
-  return () => { cancelAnimationFrame(frame); observer.disconnect(); for (const said of [system, paper]) said.removeEventListener("change", apply); };
 }
 
 /** An event (linked_run.js) as a sentence. */
@@ -362,13 +314,13 @@ function linkedWidget(/** @type {(view: any) => (() => void) | void} */ create) 
           const root = make("div", "hsd-linked");
           const palette = paletteOf(model.get("palette"));
           palette.paint(root);
-          const tell = (dark) => {
-            // Views whose Python side draws by theme have a trait for it.
-            if (model.get("dark") === undefined || model.get("dark") === dark) return;
+          const tell = (dark, paper) => {
+            // Views whose Python side draws by theme have a trait for it; what is printed for a moment concerns it not.
+            if (paper || model.get("dark") === undefined || model.get("dark") === dark) return;
             model.set("dark", dark);
             model.save_changes();
           };
-          const unfollow = followTheme(root, tell);
+          const unfollow = followTheme(root, { behind: "--backdrop", changed: tell });
           el.append(root);
           const view = group; // by the time this view is closed its model may have joined another group
           const keydown = (event) => view.keydown(event);

@@ -45,7 +45,7 @@ function render({ model, el }) {
   const root = make("div", "hsd-linked hsd-versus");
   const palette = paletteOf(model.get("palette"));
   palette.paint(root);
-  const unfollow = followTheme(root, () => {});
+  const unfollow = followTheme(root, { behind: "--backdrop" });
   const chooser = chooserOf(model);
   const refusal = make("p", "hsd-vs-refusal");
   refusal.setAttribute("role", "alert");
