@@ -15,6 +15,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -179,7 +180,9 @@ def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path):
         server = psutil.Process(process.pid)
         try:
             assert waits_for(lambda: answers(port), 60), (tmp_path / "log").read_text()
-            asyncio.run(look())
+            # In a thread of its own: the browser's tests leave a loop running in this one.
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(asyncio.run, look()).result()
         finally:
             process.terminate()
             process.wait(20)
