@@ -6,6 +6,7 @@ thread: while a model's forward runs, the first does not need the interpreter, a
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -13,8 +14,11 @@ from typing import Protocol
 
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 
-#: Seconds between two flushes to the page: 16 a second look continuous and leave the time to the decode.
-FLUSH = 0.06
+#: Seconds between two flushes to the page: 12 a second look continuous and leave the time to the decode.
+FLUSH = 0.08
+#: Seconds for which the decode waits at most, coming back from a forward, for the interpreter that the other thread has. Python's own
+#: are five milliseconds: several forwards.
+SWITCH = 0.0001
 
 
 class Watcher(Protocol):
@@ -63,6 +67,8 @@ class Run:
 
     def _decode(self) -> None:
         events: Iterator[Event] | None = None
+        unhurried = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH)
         try:
             events = self._events()
             for event in events:
@@ -80,6 +86,7 @@ class Run:
                     events.close()
             except Exception as caught:
                 self._error = self._error or caught
+            sys.setswitchinterval(unhurried)
             self._over = True
             self._urgent.set()
 
