@@ -31,7 +31,7 @@ SLOWER = 4
 #: The run that ``live`` shows: its stack, its temperature, its length in tokens.
 LIVE = ("db > nano:4 > small:7 > target", 0.8, 320)
 #: Pixels of ``live``: as the page is laid out, and as the picture is kept.
-LAID_OUT, KEPT = (1300, 1000), (1040, 800)
+LAID_OUT, KEPT = (1300, 1000), (1000, 769)
 
 
 def dashboard(browser: Browser, url: str) -> Path:
@@ -49,7 +49,7 @@ def round_(browser: Browser, url: str) -> Path:
 
 
 def race(browser: Browser, url: str) -> Path:
-    """Recorded runs of one prompt side by side, half-way through their race."""
+    """Recorded runs of one prompt side by side, in the middle of their race."""
     page = _opened(browser, url, 1400, 1700)
     page.get_by_role("tab", name="Compare", exact=True).click()
     view = page.locator(".hsd-versus")
@@ -149,7 +149,7 @@ def _image(data: bytes) -> Image:
 def _animated(frames: list[tuple[Image, float]], path: Path) -> Path:
     out = io.BytesIO()
     images, times = zip(*((image, max(20, round(seconds * 1000))) for image, seconds in frames), strict=True)
-    images[0].save(out, "WEBP", save_all=True, append_images=images[1:], duration=list(times), loop=0, quality=60, method=6)
+    images[0].save(out, "WEBP", save_all=True, append_images=images[1:], duration=list(times), loop=0, quality=50, method=6)
     write_whole(path, out.getvalue())
     return path
 
