@@ -19,6 +19,8 @@ FLUSH = 0.08
 #: Seconds for which the decode waits at most, coming back from a forward, for the interpreter that the other thread has. Python's own
 #: are five milliseconds: several forwards.
 SWITCH = 0.0001
+#: What it is while nothing runs; read once, as runs of two pages in one process may overlap.
+UNHURRIED = sys.getswitchinterval()
 
 
 class Watcher(Protocol):
@@ -67,7 +69,6 @@ class Run:
 
     def _decode(self) -> None:
         events: Iterator[Event] | None = None
-        unhurried = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH)
         try:
             events = self._events()
@@ -86,7 +87,7 @@ class Run:
                     events.close()
             except Exception as caught:
                 self._error = self._error or caught
-            sys.setswitchinterval(unhurried)
+            sys.setswitchinterval(UNHURRIED)
             self._over = True
             self._urgent.set()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from itertools import count
@@ -104,3 +105,17 @@ def test_an_error_before_anything_began_leaves_no_trace():
     assert Run(events, watcher).join(30)
     ((trace, error),) = watcher.ends
     assert trace is None and str(error) == "no such model" and watcher.told == ["end"]
+
+
+def test_threads_take_turns_quickly_while_a_run_goes_on_and_as_before_after_it():
+    before, during, both = sys.getswitchinterval(), [], threading.Barrier(2, timeout=30)
+
+    def events():
+        both.wait()  # neither has ended when the other begins
+        during.append(sys.getswitchinterval())
+        both.wait()
+        yield from replayed()
+
+    runs = [Run(events, Watcher()) for _ in range(2)]
+    assert all(run.join(30) for run in runs)
+    assert max(during) < before and sys.getswitchinterval() == before
