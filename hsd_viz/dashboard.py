@@ -69,7 +69,9 @@ class Dashboard(widgets.VBox):
         self._wire()
         self.stream.add_class("hsd-text-view")
         self.player.add_class("hsd-transport")
-        main = widgets.VBox([*self.controls.picker, self.blurb, self.notice, self.readout, self.stream, self.player, self.tabs])
+        main = widgets.VBox(
+            [*self.controls.picker, self.blurb, self.notice, self.readout, self.stream, self.player, self.tabs]
+        )
         main.add_class("hsd-main")
         layout = widgets.Box([self.controls, main] if live else [main])
         layout.add_class("hsd-layout" if live else "hsd-wide")
@@ -78,7 +80,11 @@ class Dashboard(widgets.VBox):
         if recordings:
             self.guide.arrive()
         else:
-            self.readout.origin = {"kind": "none", "badge": "Nothing to show yet", "facts": ["no recorded runs are installed: press Run"]}
+            self.readout.origin = {
+                "kind": "none",
+                "badge": "Nothing to show yet",
+                "facts": ["no recorded runs are installed: press Run"],
+            }
 
     @property
     def dark(self) -> bool:

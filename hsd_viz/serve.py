@@ -25,7 +25,12 @@ GONE_SECONDS, LOOK_SECONDS = 600, 30
 ENDING_SECONDS = 10
 READY_SECONDS = 60
 #: What the page needs of the extensions that may be installed; others would only make it open later.
-EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8", "anywidget", "jupyterlab-plotly")
+EXTENSIONS = (
+    "@jupyter-widgets/jupyterlab-manager",
+    "@voila-dashboards/widgets-manager8",
+    "anywidget",
+    "jupyterlab-plotly",
+)
 
 
 def serve(
@@ -71,14 +76,18 @@ def check_address(host: str, port: int, token: str | None) -> None:
     if not 1 <= port <= 65535:
         raise ValueError(f"the port {port} is out of range: it is a number from 1 to 65535")
     if not token and not _loopback(host):
-        raise ValueError(f"serving on {host or 'all addresses'} lets others in: give a token, as in --token SECRET, or use 127.0.0.1")
+        raise ValueError(
+            f"serving on {host or 'all addresses'} lets others in: give a token, as in --token SECRET, or use 127.0.0.1"
+        )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise ValueError(f"{host}:{port} cannot be served: {error.strerror or error}; choose another --port") from None
+            raise ValueError(
+                f"{host}:{port} cannot be served: {error.strerror or error}; choose another --port"
+            ) from None
 
 
 def command(
@@ -159,7 +168,14 @@ def _end(server: subprocess.Popen) -> None:
 
 def _notebook(allow_models: bool) -> dict:
     source = f"import hsd_viz as hsd\n\nhsd.dashboard(allow_models={allow_models})"
-    cell = {"cell_type": "code", "id": "dashboard", "metadata": {}, "source": source, "execution_count": None, "outputs": []}
+    cell = {
+        "cell_type": "code",
+        "id": "dashboard",
+        "metadata": {},
+        "source": source,
+        "execution_count": None,
+        "outputs": [],
+    }
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}
 

@@ -65,7 +65,9 @@ class Model:
     lookahead: int | None = None
 
     def __str__(self) -> str:
-        plain = re.match(r"[^\s\">\[\]]+\Z", self.name) and not re.search(r":[0-9]+\Z", self.name) and _readable(self.name)
+        plain = (
+            re.match(r"[^\s\">\[\]]+\Z", self.name) and not re.search(r":[0-9]+\Z", self.name) and _readable(self.name)
+        )
         name = self.name if plain else f'"{self.name}"'
         return name if self.lookahead is None else f"{name}:{self.lookahead}"
 
@@ -126,11 +128,15 @@ def parse(text: str) -> Stack:
     models: list[Model] = []
     for place, part in enumerate(parts):
         if not part:
-            raise StackError(f"part {place + 1} of the stack {text.strip()!r} is empty: write parts with '>' between them")
+            raise StackError(
+                f"part {place + 1} of the stack {text.strip()!r} is empty: write parts with '>' between them"
+            )
         found = _bottom(part)
         if found is not None:
             if place > 0:
-                raise StackError(f"'{found}' can only stand first (at the bottom) of a stack, here it is part {place + 1}")
+                raise StackError(
+                    f"'{found}' can only stand first (at the bottom) of a stack, here it is part {place + 1}"
+                )
             bottom = found
             continue
         model = _model(part)
@@ -144,9 +150,13 @@ def parse(text: str) -> Stack:
         target = models[-1]
         if len(models) > 1:
             named = Bottom("auto", ("db", *(m.name for m in models[:-1])))
-            raise StackError(f"'auto' chooses who drafts and stands right before the target: write '{named} > {target}'")
+            raise StackError(
+                f"'auto' chooses who drafts and stands right before the target: write '{named} > {target}'"
+            )
         if target.name in bottom.items:
-            raise StackError(f"'{target.name}' is the target and stands in '{bottom}' too: a model cannot draft for itself")
+            raise StackError(
+                f"'{target.name}' is the target and stands in '{bottom}' too: a model cannot draft for itself"
+            )
     for name in names:
         if names.count(name) > 1:
             raise StackError(f"'{name}' stands twice in the stack: a model cannot draft for itself")
@@ -160,7 +170,9 @@ def parse_bench(text: str) -> Stack | HFStack:
         return parse(text)
     name, inner = found[1], found[2]
     if name not in HF_STACKS:
-        raise StackError(f"unknown stack '{name}': transformers' loops are {', '.join(HF_STACKS[:2])} and hf-assistant[MODEL]")
+        raise StackError(
+            f"unknown stack '{name}': transformers' loops are {', '.join(HF_STACKS[:2])} and hf-assistant[MODEL]"
+        )
     if (name == "hf-assistant") != bool(inner and inner.strip()):
         raise StackError(f"'{text.strip()}' is not readable: write hf-generate, hf-lookup or hf-assistant[nano]")
     return HFStack(name, _model(inner.strip()).name if inner else None)
@@ -234,11 +246,15 @@ def _model(part: str) -> Model:
         raise StackError(f"'{part}' is no model: it can only stand first (at the bottom) of a stack")
     if found := re.match(r"[A-Za-z0-9_.-]+\s*:\s*(\S*)\Z", part):
         if not found[1].isascii() or not found[1].isdigit():
-            raise StackError(f"the lookahead '{found[1]}' in '{part}' is not readable: it is a whole number from 1 to {MAX_LOOKAHEAD}")
+            raise StackError(
+                f"the lookahead '{found[1]}' in '{part}' is not readable: it is a whole number from 1 to {MAX_LOOKAHEAD}"
+            )
         if name in BOTTOMS:
             raise StackError(f"'{name}' takes no lookahead: its draft is as long as what it finds")
     if lookahead is not None and not 1 <= lookahead <= MAX_LOOKAHEAD:
-        raise StackError(f"the lookahead {lookahead} in '{part}' is out of range: it is a whole number from 1 to {MAX_LOOKAHEAD}")
+        raise StackError(
+            f"the lookahead {lookahead} in '{part}' is out of range: it is a whole number from 1 to {MAX_LOOKAHEAD}"
+        )
     if not _readable(name):
         raise StackError(
             f"unknown part '{part}': a part is one of {', '.join(BOTTOMS)} (first only), a ladder name such as nano, a hub id "

@@ -60,13 +60,20 @@ def test_binder_brings_the_viewer_without_torch():
 
 
 def test_conda_keeps_the_upper_bound_that_make_installs_with():
-    constraint = next(Requirement(line) for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch"))
-    conda = next(d for d in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"] if str(d).startswith("pytorch"))
+    constraint = next(
+        Requirement(line) for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch")
+    )
+    conda = next(
+        d
+        for d in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+        if str(d).startswith("pytorch")
+    )
     assert str(constraint.specifier) in conda
 
 
 @pytest.mark.parametrize(
-    ("path", "lines"), [("binder/postBuild", ["set -e", "--no-deps -e ."]), (".ci/run", ["set -euo pipefail", "make test"])]
+    ("path", "lines"),
+    [("binder/postBuild", ["set -e", "--no-deps -e ."]), (".ci/run", ["set -euo pipefail", "make test"])],
 )
 def test_scripts_run_and_stop_at_errors(path, lines):
     file = ROOT / path
@@ -85,10 +92,16 @@ def make(tmp_path):
         shutil.copy(ROOT / name, tmp_path)
 
     # These tests are themselves run by make, which hands its own settings on.
-    plain = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "HOST", "PORT", "TOKEN", "PYTEST_ARGS")}
+    plain = {
+        k: v
+        for k, v in os.environ.items()
+        if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "HOST", "PORT", "TOKEN", "PYTEST_ARGS")
+    }
 
     def run(*words: str, **environment: str) -> subprocess.CompletedProcess:
-        return subprocess.run(["make", *words], cwd=tmp_path, env={**plain, **environment}, capture_output=True, text=True, timeout=60)
+        return subprocess.run(
+            ["make", *words], cwd=tmp_path, env={**plain, **environment}, capture_output=True, text=True, timeout=60
+        )
 
     return run
 
@@ -137,7 +150,10 @@ def test_a_second_run_installs_nothing(make, tmp_path):
 def test_host_and_port_are_respected(make, tmp_path):
     ready(tmp_path)
     assert make("dashboard", "PORT=9001", "HOST=0.0.0.0").stdout == "hsd-viz dashboard --host 0.0.0.0 --port 9001\n"
-    assert make("dashboard", "HOST=0.0.0.0", "TOKEN=abc").stdout == "hsd-viz dashboard --host 0.0.0.0 --port 8866 --token abc\n"
+    assert (
+        make("dashboard", "HOST=0.0.0.0", "TOKEN=abc").stdout
+        == "hsd-viz dashboard --host 0.0.0.0 --port 8866 --token abc\n"
+    )
     assert make("dashboard", PORT="9002").stdout == "hsd-viz dashboard --host 127.0.0.1 --port 9002\n"
 
 

@@ -15,12 +15,16 @@ READ = {
     "db[ context , statistics ] > target": Stack(Bottom("db", ("context", "statistics")), (Model("target"),)),
     "lookup > owner/name:3 > ./a/b": Stack(Bottom("lookup"), (Model("owner/name", 3), Model("./a/b"))),
     '"./a b > c":2 > "~/x:4"': Stack(None, (Model("./a b > c", 2), Model("~/x:4"))),
-    "hd[statistics,context,window] > target": Stack(Bottom("hd", ("statistics", "context", "window")), (Model("target"),)),
+    "hd[statistics,context,window] > target": Stack(
+        Bottom("hd", ("statistics", "context", "window")), (Model("target"),)
+    ),
     "ngram-cache > nano > target": Stack(Bottom("ngram-cache"), (Model("nano"), Model("target"))),
     "/abs/v1.5 > target": Stack(None, (Model("/abs/v1.5"), Model("target"))),
     "auto > target": Stack(Bottom("auto"), (Model("target"),)),
     "auto[ db, nano ]>target": Stack(Bottom("auto", ("db", "nano")), (Model("target"),)),
-    'auto[owner/name:v2,"./a, b]",db] > small': Stack(Bottom("auto", ("owner/name:v2", "./a, b]", "db")), (Model("small"),)),
+    'auto[owner/name:v2,"./a, b]",db] > small': Stack(
+        Bottom("auto", ("owner/name:v2", "./a, b]", "db")), (Model("small"),)
+    ),
 }
 
 
@@ -78,7 +82,9 @@ def test_refuses_in_one_sentence(text, named):
 
 
 words = st.from_regex(r"[a-z][a-z0-9_.-]{0,6}", fullmatch=True).filter(lambda w: w not in BOTTOMS)
-paths = st.text(st.characters(codec="utf-8", exclude_characters='"', exclude_categories=("Cc",)), max_size=8).map(lambda t: "./" + t)
+paths = st.text(st.characters(codec="utf-8", exclude_characters='"', exclude_categories=("Cc",)), max_size=8).map(
+    lambda t: "./" + t
+)
 names = words | st.tuples(words, words).map("/".join) | paths.filter(lambda p: p == p.strip())
 lookaheads = st.none() | st.integers(1, 64)
 options = st.lists(st.just("db") | names, max_size=3, unique=True).map(lambda items: Bottom("auto", tuple(items)))
@@ -124,7 +130,13 @@ def test_bench_reads_transformers_loops():
 def test_whether_draft_models_may_take_part():
     for text in ("target", "db > target", "hd > target", "lookup > target", "auto[db] > target"):
         assert not parse(text).drafts_with_models
-    for text in ("nano:4 > target", "db > nano:4 > target", "auto > target", "auto[nano] > target", "auto[db,nano] > target"):
+    for text in (
+        "nano:4 > target",
+        "db > nano:4 > target",
+        "auto > target",
+        "auto[nano] > target",
+        "auto[db,nano] > target",
+    ):
         assert parse(text).drafts_with_models
 
 

@@ -1,7 +1,19 @@
 """Measuring stacks side by side: prompt suites, the runner, the report. Importing this package does not import torch."""
 
-from .report import build_report, text_table
-from .runner import Measurement, Progress, Settings, read_stacks, run_bench
-from .suites import Prompt, Suite, load_suite
+from hsd_viz.bench.report import build_report, text_table
+from hsd_viz.bench.runner import Measurement, Settings, read_stacks, run_bench
+from hsd_viz.progress import Progress
+from hsd_viz.prompts.suites import Prompt, Suite, load_suite
 
-__all__ = ["Measurement", "Progress", "Prompt", "Settings", "Suite", "build_report", "load_suite", "read_stacks", "run_bench", "text_table"]
+__all__ = [
+    "Measurement",
+    "Progress",
+    "Prompt",
+    "Settings",
+    "Suite",
+    "build_report",
+    "load_suite",
+    "read_stacks",
+    "run_bench",
+    "text_table",
+]

@@ -70,7 +70,9 @@ def alone(trace: Trace, databases: SharedDatabases, budget: int) -> list[Alone]:
         written = f"db[{','.join(found)}]" if name == "db" else name
         try:
             bottom = parse(f"{written} > target").bottom
-            drafter = make_drafter(bottom, databases=databases, memory=Memory(), eos=eos, costs=None, temperature=temperature)
+            drafter = make_drafter(
+                bottom, databases=databases, memory=Memory(), eos=eos, costs=None, temperature=temperature
+            )
             results.append(Alone(name, replay(drafter, text, budget, eos, limit)))
         except ValueError as error:
             results.append(Alone(name, None, str(error)))

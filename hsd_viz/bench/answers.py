@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .output import Answer
-    from .suites import Prompt
+    from hsd_viz.bench.output import Answer
+    from hsd_viz.prompts.suites import Prompt
 
 
 #: The answers to the turns of one question.
@@ -43,7 +43,10 @@ def figures(answers: Sequence[Answers], plain: Sequence[Answers]) -> dict[str, A
 
 def build_section(prompts: Sequence[Prompt], answers: dict[str, Sequence[Answers]], plain: str) -> list[dict[str, Any]]:
     """Per stack, :func:`figures` by task and overall, as JSON data. ``answers[stack]`` follows ``prompts``; ``plain`` is a stack."""
-    tasks = {task: [k for k, p in enumerate(prompts) if p.category == task] for task in dict.fromkeys(p.category for p in prompts)}
+    tasks = {
+        task: [k for k, p in enumerate(prompts) if p.category == task]
+        for task in dict.fromkeys(p.category for p in prompts)
+    }
     baseline = answers[plain]
     return [
         {
@@ -57,10 +60,20 @@ def build_section(prompts: Sequence[Prompt], answers: dict[str, Sequence[Answers
 
 def text_tables(section: Sequence[dict[str, Any]]) -> Iterator[list[list[str]]]:
     """The section for reading: one table (a list of rows) for each figure."""
-    for title, key in (("speed-up", "speedup"), ("tokens/s", "tokens_per_second"), ("mean accepted tokens", "mean_accepted_tokens")):
+    for title, key in (
+        ("speed-up", "speedup"),
+        ("tokens/s", "tokens_per_second"),
+        ("mean accepted tokens", "mean_accepted_tokens"),
+    ):
         form = "{:.1f}" if key == "tokens_per_second" else "{:.2f}"
         rows = [
-            [s["stack"], *("-" if (v := block[key]) is None else form.format(v) for block in (*s["tasks"].values(), s["overall"]))]
+            [
+                s["stack"],
+                *(
+                    "-" if (v := block[key]) is None else form.format(v)
+                    for block in (*s["tasks"].values(), s["overall"])
+                ),
+            ]
             for s in section
         ]
         yield [[title, *section[0]["tasks"], "overall"], *rows]
@@ -91,7 +104,13 @@ def answer_lines(
             "wall_time": [turn.seconds for turn in turns],
             "accept_lengths": [n for o in outputs for n in o.emitted],
         }
-        row = {**prompt.origin, "answer_id": uuid.uuid4().hex, "model_id": model_id, "choices": [choice], "tstamp": now()}
+        row = {
+            **prompt.origin,
+            "answer_id": uuid.uuid4().hex,
+            "model_id": model_id,
+            "choices": [choice],
+            "tstamp": now(),
+        }
         yield json.dumps(row) + "\n"
 
 

@@ -15,11 +15,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from hsd_viz.bench.output import Answer, Output
+from hsd_viz.bench.rivals import Tuned
 from hsd_viz.disk import write_whole
-
-from .output import Answer, Output
-from .rivals import Tuned
-from .suites import Suite
+from hsd_viz.prompts.suites import Suite
 
 #: Seconds between two writes at least, and the least ratio of that time to what a write takes.
 PAUSE = 3.0
@@ -33,7 +32,9 @@ class Checkpoint:
     ``done`` maps (row, prompt) to the outputs of its repeats in order, ``left_out`` questions to reasons, ``tuned`` rows to settings.
     """
 
-    def __init__(self, path: Path | None = None, about: dict[str, Any] | None = None, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, path: Path | None = None, about: dict[str, Any] | None = None, clock: Callable[[], float] = monotonic
+    ) -> None:
         self.path = path
         self.about = about or {}
         self.done: dict[tuple[str, str], list[Output]] = {}
@@ -63,7 +64,9 @@ class Checkpoint:
             raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ValueError(f"{path} is damaged, nothing can be resumed from it: start anew with --restart") from None
-        if different := [name for name in {**theirs, **about} if theirs.get(name) != json.loads(json.dumps(about.get(name)))]:
+        if different := [
+            name for name in {**theirs, **about} if theirs.get(name) != json.loads(json.dumps(about.get(name)))
+        ]:
             raise ValueError(
                 f"{path} keeps an unfinished bench of other {' and '.join(different)}: "
                 "give the same command to go on with it, --restart to start anew, or another --json"
@@ -143,5 +146,10 @@ def _output(data: dict[str, Any]) -> Output:
     turns = tuple(Answer(t["text"], _output(t["output"])) for t in data["turns"])
     times = data["draft_seconds"]
     return Output(
-        **{**data, **{name: tuple(data[name]) for name in lists}, "turns": turns, "draft_seconds": None if times is None else tuple(times)}
+        **{
+            **data,
+            **{name: tuple(data[name]) for name in lists},
+            "turns": turns,
+            "draft_seconds": None if times is None else tuple(times),
+        }
     )

@@ -16,11 +16,10 @@ import torch
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 from transformers.utils import logging
 
+from hsd_viz.bench.output import Output
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.stack import HFStack
-
-from .output import Output
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
@@ -50,7 +49,9 @@ class HFDecoder:
 
     def __call__(self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:
         device = self._target.device
-        ids = torch.tensor([self._tokenizer.encode(prompt, verbose=False) if isinstance(prompt, str) else list(prompt)], device=device)
+        ids = torch.tensor(
+            [self._tokenizer.encode(prompt, verbose=False) if isinstance(prompt, str) else list(prompt)], device=device
+        )
         models = [m for m in (self._target, self._assistant) if m is not None]
         positions = min((p for m in models if (p := getattr(m.config, "max_position_embeddings", None))), default=None)
         if positions is not None and ids.shape[1] >= positions:
@@ -104,10 +105,21 @@ class HFDecoder:
         own = self._target.generation_config
         eos = own.eos_token_id if own.eos_token_id is not None else self._tokenizer.eos_token_id
         pad = eos[0] if isinstance(eos, list) else eos
-        drawn = {} if sampling.greedy else {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
-        lookup = {"prompt_lookup_num_tokens": LOOKUP_TOKENS, **self._settings} if self._stack.name == "hf-lookup" else {}
+        drawn = (
+            {}
+            if sampling.greedy
+            else {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
+        )
+        lookup = (
+            {"prompt_lookup_num_tokens": LOOKUP_TOKENS, **self._settings} if self._stack.name == "hf-lookup" else {}
+        )
         return GenerationConfig(
-            max_new_tokens=max_new_tokens, do_sample=not sampling.greedy, eos_token_id=eos, pad_token_id=pad, **drawn, **lookup
+            max_new_tokens=max_new_tokens,
+            do_sample=not sampling.greedy,
+            eos_token_id=eos,
+            pad_token_id=pad,
+            **drawn,
+            **lookup,
         )
 
 

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from hsd_viz.calibration.calibrate import WARM_UP_TOKENS, at, decode
+from hsd_viz.calibration.estimate import bottom_of, level_names
+from hsd_viz.calibration.timing import timings
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.estimate import bottom_of, level_names
-from hsd_viz.latency.timing import timings
+from hsd_viz.progress import Progress
+from hsd_viz.prompts.suites import Suite
 from hsd_viz.trace import Trace
-
-from .calibrate import WARM_UP_TOKENS, at, decode
-from .runner import Progress
-from .suites import Suite
 
 _RESAMPLES = 1000
 
@@ -122,4 +121,6 @@ def _together(runs: Sequence[Sequence[_One]]) -> Measured:
         lookups.update(run[0].lookups)
     rate = lambda counted: {name: n / count for name, n in counted.items()}
     per_token = rate(forwards)
-    return Measured(float(ms.sum() / count), (float(low), float(high)), per_token, rate(lookups), 1 / per_token["target"])
+    return Measured(
+        float(ms.sum() / count), (float(low), float(high)), per_token, rate(lookups), 1 / per_token["target"]
+    )

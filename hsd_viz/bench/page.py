@@ -7,9 +7,19 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from .svg import Point, bars, scatter
-from .tables import Table, introduction, same_for_all, split, tables
-from .verdict import COLOURS, MARKS, SPEED_TITLE, answer, kind, kinds_of, speed_bars, speed_words, warnings
+from hsd_viz.bench.svg import Point, bars, scatter
+from hsd_viz.bench.tables import Table, introduction, same_for_all, split, tables
+from hsd_viz.bench.verdict import (
+    COLOURS,
+    MARKS,
+    SPEED_TITLE,
+    answer,
+    kind,
+    kinds_of,
+    speed_bars,
+    speed_words,
+    warnings,
+)
 
 #: Widths at which figures are drawn, in CSS pixels: on wide, middling and narrow pages; panels stand in pairs where it is wide.
 WIDTHS = {"wide": 1040.0, "middle": 700.0, "narrow": 380.0}
@@ -83,7 +93,9 @@ def page(report: dict[str, Any]) -> str:
     found = {table.title: table for table in tables(report)}
     if found:
         parts += _speed(report)
-        parts += [_table(found.pop(name)) for name in ("All outputs", "Outputs with little repetition") if name in found]
+        parts += [
+            _table(found.pop(name)) for name in ("All outputs", "Outputs with little repetition") if name in found
+        ]
         parts += _latency(report)
         parts += _categories(report)
         parts += [_table(table) for table in found.values()]
@@ -118,9 +130,18 @@ def _speed(report: dict[str, Any]) -> Iterator[str]:
 
 
 def _latency(report: dict[str, Any]) -> Iterator[str]:
-    told = [s for s in report["stacks"] if s["draft_seconds_per_round"] is not None and s["mean_acceptance_length"] is not None]
+    told = [
+        s
+        for s in report["stacks"]
+        if s["draft_seconds_per_round"] is not None and s["mean_acceptance_length"] is not None
+    ]
     points = [
-        Point(s["stack"].replace(" > target", ""), kind(s["stack"]), s["draft_seconds_per_round"] * 1e6, s["mean_acceptance_length"])
+        Point(
+            s["stack"].replace(" > target", ""),
+            kind(s["stack"]),
+            s["draft_seconds_per_round"] * 1e6,
+            s["mean_acceptance_length"],
+        )
         for s in told
     ]
     if not points:
@@ -161,9 +182,19 @@ def _categories(report: dict[str, Any]) -> Iterator[str]:
 
 def _conditions(report: dict[str, Any]) -> Iterator[str]:
     yield '<div class="pair"><div><h2>Settings</h2>'
-    yield _list({_LABELS.get(name, name): _plain(name, value) for name, value in report["settings"].items() if value is not None})
+    yield _list(
+        {
+            _LABELS.get(name, name): _plain(name, value)
+            for name, value in report["settings"].items()
+            if value is not None
+        }
+    )
     yield "</div><div><h2>Machine</h2>"
-    machine = {_LABELS.get(name, name): _plain(name, v) for name, v in report["machine"].items() if v is not None and name != "gpus"}
+    machine = {
+        _LABELS.get(name, name): _plain(name, v)
+        for name, v in report["machine"].items()
+        if v is not None and name != "gpus"
+    }
     yield f"{_list(machine)}</div></div>"
     if report["command"]:
         yield f"<h2>Command</h2><pre>{escape(report['command'])}</pre>"
@@ -181,7 +212,11 @@ def _plain(name: str, value: Any) -> str:
 
 
 def _list(facts: dict[str, str], kind: str = "facts") -> str:
-    return f'<dl class="{kind}">' + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items()) + "</dl>"
+    return (
+        f'<dl class="{kind}">'
+        + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
+        + "</dl>"
+    )
 
 
 def _legend(stacks: Sequence[dict[str, Any]]) -> str:
@@ -204,7 +239,10 @@ def _table(table: Table) -> str:
     note += f'<p class="note">{escape(said)}</p>' if said else ""
     head, *rows = table.rows
     # Words read from the left, figures from the right.
-    words = [bool(k) and not any(c[:1].isdigit() or c == "-" for c in column) for k, column in enumerate(zip(*rows, strict=True))]
+    words = [
+        bool(k) and not any(c[:1].isdigit() or c == "-" for c in column)
+        for k, column in enumerate(zip(*rows, strict=True))
+    ]
     cells = "".join(f'<th scope="col"{_words(w)}>{_unbroken(escape(c))}</th>' for c, w in zip(head, words, strict=True))
     body = "".join(
         f'<tr><th scope="row">{escape(row[0])}{_mark(table, k)}</th>'

@@ -10,19 +10,18 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
+from hsd_viz.bench.measure import Measured, measure
+from hsd_viz.calibration.calibrate import TARGET, TOKENS, calibrated, probe
+from hsd_viz.calibration.mixture import MixedLaw, choose, fill
+from hsd_viz.calibration.store import Kept
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import names
 from hsd_viz.latency.costs import LevelCost
 from hsd_viz.latency.law import Prediction
-from hsd_viz.latency.mixture import MixedLaw, choose, fill
 from hsd_viz.latency.select import Choice, Doubt, doubts
+from hsd_viz.progress import Progress
+from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import Stack, parse
-
-from .calibrate import TARGET, TOKENS, calibrated, probe
-from .measure import Measured, measure
-from .runner import Progress
-from .store import Kept
-from .suites import Suite
 
 DATABASES = ("db",)
 #: Prompts for the calibration, and as many for the measurement.
@@ -58,7 +57,9 @@ class Wish:
             if value is not None and value < least:
                 raise ValueError(f"{what} {value} is out of range: it is a whole number from {least}")
         if self.models is not None and (not all(self.models) or len(set(self.models)) < len(self.models)):
-            raise ValueError(f"the models '{','.join(self.models)}' are not readable: name each once, with commas between them")
+            raise ValueError(
+                f"the models '{','.join(self.models)}' are not readable: name each once, with commas between them"
+            )
         for text in self.stacks:
             stack = parse(text)
             if stack.target.name != TARGET:
@@ -178,7 +179,9 @@ def plan(
 def _repriced(kept: Kept, costs: dict[str, LevelCost], found: Mapping[str, Measured]) -> dict[str, float]:
     """What the law says of the measured stacks at the costs of the very decodes that measured them, acceptance being the calibration's."""
     law = MixedLaw(
-        kept.mixture.priced({**kept.calibration.costs, **{name: cost for name, cost in costs.items() if name in kept.calibration.costs}})
+        kept.mixture.priced(
+            {**kept.calibration.costs, **{name: cost for name, cost in costs.items() if name in kept.calibration.costs}}
+        )
     )
     return {stack: law.predict(stack).ms_per_token for stack in found}
 
@@ -202,7 +205,10 @@ def _drafts(engine: Any, suite: Suite, wish: Wish, stacks: Sequence[Stack]) -> t
     drafts = [name for name in found if name not in (TARGET, target)]
     if not drafts:
         return ()
-    sizes = {m["name"]: m.get("parameters") or 0 for m in probe(engine, suite.prompts[0], drafts, wish.sampling).meta["models"]}
+    sizes = {
+        m["name"]: m.get("parameters") or 0
+        for m in probe(engine, suite.prompts[0], drafts, wish.sampling).meta["models"]
+    }
     return tuple(sorted(drafts, key=lambda name: sizes.get(name, 0)))
 
 
@@ -298,7 +304,9 @@ def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     return {
         "drift": drift,
         "ms_per_token": over([row["error"] for row in done]),
-        "ms_per_token_without_drift": over([(1 + row["error"]) * drift - 1 for row in done if row is not plain]) if drift else None,
+        "ms_per_token_without_drift": over([(1 + row["error"]) * drift - 1 for row in done if row is not plain])
+        if drift
+        else None,
         "ms_per_token_at_measured_costs": over([row["error_at_measured_costs"] for row in done]),
         "forwards_per_token": over(counts),
     }

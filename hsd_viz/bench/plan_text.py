@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hsd_viz.bench.plan import Plan
 from hsd_viz.words import counted
-
-from .plan import Plan
 
 #: Predicted rows that are shown without having been measured.
 SHOWN = 12
@@ -24,7 +23,9 @@ def plan_table(found: Plan, data: dict[str, Any]) -> str:
     lines += ["pick by the law:", *(f"  {line}" for line in found.choice.explain().splitlines())]
     seed = data["affine"]
     if seed["stack"] != data["picked"]:
-        lines.append(f"  the affine form alone would pick {seed['stack']}: {seed['predicted_ms_per_token']:.4g} ms/token by the law")
+        lines.append(
+            f"  the affine form alone would pick {seed['stack']}: {seed['predicted_ms_per_token']:.4g} ms/token by the law"
+        )
     lines += _doubts(data["doubts"])
     lines += _outcome(data)
     return "\n".join(lines)
@@ -47,7 +48,9 @@ def _acceptance(kept: dict[str, Any]) -> list[str]:
     told = []
     for one in kept["acceptance"]:
         rate = one["accepted"] / one["examined"]
-        told.append(f"{one['draft']} by {one['verifier']} {rate:.2f} [{one['low']:.2f}, {one['high']:.2f}] in {one['rounds']} rounds")
+        told.append(
+            f"{one['draft']} by {one['verifier']} {rate:.2f} [{one['low']:.2f}, {one['high']:.2f}] in {one['rounds']} rounds"
+        )
     return [f"acceptance: {'; '.join(told)}"] if told else []
 
 
@@ -95,7 +98,10 @@ def _outcome(data: dict[str, Any]) -> list[str]:
     over = data["picked_over_best_measured"]
     if over is not None:
         fastest = data["best_measured"]
-        lines.append(f"measured: {fastest} is the fastest" + ("" if fastest == data["picked"] else f", the pick takes {over:.1%} more"))
+        lines.append(
+            f"measured: {fastest} is the fastest"
+            + ("" if fastest == data["picked"] else f", the pick takes {over:.1%} more")
+        )
     for what, key in (
         ("ms/token", "ms_per_token"),
         ("ms/token without the machine's drift", "ms_per_token_without_drift"),
@@ -103,7 +109,9 @@ def _outcome(data: dict[str, Any]) -> list[str]:
         ("forwards/token", "forwards_per_token"),
     ):
         if errors[key]:
-            lines.append(f"error of the law, {what}: median {errors[key]['median']:.1%}, worst {errors[key]['worst']:.1%}")
+            lines.append(
+                f"error of the law, {what}: median {errors[key]['median']:.1%}, worst {errors[key]['worst']:.1%}"
+            )
     if errors["drift"]:
         lines.append(f"drift since the calibration, by plain decoding: {errors['drift'] - 1:+.1%}")
     return lines
@@ -111,4 +119,7 @@ def _outcome(data: dict[str, Any]) -> list[str]:
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip() for row in rows]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
+        for row in rows
+    ]

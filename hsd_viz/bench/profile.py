@@ -180,8 +180,12 @@ def _watched(watch: Stopwatch, wait: Callable[[], None] | None) -> Iterator[None
             setattr(owner, name, function)
 
 
-def _timed(watch: Stopwatch, inner: Any, part: str, names: Sequence[str], then: Callable[[], None] | None = None) -> _Timed:
-    return _Timed(inner, {name: watch.timed(part, getattr(inner, name), then) for name in names if hasattr(inner, name)})
+def _timed(
+    watch: Stopwatch, inner: Any, part: str, names: Sequence[str], then: Callable[[], None] | None = None
+) -> _Timed:
+    return _Timed(
+        inner, {name: watch.timed(part, getattr(inner, name), then) for name in names if hasattr(inner, name)}
+    )
 
 
 def _wait(engine: Engine) -> Callable[[], None] | None:

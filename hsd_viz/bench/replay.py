@@ -50,7 +50,9 @@ def can_replay(drafter: Drafter) -> bool:
     return not isinstance(drafter, Observer | Harvester)
 
 
-def replay(drafter: Drafter, text: Text, budget: int, eos: frozenset[int] = frozenset(), limit: int | None = None) -> Replayed:
+def replay(
+    drafter: Drafter, text: Text, budget: int, eos: frozenset[int] = frozenset(), limit: int | None = None
+) -> Replayed:
     """Draft as a decode would have that wrote ``text``; ``limit`` is the most tokens it could have written (default: what it wrote).
 
     Raises ``ValueError`` for a drafter that has to see the target's rows.
@@ -82,7 +84,9 @@ def replay(drafter: Drafter, text: Text, budget: int, eos: frozenset[int] = froz
 
 def _walk(tree: DraftTree, ahead: Sequence[int], eos: frozenset[int]) -> list[int]:
     """The nodes that a text which goes on with ``ahead`` goes through, up to an end of text."""
-    children = {(parent, token): node for node, (parent, token) in enumerate(zip(tree.parents, tree.tokens, strict=True))}
+    children = {
+        (parent, token): node for node, (parent, token) in enumerate(zip(tree.parents, tree.tokens, strict=True))
+    }
     path: list[int] = []
     for token in ahead:
         node = children.get((path[-1] if path else -1, token))

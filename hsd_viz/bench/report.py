@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from hsd_viz.bench.answers import build_section
+from hsd_viz.bench.output import Output
+from hsd_viz.bench.profile import summary
+from hsd_viz.bench.runner import PLAIN, Measurement
+from hsd_viz.bench.tables import columns, text_table
 from hsd_viz.trace.metrics import repetition_share
-
-from .answers import build_section
-from .output import Output
-from .profile import summary
-from .runner import PLAIN, Measurement
-from .tables import columns, text_table
 
 __all__ = ["FIGURES", "build_report", "columns", "figures", "read_report", "text_table"]
 
@@ -113,13 +112,22 @@ def _tuned(measurement: Measurement, name: str) -> dict[str, Any] | None:
     if found is None:
         return None
     tried = [{**settings, "tokens_per_second": speed} for settings, speed in found.tried]
-    return {**found.settings, "tuned_on": list(found.prompts), "tried": sorted(tried, key=lambda t: -t["tokens_per_second"])}
+    return {
+        **found.settings,
+        "tuned_on": list(found.prompts),
+        "tried": sorted(tried, key=lambda t: -t["tokens_per_second"]),
+    }
 
 
 def _figures(outputs: Sequence[Output], plain: Sequence[Output], chosen: list[int], low: list[int]) -> dict[str, Any]:
-    found: dict[str, Any] = {"outputs": len(chosen), **figures([outputs[k] for k in chosen], [plain[k] for k in chosen])}
+    found: dict[str, Any] = {
+        "outputs": len(chosen),
+        **figures([outputs[k] for k in chosen], [plain[k] for k in chosen]),
+    }
     few = [k for k in chosen if k in set(low)]
-    found["low_repetition"] = {"outputs": len(few), **figures([outputs[k] for k in few], [plain[k] for k in few])} if few else None
+    found["low_repetition"] = (
+        {"outputs": len(few), **figures([outputs[k] for k in few], [plain[k] for k in few])} if few else None
+    )
     return found
 
 
@@ -131,7 +139,9 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
     """
     n = len(outputs)
     # Row 0 takes every prompt once: the figure itself. The other rows are resamples.
-    draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES) if n else np.zeros((0, 0), int)
+    draws = (
+        np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES) if n else np.zeros((0, 0), int)
+    )
     times = np.vstack([np.ones((1, n), int), draws])
 
     def total(values: Sequence[float]) -> np.ndarray:
@@ -150,7 +160,9 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
         "tokens_per_second": speed,
         "tokens_per_second_with_prefill": ratio(tokens, total([o.seconds + o.prefill_seconds for o in outputs])),
         "mean_acceptance_length": ratio(tokens, total([o.target_forwards for o in outputs])),
-        "draft_seconds_per_round": ratio(total([sum(r) for r in rounds]), total([len(r) for r in rounds])) if told else nothing,
+        "draft_seconds_per_round": ratio(total([sum(r) for r in rounds]), total([len(r) for r in rounds]))
+        if told
+        else nothing,
         "draft_seconds_p99": _percentile(rounds, times, 0.99) if told else nothing,
         "speedup_over_plain": ratio(speed, plain_speed),
         "acceptance_rate": ratio(total([o.accepted for o in outputs]), total([o.drafted for o in outputs])),

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.prompts.suites import Prompt, Suite, load_suite
+from hsd_viz.prompts.templates import Template, opening
 from hsd_viz.stack import HFStack
-
-from .suites import Prompt, Suite, load_suite
-from .turns import Template, opening
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
@@ -22,10 +21,15 @@ if TYPE_CHECKING:
 GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
     "hf-generate": (),
     "hf-lookup": tuple(
-        {"prompt_lookup_num_tokens": tokens, "max_matching_ngram_size": ngram} for ngram, tokens in product((2, 3), (4, 8, 10, 16))
+        {"prompt_lookup_num_tokens": tokens, "max_matching_ngram_size": ngram}
+        for ngram, tokens in product((2, 3), (4, 8, 10, 16))
     ),
     "hf-assistant": tuple(
-        {"num_assistant_tokens": tokens, "num_assistant_tokens_schedule": schedule, "assistant_confidence_threshold": threshold}
+        {
+            "num_assistant_tokens": tokens,
+            "num_assistant_tokens_schedule": schedule,
+            "assistant_confidence_threshold": threshold,
+        }
         for schedule, threshold, tokens in product(("constant", "heuristic"), (0.0, 0.4), (2, 4, 8))
     ),
 }
@@ -53,7 +57,9 @@ def spare_prompts(suite: Suite, whole: Suite) -> tuple[Prompt, ...]:
         left = tuple(p for p in source.prompts if p.text not in measured)
         if left:
             return Suite(source.name, source.categories, left).limited(TUNING_PROMPTS).prompts
-    raise ValueError("every prompt is measured, none is left to try the rivals' settings on: leave some out with --limit")
+    raise ValueError(
+        "every prompt is measured, none is left to try the rivals' settings on: leave some out with --limit"
+    )
 
 
 def tune(
@@ -71,7 +77,7 @@ def tune(
 
     Of a question the first turn is tried, as ``template`` writes it; what does not fit the context is passed by.
     """
-    from .hf import HFDecoder
+    from hsd_viz.bench.hf import HFDecoder
 
     grid = GRIDS[stack.name]
     if not grid:

@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hsd_viz.bench.output import Output, from_trace
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.logits import LOGITS
 from hsd_viz.stack import HFStack, Stack
-
-from .output import Output, from_trace
 
 #: Bottoms whose drafters remember texts from run to run (:class:`hsd_viz.drafting.Memory`); so does any with the database ``logits``.
 REMEMBER = ("suffix", "recycling", "ngram-cache")

@@ -13,18 +13,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.bench.checkpoint import Checkpoint
+from hsd_viz.bench.output import Output, median_of
+from hsd_viz.bench.profile import Round, profile_decode
+from hsd_viz.bench.rivals import TUNING_TOKENS, Tuned, tune
+from hsd_viz.bench.rows import STATES, Decoder, LoopDecoder, Row, rows_of
+from hsd_viz.bench.turns import ask
 from hsd_viz.budget import check_budget
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.progress import Progress
+from hsd_viz.prompts.suites import Prompt, Suite
+from hsd_viz.prompts.templates import Template, choose_template, opening
 from hsd_viz.stack import HFStack, Stack, parse_bench
-
-from .checkpoint import Checkpoint
-from .output import Output, median_of
-from .profile import Round, profile_decode
-from .rivals import TUNING_TOKENS, Tuned, tune
-from .rows import STATES, Decoder, LoopDecoder, Row, rows_of
-from .suites import Prompt, Suite
-from .turns import Template, ask, choose_template, opening
 
 if TYPE_CHECKING:
     from hsd_viz.engine import Engine
@@ -62,20 +63,6 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """``done`` of ``total`` decodes are over; the next one is ``stack`` on ``prompt`` (empty during warm-up).
-
-    ``note`` says what is done instead, before anything is measured: compiling, trying settings.
-    """
-
-    done: int
-    total: int
-    stack: str
-    prompt: str
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Measurement:
     """All outputs of one bench: ``outputs[row]`` follows ``prompts``; ``complete`` is False when it was cut short.
 
@@ -107,7 +94,9 @@ def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
         if str(stack) in stacks:
             raise ValueError(f"the stack '{stack}' is given twice")
         if isinstance(stack, Stack) and stack.target.name != PLAIN:
-            raise ValueError(f"the stack '{stack}' does not end in 'target': all stacks of a bench have one target, named with --target")
+            raise ValueError(
+                f"the stack '{stack}' does not end in 'target': all stacks of a bench have one target, named with --target"
+            )
         stacks[str(stack)] = stack
     return stacks if PLAIN in stacks else {PLAIN: parse_bench(PLAIN), **stacks}
 
@@ -128,14 +117,18 @@ def run_bench(
 
     Nothing is measured while the engine still compiles. Each stack first decodes a few tokens that do not count: models load
     and caches warm up. ``spare`` are the prompts on which the rivals' settings are tried. ``template`` says how turns and
-    answers become prompts (:func:`~hsd_viz.bench.turns.choose_template`). ``checkpoint`` has what an earlier run of the same bench
+    answers become prompts (:func:`~hsd_viz.prompts.templates.choose_template`). ``checkpoint`` has what an earlier run of the same bench
     has done, which is not done again, and keeps what this one does. ``cancelled`` is asked before each decode; a cancelled
     or interrupted bench returns what all stacks have done by then, with ``complete`` False. Raises ``ValueError`` with one
     sentence for bad input.
     """
     settings = settings or Settings()
     parsed = read_stacks(stacks)
-    writer = choose_template(engine.tokenizer, engine.models.target, template) if any(p.turns for p in suite.prompts) else None
+    writer = (
+        choose_template(engine.tokenizer, engine.models.target, template)
+        if any(p.turns for p in suite.prompts)
+        else None
+    )
     rows = rows_of(parsed, settings.state)
     decoders = {name: _decoder(engine, parsed[row.stack], row, settings.budget) for name, row in rows.items()}
     kept = checkpoint if checkpoint is not None else Checkpoint()
@@ -162,7 +155,9 @@ def run_bench(
         # Going over all that was made so far, the garbage collector would stand still for a hundred rounds of whoever's turn it is.
         gc.collect()
         gc.freeze()
-        complete = _measure(decoders, suite, settings, writer, kept, lambda n, s, p: progress(Progress(n, total(), s, p)), cancelled)
+        complete = _measure(
+            decoders, suite, settings, writer, kept, lambda n, s, p: progress(Progress(n, total(), s, p)), cancelled
+        )
         if complete and settings.profile:
             for prompt in suite.prompts:
                 for name, row in rows.items():
@@ -171,17 +166,30 @@ def run_bench(
                     if own and prompt.id not in kept.left_out and not cancelled():
                         progress(Progress(total(), total(), name, prompt.id, "profiling"))
                         start = opening(prompt, writer)
-                        rounds = profile_decode(engine, start, row.stack, settings.max_new_tokens, settings.sampling, settings.budget)
+                        rounds = profile_decode(
+                            engine, start, row.stack, settings.max_new_tokens, settings.sampling, settings.budget
+                        )
                         profiles.setdefault(name, []).extend(rounds)
     except KeyboardInterrupt:
         complete = False
     finally:
         gc.unfreeze()
         kept.flush()
-    prompts = tuple(p for p in suite.prompts if p.id not in kept.left_out and all((name, p.id) in kept.done for name in decoders))
+    prompts = tuple(
+        p for p in suite.prompts if p.id not in kept.left_out and all((name, p.id) in kept.done for name in decoders)
+    )
     outputs = {name: tuple(median_of(kept.done[name, p.id]) for p in prompts) for name in decoders}
     return Measurement(
-        suite, settings, prompts, outputs, complete, profiles, kept.tuned, writer.name if writer else None, kept.left_out, rows
+        suite,
+        settings,
+        prompts,
+        outputs,
+        complete,
+        profiles,
+        kept.tuned,
+        writer.name if writer else None,
+        kept.left_out,
+        rows,
     )
 
 
@@ -212,7 +220,14 @@ def _with_best_rivals(
         if best not in kept.tuned:
             tokens = min(TUNING_TOKENS, settings.max_new_tokens)
             found = tune(
-                engine, stack, spare, settings.sampling, max_new_tokens=tokens, template=template, progress=note, cancelled=cancelled
+                engine,
+                stack,
+                spare,
+                settings.sampling,
+                max_new_tokens=tokens,
+                template=template,
+                progress=note,
+                cancelled=cancelled,
             )
             if found is None:
                 continue
@@ -297,10 +312,14 @@ def _to_remember(decode: Decoder, kept: Checkpoint, name: str, suite: Suite, rep
 
 
 def _decoder(
-    engine: Any, stack: Stack | HFStack, row: Row | None = None, budget: int | None = None, settings: dict[str, Any] | None = None
+    engine: Any,
+    stack: Stack | HFStack,
+    row: Row | None = None,
+    budget: int | None = None,
+    settings: dict[str, Any] | None = None,
 ) -> Decoder:
     if isinstance(stack, HFStack):
-        from .hf import HFDecoder
+        from hsd_viz.bench.hf import HFDecoder
 
         return HFDecoder(engine, stack, settings)
     return LoopDecoder(engine, row or Row(str(stack), str(stack)), budget)

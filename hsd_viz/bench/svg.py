@@ -68,7 +68,9 @@ def log_ticks(low: float, high: float) -> list[float]:
     return found[first : last + 1]
 
 
-def bars(rows: Sequence[Bar], width: float, *, title: str, reference: float = 1.0, most: float | None = None, unit: str = "×") -> str:
+def bars(
+    rows: Sequence[Bar], width: float, *, title: str, reference: float = 1.0, most: float | None = None, unit: str = "×"
+) -> str:
     """Horizontal bars, a line at ``reference``; labels stand left of the bars where there is room, else above them."""
     tall = any(r.second is not None for r in rows)
     labels = max((text_width(r.label) for r in rows), default=0.0)
@@ -204,7 +206,9 @@ def _whisker(interval: Interval, left: float, scale: float, y: float) -> list[st
     if interval is None:
         return []
     low, high = (left + end * scale for end in interval)
-    return [f'<path class="whisker" d="M{low:.1f} {y - 4:.1f}v8M{low:.1f} {y:.1f}H{high:.1f}M{high:.1f} {y - 4:.1f}v8"/>']
+    return [
+        f'<path class="whisker" d="M{low:.1f} {y - 4:.1f}v8M{low:.1f} {y:.1f}H{high:.1f}M{high:.1f} {y - 4:.1f}v8"/>'
+    ]
 
 
 def _with_unit(value: float, unit: str) -> str:

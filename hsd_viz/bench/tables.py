@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hsd_viz.bench.answers import text_tables
+from hsd_viz.bench.profile import FORWARD
+from hsd_viz.bench.rivals import GRIDS, in_words
+from hsd_viz.bench.verdict import few, kind, ranked, warnings
+from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.words import counted
-
-from .answers import text_tables
-from .profile import FORWARD
-from .rivals import GRIDS, in_words
-from .turns import TEMPLATES
-from .verdict import few, kind, ranked, warnings
 
 PARTS = ("drafting", "acceptance", "recording", "rest")
 #: In the order in which they are looked for.
@@ -63,7 +62,9 @@ def introduction(report: dict[str, Any]) -> Iterator[str]:
     where = machine["gpu"] if str(settings["device"]).startswith("cuda") else machine["cpu"]
     how = "greedy" if settings["temperature"] == 0 else f"temperature {settings['temperature']:g}"
     budget = settings.get("budget")
-    bounded = "" if budget is None else f", at most {budget} draft tokens of a database or rival at a time, cost stopping off"
+    bounded = (
+        "" if budget is None else f", at most {budget} draft tokens of a database or rival at a time, cost stopping off"
+    )
     yield (
         f"{suite['name']}: {counted(suite['prompts'], 'prompt')}, {counted(settings['max_new_tokens'], 'new token')}, {how}{bounded}, "
         f"{'median of ' + str(settings['repeats']) if settings['repeats'] > 1 else 'one pass'}; "
@@ -107,7 +108,9 @@ def tables(report: dict[str, Any]) -> Iterator[Table]:
     low = stacks[0]["low_repetition"]
     share = f"{settings['low_repetition_below']:.0%}"
     if low is None:
-        yield Table("Outputs with little repetition", [], f"every plain output repeats itself in {share} of its tokens or more")
+        yield Table(
+            "Outputs with little repetition", [], f"every plain output repeats itself in {share} of its tokens or more"
+        )
     elif low["outputs"] < suite["prompts"]:
         kept = {"token_identical_to_plain": None, "low_repetition": None}
         rows = _figures([{**s["low_repetition"], "stack": s["stack"], "runtime": s["runtime"], **kept} for s in stacks])
@@ -115,7 +118,10 @@ def tables(report: dict[str, Any]) -> Iterator[Table]:
         yield Table("Outputs with little repetition", _without(rows, "at little repetition"), note, kinds)
     if len(suite["categories"]) > 1:
         head = ["speed-up by category", *suite["categories"]]
-        rows = [[s["stack"], *(show(s["by_category"][c], "speedup_over_plain", "{:.2f}") for c in suite["categories"])] for s in stacks]
+        rows = [
+            [s["stack"], *(show(s["by_category"][c], "speedup_over_plain", "{:.2f}") for c in suite["categories"])]
+            for s in stacks
+        ]
         yield Table("Speed-up by category, in numbers", [head, *rows], kinds=kinds)
     yield from _beside(stacks)
     if (questions := report.get("spec_bench")) is not None:
@@ -134,7 +140,9 @@ def _beside(stacks: Sequence[dict[str, Any]]) -> Iterator[Table]:
             profile = s["profile"]
             parts = profile["parts"]
             forwards = [part for part in parts if part.startswith(FORWARD)]
-            cells = [f"{sum(parts[f]['median_us'] for f in forwards):.0f} ({sum(parts[f]['share'] for f in forwards):.0%})"]
+            cells = [
+                f"{sum(parts[f]['median_us'] for f in forwards):.0f} ({sum(parts[f]['share'] for f in forwards):.0%})"
+            ]
             for part in (f"{FORWARD}target", *PARTS):
                 cells.append(f"{parts[part]['median_us']:.0f} ({parts[part]['share']:.0%})" if part in parts else "-")
             rows.append([s["stack"], f"{profile['round_us']:.0f}", *cells, f"{profile['python_over_forward']:.0%}"])
@@ -149,7 +157,11 @@ def _beside(stacks: Sequence[dict[str, Any]]) -> Iterator[Table]:
         names = {name for grid in GRIDS.values() for options in grid for name in options}
         rows = [["rival", "settings"]]
         rows += [[s["stack"], in_words({n: v for n, v in s["rival_settings"].items() if n in names})] for s in tuned]
-        yield Table("Rivals at their best settings", rows, "best of the settings that were tried on prompts that are not measured:")
+        yield Table(
+            "Rivals at their best settings",
+            rows,
+            "best of the settings that were tried on prompts that are not measured:",
+        )
 
 
 def _figures(stacks: Sequence[dict[str, Any]]) -> Rows:
@@ -213,4 +225,7 @@ def show(block: dict[str, Any], name: str, form: str) -> str:
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows of cells as lines: the first column left, the others right."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip() for row in rows]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
+        for row in rows
+    ]

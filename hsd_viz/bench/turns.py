@@ -1,101 +1,13 @@
-"""Questions of several turns: how turns and answers become the prompt of the next turn.
-
-Three templates. ``chat`` is the tokenizer's own. ``vicuna`` is what Spec-Bench writes for every model (FastChat's
-``vicuna_v1.1``, the form of Vicuna's training)::
-
-    <system> USER: <turn> ASSISTANT: <answer></s>USER: <turn> ASSISTANT:
-
-where ``</s>`` is the tokenizer's own end of text. ``plain`` is for models that were never taught to chat: turns and answers as
-paragraphs of one text.
-"""
+"""Ask a question of several turns: each turn's prompt holds the answers to those before it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
+from hsd_viz.bench.output import Answer, Output, joined
 from hsd_viz.decoding.settings import Sampling
-
-from .output import Answer, Output, joined
-from .suites import Prompt
-
-#: Template -> sentence.
-TEMPLATES = {
-    "chat": "the chat template of the target's own tokenizer",
-    "vicuna": "Vicuna's, which Spec-Bench uses for every model",
-    "plain": "none: turns and answers as paragraphs",
-}
-_SYSTEM = (
-    "A chat between a curious user and an artificial intelligence assistant. "
-    "The assistant gives helpful, detailed, and polite answers to the user's questions."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """Writes the prompt of a turn as token ids and reads an answer from token ids. ``tokenizer``: a ``PreTrainedTokenizerFast``."""
-
-    name: str
-    tokenizer: Any
-
-    def write(self, turns: Sequence[str], answers: Sequence[str]) -> list[int]:
-        """The prompt of the last of ``turns``; ``answers`` are those to all turns before it.
-
-        Raises ``ValueError`` with one sentence where the tokenizer's chat template does not take the conversation.
-        """
-        if self.name == "chat":
-            return self._chat(turns, answers)
-        text = self._vicuna(turns, answers) if self.name == "vicuna" else self._plain(turns, answers)
-        return self.tokenizer.encode(text, verbose=False)
-
-    def read(self, token_ids: Sequence[int]) -> str:
-        """The answer in words, without special tokens and blanks around it, as Spec-Bench has it."""
-        return self.tokenizer.decode(list(token_ids), skip_special_tokens=True, clean_up_tokenization_spaces=False).strip()
-
-    def _chat(self, turns: Sequence[str], answers: Sequence[str]) -> list[int]:
-        messages = [{"role": "user", "content": turns[0]}]
-        for answer, turn in zip(answers, turns[1:], strict=True):
-            messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": turn}]
-        try:
-            text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        except ImportError:
-            raise ValueError("chat templates need the package jinja2: install it with `pip install jinja2`") from None
-        except Exception as error:  # a template is a program, and may raise whatever it likes
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise ValueError(f"the chat template of the target's tokenizer does not take {len(turns)} turns: {reason}") from None
-        # The template writes its special tokens as text; none is added to them.
-        return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
-
-    def _vicuna(self, turns: Sequence[str], answers: Sequence[str]) -> str:
-        end = self.tokenizer.eos_token or "</s>"
-        # An empty answer leaves no trace but its role, as in FastChat.
-        told = [f"USER: {t} ASSISTANT:" + (f" {a}{end}" if a else "") for t, a in zip(turns, [*answers, ""], strict=True)]
-        return f"{_SYSTEM} " + "".join(told)
-
-    def _plain(self, turns: Sequence[str], answers: Sequence[str]) -> str:
-        paragraphs = [part for t, a in zip(turns, [*answers, ""], strict=True) for part in (t, a) if part]
-        return "\n\n".join(paragraphs) + "\n\n"
-
-
-def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template:
-    """The template of that name. ``auto``: the tokenizer's own where it has one, Vicuna's for a Vicuna, else none.
-
-    Raises ``ValueError`` with one sentence for a name that is none, and for ``chat`` where the tokenizer has no template.
-    """
-    own = bool(getattr(tokenizer, "chat_template", None))
-    if name == "auto":
-        name = "chat" if own else "vicuna" if "vicuna" in target.lower() else "plain"
-    if name not in TEMPLATES:
-        raise ValueError(f"unknown template '{name}': it is auto, {', '.join(TEMPLATES)}")
-    if name == "chat" and not own:
-        raise ValueError(f"the tokenizer of {target} has no chat template: use the template vicuna or plain")
-    return Template(name, tokenizer)
-
-
-def opening(prompt: Prompt, template: Template | None) -> str | list[int]:
-    """What a decode starts from: the text of a prompt, or the first turn of a question as ``template`` writes it."""
-    return template.write(prompt.turns[:1], []) if prompt.turns and template is not None else prompt.text
+from hsd_viz.prompts.suites import Prompt
+from hsd_viz.prompts.templates import Template
 
 
 def ask(

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from hsd_viz.bench.svg import Bar
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.words import counted
-
-from .svg import Bar
 
 KINDS = {
     "plain": "plain decoding",
@@ -81,7 +80,9 @@ def of_note(report: dict[str, Any]) -> list[str]:
 
 def answer(report: dict[str, Any]) -> list[tuple[str, bool]]:
     """The answer in words, as parts (text, whether it stands out); [] where nothing but plain decoding was measured."""
-    drafted = [s for s in ranked(report["stacks"]) if s["speedup_over_plain"] is not None and kind(s["stack"]) != "plain"]
+    drafted = [
+        s for s in ranked(report["stacks"]) if s["speedup_over_plain"] is not None and kind(s["stack"]) != "plain"
+    ]
     if not drafted:
         return []
     best, interval = drafted[0], drafted[0]["speedup_over_plain_ci"]
@@ -97,7 +98,9 @@ def answer(report: dict[str, Any]) -> list[tuple[str, bool]]:
     if interval is None:
         parts.append((f" {counted(best['outputs'], 'prompt')} cannot say how far the figure holds for others.", False))
         return parts
-    within = [f"{s['stack']} ({s['speedup_over_plain']:.2f}×)" for s in drafted[1:] if s["speedup_over_plain"] >= interval[0]]
+    within = [
+        f"{s['stack']} ({s['speedup_over_plain']:.2f}×)" for s in drafted[1:] if s["speedup_over_plain"] >= interval[0]
+    ]
     within += ["plain decoding"] if interval[0] <= 1 <= best["speedup_over_plain"] else []
     if within:
         prompts = counted(best["outputs"], "prompt")
@@ -149,13 +152,19 @@ def speed_bars(stacks: Sequence[dict[str, Any]], category: str | None = None) ->
             continue
         low = (few(block) if category is None else None) or {}
         second = low.get("speedup_over_plain"), low.get("speedup_over_plain_ci")
-        rows.append(Bar(s["stack"], kind(s["stack"]), block["speedup_over_plain"], block["speedup_over_plain_ci"], *second))
+        rows.append(
+            Bar(s["stack"], kind(s["stack"]), block["speedup_over_plain"], block["speedup_over_plain_ci"], *second)
+        )
     return sorted(rows, key=lambda row: -row.value)
 
 
 def speed_words(rows: Sequence[Bar]) -> str:
     """How to read the figure of the speed-ups."""
-    thin = " The thin bar beneath: the prompts whose plain output repeats itself little." if any(r.second is not None for r in rows) else ""
+    thin = (
+        " The thin bar beneath: the prompts whose plain output repeats itself little."
+        if any(r.second is not None for r in rows)
+        else ""
+    )
     return f"Bars with their 95 % intervals; the dashed line is plain decoding.{thin}"
 
 

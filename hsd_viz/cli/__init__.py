@@ -44,7 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         module = (error.name or "").partition(".")[0]
         if module not in _EXTRAS:
             raise
-        return _say(f"this command needs {module}, which is not installed: pip install 'hsd-viz[{_EXTRAS[module]}]'", BAD_INPUT)
+        return _say(
+            f"this command needs {module}, which is not installed: pip install 'hsd-viz[{_EXTRAS[module]}]'", BAD_INPUT
+        )
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
         return _say(f"cannot read or write{where}: {error.strerror or error}", BAD_INPUT)

@@ -20,15 +20,29 @@ DTYPES = ("float32", "bfloat16", "float64")
 def add_sampling(parser: argparse.ArgumentParser) -> None:
     """``--max-new-tokens``, ``--temperature``, ``--top-k``, ``--top-p``, ``--seed``."""
     group = parser.add_argument_group("sampling")
-    group.add_argument("--max-new-tokens", type=int, default=128, metavar="N", help="most tokens to write, 1-100000 (default 128)")
     group.add_argument(
-        "--temperature", type=float, default=0.0, metavar="T", help="0-100; 0 takes the likeliest token each time (default 0)"
+        "--max-new-tokens", type=int, default=128, metavar="N", help="most tokens to write, 1-100000 (default 128)"
     )
-    group.add_argument("--top-k", type=int, default=0, metavar="K", help="draw among the K likeliest tokens; 0: among all (default 0)")
     group.add_argument(
-        "--top-p", type=float, default=1.0, metavar="P", help="draw among the likeliest that hold P of the mass, 0 < P <= 1 (default 1)"
+        "--temperature",
+        type=float,
+        default=0.0,
+        metavar="T",
+        help="0-100; 0 takes the likeliest token each time (default 0)",
     )
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="0 to 2^63-1; the same seed gives the same text (default 0)")
+    group.add_argument(
+        "--top-k", type=int, default=0, metavar="K", help="draw among the K likeliest tokens; 0: among all (default 0)"
+    )
+    group.add_argument(
+        "--top-p",
+        type=float,
+        default=1.0,
+        metavar="P",
+        help="draw among the likeliest that hold P of the mass, 0 < P <= 1 (default 1)",
+    )
+    group.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="0 to 2^63-1; the same seed gives the same text (default 0)"
+    )
 
 
 def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> None:

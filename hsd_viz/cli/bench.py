@@ -53,10 +53,17 @@ command goes on from there, also after a crash; --restart begins anew.
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "bench", help="measure stacks side by side", description="Measure stacks side by side on a suite of prompts.", epilog=_EPILOG
+        "bench",
+        help="measure stacks side by side",
+        description="Measure stacks side by side on a suite of prompts.",
+        epilog=_EPILOG,
     )
     parser.add_argument(
-        "--stack", action="append", default=[], metavar="S", help="a stack to measure (lookahead 1-64); give it several times"
+        "--stack",
+        action="append",
+        default=[],
+        metavar="S",
+        help="a stack to measure (lookahead 1-64); give it several times",
     )
     parser.add_argument(
         "--suite",
@@ -93,9 +100,17 @@ def add(commands: argparse._SubParsersAction) -> None:
         help=f"the most draft tokens of a database or rival at a time, 1-{MAX_BUDGET}, whatever they cost",
     )
     parser.add_argument("--limit", type=int, metavar="N", help="use N prompts, from all categories in turn")
-    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each prompt and stack; times are medians (default 3)")
     parser.add_argument(
-        "--profile", action="store_true", help="one more decode of each prompt tells where the time of a round goes (our own loop)"
+        "--repeats",
+        type=int,
+        default=3,
+        metavar="N",
+        help="runs of each prompt and stack; times are medians (default 3)",
+    )
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="one more decode of each prompt tells where the time of a round goes (our own loop)",
     )
     parser.add_argument(
         "--rival-settings",
@@ -103,12 +118,25 @@ def add(commands: argparse._SubParsersAction) -> None:
         default="default",
         help="best: try the settings of transformers' loops on prompts that are not measured and measure the best ones too",
     )
-    parser.add_argument("--memory", action="store_true", help="measure the memory of each stack, each in a process of its own")
-    parser.add_argument("--json", type=arguments.file_name, metavar="OUT", help="write the whole report")
-    parser.add_argument("--html", type=arguments.file_name, metavar="OUT", help="write the report as a page that opens without a network")
-    parser.add_argument("--restart", action="store_true", help="forget what an unfinished bench has kept beside the --json report")
     parser.add_argument(
-        "--from", dest="report", type=arguments.file_name, metavar="REPORT.json", help="measure nothing, show a saved --json report"
+        "--memory", action="store_true", help="measure the memory of each stack, each in a process of its own"
+    )
+    parser.add_argument("--json", type=arguments.file_name, metavar="OUT", help="write the whole report")
+    parser.add_argument(
+        "--html",
+        type=arguments.file_name,
+        metavar="OUT",
+        help="write the report as a page that opens without a network",
+    )
+    parser.add_argument(
+        "--restart", action="store_true", help="forget what an unfinished bench has kept beside the --json report"
+    )
+    parser.add_argument(
+        "--from",
+        dest="report",
+        type=arguments.file_name,
+        metavar="REPORT.json",
+        help="measure nothing, show a saved --json report",
     )
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)
@@ -119,7 +147,7 @@ def run(args: argparse.Namespace) -> int:
     """Measure; returns the exit code. Raises ``ValueError`` with one sentence for bad input."""
     from hsd_viz.bench import Progress, Settings, build_report, load_suite, read_stacks, run_bench
     from hsd_viz.bench.rivals import spare_prompts
-    from hsd_viz.bench.turns import choose_template, opening
+    from hsd_viz.prompts.templates import choose_template, opening
 
     outputs = [path for path in (args.json, args.html, args.answers) if path is not None]
     for path in outputs:
@@ -131,7 +159,9 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError("give the stacks to measure with --stack, or a saved report with --from")
     read_stacks(args.stack)
     best = args.rival_settings == "best"
-    settings = Settings(args.max_new_tokens, arguments.sampling(args), args.repeats, args.profile, best, args.state, args.budget)
+    settings = Settings(
+        args.max_new_tokens, arguments.sampling(args), args.repeats, args.profile, best, args.state, args.budget
+    )
     whole = load_suite(args.suite)
     suite = whole.limited(args.limit)
     spare = spare_prompts(suite, whole) if best else ()
@@ -142,16 +172,22 @@ def run(args: argparse.Namespace) -> int:
     earlier = len(checkpoint)
 
     def show(p: Progress) -> None:
-        doing = "  ".join(filter(None, (p.stack, p.prompt, p.note))) if p.note else f"{p.stack}  {p.prompt or 'warming up'}"
+        doing = (
+            "  ".join(filter(None, (p.stack, p.prompt, p.note))) if p.note else f"{p.stack}  {p.prompt or 'warming up'}"
+        )
         arguments.status(f"{p.done}/{p.total}  {doing}")
 
-    measurement = run_bench(engine, args.stack, suite, settings, spare=spare, template=args.template, checkpoint=checkpoint, progress=show)
+    measurement = run_bench(
+        engine, args.stack, suite, settings, spare=spare, template=args.template, checkpoint=checkpoint, progress=show
+    )
     memory = None
     if args.memory and measurement.complete and measurement.prompts:
-        template = choose_template(engine.tokenizer, args.target, measurement.template) if measurement.template else None
+        template = (
+            choose_template(engine.tokenizer, args.target, measurement.template) if measurement.template else None
+        )
         memory = _memory(args, opening(measurement.prompts[0], template), settings)
     arguments.status()
-    from hsd_viz.bench.machine import describe
+    from hsd_viz.machine import describe
 
     machine = describe()
     report = build_report(
@@ -175,7 +211,11 @@ def run(args: argparse.Namespace) -> int:
     if measurement.complete:
         checkpoint.remove()
         return 0
-    where = f"; the partial report is in {args.json}, and the same command goes on from there" if args.json is not None else ""
+    where = (
+        f"; the partial report is in {args.json}, and the same command goes on from there"
+        if args.json is not None
+        else ""
+    )
     print(f"hsd-viz: interrupted{where}", file=sys.stderr)
     return 130
 
@@ -195,7 +235,7 @@ def _show(report: dict[str, Any], json: Path | None, html: Path | None) -> None:
 def _read(path: Path) -> dict[str, Any]:
     """A saved report. Raises ``ValueError`` for anything else."""
     from hsd_viz.bench.report import read_report
-    from hsd_viz.bench.suites import read_text
+    from hsd_viz.prompts.suites import read_text
 
     return read_report(read_text(path, "report"), str(path))
 
@@ -204,8 +244,8 @@ def _checkpoint(args: argparse.Namespace, engine: Any, suite: Suite, settings: S
     """What an earlier run of the same bench has kept beside the report; says so where there is something."""
     from hsd_viz.bench import read_stacks
     from hsd_viz.bench.checkpoint import Checkpoint, beside, fingerprint
-    from hsd_viz.bench.machine import describe
     from hsd_viz.ladder.load import weights_dir
+    from hsd_viz.machine import describe
 
     if args.json is None:
         return Checkpoint()
@@ -222,14 +262,19 @@ def _checkpoint(args: argparse.Namespace, engine: Any, suite: Suite, settings: S
         "template": args.template,
         "runtime": args.runtime,
         "target": [engine.models.target, engine.models.padding_note],
-        "weights": {name: engine.models.hash(engine.models.target if name == "target" else name) for name in sorted(models)},
+        "weights": {
+            name: engine.models.hash(engine.models.target if name == "target" else name) for name in sorted(models)
+        },
         "databases": {file.name: [(found := file.stat()).st_size, found.st_mtime_ns] for file in databases},
         "device": [engine.device, engine.dtype],
         "machine": {name: value for name, value in machine.items() if name != "load_average"},
     }
     kept = Checkpoint.resume(path, about)
     if len(kept):
-        print(f"hsd-viz: going on after {len(kept)} finished decode{'s' if len(kept) > 1 else ''}, kept in {path}", file=sys.stderr)
+        print(
+            f"hsd-viz: going on after {len(kept)} finished decode{'s' if len(kept) > 1 else ''}, kept in {path}",
+            file=sys.stderr,
+        )
     return kept
 
 
@@ -249,7 +294,7 @@ class _Suite(argparse.Action):
 
     def __call__(self, parser, namespace, values, option_string=None) -> None:
         if values == "?":
-            from hsd_viz.bench.suites import describe_suites
+            from hsd_viz.prompts.suites import describe_suites
 
             print(describe_suites())
             parser.exit()
@@ -276,5 +321,7 @@ def _memory(args: argparse.Namespace, prompt: str | list[int], settings: Setting
     found = {}
     for stack in read_stacks(args.stack):
         arguments.status(f"memory of {stack}")
-        found[stack] = measure(stack, prompt, settings.max_new_tokens, settings.sampling, arguments.engine_options(args))
+        found[stack] = measure(
+            stack, prompt, settings.max_new_tokens, settings.sampling, arguments.engine_options(args)
+        )
     return found

@@ -51,17 +51,27 @@ def add(commands: argparse._SubParsersAction) -> None:
         epilog=_BUILD,
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    inspect = actions.add_parser("inspect", help="what a database holds", description="Show what a database file holds.", epilog=_INSPECT)
-    inspect.add_argument("path", nargs="?", type=Path, metavar="PATH", help="a file, or a folder of them (default: all that are shipped)")
-    inspect.add_argument("--text", type=arguments.file_name, metavar="FILE", help="a UTF-8 text on which to measure hit rates")
+    inspect = actions.add_parser(
+        "inspect", help="what a database holds", description="Show what a database file holds.", epilog=_INSPECT
+    )
+    inspect.add_argument(
+        "path", nargs="?", type=Path, metavar="PATH", help="a file, or a folder of them (default: all that are shipped)"
+    )
+    inspect.add_argument(
+        "--text", type=arguments.file_name, metavar="FILE", help="a UTF-8 text on which to measure hit rates"
+    )
     inspect.add_argument(
         "--tokenizer",
         "--model",
         metavar="T",
         help="the tokenizer it was made with, for readable entries and --text: a model, a folder, a tokenizer.json (default: the ladder's)",
     )
-    inspect.add_argument("--most", type=int, default=10, metavar="N", help="show the N most used entries, 0-1000 (default 10)")
-    inspect.add_argument("--verify", action="store_true", help="read every byte of the file and say whether it is as it was written")
+    inspect.add_argument(
+        "--most", type=int, default=10, metavar="N", help="show the N most used entries, 0-1000 (default 10)"
+    )
+    inspect.add_argument(
+        "--verify", action="store_true", help="read every byte of the file and say whether it is as it was written"
+    )
     inspect.add_argument("--json", action="store_true", help="print JSON: one object for a file, else a list of them")
     inspect.set_defaults(run=run_inspect)
     build = actions.add_parser(
@@ -70,21 +80,44 @@ def add(commands: argparse._SubParsersAction) -> None:
         description="Build a model database from what a model writes, a statistics database from any text, or the ladder's own.",
         epilog=_BUILD,
     )
-    build.add_argument("--out", type=arguments.folder_name, required=True, metavar="DIR", help="the folder for the files")
-    build.add_argument("--kind", choices=_KINDS, help="what to build of your own (default: the ladder's databases, both kinds)")
+    build.add_argument(
+        "--out", type=arguments.folder_name, required=True, metavar="DIR", help="the folder for the files"
+    )
+    build.add_argument(
+        "--kind", choices=_KINDS, help="what to build of your own (default: the ladder's databases, both kinds)"
+    )
     own = build.add_argument_group("of your own")
-    own.add_argument("--model", metavar="M", help="whose outputs, or whose tokenizer: a ladder name, a hub id or a path (default target)")
+    own.add_argument(
+        "--model",
+        metavar="M",
+        help="whose outputs, or whose tokenizer: a ladder name, a hub id or a path (default target)",
+    )
     own.add_argument("--prompts", nargs="+", metavar="FILE", help="prompts for the model: files, or suites by name")
-    own.add_argument("--max-new-tokens", type=int, metavar="N", help="most tokens to write after each prompt, 1-100000 (default 128)")
+    own.add_argument(
+        "--max-new-tokens", type=int, metavar="N", help="most tokens to write after each prompt, 1-100000 (default 128)"
+    )
     own.add_argument("--stack", metavar="S", help="decode with this stack: the same text, sooner (default target)")
-    own.add_argument("--text", nargs="+", type=Path, metavar="PATH", help="text to count: files, or folders with all below them")
-    own.add_argument("--tokenizer", metavar="T", help="the tokenizer, in place of --model's: a model, a folder or a tokenizer.json")
+    own.add_argument(
+        "--text", nargs="+", type=Path, metavar="PATH", help="text to count: files, or folders with all below them"
+    )
+    own.add_argument(
+        "--tokenizer", metavar="T", help="the tokenizer, in place of --model's: a model, a folder or a tokenizer.json"
+    )
     own.add_argument("--longest", type=int, metavar="N", help="longest keys in tokens, 1-32 (default 6)")
     own.add_argument("--least", type=int, metavar="N", help="keep keys seen N times or more, 1 or more (default 2)")
-    own.add_argument("--max-mb", type=float, metavar="MB", help="most megabytes of the file: the keys that gain most are kept (default 64)")
+    own.add_argument(
+        "--max-mb",
+        type=float,
+        metavar="MB",
+        help="most megabytes of the file: the keys that gain most are kept (default 64)",
+    )
     ladder = build.add_argument_group("of the ladder")
-    ladder.add_argument("--weights", type=Path, metavar="DIR", help="the folder of the ladder's models (default: the shipped ones)")
-    ladder.add_argument("--data", type=Path, metavar="DIR", help="a folder with train.npy (default: tokenize this environment's corpus)")
+    ladder.add_argument(
+        "--weights", type=Path, metavar="DIR", help="the folder of the ladder's models (default: the shipped ones)"
+    )
+    ladder.add_argument(
+        "--data", type=Path, metavar="DIR", help="a folder with train.npy (default: tokenize this environment's corpus)"
+    )
     ladder.add_argument("--only", choices=_KINDS, help="build one of the two")
     build.set_defaults(run=run_build)
 
@@ -98,8 +131,8 @@ def shipped() -> list[Path]:
 
 def run_inspect(args: argparse.Namespace) -> int:
     """Print what the databases hold."""
-    from hsd_viz.bench.suites import read_text
-    from hsd_viz.drafting.inspect import describe
+    from hsd_viz.drafting.index.inspect import describe
+    from hsd_viz.prompts.suites import read_text
 
     if not 0 <= args.most <= 1000:
         raise ValueError(f"{args.most} entries is out of range: --most is a whole number from 0 to 1000")
@@ -168,7 +201,7 @@ def _ladders() -> tuple[Any, dict[str, int]]:
 
 def _hit_rates(path: str, tokenizer: Any, text: str) -> dict[str, Any]:
     from hsd_viz.drafting.guarded import open_index
-    from hsd_viz.drafting.inspect import hit_rates
+    from hsd_viz.drafting.index.inspect import hit_rates
 
     encoded = tokenizer.encode(text, add_special_tokens=False)
     return hit_rates(open_index(path), getattr(encoded, "ids", encoded))
@@ -177,8 +210,14 @@ def _hit_rates(path: str, tokenizer: Any, text: str) -> dict[str, Any]:
 def _text(facts: dict[str, Any]) -> str:
     lines = [f"{facts['path']}: {facts['kind']} database, {facts['bytes'] / 1e6:.1f} MB"]
     lengths = ", ".join(f"{keys} of {n}" for n, keys in sorted(facts["keys_by_length"].items()))
-    lines.append(f"  {facts['keys']} keys ({lengths} tokens), {facts['continuations']} continuations, {facts['vocabulary_size']} token ids")
-    lines.append("  every byte is as it was written" if facts["verified"] else "  opened without being read whole (--verify reads it)")
+    lines.append(
+        f"  {facts['keys']} keys ({lengths} tokens), {facts['continuations']} continuations, {facts['vocabulary_size']} token ids"
+    )
+    lines.append(
+        "  every byte is as it was written"
+        if facts["verified"]
+        else "  opened without being read whole (--verify reads it)"
+    )
     lines += [f"  {name}: {json.dumps(value, default=str)}" for name, value in facts["meta"].items()]
     if rates := facts.get("hit_rates"):
         lines.append(f"  on {rates['places']} places of the text: {_rates(rates)}")
@@ -219,7 +258,9 @@ def _check(args: argparse.Namespace) -> None:
         if getattr(args, name) is not None:
             option = f"--{name.replace('_', '-')}"
             kinds = " or ".join(f"--kind {kind}" for kind, options in _TAKES.items() if kind and name in options)
-            raise ValueError(f"{option} goes with {kinds}" if kinds else f"{option} is for the ladder's databases: leave --kind out")
+            raise ValueError(
+                f"{option} goes with {kinds}" if kinds else f"{option} is for the ladder's databases: leave --kind out"
+            )
     if args.kind == "model" and not args.prompts:
         raise ValueError("--kind model needs --prompts: files with what the model is to continue")
     if args.kind == "statistics" and not args.text:
@@ -257,14 +298,19 @@ def _build_model(args: argparse.Namespace, show) -> list[Path]:
     except KeyboardInterrupt:
         if (args.out / OUTPUTS).exists():
             arguments.status()
-            print(f"hsd-viz: the outputs so far are kept in {args.out / OUTPUTS}: the same command goes on with them", file=sys.stderr)
+            print(
+                f"hsd-viz: the outputs so far are kept in {args.out / OUTPUTS}: the same command goes on with them",
+                file=sys.stderr,
+            )
         raise
 
 
 def _build_statistics(args: argparse.Namespace, show) -> list[Path]:
     from hsd_viz.engine.databases import build_text, find_tokenizer
 
-    return build_text(args.text, find_tokenizer(args.tokenizer or args.model or "target"), args.out, **_counting(args), progress=show)
+    return build_text(
+        args.text, find_tokenizer(args.tokenizer or args.model or "target"), args.out, **_counting(args), progress=show
+    )
 
 
 def _build_ladder(args: argparse.Namespace, show) -> list[Path]:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
-from hsd_viz.bench.suites import read_text
 from hsd_viz.cli import arguments
+from hsd_viz.prompts.suites import read_text
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, TokenRow, Trace
 
@@ -39,16 +39,28 @@ def add(commands: argparse._SubParsersAction) -> None:
         description="Continue a prompt with a stack, and say how each token came about.",
         epilog=_EPILOG,
     )
-    parser.add_argument("--stack", required=True, metavar="S", help="who drafts for whom, such as 'db > nano:4 > target' (lookahead 1-64)")
+    parser.add_argument(
+        "--stack",
+        required=True,
+        metavar="S",
+        help="who drafts for whom, such as 'db > nano:4 > target' (lookahead 1-64)",
+    )
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("--prompt", metavar="TEXT", help="the text to continue")
     prompt.add_argument(
-        "--prompt-file", type=arguments.file_name, metavar="F", help="a UTF-8 file with the text to continue; - is standard input"
+        "--prompt-file",
+        type=arguments.file_name,
+        metavar="F",
+        help="a UTF-8 file with the text to continue; - is standard input",
     )
     parser.add_argument(
-        "--chat", action="store_true", help="give the prompt as a user's turn, by the chat template of the target's tokenizer"
+        "--chat",
+        action="store_true",
+        help="give the prompt as a user's turn, by the chat template of the target's tokenizer",
     )
-    parser.add_argument("--save", type=arguments.file_name, metavar="F.json.gz", help="write the trace, for the explorer and for export")
+    parser.add_argument(
+        "--save", type=arguments.file_name, metavar="F.json.gz", help="write the trace, for the explorer and for export"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     arguments.add_sampling(parser)
     arguments.add_machine(parser)
@@ -58,7 +70,9 @@ def add(commands: argparse._SubParsersAction) -> None:
 def run(args: argparse.Namespace) -> int:
     """Decode; returns the exit code. Raises ``ValueError`` with one sentence for bad input."""
     if isinstance(parse_bench(args.stack), HFStack):
-        raise ValueError(f"'{args.stack.strip()}' is transformers' own loop, which only `hsd-viz bench` runs: decode needs a stack of ours")
+        raise ValueError(
+            f"'{args.stack.strip()}' is transformers' own loop, which only `hsd-viz bench` runs: decode needs a stack of ours"
+        )
     sampling = arguments.sampling(args)
     if args.max_new_tokens < 1:
         raise ValueError(f"max new tokens {args.max_new_tokens} is out of range: it is a whole number from 1")
@@ -89,7 +103,10 @@ def run(args: argparse.Namespace) -> int:
         return 0
     count = len(trace.token_rows)
     tokens = f"{count} token{'' if count == 1 else 's'}"
-    print(f"hsd-viz: {stopped}{f'; saved {tokens} to {args.save}' if args.save is not None else f' after {tokens}'}", file=sys.stderr)
+    print(
+        f"hsd-viz: {stopped}{f'; saved {tokens} to {args.save}' if args.save is not None else f' after {tokens}'}",
+        file=sys.stderr,
+    )
     return 130
 
 
@@ -177,7 +194,9 @@ def summary(trace: Trace) -> dict[str, Any]:
 
 def _figures(trace: Trace) -> str:
     m = trace.metrics()
-    sources = ", ".join(f"{name} {count}" for name, count in sorted(m["emitted_by_source"].items(), key=lambda item: -item[1]))
+    sources = ", ".join(
+        f"{name} {count}" for name, count in sorted(m["emitted_by_source"].items(), key=lambda item: -item[1])
+    )
     speed = _number(m["tokens_per_second"], ".1f")
     lines = [
         f"{trace.meta['stack_resolved']}: {m['tokens']} tokens in {m['seconds']:.2f} s ({speed} tokens/s)"

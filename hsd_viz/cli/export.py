@@ -33,14 +33,24 @@ def add(commands: argparse._SubParsersAction) -> None:
     words = "write a saved trace as a page, a timeline or tables"
     parser = commands.add_parser("export", help=words, description=f"{words.capitalize()}.", epilog=_EPILOG)
     parser.add_argument(
-        "traces", type=Path, nargs="+", metavar="TRACE", help="a trace written by decode --save; with --html, two or three to compare"
+        "traces",
+        type=Path,
+        nargs="+",
+        metavar="TRACE",
+        help="a trace written by decode --save; with --html, two or three to compare",
     )
     parser.add_argument("--html", type=arguments.file_name, metavar="FILE", help="one page that opens anywhere")
     parser.add_argument(
-        "--perfetto", type=arguments.file_name, metavar="FILE", help="the timeline as Chrome trace events, for ui.perfetto.dev"
+        "--perfetto",
+        type=arguments.file_name,
+        metavar="FILE",
+        help="the timeline as Chrome trace events, for ui.perfetto.dev",
     )
     parser.add_argument(
-        "--csv", type=arguments.folder_name, metavar="DIR", help="the folder for the tables; it is made where it is missing"
+        "--csv",
+        type=arguments.folder_name,
+        metavar="DIR",
+        help="the folder for the tables; it is made where it is missing",
     )
     parser.set_defaults(run=run)
 
@@ -53,7 +63,9 @@ def run(args: argparse.Namespace) -> int:
     from hsd_viz.trace import Trace
 
     if len(args.traces) > 1 and (args.perfetto or args.csv):
-        raise ValueError("--perfetto and --csv write one trace: give a single TRACE, or --html alone to compare several")
+        raise ValueError(
+            "--perfetto and --csv write one trace: give a single TRACE, or --html alone to compare several"
+        )
     traces = [Trace.load(path) for path in args.traces]
     trace, written = traces[0], []
     if args.html:

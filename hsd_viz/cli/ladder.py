@@ -31,15 +31,30 @@ def add(commands: argparse._SubParsersAction) -> None:
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
-    info = actions.add_parser("info", help="sizes, training and quality", description="What the shipped models are.", epilog=_EPILOG)
+    info = actions.add_parser(
+        "info", help="sizes, training and quality", description="What the shipped models are.", epilog=_EPILOG
+    )
     info.add_argument("--json", action="store_true", help="print all that is known as one JSON object")
     info.set_defaults(run=run_info)
 
-    train = actions.add_parser("train", help="train a ladder", description="Train a ladder: the target, then its drafts.", epilog=_EPILOG)
-    train.add_argument("--profile", choices=("cpu", "gpu", "tiny"), default="cpu", help="cpu: about an hour on two cores; tiny: seconds")
-    train.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder for checkpoints, data and weights")
-    train.add_argument("--models", default="target,small,nano", metavar="A,B", help="which of nano, small, target (default all)")
-    train.add_argument("--seed", type=int, default=0, metavar="N", help="of the first weights and the order of the text (default 0)")
+    train = actions.add_parser(
+        "train", help="train a ladder", description="Train a ladder: the target, then its drafts.", epilog=_EPILOG
+    )
+    train.add_argument(
+        "--profile",
+        choices=("cpu", "gpu", "tiny"),
+        default="cpu",
+        help="cpu: about an hour on two cores; tiny: seconds",
+    )
+    train.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="the folder for checkpoints, data and weights"
+    )
+    train.add_argument(
+        "--models", default="target,small,nano", metavar="A,B", help="which of nano, small, target (default all)"
+    )
+    train.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the first weights and the order of the text (default 0)"
+    )
     train.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default cpu")
     train.add_argument("--threads", type=int, metavar="N", help="CPU threads")
     train.add_argument("--minutes", type=float, metavar="N", help="shorten the training to fit")
@@ -52,7 +67,9 @@ def add(commands: argparse._SubParsersAction) -> None:
         description="Rebuild all that depends on the shipped weights: databases, recorded traces, model card.",
         epilog=_EPILOG,
     )
-    rebuild.add_argument("--trained", type=Path, metavar="DIR", help="first take over the models trained in DIR and evaluate them")
+    rebuild.add_argument(
+        "--trained", type=Path, metavar="DIR", help="first take over the models trained in DIR and evaluate them"
+    )
     rebuild.set_defaults(run=run_rebuild)
 
 
@@ -70,7 +87,9 @@ def run_info(args: argparse.Namespace) -> int:
         print(_line(name, row, found.get("evaluation", {}).get("models", {}).get(name, {})))
     total = found.get("corpus", {}).get("total", {})
     if total:
-        print(f"corpus: {total['files']} files, {total['bytes'] / 1e6:.1f} MB, and {total['heldout_files']} files held out")
+        print(
+            f"corpus: {total['files']} files, {total['bytes'] / 1e6:.1f} MB, and {total['heldout_files']} files held out"
+        )
     return 0
 
 
@@ -78,7 +97,11 @@ def _line(name: str, row: dict[str, Any], measured: dict[str, Any]) -> str:
     text = f"{name:<7} {row['parameters'] / 1e6:5.1f} M parameters, {row['layers']} layers x {row['width']}, weights {row['hash']}"
     tokens = row.get("training", {}).get("tokens")
     loss = measured.get("loss")
-    return text + (f", {tokens / 1e6:.1f} M tokens learnt from" if tokens else "") + (f", held-out loss {loss:.3f}" if loss else "")
+    return (
+        text
+        + (f", {tokens / 1e6:.1f} M tokens learnt from" if tokens else "")
+        + (f", held-out loss {loss:.3f}" if loss else "")
+    )
 
 
 def run_train(args: argparse.Namespace) -> int:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 TIMEOUT = 900.0
 
 
-def measure(stack: str, prompt: str | list[int], max_new_tokens: int, sampling: Sampling, engine: dict[str, Any]) -> dict[str, int | None]:
+def measure(
+    stack: str, prompt: str | list[int], max_new_tokens: int, sampling: Sampling, engine: dict[str, Any]
+) -> dict[str, int | None]:
     """Bytes that one decode of ``stack`` needs, models and databases included.
 
     ``resident_bytes``: growth of this process's memory over that of a process with an engine that has loaded nothing yet, at its
@@ -29,14 +31,26 @@ def measure(stack: str, prompt: str | list[int], max_new_tokens: int, sampling: 
     GPU, ``None`` without one. ``engine`` are the arguments of :func:`hsd_viz.engine.local.load_engine`. Raises ``ValueError``
     with one sentence where it cannot be measured.
     """
-    task = {"stack": stack, "prompt": prompt, "max_new_tokens": max_new_tokens, "sampling": asdict(sampling), "engine": engine}
+    task = {
+        "stack": stack,
+        "prompt": prompt,
+        "max_new_tokens": max_new_tokens,
+        "sampling": asdict(sampling),
+        "engine": engine,
+    }
     try:
         ran = subprocess.run(
-            [sys.executable, "-m", "hsd_viz.cli.memory"], input=json.dumps(task), capture_output=True, text=True, timeout=TIMEOUT
+            [sys.executable, "-m", "hsd_viz.cli.memory"],
+            input=json.dumps(task),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
         )
         return json.loads(ran.stdout)
     except (OSError, subprocess.TimeoutExpired, ValueError):
-        raise ValueError(f"the memory of '{stack}' cannot be measured: the process that was to decode it failed") from None
+        raise ValueError(
+            f"the memory of '{stack}' cannot be measured: the process that was to decode it failed"
+        ) from None
 
 
 def main() -> int:
@@ -60,7 +74,10 @@ def main() -> int:
     else:
         engine.run(task["prompt"], task["stack"], max_new_tokens=task["max_new_tokens"], **task["sampling"])
     cuda = str(engine.device).startswith("cuda")
-    found = {"resident_bytes": max(0, _peak() - before), "device_bytes": torch.cuda.max_memory_allocated() if cuda else None}
+    found = {
+        "resident_bytes": max(0, _peak() - before),
+        "device_bytes": torch.cuda.max_memory_allocated() if cuda else None,
+    }
     print(json.dumps(found))
     return 0
 

@@ -31,15 +31,35 @@ def add(commands: argparse._SubParsersAction) -> None:
         description="Calibrate this machine, rank hierarchies by the latency law, and measure the best.",
         epilog=_EPILOG,
     )
-    parser.add_argument("--models", metavar="A,B,C", help="draft models that may take part (default: those of the ladder below the target)")
-    parser.add_argument("--max-levels", type=int, metavar="K", help="most parts of a stack, target and database included")
     parser.add_argument(
-        "--measure", type=int, nargs="?", const=8, default=0, metavar="N", help="measure the best N stacks (8 when N is left out)"
+        "--models",
+        metavar="A,B,C",
+        help="draft models that may take part (default: those of the ladder below the target)",
     )
-    parser.add_argument("--stack", action="append", default=[], metavar="S", help="predict and measure this stack too; may be repeated")
-    parser.add_argument("--suite", default="heldout", metavar="NAME|PATH", help="prompts: a suite's name or a file (default heldout)")
-    parser.add_argument("--limit", type=int, default=24, metavar="N", help="prompts to calibrate on, and to measure on (default 24)")
-    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="measured runs of each prompt and stack (default 3)")
+    parser.add_argument(
+        "--max-levels", type=int, metavar="K", help="most parts of a stack, target and database included"
+    )
+    parser.add_argument(
+        "--measure",
+        type=int,
+        nargs="?",
+        const=8,
+        default=0,
+        metavar="N",
+        help="measure the best N stacks (8 when N is left out)",
+    )
+    parser.add_argument(
+        "--stack", action="append", default=[], metavar="S", help="predict and measure this stack too; may be repeated"
+    )
+    parser.add_argument(
+        "--suite", default="heldout", metavar="NAME|PATH", help="prompts: a suite's name or a file (default heldout)"
+    )
+    parser.add_argument(
+        "--limit", type=int, default=24, metavar="N", help="prompts to calibrate on, and to measure on (default 24)"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=3, metavar="N", help="measured runs of each prompt and stack (default 3)"
+    )
     parser.add_argument(
         "--same-prompts",
         action="store_true",
@@ -82,7 +102,9 @@ def run(args: argparse.Namespace) -> int:
     engine = arguments.engine(args)
     if args.clock == "processor":
         if str(engine.device) != "cpu" or args.threads != 1:
-            raise ValueError("the processor's clock knows what one thread on the CPU does: use it with --device cpu and --threads 1")
+            raise ValueError(
+                "the processor's clock knows what one thread on the CPU does: use it with --device cpu and --threads 1"
+            )
         engine.clock = time.thread_time_ns
 
     def show(p: Progress) -> None:
@@ -97,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
     arguments.status()
     if found is None:
         raise KeyboardInterrupt
-    from hsd_viz.bench.machine import describe
+    from hsd_viz.machine import describe
 
     data = report(found, describe())
     if args.json is not None:

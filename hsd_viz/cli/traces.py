@@ -18,14 +18,25 @@ examples:
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "traces", help="list and record the bundled traces", description="The recorded decodes that come with the package.", epilog=_EPILOG
+        "traces",
+        help="list and record the bundled traces",
+        description="The recorded decodes that come with the package.",
+        epilog=_EPILOG,
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="what was recorded", description="List the recorded decodes.", epilog=_EPILOG)
+    listing = actions.add_parser(
+        "list", help="what was recorded", description="List the recorded decodes.", epilog=_EPILOG
+    )
     listing.set_defaults(run=run_list)
-    record = actions.add_parser("record", help="record them anew", description="Record the bundled traces anew, with the shipped models.")
-    record.add_argument("--out", type=Path, metavar="DIR", help="the folder for the files (default: that of the package)")
-    record.add_argument("--side-by-side", action="store_true", help="those of one prompt with several stacks, in place of the others")
+    record = actions.add_parser(
+        "record", help="record them anew", description="Record the bundled traces anew, with the shipped models."
+    )
+    record.add_argument(
+        "--out", type=Path, metavar="DIR", help="the folder for the files (default: that of the package)"
+    )
+    record.add_argument(
+        "--side-by-side", action="store_true", help="those of one prompt with several stacks, in place of the others"
+    )
     record.set_defaults(run=run_record)
 
 
@@ -56,7 +67,7 @@ def run_record(args: argparse.Namespace) -> int:
 
 def record(out: Path | None = None, side_by_side: bool = False) -> list[Path]:
     """Record the bundled traces into ``out``, the package's folder when left out; returns the files."""
-    from hsd_viz.engine.record import record_side_by_side, record_traces
+    from tools.record import record_side_by_side, record_traces
 
     found = (record_side_by_side if side_by_side else record_traces)(out, progress=arguments.status)
     arguments.status()

@@ -21,7 +21,14 @@ def decode(loop: Loop, text: TokenText, meta: dict[str, Any], *, record: bool = 
     latest for the trace.
     """
     prompt, emitted, last = list(loop.text), 0, None
-    meta |= {"prompt_ids": prompt, "stop_reason": "cancelled", "cancelled": True, "prefill_ns": 0, "wall_ns": 0, "detailed": record}
+    meta |= {
+        "prompt_ids": prompt,
+        "stop_reason": "cancelled",
+        "cancelled": True,
+        "prefill_ns": 0,
+        "wall_ns": 0,
+        "detailed": record,
+    }
     recorder, steps = Recorder(text, record), []
     if record and loop.greedy and hasattr(loop.levels[-1].model, "foresee"):
         loop.levels[-1].model.foresee(TOP)

@@ -40,7 +40,11 @@ def describe(logits: Tensor, rows: list[int], tokens: list[int], model: object =
     """
     if hasattr(model, "describe"):
         return model.describe(logits, rows, tokens, TOP)
-    return _describe_on_host(host.array(logits), rows, tokens) if logits.is_cpu else _describe_on_device(logits, rows, tokens)
+    return (
+        _describe_on_host(host.array(logits), rows, tokens)
+        if logits.is_cpu
+        else _describe_on_device(logits, rows, tokens)
+    )
 
 
 def details(numbers: Sequence[float], rows: int) -> list[Detail]:

@@ -103,7 +103,9 @@ class Log:
         parent = opened[-1][0] if opened else None
         drafted, why = len(tree), None
         if drafted:
-            self.drafts.append(_row(Judged, (this, level, tree, verdict.p, verdict.q, verdict.u, verdict.accepted, accepted)))
+            self.drafts.append(
+                _row(Judged, (this, level, tree, verdict.p, verdict.q, verdict.u, verdict.accepted, accepted))
+            )
         else:
             why = tree.why_empty or "no match"
         kept = len(accepted)
@@ -112,7 +114,15 @@ class Log:
         self.rounds.append(_row(RoundRow, (this, parent, level, drafted, examined, kept, outcome, why, start, spent)))
 
     def call(
-        self, level: int, name: str, kind: str, start: int, fed: int, cached: int = 0, steps: int = 1, timer: Timer | None = None
+        self,
+        level: int,
+        name: str,
+        kind: str,
+        start: int,
+        fed: int,
+        cached: int = 0,
+        steps: int = 1,
+        timer: Timer | None = None,
     ) -> None:
         """One call that began at ``start`` (from :meth:`now`) and ends now, the device being through with it.
 

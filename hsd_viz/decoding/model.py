@@ -29,7 +29,9 @@ class CachedModel(Protocol):
 
     length: int
 
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None) -> Tensor:
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None
+    ) -> Tensor:
         """Feed ``tokens`` behind the cached ones and return the logits ``[rows, V]`` of the last ``rows`` of those fed.
 
         ``parents`` gives each fed token the index (among the fed) of the token before it, -1 for the last cached one; ``None``
@@ -142,7 +144,11 @@ def _input_device(module: torch.nn.Module) -> torch.device:
     spread = getattr(module, "hf_device_map", None)
     if not spread:
         return module.device
-    found = [torch.device("cuda", place) if isinstance(place, int) else torch.device(place) for place in spread.values() if place != "disk"]
+    found = [
+        torch.device("cuda", place) if isinstance(place, int) else torch.device(place)
+        for place in spread.values()
+        if place != "disk"
+    ]
     return next((device for device in found if device.type != "cpu"), torch.device("cpu"))
 
 
@@ -158,7 +164,9 @@ class HFSession:
         return self._cache.length
 
     @torch.inference_mode()
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None) -> Tensor:
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None
+    ) -> Tensor:
         model, cached, n = self._model, self._cache.length, len(tokens) + (0 if tail is None else len(tail))
         if parents is None:
             places = range(cached, cached + n)

@@ -129,7 +129,21 @@ class Recorder:
             piece, raw = self._text.piece(token)
             rows.append(
                 TokenRow(
-                    self._index, token, piece, raw, noted.rounds[-1].id, kind, source, path, depth, p, entropy, best, residual, q, left
+                    self._index,
+                    token,
+                    piece,
+                    raw,
+                    noted.rounds[-1].id,
+                    kind,
+                    source,
+                    path,
+                    depth,
+                    p,
+                    entropy,
+                    best,
+                    residual,
+                    q,
+                    left,
                 )
             )
             self._index += 1

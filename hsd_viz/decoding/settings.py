@@ -19,11 +19,15 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature <= 100:
-            raise ValueError(f"the temperature {self.temperature:g} is out of range: it is a number from 0 (greedy) to 100")
+            raise ValueError(
+                f"the temperature {self.temperature:g} is out of range: it is a number from 0 (greedy) to 100"
+            )
         if isinstance(self.top_k, bool) or not isinstance(self.top_k, int) or self.top_k < 0:
             raise ValueError(f"top-k {self.top_k} is out of range: it is a whole number, 0 switches it off")
         if not 0 < self.top_p <= 1:
-            raise ValueError(f"top-p {self.top_p:g} is out of range: it is a number above 0 and up to 1 (1 switches it off)")
+            raise ValueError(
+                f"top-p {self.top_p:g} is out of range: it is a number above 0 and up to 1 (1 switches it off)"
+            )
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
             raise ValueError(f"the seed {self.seed} is out of range: it is a whole number from 0 to 2^63-1")
 

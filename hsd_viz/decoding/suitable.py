@@ -20,7 +20,9 @@ _PROBE = 8
 def check_config(name: str, config: PreTrainedConfig) -> None:
     """Raise ``ValueError`` with one sentence where a config tells that its model cannot be decoded here."""
     if config.is_encoder_decoder:
-        raise ValueError(f"{name} is an encoder-decoder model: only causal (decoder-only) language models can be decoded here")
+        raise ValueError(
+            f"{name} is an encoder-decoder model: only causal (decoder-only) language models can be decoded here"
+        )
     kinds = {getattr(config, "model_type", "")}
     masked = {MODEL_FOR_MASKED_LM_MAPPING_NAMES.get(kind) for kind in kinds} - {None}
     if masked and (set(config.architectures or ()) & masked or getattr(config, "is_decoder", None) is False):
@@ -28,7 +30,9 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
             f"{name} is an encoder model ({config.model_type}): only causal (decoder-only) language models can be decoded here"
         )
     if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
-        raise ValueError(f"{name} is no causal language model ({config.model_type}): there is nothing in it that continues a text")
+        raise ValueError(
+            f"{name} is no causal language model ({config.model_type}): there is nothing in it that continues a text"
+        )
     _check_state(name, config.get_text_config(decoder=True), MODEL_FOR_CAUSAL_LM_MAPPING[type(config)])
 
 
@@ -36,7 +40,9 @@ def check_module(name: str, module: torch.nn.Module) -> None:
     """The same for a model that is already there, whatever class it has."""
     config = module.config.get_text_config(decoder=True)
     if config.is_encoder_decoder:
-        raise ValueError(f"{name} is an encoder-decoder model: only causal (decoder-only) language models can be decoded here")
+        raise ValueError(
+            f"{name} is an encoder-decoder model: only causal (decoder-only) language models can be decoded here"
+        )
     _check_state(name, config, type(module))
 
 
@@ -44,7 +50,9 @@ def _check_state(name: str, config: PreTrainedConfig, kind: type) -> None:
     foreign = layer_kinds(config) - {FULL, SLIDING, CHUNKED}
     if foreign or getattr(kind, "_is_stateful", False):
         what = ", ".join(sorted(foreign)) or config.model_type
-        raise ValueError(f"{name} keeps a state that cannot be rolled back ({what}): speculative decoding needs attention layers")
+        raise ValueError(
+            f"{name} keeps a state that cannot be rolled back ({what}): speculative decoding needs attention layers"
+        )
 
 
 def context(config: PreTrainedConfig) -> int | None:
@@ -56,7 +64,9 @@ def context(config: PreTrainedConfig) -> int | None:
     positions = getattr(config, "max_position_embeddings", None)
     rope = getattr(config, "rope_parameters", None) or {}
     if rope.get("rope_type") in _CHANGING_ROPE:
-        original = rope.get("original_max_position_embeddings") or getattr(config, "original_max_position_embeddings", None)
+        original = rope.get("original_max_position_embeddings") or getattr(
+            config, "original_max_position_embeddings", None
+        )
         return min(p for p in (positions, original) if p is not None) if positions or original else None
     return positions
 
@@ -93,7 +103,9 @@ def check_forward(model) -> None:
             f"{model.name} cannot be decoded here: its forward does not take a cache, a mask and positions ({reason})"
         ) from None
     if not own.isfinite().all():
-        raise ValueError(f"{model.name} gives logits that are no numbers in {str(model.dtype).removeprefix('torch.')}: try another dtype")
+        raise ValueError(
+            f"{model.name} gives logits that are no numbers in {str(model.dtype).removeprefix('torch.')}: try another dtype"
+        )
     apart = (rows.to(own.device) - own).norm(dim=-1) / (own - own.mean(-1, keepdim=True)).norm(dim=-1).clamp_min(1e-9)
     # Half precision alone moves a row by a few per cent (mixtures of experts by more); a wrong mask gives another row.
     allowed = 0.02 if torch.finfo(model.dtype).eps < 1e-5 else 0.3

@@ -48,7 +48,9 @@ class TokenText:
             raise ValueError("chat templates need the package jinja2: install it with `pip install jinja2`") from None
         except Exception as error:  # a template is a program, and may raise whatever it likes
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise ValueError(f"the chat template of this model's tokenizer does not take one turn of a user: {reason}") from None
+            raise ValueError(
+                f"the chat template of this model's tokenizer does not take one turn of a user: {reason}"
+            ) from None
         return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
 
     @functools.cached_property

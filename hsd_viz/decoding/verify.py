@@ -108,7 +108,9 @@ def walk_on_device(tree: DraftTree, p: Tensor, numbers: Sequence[float]) -> Verd
     return walk(tree, [int(v) for v in values[:rows]], values[rows:])
 
 
-def verify_chain(tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]) -> Verdict:
+def verify_chain(
+    tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]
+) -> Verdict:
     """Accept the longest prefix of a sampled chain and draw the token after it.
 
     ``tokens`` ``[n]`` were sampled from the rows ``q`` ``[n, V]``; ``p`` ``[n + 1, V]`` are the verifier's rows at the same
@@ -118,7 +120,9 @@ def verify_chain(tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequen
     return (_chain_on_host if p.is_cpu else chain_on_device)(tokens, q, p, u, r)
 
 
-def chain_on_device(tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]) -> Verdict:
+def chain_on_device(
+    tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]
+) -> Verdict:
     """:func:`verify_chain` in torch, wherever the rows are."""
     n, device = len(tokens), p.device
     ids = tokens if isinstance(tokens, Tensor) else put(tokens, device, torch.long)
@@ -150,7 +154,9 @@ def chain_on_device(tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Seq
     )
 
 
-def _chain_on_host(tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]) -> Verdict:
+def _chain_on_host(
+    tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]
+) -> Verdict:
     ids = tokens.tolist() if isinstance(tokens, Tensor) else list(tokens)
     n, q_rows, p_rows = len(ids), host.array(q), host.array(p)
     k, token, residual = host.accept(ids, q_rows, p_rows, u, r)

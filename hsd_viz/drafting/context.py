@@ -37,7 +37,9 @@ class ContextDatabase:
 
     def __init__(self, longest: int = 8, recent: int = 4, most: int = 4) -> None:
         if longest < 1 or recent < 1 or most < 1:
-            raise ValueError(f"keys of {longest} tokens, {recent} places and {most} candidates are out of range: all are at least 1")
+            raise ValueError(
+                f"keys of {longest} tokens, {recent} places and {most} candidates are out of range: all are at least 1"
+            )
         self.longest = longest
         self.recent = recent
         self.most = most

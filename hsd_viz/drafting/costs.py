@@ -30,7 +30,10 @@ class CostCurve:
             raise ValueError("a cost curve needs two entries or more, the first above 0, none below the one before it")
         scaled = tuple(c / curve[0] for c in curve)
         last = scaled[-1] - scaled[-2]
-        slopes = tuple(min(last, *((scaled[k] - scaled[m]) / (k - m) for k in range(m + 1, len(scaled)))) for m in range(len(scaled) - 1))
+        slopes = tuple(
+            min(last, *((scaled[k] - scaled[m]) / (k - m) for k in range(m + 1, len(scaled))))
+            for m in range(len(scaled) - 1)
+        )
         object.__setattr__(self, "relative", scaled)
         object.__setattr__(self, "slopes", (*slopes, last))
         object.__setattr__(self, "least_slope", min(self.slopes))

@@ -37,7 +37,9 @@ def priors(source: str, temperature: float) -> list[float]:
     what was measured.
     """
     heat = min(1.0, temperature) ** 2
-    return [(1 - heat) * greedy + heat * sampled for greedy, sampled in zip(GREEDY[source], SAMPLED[source], strict=True)]
+    return [
+        (1 - heat) * greedy + heat * sampled for greedy, sampled in zip(GREEDY[source], SAMPLED[source], strict=True)
+    ]
 
 
 class Trust:

@@ -12,8 +12,9 @@ import zlib
 from codecs import utf_32_le_encode
 from pathlib import Path
 
+from hsd_viz.drafting.index.format import DatabaseError, Index
+
 from .context import Match
-from .index import DatabaseError, Index
 
 #: Bytes of a file that is read whole when it is opened: its checksum takes some 50 ms.
 READ_WHOLE = 64 * 2**20
@@ -22,12 +23,16 @@ MOST_IN_BUCKET = 32
 
 
 def open_index(
-    path: str | Path, vocabulary_hash: str | None = None, *, vocabulary_size: int | None = None, read_whole: int = READ_WHOLE
+    path: str | Path,
+    vocabulary_hash: str | None = None,
+    *,
+    vocabulary_size: int | None = None,
+    read_whole: int = READ_WHOLE,
 ) -> Index:
     """Open a database file, wary of its contents where it is larger than ``read_whole`` bytes.
 
     ``vocabulary_size`` is how many token ids the models know; a file made for more of them (a tokenizer may serve models with
-    rows to spare) is read guardedly too. Raises :class:`hsd_viz.drafting.index.DatabaseError`.
+    rows to spare) is read guardedly too. Raises :class:`hsd_viz.drafting.index.format.DatabaseError`.
     """
     try:
         small = Path(path).stat().st_size <= read_whole
@@ -49,7 +54,9 @@ class GuardedIndex(Index):
 
     __slots__ = ("limit",)
 
-    def __init__(self, path: str | Path, vocabulary_hash: str | None = None, *, vocabulary_size: int | None = None) -> None:
+    def __init__(
+        self, path: str | Path, vocabulary_hash: str | None = None, *, vocabulary_size: int | None = None
+    ) -> None:
         super().__init__(path, vocabulary_hash, whole=False)
         own = self.header["vocabulary_size"]
         self.limit = own if vocabulary_size is None else min(own, vocabulary_size)

@@ -32,11 +32,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from hsd_viz.drafting.baselines.window import JacobiWindow
+
 from .context import spell
 from .expand import trie
 from .hierarchy import Database
 from .tree import DraftTree, ends
-from .window import JacobiWindow
 
 #: Tokens of a draft, drafts of a step, places in a bucket.
 LENGTH = 4

@@ -72,7 +72,13 @@ class DatabaseDrafter:
         #: For each database, in the order in which they are asked: its number, whether it is the context database, its look-up,
         #: its rates by key length, its discount.
         self._databases = [
-            (i, s == "context", self._context.lookup if s == "context" else self._shared[s].lookup, self._trust.rates[i], DISCOUNTS[s])
+            (
+                i,
+                s == "context",
+                self._context.lookup if s == "context" else self._shared[s].lookup,
+                self._trust.rates[i],
+                DISCOUNTS[s],
+            )
             for i, s in enumerate(self.sources)
         ]
         self._asked: list[tuple] = []
@@ -180,7 +186,9 @@ class DatabaseDrafter:
             return DraftTree(why_empty="not worth it" if matched else "no match")
         tokens, parents, entries = zip(*picked[: best + 1], strict=True)
         scores, numbers, lengths, counts, positions = map(list, zip(*entries, strict=True))
-        return DraftTree(list(tokens), list(parents), [self.sources[k] for k in numbers], lengths, counts, scores, positions)
+        return DraftTree(
+            list(tokens), list(parents), [self.sources[k] for k in numbers], lengths, counts, scores, positions
+        )
 
     def _learn(self, tokens: Sequence[int]) -> None:
         """Walk the trees drafted since the last call along what was emitted and count hits and misses of every answer on the way."""
@@ -223,7 +231,9 @@ class HarvestingDrafter(DatabaseDrafter):
         super().__init__(sources, shared, **options)
         self._rows: LogitsDatabase = shared[LOGITS]
 
-    def harvest(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]], chances: Sequence[Sequence[float]]) -> None:
+    def harvest(
+        self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]], chances: Sequence[Sequence[float]]
+    ) -> None:
         """The target's likeliest tokens after ``text`` and each node: see :class:`hsd_viz.drafting.observe.Harvester`."""
         longest, put = self._rows.longest, self._rows.put
         tails = [spell(text[-longest:])]
@@ -236,5 +246,7 @@ class HarvestingDrafter(DatabaseDrafter):
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree = super().draft(text, budget)
         # A probability is no count.
-        tree.counts = [None if source == LOGITS else count for source, count in zip(tree.sources, tree.counts, strict=True)]
+        tree.counts = [
+            None if source == LOGITS else count for source, count in zip(tree.sources, tree.counts, strict=True)
+        ]
         return tree

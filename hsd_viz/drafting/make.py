@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from hsd_viz.drafting.baselines.lookup import PromptLookup
+from hsd_viz.drafting.baselines.ngram_cache import NgramCache
+from hsd_viz.drafting.baselines.recycling import TokenRecycling
+from hsd_viz.drafting.baselines.retrieval import Retrieval
+from hsd_viz.drafting.baselines.sam import SAMDecoding
+from hsd_viz.drafting.baselines.suffix import SuffixDecoding
 from hsd_viz.stack import DATABASES, Bottom
 
 from .costs import CPU_MARGINAL, CostCurve
 from .hd import HierarchyDrafting, StoredDrafts, WindowedHierarchyDrafting
 from .hierarchy import DatabaseDrafter, HarvestingDrafter
 from .logits import LOGITS
-from .lookup import PromptLookup
 from .memory import Memory
-from .ngram_cache import NgramCache
-from .recycling import TokenRecycling
-from .retrieval import Retrieval
-from .sam import SAMDecoding
 from .shared import FIVEGRAMS, SharedDatabases
-from .suffix import SuffixDecoding
 from .tree import Drafter
 
 _DRAFTERS = "db, hd, lookup, sam, suffix, recycling, retrieval or ngram-cache"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .automaton import StaticAutomaton
+from hsd_viz.drafting.baselines.automaton import StaticAutomaton
+from hsd_viz.drafting.baselines.ngram_cache import DynamicCache
+from hsd_viz.drafting.baselines.recycling import Successors
+from hsd_viz.drafting.baselines.suffix import OUTPUTS
+from hsd_viz.drafting.baselines.suffix_tree import SuffixTree
+
 from .hd import StoredDrafts
 from .logits import LogitsDatabase
-from .ngram_cache import DynamicCache
-from .recycling import Successors
-from .suffix import OUTPUTS
-from .suffix_tree import SuffixTree
 
 
 @dataclass(slots=True)

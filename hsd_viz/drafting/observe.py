@@ -31,7 +31,9 @@ class Observer(Drafter, Protocol):
 class Harvester(Drafter, Protocol):
     """A drafter that keeps what the target held likely, and how likely."""
 
-    def harvest(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]], chances: Sequence[Sequence[float]]) -> None:
+    def harvest(
+        self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]], chances: Sequence[Sequence[float]]
+    ) -> None:
         """As :meth:`Observer.observe`; ``chances`` are the probabilities of the tokens in ``top``, before top-k and top-p, at the
         temperature of the sampling, or :data:`COOLEST` where that is less.
         """

@@ -17,7 +17,12 @@ Generate = Callable[[list[list[int]]], list[list[int]]]
 
 
 def choose_prompts(
-    documents: Sequence[np.ndarray], number: int, *, batch: int, lengths: Sequence[int] = (12, 24, 48, 96), seed: int = 0
+    documents: Sequence[np.ndarray],
+    number: int,
+    *,
+    batch: int,
+    lengths: Sequence[int] = (12, 24, 48, 96),
+    seed: int = 0,
 ) -> list[list[list[int]]]:
     """Batches of ``batch`` prompts cut from ``documents``, a quarter of them from a document's beginning; about ``number`` in all.
 

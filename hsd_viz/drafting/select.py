@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .count import KEY_BYTES, Level
-from .index import MOST_VALUES, Table, bucket_bits, pack_rows, write_file
+from hsd_viz.drafting.index.count import KEY_BYTES, Level
+from hsd_viz.drafting.index.format import MOST_VALUES, Table, bucket_bits, pack_rows, write_file
 
 #: Keys sorted together when a file is written, about.
 SORTED_TOGETHER = 500_000
@@ -39,7 +39,12 @@ class Candidates:
                 for part in (level.gains[keep], level.parents[keep].astype(np.uint8), numbers[keep].astype(np.uint8)):
                     np.save(f, part)
             with open(self._rows, "ab") as f:
-                for part in (level.marks[keep], level.totals[keep], level.tokens[stored].astype(np.uint32), level.counts[stored]):
+                for part in (
+                    level.marks[keep],
+                    level.totals[keep],
+                    level.tokens[stored].astype(np.uint32),
+                    level.counts[stored],
+                ):
                     np.save(f, part)
             self.keys += int(keep.sum())
 
@@ -124,7 +129,14 @@ def _first_too_many(held: np.ndarray, room: float) -> tuple[int | None, float]:
 
 
 def write_chosen(
-    candidates: Candidates, path: str | Path, *, kind: str, vocabulary_size: int, vocabulary_hash: str, max_bytes: int, meta: Mapping
+    candidates: Candidates,
+    path: str | Path,
+    *,
+    kind: str,
+    vocabulary_size: int,
+    vocabulary_hash: str,
+    max_bytes: int,
+    meta: Mapping,
 ) -> None:
     """Write the best ``candidates`` that fit into ``max_bytes`` as a database file, as :func:`hsd_viz.drafting.index.write_index` would.
 
@@ -144,7 +156,9 @@ def write_chosen(
         values += int((sizes[kept] - KEY_BYTES).sum()) // value_bytes
         by_length += np.bincount(lengths[kept], minlength=256)
     if values >= MOST_VALUES:
-        raise ValueError(f"{values} values are too many for one database file: allow it fewer bytes or count only what was seen more often")
+        raise ValueError(
+            f"{values} values are too many for one database file: allow it fewer bytes or count only what was seen more often"
+        )
     bits = bucket_bits(keys)
     parts_bits = min(bits, 8, max(0, -(-keys // SORTED_TOGETHER) - 1).bit_length())
     parts = [candidates.folder / f"chosen{part}" for part in range(2**parts_bits)]
@@ -163,7 +177,9 @@ def write_chosen(
             order = np.lexsort((table.lengths, table.marks))
             ranked = table.marks[order]
             bounds = np.arange(number * buckets, (number + 1) * buckets)
-            out["starts"].write((written + np.searchsorted(ranked >> np.uint32(32 - bits), bounds)).astype("<u4").tobytes())
+            out["starts"].write(
+                (written + np.searchsorted(ranked >> np.uint32(32 - bits), bounds)).astype("<u4").tobytes()
+            )
             out["marks"].write(ranked.astype("<u4").tobytes())
             places, packed = pack_rows(table, order, wide, first)
             out["places"].write(places.tobytes())
@@ -183,7 +199,12 @@ def write_chosen(
         "longest": int(lengths.max(initial=1)),
         "keys_by_length": {str(n): int(by_length[n]) for n in lengths},
         "continuations": continuations,
-        "arrays": {"starts": ["uint32", 2**bits + 1], "marks": ["uint32", keys], "places": ["uint32", keys], "values": [value, first]},
+        "arrays": {
+            "starts": ["uint32", 2**bits + 1],
+            "marks": ["uint32", keys],
+            "places": ["uint32", keys],
+            "values": [value, first],
+        },
         "meta": dict(meta),
     }
     write_file(path, header, (_pieces(files[name]) for name in names))
@@ -199,7 +220,12 @@ def _divide(table: Table, keep: np.ndarray, parts: list[Path], bits: int) -> Non
         number = numbers[mine]
         stored = np.repeat(table.firsts[mine] - np.cumsum(number) + number, number) + np.arange(number.sum())
         with open(parts[part], "ab") as f:
-            for array in (table.marks[mine], table.lengths[mine].astype(np.uint8), table.totals[mine], number.astype(np.uint8)):
+            for array in (
+                table.marks[mine],
+                table.lengths[mine].astype(np.uint8),
+                table.totals[mine],
+                number.astype(np.uint8),
+            ):
                 np.save(f, array)
             np.save(f, np.stack([table.tokens[stored].astype(np.int64), table.counts[stored]]))
 
@@ -211,7 +237,14 @@ def _join(blocks: list[list[np.ndarray]]) -> Table:
         return Table(empty.astype(np.uint32), empty, empty, np.zeros(1, dtype=np.int64), empty, empty)
     marks, lengths, totals, numbers = (np.concatenate([block[i] for block in blocks]) for i in range(4))
     pairs = np.concatenate([block[4] for block in blocks], axis=1)
-    return Table(marks, lengths.astype(np.int64), totals, np.concatenate(([0], np.cumsum(numbers, dtype=np.int64))), pairs[0], pairs[1])
+    return Table(
+        marks,
+        lengths.astype(np.int64),
+        totals,
+        np.concatenate(([0], np.cumsum(numbers, dtype=np.int64))),
+        pairs[0],
+        pairs[1],
+    )
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

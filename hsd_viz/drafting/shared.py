@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hsd_viz.drafting.index.format import SUFFIX, DatabaseError
+
 from .guarded import open_index
 from .hierarchy import Database
-from .index import SUFFIX, DatabaseError
 
 #: The databases that are files, in order of locality.
 STORED = ("model", "statistics")
@@ -29,7 +30,7 @@ def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
 
 
 def check_folder(folder: str | Path) -> None:
-    """Raise :class:`hsd_viz.drafting.index.DatabaseError` unless ``folder`` holds a database that a stack may use."""
+    """Raise :class:`hsd_viz.drafting.index.format.DatabaseError` unless ``folder`` holds a database that a stack may use."""
     files = [f"{source}{SUFFIX}" for source in (*STORED, FIVEGRAMS)]
     if not any((Path(folder) / file).exists() for file in files):
         raise DatabaseError(f"there are no databases in '{folder}': it holds none of {', '.join(files)}")
@@ -60,7 +61,9 @@ class SharedDatabases:
             try:
                 index = open_index(path, ours, vocabulary_size=size)
                 if index.header["kind"] != source:
-                    raise DatabaseError(f"'{path.name}' holds a {index.header['kind']} database, not a {source} database")
+                    raise DatabaseError(
+                        f"'{path.name}' holds a {index.header['kind']} database, not a {source} database"
+                    )
                 found[source] = index
             except DatabaseError as error:
                 absent[source] = str(error)
@@ -70,7 +73,7 @@ class SharedDatabases:
     def require(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
         """As :meth:`open`, for a folder that somebody named.
 
-        Raises :class:`hsd_viz.drafting.index.DatabaseError` for a file that is there and cannot be used, and where there is none.
+        Raises :class:`hsd_viz.drafting.index.format.DatabaseError` for a file that is there and cannot be used, and where there is none.
         """
         check_folder(folder)
         opened = cls.open(folder, vocabulary, size)

@@ -12,7 +12,7 @@ __all__ = ["Engine", "prepare", *_LAZY]
 
 def prepare() -> None:
     """Begin in the background to compile what decoding on a CPU wants, so that it is there when the first decode begins."""
-    from hsd_viz.runtime import default_build
+    from hsd_viz.backends import default_build
 
     default_build().start()
 

@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.bench.suites import Prompt, load_suite
-from hsd_viz.bench.turns import choose_template, opening
 from hsd_viz.decoding.limits import PromptTooLong
-from hsd_viz.drafting.build import LONGEST, build_fivegrams, build_streamed
-from hsd_viz.drafting.count import Pruning
-from hsd_viz.drafting.index import SUFFIX
+from hsd_viz.drafting.index.build import LONGEST, build_fivegrams, build_streamed
+from hsd_viz.drafting.index.count import Pruning
+from hsd_viz.drafting.index.format import SUFFIX
+from hsd_viz.drafting.index.spool import CorpusWriter
+from hsd_viz.drafting.index.texts import Encode, find_texts, write_texts
 from hsd_viz.drafting.outputs import collect_outputs
 from hsd_viz.drafting.shared import FIVEGRAMS, vocabulary_hash
-from hsd_viz.drafting.spool import CorpusWriter
-from hsd_viz.drafting.texts import Encode, find_texts, write_texts
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.engine.models import Models
+from hsd_viz.prompts.suites import Prompt, load_suite
+from hsd_viz.prompts.templates import choose_template, opening
 
 Progress = Callable[[str, float], None]
 #: What the outputs are kept in beside the databases.
@@ -26,7 +26,7 @@ PRUNING = Pruning(least=2, least_continuation=1, max_bytes=64_000_000)
 
 
 def read_prompts(paths: Sequence[str | Path]) -> list[Prompt]:
-    """The prompts of suites and of files, in order (see :func:`hsd_viz.bench.suites.load_suite`); the same text is taken once."""
+    """The prompts of suites and of files, in order (see :func:`hsd_viz.prompts.suites.load_suite`); the same text is taken once."""
     found: dict[tuple, Prompt] = {}
     for path in paths:
         for prompt in load_suite(str(path)).prompts:

@@ -13,10 +13,12 @@ from typing import Any
 
 import torch
 
-from hsd_viz.bench.lookaheads import calibrated_lookaheads
-from hsd_viz.bench.machine import cpu_model
+from hsd_viz.adaptive import engine as auto
+from hsd_viz.adaptive.loop import AutoLoop
+from hsd_viz.backends.choose import Runtimes
 from hsd_viz.budget import check_budget
-from hsd_viz.decoding.auto import AutoLoop
+from hsd_viz.calibration.draft_costs import DraftCosts
+from hsd_viz.calibration.lookaheads import calibrated_lookaheads
 from hsd_viz.decoding.decode import decode
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
@@ -27,12 +29,10 @@ from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.shared import check_folder
 from hsd_viz.drafting.tree import Drafter
-from hsd_viz.engine import auto
-from hsd_viz.engine.costs import DraftCosts
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
 from hsd_viz.ladder.load import weights_dir
-from hsd_viz.runtime.choose import Runtimes
+from hsd_viz.machine import cpu_model
 from hsd_viz.stack import Bottom, Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
 
@@ -58,7 +58,7 @@ def load_engine(
     ``target`` is what ``target`` means in a stack: a ladder name, a hub id or a path. ``device`` is ``cpu``, ``cuda`` or ``auto``,
     which spreads a model over devices, memory and disk (default: the best device there is), ``dtype`` a torch dtype's name
     (default: float32 on the CPU, bfloat16 on a GPU), ``threads`` the CPU threads of torch, for the whole process. ``runtime`` is
-    ``auto`` (the fastest there is for each model; see :class:`hsd_viz.runtime.choose.Runtimes`) or ``eager`` (transformers' own
+    ``auto`` (the fastest there is for each model; see :class:`hsd_viz.backends.choose.Runtimes`) or ``eager`` (transformers' own
     forwards). ``pad_layers`` and ``pad_noise`` make the target, and no draft, a cost-padded model (:func:`hsd_viz.ladder.pad.pad`): real
     cost and real decoding at any price and acceptance, named as such wherever it appears (``target+12``, ``target+12~0.05``).
     ``databases`` is a folder with the databases to use in place of the shipped ones, which serve models of the ladder's tokenizer.
@@ -148,8 +148,14 @@ class LocalEngine:
         What can be checked without loading anything is checked at once, before the first event is asked for.
         """
         sampling = Sampling(float(temperature), top_k, float(top_p), seed)
-        if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or not 1 <= max_new_tokens <= MAX_NEW_TOKENS:
-            raise ValueError(f"max new tokens {max_new_tokens} is out of range: it is a whole number from 1 to {MAX_NEW_TOKENS}")
+        if (
+            isinstance(max_new_tokens, bool)
+            or not isinstance(max_new_tokens, int)
+            or not 1 <= max_new_tokens <= MAX_NEW_TOKENS
+        ):
+            raise ValueError(
+                f"max new tokens {max_new_tokens} is out of range: it is a whole number from 1 to {MAX_NEW_TOKENS}"
+            )
         check_budget(budget)
         parsed = parse(stack)
         choosing = auto.is_auto(parsed)
@@ -241,9 +247,13 @@ class LocalEngine:
         try:
             yield from decode(loop, text, meta, record=record)
         except torch.OutOfMemoryError:
-            raise ValueError(f"{self.device} ran out of memory: use smaller models, a shorter prompt or fewer tokens") from None
+            raise ValueError(
+                f"{self.device} ran out of memory: use smaller models, a shorter prompt or fewer tokens"
+            ) from None
 
-    def drafter(self, stack: str, *, memory: Memory | None = None, temperature: float = 0.0) -> tuple[Drafter, frozenset[int]]:
+    def drafter(
+        self, stack: str, *, memory: Memory | None = None, temperature: float = 0.0
+    ) -> tuple[Drafter, frozenset[int]]:
         """The drafter at the bottom of ``stack`` as a decode with a ``budget`` has it, and the tokens that end a text.
 
         Raises ``ValueError`` with one sentence for a stack without one.
@@ -254,16 +264,25 @@ class LocalEngine:
         target = self._chain(parsed)[-1]
         return self._drafter(parsed.bottom, target, memory, None, temperature), self._eos(target)
 
-    def _drafter(self, bottom: Bottom, target: str, memory: Memory | None, costs: Sequence[float] | None, temperature: float) -> Drafter:
+    def _drafter(
+        self, bottom: Bottom, target: str, memory: Memory | None, costs: Sequence[float] | None, temperature: float
+    ) -> Drafter:
         shared = self._shared(target)
-        memory = memory if memory is not None else Memory(stored=self._stored.setdefault(target, StoredDrafts(shared.found)))
-        drafter = make_drafter(bottom, databases=shared, memory=memory, eos=self._eos(target), costs=costs, temperature=temperature)
+        memory = (
+            memory if memory is not None else Memory(stored=self._stored.setdefault(target, StoredDrafts(shared.found)))
+        )
+        drafter = make_drafter(
+            bottom, databases=shared, memory=memory, eos=self._eos(target), costs=costs, temperature=temperature
+        )
         return self._runtimes.drafter(drafter)
 
     def _chain(self, stack: Stack) -> list[str]:
         """The models of a stack by name, the target last: the padded one also where the stack names its checkpoint."""
         last = stack.target.name
-        return [*(self._name(m.name) for m in stack.drafts), self._name("target" if last == self.models.target_base else last)]
+        return [
+            *(self._name(m.name) for m in stack.drafts),
+            self._name("target" if last == self.models.target_base else last),
+        ]
 
     def _name(self, name: str) -> str:
         return self.models.target if name == "target" else name

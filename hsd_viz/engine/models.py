@@ -42,7 +42,13 @@ class Models:
     """
 
     def __init__(
-        self, target: str, device: str | None, dtype: str | None, allow_models: bool, pad_layers: int = 0, pad_noise: float = 0.0
+        self,
+        target: str,
+        device: str | None,
+        dtype: str | None,
+        allow_models: bool,
+        pad_layers: int = 0,
+        pad_noise: float = 0.0,
     ) -> None:
         check_padding(pad_layers, pad_noise)
         self._spread = device == "auto"
@@ -85,7 +91,9 @@ class Models:
             return str(model_path(name))
         named = name.startswith(("./", "../", "/", "~"))
         if not named and name.count("/") != 1:
-            raise ValueError(f"unknown model '{name}': the ladder has {', '.join(names())}; others are hub ids with one '/' or paths")
+            raise ValueError(
+                f"unknown model '{name}': the ladder has {', '.join(names())}; others are hub ids with one '/' or paths"
+            )
         if not self._allow:
             raise ValueError(f"'{name}' is not allowed here: only the models of the ladder ({', '.join(names())}) are")
         if not named:
@@ -148,13 +156,17 @@ class Models:
                 self._models[key] = model
             return self._models[key]
 
-    def prepare(self, chain: Sequence[str], ids: Sequence[int], max_new_tokens: int) -> Generator[Stage, None, list[HFModel]]:
+    def prepare(
+        self, chain: Sequence[str], ids: Sequence[int], max_new_tokens: int
+    ) -> Generator[Stage, None, list[HFModel]]:
         """Load what is missing of a stack's models (``chain``, the target last) for a prompt of token ``ids``; returns them all.
 
         Yields what it does and how far it is, first how much memory the decode needs. Raises ``ValueError`` with one sentence
         when that is clearly not there, and for models that do not go together. Closing it stops the loading.
         """
-        limits = [limit for name in chain if (limit := context(self.config(name).get_text_config(decoder=True))) is not None]
+        limits = [
+            limit for name in chain if (limit := context(self.config(name).get_text_config(decoder=True))) is not None
+        ]
         if limits and len(ids) >= min(limits):
             raise PromptTooLong(len(ids), min(limits))
         yield Stage(self._memory(chain, len(ids), min([len(ids) + max_new_tokens, *limits])))
@@ -177,7 +189,9 @@ class Models:
                 )
         if max(ids) >= target.vocab_size:
             token = self.text(target.name).piece(max(ids))[0]
-            raise ValueError(f"the prompt holds the token {token!r} ({max(ids)}) and {target.name} knows {target.vocab_size} tokens only")
+            raise ValueError(
+                f"the prompt holds the token {token!r} ({max(ids)}) and {target.name} knows {target.vocab_size} tokens only"
+            )
         return models
 
     def check_tokenizers(self, target: str, drafts: list[str]) -> None:
@@ -214,11 +228,15 @@ class Models:
                 self._weights[key] = memory.parameter_bytes(config, DTYPES[self.dtype], self.where(name))
             if self.loaded(name):
                 held += self._weights[key]
-            needs.append(memory.need(config, self._weights[key], DTYPES[self.dtype], prompt, length, self.device.type == "cuda"))
+            needs.append(
+                memory.need(config, self._weights[key], DTYPES[self.dtype], prompt, length, self.device.type == "cuda")
+            )
         if not self._spread:  # else the disk takes what does not fit
             memory.check(needs, held, self.device)
         # A runtime that packs the weights holds them once more; without the room for that a model stays eager, so it is not a need.
-        packed = sum(n.weights for n, name in zip(needs, chain, strict=True) if self.config(name).model_type in self.packed)
+        packed = sum(
+            n.weights for n, name in zip(needs, chain, strict=True) if self.config(name).model_type in self.packed
+        )
         return memory.describe(needs, packed)
 
     def _padded(self, name: str) -> bool:
@@ -232,7 +250,9 @@ class Models:
         try:
             return pad(module, self.pad_layers, self.pad_noise)
         except torch.OutOfMemoryError:
-            raise ValueError(f"{self.target} does not fit on {self.device}: the device has too little free memory") from None
+            raise ValueError(
+                f"{self.target} does not fit on {self.device}: the device has too little free memory"
+            ) from None
 
     def _load(self, name: str, where: str, tell: Tell) -> torch.nn.Module:
         hf_logging.disable_progress_bar()
@@ -251,7 +271,9 @@ class Models:
         except torch.OutOfMemoryError:
             raise ValueError(f"{name} does not fit on {self.device}: the device has too little free memory") from None
         except Exception as error:  # whatever the libraries for files and formats raise
-            raise ValueError(f"{name} cannot be loaded as a causal language model: {self._reason(where, error)}") from None
+            raise ValueError(
+                f"{name} cannot be loaded as a causal language model: {self._reason(where, error)}"
+            ) from None
 
     def _source(self, where: str) -> dict[str, Any]:
         """How transformers is to get at files: code that comes with a checkpoint is never run, and a silent hub is asked once.
@@ -267,7 +289,9 @@ class Models:
                 HfApi().model_info(where, timeout=_HUB_TIMEOUT)
                 self._hub[where] = None
             except RepositoryNotFoundError:
-                self._hub[where] = "the model hub has no model of that name that everybody may read, and neither has the local cache"
+                self._hub[where] = (
+                    "the model hub has no model of that name that everybody may read, and neither has the local cache"
+                )
             except Exception:  # no network, a proxy's page, an overloaded hub: the local cache may still have it
                 self._hub[where] = "the model hub cannot be reached and the model is not in the local cache"
         return options | {"local_files_only": self._hub[where] is not None}

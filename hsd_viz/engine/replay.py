@@ -12,7 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.trace import CallRow, DraftRow, Event, Finished, RoundRow, Stage, Started, Step, TokenRow, Trace, TraceError
+from hsd_viz.trace import (
+    CallRow,
+    DraftRow,
+    Event,
+    Finished,
+    RoundRow,
+    Stage,
+    Started,
+    Step,
+    TokenRow,
+    Trace,
+    TraceError,
+)
 from hsd_viz.trace.metrics import target_round_of
 
 TRACES = Path(__file__).resolve().parent.parent / "traces"

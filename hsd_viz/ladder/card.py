@@ -20,8 +20,12 @@ def _models(found: dict) -> str:
         t = m.get("training", {})
         spent = [f"{t['tokens'] / 1e6:.1f} M", f"{t['steps']}", f"{t['seconds'] / 60:.0f} min"] if t else ["", "", ""]
         shape = f"{m['layers']} × {m['width']}, {m['heads']} heads"
-        rows.append([name, f"{m['parameters'] / 1e6:.2f} M", shape, *spent, f"{m['bytes'] / 1e6:.1f} MB", f"`{m['hash']}`"])
-    return _table(["model", "parameters", "layers × width", "tokens seen", "steps", "training time", "on disk", "hash"], rows)
+        rows.append(
+            [name, f"{m['parameters'] / 1e6:.2f} M", shape, *spent, f"{m['bytes'] / 1e6:.1f} MB", f"`{m['hash']}`"]
+        )
+    return _table(
+        ["model", "parameters", "layers × width", "tokens seen", "steps", "training time", "on disk", "hash"], rows
+    )
 
 
 def _losses(evaluation: dict) -> str:
@@ -30,7 +34,9 @@ def _losses(evaluation: dict) -> str:
     rows = []
     for name in names:
         m = evaluation["models"][name]
-        rows.append([name, f"{m['loss']:.3f}", *(f"{m['loss_by_position'][b]:.3f}" for b in buckets), f"{m['accuracy']:.1%}"])
+        rows.append(
+            [name, f"{m['loss']:.3f}", *(f"{m['loss_by_position'][b]:.3f}" for b in buckets), f"{m['accuracy']:.1%}"]
+        )
     return _table(["model", "held-out loss", *(f"at {b}" for b in buckets), "next token right"], rows)
 
 
@@ -84,7 +90,9 @@ def _sample(evaluation: dict) -> str:
     if sample is None:
         return ""
     opening = sample["prompt"].strip()
-    return f"\nThe target at temperature {sample['temperature']}, from `{opening}`:\n\n```python\n{sample['text']}\n```\n"
+    return (
+        f"\nThe target at temperature {sample['temperature']}, from `{opening}`:\n\n```python\n{sample['text']}\n```\n"
+    )
 
 
 def render(found: dict) -> str:

@@ -34,7 +34,18 @@ STDLIB = "python-stdlib"
 # Directories whose files are tests, generated, or somebody else's code under a licence the package's metadata does not state.
 _SKIPPED_PARTS = frozenset(
     [
-        *("test", "tests", "testing", "_testing", "testdata", "test_data", "_test", "idle_test", "tests_", "conftest.py"),
+        *(
+            "test",
+            "tests",
+            "testing",
+            "_testing",
+            "testdata",
+            "test_data",
+            "_test",
+            "idle_test",
+            "tests_",
+            "conftest.py",
+        ),
         *("_vendored", "vendor", "vendored", "third_party", "extern", "externals", "_extern", "_externals", "_bundled"),
         *("lib2to3", "site-packages", "__pycache__", "validators", "graph_objs", "serialized_patterns"),
     ]
@@ -128,7 +139,9 @@ def _distribution_paths(dist: metadata.Distribution) -> list[tuple[str, Path]]:
     return [(name, Path(str(dist.locate_file(name)))) for name in names if not name.startswith("..") and _wanted(name)]
 
 
-def collect(paths: Sequence[str | Path] | None = None, *, stdlib: bool = True, limits: Limits | None = None) -> list[SourceFile]:
+def collect(
+    paths: Sequence[str | Path] | None = None, *, stdlib: bool = True, limits: Limits | None = None
+) -> list[SourceFile]:
     """Read the corpus: the standard library and the permissively licensed distributions of an environment.
 
     ``paths`` are directories that hold installed distributions (default: those of the running interpreter). Files come sorted
@@ -164,7 +177,9 @@ def collect(paths: Sequence[str | Path] | None = None, *, stdlib: bool = True, l
                 continue
             seen_texts.add(key)
             used += len(text.encode())
-            files.append(SourceFile(package, version, licence, path, text, is_heldout(package, path, limits.heldout_per_mille)))
+            files.append(
+                SourceFile(package, version, licence, path, text, is_heldout(package, path, limits.heldout_per_mille))
+            )
     if not files:
         raise ValueError("no permissively licensed Python source was found in the given environment")
     return sorted(files, key=lambda f: hashlib.sha256(f"order/{f.package}/{f.path}".encode()).digest())
@@ -188,7 +203,9 @@ def tokenize(files: Sequence[SourceFile], tokenizer: Tokenizer, eos_id: int, bat
     # A file that spells the special token out must give its letters, not an end of text.
     tokenizer.encode_special_tokens = True
     for start in range(0, len(files), batch):
-        for encoding in tokenizer.encode_batch([f.text for f in files[start : start + batch]], add_special_tokens=False):
+        for encoding in tokenizer.encode_batch(
+            [f.text for f in files[start : start + batch]], add_special_tokens=False
+        ):
             pieces.append(np.array([eos_id, *encoding.ids], dtype=np.uint16))
     tokenizer.encode_special_tokens = False
     return np.concatenate(pieces)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.drafting.build import build_fivegrams, build_model_database, build_statistics, split_documents
-from hsd_viz.drafting.index import SUFFIX
+from hsd_viz.drafting.index.build import build_fivegrams, build_model_database, build_statistics, split_documents
+from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.outputs import Generate, choose_prompts, collect_outputs
 from hsd_viz.drafting.shared import FIVEGRAMS, STORED, vocabulary_hash
 
@@ -110,7 +110,11 @@ def _greedy(folder: Path, new_tokens: int, dtype: str) -> Generate:
         ids = torch.tensor(prompts)
         with torch.inference_mode():
             whole = model.generate(
-                ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=new_tokens, pad_token_id=EOS_ID
+                ids,
+                attention_mask=torch.ones_like(ids),
+                do_sample=False,
+                max_new_tokens=new_tokens,
+                pad_token_id=EOS_ID,
             )
         return whole[:, ids.shape[1] :].tolist()
 

@@ -41,7 +41,9 @@ def to_llama(network: Network, profile: Profile):
     model = LlamaForCausalLM(llama_config(network.size, profile))
     missing, unexpected = model.load_state_dict(network.state_dict(), strict=False)
     if unexpected or set(missing) - {"lm_head.weight"}:
-        raise ValueError(f"the checkpoint does not fit a Llama of this size: missing {missing}, unexpected {unexpected}")
+        raise ValueError(
+            f"the checkpoint does not fit a Llama of this size: missing {missing}, unexpected {unexpected}"
+        )
     model.tie_weights()
     return model.eval()
 
@@ -63,5 +65,7 @@ def export(network: Network, profile: Profile, tokenizer_dir: Path, out: Path) -
 
 def training_record(state: dict, plan: Profile) -> dict:
     """What is worth keeping of a run: settings, steps, tokens, seconds, the course of the losses."""
-    kept = {key: state[key] for key in ("profile", "seed", "steps", "step", "seconds", "history", "ends", "guides", "run")}
+    kept = {
+        key: state[key] for key in ("profile", "seed", "steps", "step", "seconds", "history", "ends", "guides", "run")
+    }
     return {**kept, "tokens": state["step"] * state["run"]["windows"] * plan.window, "window": plan.window}

@@ -7,7 +7,18 @@ from email.message import Message
 
 _ALLOWED_IDS = frozenset(
     [
-        *("mit", "mit-0", "mit-cmu", "bsd", "bsd-2-clause", "bsd-3-clause", "0bsd", "apache-2.0", "psf-2.0", "python-2.0"),
+        *(
+            "mit",
+            "mit-0",
+            "mit-cmu",
+            "bsd",
+            "bsd-2-clause",
+            "bsd-3-clause",
+            "0bsd",
+            "apache-2.0",
+            "psf-2.0",
+            "python-2.0",
+        ),
         *("isc", "zlib", "bsl-1.0", "cc0-1.0", "unlicense", "cnri-python", "llvm-exception", "hpnd"),
     ]
 )

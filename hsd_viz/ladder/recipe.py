@@ -84,5 +84,7 @@ def profile(name: str) -> Profile:
         sizes = {"nano": Size(1, 64, 128), "small": Size(1, 128, 128), "target": Size(2, 128, 256)}
         draft = Run(steps=12, windows=2, warmup=2, distil_from=0.5)
         runs = {"target": run, "small": draft, "nano": draft}
-        return Profile("tiny", runs, sizes, 512, 256, 64, 200_000, corpus_files=60, checkpoint_seconds=0.0, compile=False)
+        return Profile(
+            "tiny", runs, sizes, 512, 256, 64, 200_000, corpus_files=60, checkpoint_seconds=0.0, compile=False
+        )
     raise ValueError(f"unknown profile {name!r}: choose cpu, gpu or tiny")

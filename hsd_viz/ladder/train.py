@@ -90,8 +90,17 @@ def load_network(path: Path, profile: Profile, name: str, device: str = "cpu") -
 class _Trainer:
     """One model's run: network, optimisers and the place it has reached."""
 
-    def __init__(self, name: str, profile: Profile, data: Data, out: Path, seed: int, device: str, teacher: Network | None) -> None:
-        self.name, self.profile, self.run, self.data, self.seed, self.device = name, profile, profile.runs[name], data, seed, device
+    def __init__(
+        self, name: str, profile: Profile, data: Data, out: Path, seed: int, device: str, teacher: Network | None
+    ) -> None:
+        self.name, self.profile, self.run, self.data, self.seed, self.device = (
+            name,
+            profile,
+            profile.runs[name],
+            data,
+            seed,
+            device,
+        )
         self.path = out / f"{name}.pt"
         generator = torch.Generator().manual_seed(seed)
         self.network = Network(profile.sizes[name], profile.vocabulary, generator).to(device)
@@ -141,12 +150,16 @@ class _Trainer:
         """Go on from the checkpoint; without a time limit (``unlimited``) to the recipe's full length."""
         state = torch.load(self.path, map_location="cpu", weights_only=True)
         if (state["seed"], state["profile"]) != (self.seed, self.profile.name):
-            raise ValueError(f"{self.path} was trained with profile {state['profile']} and seed {state['seed']}: choose another directory")
+            raise ValueError(
+                f"{self.path} was trained with profile {state['profile']} and seed {state['seed']}: choose another directory"
+            )
         self.network.load_state_dict(state["network"])
         for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(saved)
         self.step, self.steps, self.seconds = state["step"], state["steps"], state["seconds"]
-        self.heldout, self.history, self.ends, self.guides = (state[key] for key in ("heldout", "history", "ends", "guides"))
+        self.heldout, self.history, self.ends, self.guides = (
+            state[key] for key in ("heldout", "history", "ends", "guides")
+        )
         if unlimited and self.steps < self.run.steps:
             # The limit is gone: rise to the full rate again and fall at the recipe's own end.
             if self.step == self.steps:
@@ -200,7 +213,11 @@ class _Trainer:
             if done or self.step % every == 0:
                 speed = (self.step - first) * tokens_a_step / (now - started)
                 left = (self.steps - self.step) * tokens_a_step / speed
-                progress(Progress(self.name, self.step, self.steps, self.step * tokens_a_step, mean, self.heldout, speed, left))
+                progress(
+                    Progress(
+                        self.name, self.step, self.steps, self.step * tokens_a_step, mean, self.heldout, speed, left
+                    )
+                )
             if done or now - saved >= self.profile.checkpoint_seconds:
                 _save(self.path, self.state())
                 saved = time.perf_counter()
@@ -258,9 +275,13 @@ def train_ladder(
         if resume and trainer.path.exists():
             trainer.restore(unlimited=minutes is None)
         if teacher is not None:
-            trainer.guides = sorted({*trainer.guides, torch.load(teacher_path, weights_only=True, map_location="cpu")["step"]})
+            trainer.guides = sorted(
+                {*trainer.guides, torch.load(teacher_path, weights_only=True, map_location="cpu")["step"]}
+            )
         trainer.fit(minutes * _SHARES[name] if minutes else None, progress, stop_at)
         if stop_at is None:
             export(trainer.network, plan, out / "tokenizer", out / "weights" / name)
-            (out / "weights" / name / "training.json").write_text(json.dumps(training_record(trainer.state(), plan), indent=1))
+            (out / "weights" / name / "training.json").write_text(
+                json.dumps(training_record(trainer.state(), plan), indent=1)
+            )
     return out / "weights"

@@ -27,7 +27,9 @@ class Edge:
     def __post_init__(self) -> None:
         chain = (1.0, *self.survival, 0.0)
         if not 0 <= self.tail <= 1 or any(later > earlier or later < 0 for earlier, later in pairwise(chain)):
-            raise ValueError("an acceptance curve runs from 1 down towards 0 without rising, and its tail lies between 0 and 1")
+            raise ValueError(
+                "an acceptance curve runs from 1 down towards 0 without rising, and its tail lies between 0 and 1"
+            )
 
     def curve(self, n: int) -> NDArray[np.float64]:
         """S(0), ..., S(n), shape ``[n + 1]``."""
@@ -70,7 +72,9 @@ class Tier:
     def __post_init__(self) -> None:
         total = sum(chance for _, _, chance in self.outcomes)
         if abs(total - 1) > _SUM_TOLERANCE or any(not 0 <= a <= m or c < 0 for m, a, c in self.outcomes):
-            raise ValueError("the outcomes of a database's drafts have chances that sum to 1, and accept no more than was drafted")
+            raise ValueError(
+                "the outcomes of a database's drafts have chances that sum to 1, and accept no more than was drafted"
+            )
 
     @classmethod
     def of(cls, hit_rate: float, lengths: Sequence[float], edge: Edge) -> Tier:
@@ -104,7 +108,9 @@ class Tier:
                 chances = Edge(tail=new / rate if rate else 0.0).stops(a)
                 first = 0
             elif a < m:
-                chances = np.array([1.0 - (new - rate) / (1 - rate), *((new - rate) / (1 - rate) * Edge(tail=new).stops(m - a - 1))])
+                chances = np.array(
+                    [1.0 - (new - rate) / (1 - rate), *((new - rate) / (1 - rate) * Edge(tail=new).stops(m - a - 1))]
+                )
                 first = a
             else:
                 chances, first = np.ones(1), a

@@ -39,7 +39,9 @@ class _Way:
     drafts: tuple[tuple[str, int], ...] = ()
 
 
-def affine(calibration: Calibration, *, most: int = MOST, max_drafts: int | None = None, bottoms: Sequence[str] | None = None) -> Affine:
+def affine(
+    calibration: Calibration, *, most: int = MOST, max_drafts: int | None = None, bottoms: Sequence[str] | None = None
+) -> Affine:
     """The stack with the least ms per token in the affine form.
 
     Lookaheads go up to ``most``; ``max_drafts`` bounds the number of draft models; ``bottoms`` are the databases that may
@@ -76,12 +78,18 @@ def _sweep(calibration: Calibration, bottom: str | None, most: int, max_drafts: 
     extra = {m: calibration.costs[m].overhead + (update if m == calibration.target else 0.0) for m in models}
     best: dict[str, _Way] = {}
     if bottom is None:
-        best[calibration.target] = _Way(float(calibration.costs[calibration.target].verifying(1)[1]) + extra[calibration.target])
+        best[calibration.target] = _Way(
+            float(calibration.costs[calibration.target].verifying(1)[1]) + extra[calibration.target]
+        )
     for m in models:
         if bottom is not None and (bottom, m) in calibration.tiers:
             tier = calibration.tiers[bottom, m]
             drafted = tier.drafted()
-            cost = drafted @ calibration.costs[m].verifying(len(drafted))[1:] + calibration.lookup(bottom).lookup + extra[m]
+            cost = (
+                drafted @ calibration.costs[m].verifying(len(drafted))[1:]
+                + calibration.lookup(bottom).lookup
+                + extra[m]
+            )
             best[m] = _Way(float(cost) / tier.tokens)
 
     lookaheads = np.arange(1, most + 1)

@@ -76,12 +76,22 @@ class Calibration:
         """The inverse of :meth:`to_dict`; raises ``ValueError`` with one sentence for anything else."""
         try:
             costs = {
-                m: LevelCost(tuple(c["forward"]), None if c["draft"] is None else tuple(c["draft"]), c["overhead"], c["draft_overhead"])
+                m: LevelCost(
+                    tuple(c["forward"]),
+                    None if c["draft"] is None else tuple(c["draft"]),
+                    c["overhead"],
+                    c["draft_overhead"],
+                )
                 for m, c in data["costs"].items()
             }
             edges = {(d, v): Edge(tuple(e["survival"]), e["tail"]) for d, v, e in data["edges"]}
-            tiers = {(b, v): Tier(tuple((int(m), int(a), float(p)) for m, a, p in outcomes)) for b, v, outcomes in data["tiers"]}
+            tiers = {
+                (b, v): Tier(tuple((int(m), int(a), float(p)) for m, a, p in outcomes))
+                for b, v, outcomes in data["tiers"]
+            }
             lookups = {b: LookupCost(c["lookup"], c["update"]) for b, c in data["lookups"].items()}
             return cls(tuple(data["models"]), costs, edges, tiers, lookups)
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"this is no calibration: its parts are not of the form of one ({type(error).__name__})") from None
+            raise ValueError(
+                f"this is no calibration: its parts are not of the form of one ({type(error).__name__})"
+            ) from None

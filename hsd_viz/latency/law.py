@@ -96,7 +96,9 @@ class Law:
             times[..., 0] += self.calibration.lookup(bottom).update / top.mean()
         return times
 
-    def plane(self, bottom: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int) -> NDArray[np.float64]:
+    def plane(
+        self, bottom: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
+    ) -> NDArray[np.float64]:
         """ms per token with every lookahead 1, ..., ``most`` at ``place`` and at the place above it, the others as they are.
 
         Shape ``[most, most]``; ``[most]`` where ``place`` is the last of ``drafts``.
@@ -109,7 +111,9 @@ class Law:
         chain = (*drafts, self.calibration.target)
         for below in range(place, len(drafts)):
             draft, above = chain[below : below + 2]
-            top = verify(calls, self.curve(draft, above, calls.sizes.shape[-1]), self.calibration.cost(above), self.reach)
+            top = verify(
+                calls, self.curve(draft, above, calls.sizes.shape[-1]), self.calibration.cost(above), self.reach
+            )
             if below + 1 < len(drafts):
                 next_one = below == place
                 calls = hand_up(top, most if next_one else lookaheads[below + 1], every=next_one)
@@ -125,7 +129,9 @@ class Law:
                 call = self.call(bottom, models[:-1])
                 self._rounds[key] = verify(call, self.curve(models[-2][0], top, call.sizes.shape[-1]), cost, self.reach)
             elif bottom is not None:
-                self._rounds[key] = verify_lookup(self.calibration.tier(bottom, top), self.calibration.lookup(bottom), cost, self.reach)
+                self._rounds[key] = verify_lookup(
+                    self.calibration.tier(bottom, top), self.calibration.lookup(bottom), cost, self.reach
+                )
             else:
                 self._rounds[key] = verify(nothing(self.reach), np.ones(1), cost, self.reach)
         return self._rounds[key]
@@ -137,14 +143,18 @@ class Law:
             name, lookahead = models[-1]
             alone = bottom is None and len(models) == 1
             cost = self.calibration.cost(name)
-            self._calls[key] = drafting(lookahead, cost, self.reach) if alone else hand_up(self.round(bottom, models), lookahead)
+            self._calls[key] = (
+                drafting(lookahead, cost, self.reach) if alone else hand_up(self.round(bottom, models), lookahead)
+            )
         return self._calls[key]
 
     def curve(self, draft: str, verifier: str, n: int) -> NDArray[np.float64]:
         """S(0), ..., at least up to S(``n``)."""
         known = self._curves.get((draft, verifier))
         if known is None or len(known) <= n:
-            self._curves[draft, verifier] = known = self.calibration.edge(draft, verifier).curve(max(n, 2 * MAX_LOOKAHEAD))
+            self._curves[draft, verifier] = known = self.calibration.edge(draft, verifier).curve(
+                max(n, 2 * MAX_LOOKAHEAD)
+            )
         return known
 
 
@@ -162,7 +172,9 @@ def fed_per_token(stack: Stack | str, calibration: Calibration) -> tuple[NDArray
     plain = {m: LevelCost((0.0,)) for m in calibration.costs}
     found: list[list[float]] = [[0.0] for _ in stack.models]
     free = {name: LookupCost() for name in calibration.bottoms}
-    wanted = np.array(predict(stack, replace(calibration, costs=plain, lookups=free)).forwards_per_token[-len(stack.models) :])
+    wanted = np.array(
+        predict(stack, replace(calibration, costs=plain, lookups=free)).forwards_per_token[-len(stack.models) :]
+    )
     done = np.zeros(len(wanted))
     while np.any(done < wanted * (1 - 1e-12)):
         m = len(found[0])

@@ -106,7 +106,9 @@ def verify(call: Call, survival: Array, cost: LevelCost, reach: int) -> Round:
     deeper = min(deep + 1, reach)
     backlog = np.zeros((*lead, rows, deeper, width + 1))
     for rejected in range(min(deep, width) if deeper > 1 else 0):
-        chance = survival if rejected == 0 else survival[..., : width - rejected] - survival[..., 1 : width - rejected + 1]
+        chance = (
+            survival if rejected == 0 else survival[..., : width - rejected] - survival[..., 1 : width - rejected + 1]
+        )
         # n tokens of which n - rejected are accepted: d + 1 becomes d + 2 - rejected, and n - rejected + 1 tokens are kept.
         part = call.backlog[..., rejected : rejected + deeper - 1, rejected:] * chance[..., None, None, :]
         backlog[..., 1 : 1 + part.shape[-2], 1 : width + 1 - rejected] += part
@@ -158,7 +160,12 @@ def hand_up(this: Round, most: int, *, every: bool = False) -> Call:
 
     rounds = visits.cumsum(-1) if every else visits.sum(-1)
     if every:
-        this = Round(*(a[(slice(None),) * len(lead) + (None,)] for a in (this.gains, this.backlog, this.time, this.first, this.forwards)))
+        this = Round(
+            *(
+                a[(slice(None),) * len(lead) + (None,)]
+                for a in (this.gains, this.backlog, this.time, this.first, this.forwards)
+            )
+        )
         lead = (*lead, most)
     # All rounds of a call less the last one: after those a further round follows within the same call.
     between = rounds[..., None, None] * this.backlog.sum(-1) - last.sum(-1)
@@ -169,12 +176,20 @@ def hand_up(this: Round, most: int, *, every: bool = False) -> Call:
     backlog = np.zeros((*lead, rows + 1, deep, sizes.shape[-1]))
     backlog[..., :rows, :, :] = last
     backlog[..., rows, 0, :] = sizes
-    return Call(sizes, backlog, time, np.broadcast_to(this.first, (*lead, *this.first.shape[-2:])), rounds[..., None] * this.forwards)
+    return Call(
+        sizes,
+        backlog,
+        time,
+        np.broadcast_to(this.first, (*lead, *this.first.shape[-2:])),
+        rounds[..., None] * this.forwards,
+    )
 
 
 def flat(call: Call, axes: int) -> Call:
     """The first ``axes`` axes of alternatives as one."""
-    return Call(*(a.reshape(-1, *a.shape[axes:]) for a in (call.sizes, call.backlog, call.time, call.first, call.forwards)))
+    return Call(
+        *(a.reshape(-1, *a.shape[axes:]) for a in (call.sizes, call.backlog, call.time, call.first, call.forwards))
+    )
 
 
 def _closed(backlog: Array, first: Array) -> Array:

@@ -56,8 +56,12 @@ class Choice:
     def explain(self) -> str:
         """The choice in a few lines."""
         picked, single = self.picked, self.best_single_draft
-        say = lambda what, p: f"{what}{p.stack}: {p.ms_per_token:.4g} ms/token, the pick is {picked.gain_over(p):.1%} faster"
-        lines = [f"{picked.stack}: {picked.ms_per_token:.4g} ms/token, {picked.gain_over(self.plain):+.1%} over plain decoding"]
+        say = lambda what, p: (
+            f"{what}{p.stack}: {p.ms_per_token:.4g} ms/token, the pick is {picked.gain_over(p):.1%} faster"
+        )
+        lines = [
+            f"{picked.stack}: {picked.ms_per_token:.4g} ms/token, {picked.gain_over(self.plain):+.1%} over plain decoding"
+        ]
         named = {picked.stack}
         if single is not None and single.stack not in named:
             lines.append(say("best single draft ", single))
@@ -110,7 +114,9 @@ def select(
     return Choice(ranked[0], plain, single[0] if single else None, seed, law.predict(seed.stack), ranked)
 
 
-def doubts(choice: Choice, calibration: Calibration, *, acceptance: float = 0.05, cost: float = 0.2, **limits) -> tuple[Doubt, ...]:
+def doubts(
+    choice: Choice, calibration: Calibration, *, acceptance: float = 0.05, cost: float = 0.2, **limits
+) -> tuple[Doubt, ...]:
     """What would change if one figure were off, worst first.
 
     One at a time, each pair's conditional acceptance is moved by +-``acceptance`` and each model's cost by +-``cost`` (a share).
@@ -135,7 +141,10 @@ def _changes(calibration: Calibration, acceptance: float, cost: float):
             yield f"acceptance of {bottom} by {verifier} {by:+.2f}", replace(calibration, tiers=tiers)
     for model, one in calibration.costs.items():
         for by in (-cost, cost):
-            yield f"cost of {model} {by:+.0%}", replace(calibration, costs={**calibration.costs, model: one.scaled(1 + by)})
+            yield (
+                f"cost of {model} {by:+.0%}",
+                replace(calibration, costs={**calibration.costs, model: one.scaled(1 + by)}),
+            )
 
 
 # --- the search --------------------------------------------------------------------------------------------------------
@@ -163,7 +172,9 @@ def _follow(law: Law, bottom: str | None, most: int, max_drafts: int | None):
         here = []
         if (target and bottom is None) or (bottom, model) in calibration.tiers:
             top = law.round(bottom, ((model, None),))
-            here.append((law.times(top, bottom if target else None).sum(-1)[None], (), np.zeros((1, 0), int), _batch(top)))
+            here.append(
+                (law.times(top, bottom if target else None).sum(-1)[None], (), np.zeros((1, 0), int), _batch(top))
+            )
         for below in calibration.models[:place]:
             if (below, model) not in calibration.edges:
                 continue

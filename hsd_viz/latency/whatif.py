@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hsd_viz.calibration.mixture import MixedLaw, Mixture
 from hsd_viz.latency.affine import MOST, allow
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
 from hsd_viz.latency.law import Law
-from hsd_viz.latency.mixture import MixedLaw, Mixture
 from hsd_viz.latency.recursion import drafting, hand_up, verify
 from hsd_viz.stack import Stack, parse
 
@@ -27,7 +27,9 @@ def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int
     allow(most, None)
     stack = parse(stack) if isinstance(stack, str) else stack
     if not 0 <= place < len(stack.drafts):
-        raise ValueError(f"'{stack}' has {len(stack.drafts)} draft models: there is no lookahead at place {place} to vary")
+        raise ValueError(
+            f"'{stack}' has {len(stack.drafts)} draft models: there is no lookahead at place {place} to vary"
+        )
     law = MixedLaw(calibration) if isinstance(calibration, Mixture) else Law(calibration)
     if stack.target.name != law.calibration.target:
         raise ValueError(f"the target of '{stack}' is not the calibrated one, '{law.calibration.target}'")

@@ -75,7 +75,9 @@ def _levels(trace: Trace) -> list[dict[str, Any]]:
     out = []
     for level in sorted({r.level for r in trace.round_rows}):
         rounds = [r for r in trace.round_rows if r.level == level]
-        drafted, accepted, examined = (sum(getattr(r, name) for r in rounds) for name in ("drafted", "accepted", "examined"))
+        drafted, accepted, examined = (
+            sum(getattr(r, name) for r in rounds) for name in ("drafted", "accepted", "examined")
+        )
         counts = Counter(r.accepted for r in rounds)
         out.append(
             {

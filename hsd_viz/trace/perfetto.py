@@ -16,7 +16,18 @@ from hsd_viz.trace.trace import Trace
 _PROCESS = 1
 _ROUNDS = 1
 #: What of a trace's meta tells one recording from another.
-_TOLD = ("stack_resolved", "device", "device_name", "dtype", "threads", "runtime", "sampling", "created", "stop_reason", "versions")
+_TOLD = (
+    "stack_resolved",
+    "device",
+    "device_name",
+    "dtype",
+    "threads",
+    "runtime",
+    "sampling",
+    "created",
+    "stop_reason",
+    "versions",
+)
 
 
 def chrome_trace(trace: Trace) -> dict[str, Any]:
@@ -27,7 +38,12 @@ def chrome_trace(trace: Trace) -> dict[str, Any]:
     """
     threads, texts = _threads(trace), _texts(trace)
     names = [_name(_ROUNDS, "rounds", 0), *(_name(tid, name, tid) for (_, name), tid in threads.items())]
-    process = {"ph": "M", "name": "process_name", "pid": _PROCESS, "args": {"name": f"hsd_viz: {trace.meta.get('stack', 'decode')}"}}
+    process = {
+        "ph": "M",
+        "name": "process_name",
+        "pid": _PROCESS,
+        "args": {"name": f"hsd_viz: {trace.meta.get('stack', 'decode')}"},
+    }
     levels = {c.level: c.name for c in trace.call_rows}
     rounds = sorted(trace.round_rows, key=lambda r: (r.start_ns, -r.level))
     events = [
@@ -36,7 +52,11 @@ def chrome_trace(trace: Trace) -> dict[str, Any]:
         *_counters(trace),
     ]
     told = {key: str(trace.meta[key]) for key in _TOLD if key in trace.meta}
-    return {"traceEvents": [process, *[e for pair in names for e in pair], *events], "displayTimeUnit": "ms", "otherData": told}
+    return {
+        "traceEvents": [process, *[e for pair in names for e in pair], *events],
+        "displayTimeUnit": "ms",
+        "otherData": told,
+    }
 
 
 def _threads(trace: Trace) -> dict[tuple[int, str], int]:
@@ -47,7 +67,10 @@ def _threads(trace: Trace) -> dict[tuple[int, str], int]:
 
 def _name(tid: int, name: str, place: int) -> list[dict[str, Any]]:
     where = {"ph": "M", "pid": _PROCESS, "tid": tid}
-    return [{**where, "name": "thread_name", "args": {"name": name}}, {**where, "name": "thread_sort_index", "args": {"sort_index": place}}]
+    return [
+        {**where, "name": "thread_name", "args": {"name": name}},
+        {**where, "name": "thread_sort_index", "args": {"sort_index": place}},
+    ]
 
 
 def _texts(trace: Trace) -> dict[int, str]:
@@ -69,7 +92,12 @@ def _call(row: CallRow, tid: int) -> dict[str, Any]:
 
 
 def _round(row: RoundRow, level: str, text: str) -> dict[str, Any]:
-    args: dict[str, Any] = {"drafted": row.drafted, "examined": row.examined, "accepted": row.accepted, "outcome": row.outcome}
+    args: dict[str, Any] = {
+        "drafted": row.drafted,
+        "examined": row.examined,
+        "accepted": row.accepted,
+        "outcome": row.outcome,
+    }
     if row.why_no_draft is not None:
         args["no draft"] = row.why_no_draft
     if text:
@@ -87,5 +115,11 @@ def _counters(trace: Trace) -> list[dict[str, Any]]:
         emitted += tokens[row.id]
         at = {"ph": "C", "pid": _PROCESS, "ts": (row.start_ns + row.duration_ns) / 1000}
         events.append({**at, "name": "tokens emitted", "args": {"tokens": emitted}})
-        events.append({**at, "name": "draft tokens", "args": {"accepted": row.accepted, "not accepted": row.drafted - row.accepted}})
+        events.append(
+            {
+                **at,
+                "name": "draft tokens",
+                "args": {"accepted": row.accepted, "not accepted": row.drafted - row.accepted},
+            }
+        )
     return events

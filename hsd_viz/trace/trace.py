@@ -76,7 +76,12 @@ class Trace:
 
     def rows(self, table: str) -> list:
         """The rows of ``tokens``, ``drafts``, ``rounds`` or ``calls``."""
-        return {"tokens": self.token_rows, "drafts": self.draft_rows, "rounds": self.round_rows, "calls": self.call_rows}[table]
+        return {
+            "tokens": self.token_rows,
+            "drafts": self.draft_rows,
+            "rounds": self.round_rows,
+            "calls": self.call_rows,
+        }[table]
 
     def frame(self, table: str) -> pd.DataFrame:
         """One table as a DataFrame: a column for each field of its row class."""
@@ -221,7 +226,11 @@ def _what_else(data: Any) -> str:
 
 def _columns(row: type, rows: list) -> dict[str, list]:
     """The rows of one table as one list per column."""
-    return dict(zip(row._fields, map(list, zip(*rows, strict=True)), strict=True)) if rows else {field: [] for field in row._fields}
+    return (
+        dict(zip(row._fields, map(list, zip(*rows, strict=True)), strict=True))
+        if rows
+        else {field: [] for field in row._fields}
+    )
 
 
 def _column(table: dict[str, Any], row: type, field: str) -> Any:
@@ -239,7 +248,9 @@ def _check_columns(table: str, row: type, columns: dict[str, list]) -> None:
     for field, kind in get_type_hints(row).items():
         allowed = _KINDS[kind]
         if not all(type(value) in allowed for value in columns[field]):
-            raise TraceError(f"this trace is broken: column '{field}' of its table '{table}' holds what cannot stand there")
+            raise TraceError(
+                f"this trace is broken: column '{field}' of its table '{table}' holds what cannot stand there"
+            )
 
 
 def _tuples(value: Any) -> Any:

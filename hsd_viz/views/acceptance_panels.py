@@ -70,7 +70,9 @@ def by_position(drafts: Sequence[DraftRow], empty: str = "") -> Panel:
     words = f"{CONDITIONAL} The bars show all draft tokens of that place; where a tree has several, the verifier chooses once."
     heads = ("place", "draft tokens", "accepted / examined", "rate")
     keys = _keys(drafts)
-    return Panel("By place in the draft", "Conditional acceptance", words, heads, tuple(rows), keys, tuple(keys), LEAD, empty)
+    return Panel(
+        "By place in the draft", "Conditional acceptance", words, heads, tuple(rows), keys, tuple(keys), LEAD, empty
+    )
 
 
 def by_source(drafts: Sequence[DraftRow], empty: str = "") -> Panel:

@@ -27,10 +27,14 @@ def read_request(text: str, names: Sequence[str] | None) -> list[str]:
     if not written:
         raise ValueError("write the stacks to measure, one a line")
     if len(written) > MOST_STACKS:
-        raise ValueError(f"{len(written)} stacks are more than this page measures at once: write {MOST_STACKS} at the most")
+        raise ValueError(
+            f"{len(written)} stacks are more than this page measures at once: write {MOST_STACKS} at the most"
+        )
     for line in written:
         if isinstance(parse_bench(line), HFStack):
-            raise ValueError(f"'{line}' is one of transformers' own loops: hsd-viz bench measures those, this page does not")
+            raise ValueError(
+                f"'{line}' is one of transformers' own loops: hsd-viz bench measures those, this page does not"
+            )
     stacks = [parse(line) for line in written]
     for stack in stacks:
         allowed(stack, names)
@@ -48,7 +52,7 @@ def measure(
     """The report of a small bench on the shipped suite of that name; ``None`` where it was cancelled before all stacks had decoded a
     prompt. ``sizes``: prompts, new tokens each, repeats."""
     from hsd_viz.bench import Settings, build_report, load_suite, run_bench
-    from hsd_viz.bench.machine import describe
+    from hsd_viz.machine import describe
 
     prompts, tokens, repeats = sizes
     settings = Settings(tokens, repeats=repeats)
@@ -70,7 +74,7 @@ class BenchRun(WorkForm):
     FAILED = "That cannot be measured"
 
     def __init__(self, host: Host, finished: Callable[[dict[str, Any]], None]) -> None:
-        from hsd_viz.bench.suites import SHIPPED
+        from hsd_viz.prompts.suites import SHIPPED
 
         super().__init__(host, STACKS, "Stacks, one a line (plain decoding is added)", rows=4)
         self._finished, self._told = finished, 0.0
@@ -94,14 +98,20 @@ class BenchRun(WorkForm):
 
     def prepare(self) -> Callable[[], str]:
         stacks = read_request(self.stacks.value, self._host.model_names)
-        return partial(self._measure, stacks, self.suite.value, (self.prompts.value, self.tokens.value, self.repeats.value))
+        return partial(
+            self._measure, stacks, self.suite.value, (self.prompts.value, self.tokens.value, self.repeats.value)
+        )
 
     def _measure(self, stacks: list[str], suite: str, sizes: tuple[int, int, int]) -> str:
         report = measure(self._host.lend_engine(), stacks, suite, sizes, self._tell, self.cancelled)
         if report is None:
             return "Cancelled before every stack had decoded a prompt: nothing was measured."
         self._finished(report)
-        return "Cancelled: the report has the prompts that every stack had decoded by then." if self.cancelled() else "Measured."
+        return (
+            "Cancelled: the report has the prompts that every stack had decoded by then."
+            if self.cancelled()
+            else "Measured."
+        )
 
     def _tell(self, progress: Any) -> None:
         now = time.monotonic()
@@ -109,7 +119,9 @@ class BenchRun(WorkForm):
             return
         self._told = now
         self.bar.max, self.bar.value = max(1, progress.total), progress.done
-        doing = progress.note or (f"{progress.stack} on {progress.prompt}" if progress.prompt else f"{progress.stack}, warming up")
+        doing = progress.note or (
+            f"{progress.stack} on {progress.prompt}" if progress.prompt else f"{progress.stack}, warming up"
+        )
         self.said.value = f"{progress.done} of {progress.total} decodes: {doing}"
 
     def going(self, going: bool) -> None:

@@ -121,7 +121,11 @@ def _state(stack: Stack) -> dict[str, Any]:
 
 def _stack(parts: Any) -> Stack:
     """The stack that the browser's parts describe, unchecked but for their shape: its text goes through the parser."""
-    if not isinstance(parts, list) or not 0 < len(parts) <= MOST_PARTS or not all(isinstance(p, Mapping) for p in parts):
+    if (
+        not isinstance(parts, list)
+        or not 0 < len(parts) <= MOST_PARTS
+        or not all(isinstance(p, Mapping) for p in parts)
+    ):
         raise StackError(f"these are no blocks of a stack: there are 1 to {MOST_PARTS} of them")
     bottom = None
     if parts[0].get("kind") == "bottom":
@@ -129,12 +133,16 @@ def _stack(parts: Any) -> Stack:
         if not isinstance(items, list) or len(items) > MOST_PARTS:
             raise StackError(f"the items of '{_name(parts[0].get('name'))}' are no list of up to {MOST_PARTS} names")
         bottom = Bottom(_name(parts[0].get("name")), tuple(map(_name, items)))
-    return Stack(bottom, tuple(Model(_name(p.get("name")), _lookahead(p.get("lookahead"))) for p in parts[bottom is not None :]))
+    return Stack(
+        bottom, tuple(Model(_name(p.get("name")), _lookahead(p.get("lookahead"))) for p in parts[bottom is not None :])
+    )
 
 
 def _name(name: Any) -> str:
     if not isinstance(name, str) or not name.strip() or len(name) > MOST_NAME or '"' in name:
-        raise StackError(f"a block has no name that can be written: a name has 1 to {MOST_NAME} characters and no double quote")
+        raise StackError(
+            f"a block has no name that can be written: a name has 1 to {MOST_NAME} characters and no double quote"
+        )
     return name.strip()
 
 

@@ -40,7 +40,13 @@ def template(dark: bool = False) -> go.layout.Template:
         pio.templates[name] = go.layout.Template(
             layout={
                 "font": {"family": _FONT, "size": 12, "color": strong},
-                "title": {"font": {"size": 16, "weight": 650, "color": strong}, "x": 0, "xref": "container", "y": 0.97, "yanchor": "top"},
+                "title": {
+                    "font": {"size": 16, "weight": 650, "color": strong},
+                    "x": 0,
+                    "xref": "container",
+                    "y": 0.97,
+                    "yanchor": "top",
+                },
                 "paper_bgcolor": "rgba(0,0,0,0)",
                 "plot_bgcolor": "rgba(0,0,0,0)",
                 "margin": {"l": 8, "r": 8, "t": 44, "b": 8},
@@ -49,9 +55,20 @@ def template(dark: bool = False) -> go.layout.Template:
                 "yaxis": axis,
                 "bargap": 0.28,
                 "hoverlabel": {"font": {"family": _FONT, "size": 12}},
-                "legend": {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom", "font": {"size": 12}},
+                "legend": {
+                    "orientation": "h",
+                    "x": 0,
+                    "yref": "container",
+                    "y": 0,
+                    "yanchor": "bottom",
+                    "font": {"size": 12},
+                },
                 # On a narrow page it lies over the title.
-                "modebar": {"bgcolor": "rgba(33,33,33,0.92)" if dark else "rgba(255,255,255,0.92)", "color": muted, "activecolor": strong},
+                "modebar": {
+                    "bgcolor": "rgba(33,33,33,0.92)" if dark else "rgba(255,255,255,0.92)",
+                    "color": muted,
+                    "activecolor": strong,
+                },
             }
         )
     return pio.templates[name]
@@ -101,7 +118,9 @@ def acceptance(trace: Trace, dark: bool = False) -> go.Figure:
         go.Bar(name="drafted", x=x, y=[r.drafted for r in rounds], marker_color=quiet),
         go.Bar(name="accepted", x=x, y=[r.accepted for r in rounds], marker_color=ink("context", dark), width=0.5),
         go.Scatter(name="mean acceptance length", x=x, y=running, mode="lines", line={"color": strong, "width": 2}),
-        go.Scatter(name="plain decoding", x=x, y=[1.0] * len(x), mode="lines", line={"color": muted, "width": 1, "dash": "dot"}),
+        go.Scatter(
+            name="plain decoding", x=x, y=[1.0] * len(x), mode="lines", line={"color": muted, "width": 1, "dash": "dot"}
+        ),
     ]
     axes = {
         "xaxis": {"title": {"text": "round"}, "rangemode": "tozero"},
@@ -114,7 +133,9 @@ def acceptance(trace: Trace, dark: bool = False) -> go.Figure:
         f"most in one round: drafted {max(drafted, default=0)}, accepted {max(accepted, default=0)}; "
         f"mean acceptance length at the end {running[-1] if running else 0:.2f}, plain decoding 1.00"
     )
-    return _figure(bars, "Drafted and accepted, round by round", words, dark, barmode="overlay", hovermode="x unified", **axes)
+    return _figure(
+        bars, "Drafted and accepted, round by round", words, dark, barmode="overlay", hovermode="x unified", **axes
+    )
 
 
 def time_spent(trace: Trace, dark: bool = False) -> go.Figure:
@@ -163,4 +184,7 @@ def _figure(data: list, title: str, words: str, dark: bool, **layout: Any) -> go
     import plotly.graph_objects as go
 
     meta = {"words": f"{title}: {words}."}
-    return go.Figure(data=data, layout={"template": template(dark), "height": HEIGHT, "title": {"text": title}, "meta": meta, **layout})
+    return go.Figure(
+        data=data,
+        layout={"template": template(dark), "height": HEIGHT, "title": {"text": title}, "meta": meta, **layout},
+    )

@@ -56,10 +56,18 @@ class Controls(widgets.VBox):
     says why.
     """
 
-    def __init__(self, recordings: Sequence[tuple[str, str]], names: Sequence[str] | None, live: bool, offered: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        recordings: Sequence[tuple[str, str]],
+        names: Sequence[str] | None,
+        live: bool,
+        offered: Sequence[str] = (),
+    ) -> None:
         self._names = names
         self.recording = widgets.Dropdown(options=recordings, value=None, description="Recorded runs")
-        self.replay = _button("Replay", "Show the recorded run again, at the speed at which it was recorded", "hsd-quiet")
+        self.replay = _button(
+            "Replay", "Show the recorded run again, at the speed at which it was recorded", "hsd-quiet"
+        )
         prompts = [*((p.title, i) for i, p in enumerate(PROMPTS)), ("as written below", -1)]
         self.preset = widgets.Dropdown(options=prompts, value=0, description="Prompt to start from")
         self.blurb = Prose(PROMPTS[0].blurb)
@@ -78,15 +86,29 @@ class Controls(widgets.VBox):
         self.length = NumberField("New tokens", 128, 1, MAX_NEW_TOKENS, whole=True)
         self.device = widgets.Dropdown(options=[("best here", ""), ("cpu", "cpu")], description="Device")
         dtypes = ("float32", "bfloat16", "float64")
-        self.dtype = widgets.Dropdown(options=[("device's own", ""), *((d, d) for d in dtypes)], description="Number type")
+        self.dtype = widgets.Dropdown(
+            options=[("device's own", ""), *((d, d) for d in dtypes)], description="Number type"
+        )
         self.beside = widgets.Checkbox(True, description="Decode plainly too, for the speed-up", indent=False)
         self.run = _button("Run", "Decode this prompt with this stack", "hsd-primary")
         self.cancel = _classes(_button("Cancel", "Stop after the token in progress", "hsd-quiet"), "hsd-cancel")
         fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
         if live:
             buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
-            self.picker: list[widgets.Widget] = [_classes(widgets.Box([self.recording, self.replay]), "hsd-recordings", "hsd-form")]
-            form = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, self.blocks, buttons, self.beside, _grid(fields)]
+            self.picker: list[widgets.Widget] = [
+                _classes(widgets.Box([self.recording, self.replay]), "hsd-recordings", "hsd-form")
+            ]
+            form = [
+                self.preset,
+                self.blurb,
+                self.prompt,
+                self.stacks,
+                self.stack,
+                self.blocks,
+                buttons,
+                self.beside,
+                _grid(fields),
+            ]
             super().__init__([_section("Run it yourself", form)])
         else:
             row = widgets.Box([self.recording, self.replay, self.cancel])
@@ -104,7 +126,9 @@ class Controls(widgets.VBox):
         """What the fields say. Raises ``ValueError`` with one sentence for what cannot be."""
         self.check_stack()
         if len(self.prompt.value) > MAX_PROMPT:
-            raise ValueError(f"the prompt has {len(self.prompt.value)} characters, this page takes up to {MAX_PROMPT}: use a shorter one")
+            raise ValueError(
+                f"the prompt has {len(self.prompt.value)} characters, this page takes up to {MAX_PROMPT}: use a shorter one"
+            )
         options = {
             "max_new_tokens": self.length.value,
             "temperature": self.temperature.value,

@@ -55,7 +55,9 @@ def keys_hit(trace: Trace) -> Panel:
     empty = "" if rows else "No database drafted in this run, so no key was found."
     by = [f"accepted by {verifier}", f"by {names[top]}"] if first < top else ["accepted"]
     heads = ("tokens matched", "times such a key was drafted from", "keys", *by)
-    return Panel("Keys found, by length", "Keys that drafts came from", words, heads, tuple(rows), keys, tuple(keys), "", empty)
+    return Panel(
+        "Keys found, by length", "Keys that drafts came from", words, heads, tuple(rows), keys, tuple(keys), "", empty
+    )
 
 
 def saved_alone(trace: Trace, results: list[Alone], budget: int) -> Panel:
@@ -71,7 +73,10 @@ def saved_alone(trace: Trace, results: list[Alone], budget: int) -> Panel:
         stack = str(trace.meta.get("stack_resolved") or trace.meta.get("stack"))
         rows.append(
             Row(
-                "this run, measured", (("run", measured, f"{measured:.2f} tokens a forward"),), (f"{measured:.2f}", _fewer(measured)), stack
+                "this run, measured",
+                (("run", measured, f"{measured:.2f} tokens a forward"),),
+                (f"{measured:.2f}", _fewer(measured)),
+                stack,
             )
         )
     for result in results:
@@ -85,7 +90,9 @@ def saved_alone(trace: Trace, results: list[Alone], budget: int) -> Panel:
         rounds = result.replayed.rounds
         mine = result.length - accepted.total() / rounds
         parts = [("target", mine, f"{mine:.2f} of the target's own")]
-        parts += [(s, accepted[s] / rounds, f"{accepted[s] / rounds:.2f} from the {label(s)}") for s in keys if accepted[s]]
+        parts += [
+            (s, accepted[s] / rounds, f"{accepted[s] / rounds:.2f} from the {label(s)}") for s in keys if accepted[s]
+        ]
         rows.append(Row(result.drafter, tuple(parts), (f"{result.length:.2f}", _fewer(result.length)), note))
     words = (
         f"Tokens per forward of the target (mean acceptance length) had each drafter served this very text alone: a replay of its tokens, "
@@ -99,7 +106,9 @@ def saved_alone(trace: Trace, results: list[Alone], budget: int) -> Panel:
     )
     legend = tuple(key for key in keys if key != "run")
     heads = ("drafter", "tokens per forward", "tokens per forward", "forwards saved")
-    return Panel("What each would have saved alone", "A replay of this text", words, heads, tuple(rows), keys, legend, foot=foot)
+    return Panel(
+        "What each would have saved alone", "A replay of this text", words, heads, tuple(rows), keys, legend, foot=foot
+    )
 
 
 def _fewer(length: float) -> str:

@@ -17,12 +17,13 @@ from hsd_viz.views.scripts import joined
 
 #: The styles of the latency views, and what is added to them.
 CSS = joined("latency.css", "drafting.css")
-DRAFTERS = {"db": "db: longest matching suffix, one scored tree", "hd": "hd: as published, keys of one token, seven drafts of four tokens"}
+DRAFTERS = {
+    "db": "db: longest matching suffix, one scored tree",
+    "hd": "hd: as published, keys of one token, seven drafts of four tokens",
+}
 COLUMNS = ("tokens per forward", "tokens from rounds of several", "drafting, µs a round")
 _FULL = set(DATABASES)
-_RATIO = (
-    "Rounds of several are those that emitted more than one token (their share of all tokens is what the paper calls acceptance ratio)."
-)
+_RATIO = "Rounds of several are those that emitted more than one token (their share of all tokens is what the paper calls acceptance ratio)."
 
 
 class DraftBars(anywidget.AnyWidget):
@@ -37,7 +38,7 @@ class DraftBars(anywidget.AnyWidget):
 class DatabaseAblation(DraftBars):
     """Every subset of the databases: tokens per target forward by source, the share of tokens from rounds of several, and drafting latency.
 
-    ``data`` is an ablation (:mod:`hsd_viz.bench.ablation`), its file, or traces. ``beside`` adds the published figures, on a scale of
+    ``data`` is an ablation (:mod:`benchmarks.ablation`), its file, or traces. ``beside`` adds the published figures, on a scale of
     their own. Raises ``ValueError`` with one sentence.
     """
 
@@ -60,7 +61,12 @@ class DatabaseAblation(DraftBars):
             raise ValueError("no stack with a database was measured: there is nothing to compare")
         end = max(r.length for r in used)
         groups = [
-            {**g, "unit": "tokens per forward of the target, by source", "end": end, "what": "stack" if others else "databases"}
+            {
+                **g,
+                "unit": "tokens per forward of the target, by source",
+                "end": end,
+                "what": "stack" if others else "databases",
+            }
             for g in groups
         ]
         credit = ""
@@ -86,7 +92,9 @@ class OrderAblation(DraftBars):
 
     def __init__(self, data: Any, *, temperature: float | None = None, beside: bool = True, source: str = "") -> None:
         study = study_of(data, source)
-        rows = [r for r in _sourced(study.at(temperature)) if set(r.databases) == _FULL and method(r.stack)[:2] in DRAFTERS]
+        rows = [
+            r for r in _sourced(study.at(temperature)) if set(r.databases) == _FULL and method(r.stack)[:2] in DRAFTERS
+        ]
         rows = [r for r in rows if "window" not in r.stack]
         if not rows:
             raise ValueError("no stack with all three databases was measured: there is no order to compare")
@@ -96,7 +104,9 @@ class OrderAblation(DraftBars):
             some = sorted((r for r in rows if method(r.stack).startswith(name)), key=lambda r: _place(r.databases))
             if some:
                 lines = [supply_row(r, " → ".join(r.databases), chosen=r.databases == DATABASES) for r in some]
-                groups.append({"title": words, "rows": lines, "unit": "tokens per forward of the target, by source", "end": end})
+                groups.append(
+                    {"title": words, "rows": lines, "unit": "tokens per forward of the target, by source", "end": end}
+                )
         if beside:
             groups.append(_published_orders())
         super().__init__(
@@ -149,13 +159,24 @@ class CategoryBars(DraftBars):
             there = [row for row in rows if name in row.categories]
             if first is not None:
                 there.sort(key=lambda row: -((row.categories[name][2] if fast else None) or row.categories[name][0]))
-            opened = there[:first] if isinstance(first, int) else there if first is None else [r for r in there if r.stack in first]
+            opened = (
+                there[:first]
+                if isinstance(first, int)
+                else there
+                if first is None
+                else [r for r in there if r.stack in first]
+            )
             for row in there:
                 length, interval, speed = row.categories[name]
                 cells = [f"{length:.2f}"]
                 cells += [f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "–"] if sure else []
                 cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
-                line = {"label": row.method, "code": True, "parts": _parts(length, {sources[row.stack]: length - 1}), "cells": cells}
+                line = {
+                    "label": row.method,
+                    "code": True,
+                    "parts": _parts(length, {sources[row.stack]: length - 1}),
+                    "cells": cells,
+                }
                 (lines if row in opened else rest).append(line)
             note = (words or {}).get(name)
             title = f"{name}: {note}" if note else name
@@ -182,7 +203,11 @@ class CategoryBars(DraftBars):
 
 def supply_row(row: Supply, name: str, *, code: bool = False, chosen: bool = False) -> dict[str, Any]:
     """A row of the browser's table: the bar's parts, and the figures of :data:`COLUMNS`."""
-    cells = [f"{row.length:.2f}", "–" if row.ratio is None else percent(row.ratio), "–" if row.draft is None else f"{1e6 * row.draft:.0f}"]
+    cells = [
+        f"{row.length:.2f}",
+        "–" if row.ratio is None else percent(row.ratio),
+        "–" if row.draft is None else f"{1e6 * row.draft:.0f}",
+    ]
     return {"label": name, "code": code, "chosen": chosen, "parts": _parts(row.length, row.accepted), "cells": cells}
 
 
@@ -268,8 +293,24 @@ def _published_databases() -> dict[str, Any]:
 def _published_orders() -> dict[str, Any]:
     rows = []
     for p in published.ORDERS:
-        parts = [[s, v, f"{label(s)}: {percent(v)} of all tokens; {p.source}", percent(v)] for s, v in p.figures["shares"].items()]
+        parts = [
+            [s, v, f"{label(s)}: {percent(v)} of all tokens; {p.source}", percent(v)]
+            for s, v in p.figures["shares"].items()
+        ]
         name = p.what.replace(", ", " → ")
-        rows.append({"label": name, "parts": parts, "cells": [f"{p.figures['speedup']:.2f} ×"], "chosen": p.what == ", ".join(DATABASES)})
+        rows.append(
+            {
+                "label": name,
+                "parts": parts,
+                "cells": [f"{p.figures['speedup']:.2f} ×"],
+                "chosen": p.what == ", ".join(DATABASES),
+            }
+        )
     unit = "share of all tokens by source: the whole width is 100 %"
-    return {"title": "Published for HD, for comparison", "unit": unit, "end": 1.0, "rows": rows, "columns": ["speed-up"]}
+    return {
+        "title": "Published for HD, for comparison",
+        "unit": unit,
+        "end": 1.0,
+        "rows": rows,
+        "columns": ["speed-up"],
+    }

@@ -1,6 +1,6 @@
 """What the figures of drafting stand on: who supplied how many tokens, by stack and temperature, and where the figures come from.
 
-They are read from what ``python -m hsd_viz.bench.ablation`` wrote, from the reports of ``hsd-viz bench``, or from traces. No torch.
+They are read from what ``python -m benchmarks.ablation`` wrote, from the reports of ``hsd-viz bench``, or from traces. No torch.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ class Study:
         there = self.temperatures
         wanted = there[0] if temperature is None else float(temperature)
         if wanted not in there:
-            raise ValueError(f"nothing was measured at temperature {wanted:g}: there is {', '.join(f'{t:g}' for t in there)}")
+            raise ValueError(
+                f"nothing was measured at temperature {wanted:g}: there is {', '.join(f'{t:g}' for t in there)}"
+            )
         return tuple(r for r in self.rows if r.temperature == wanted)
 
 
@@ -93,7 +95,12 @@ def lookups_only(stack: str) -> bool:
     except StackError:
         return False
     # What `auto` takes from draft models is no look-up.
-    return isinstance(parsed, Stack) and parsed.bottom is not None and parsed.bottom.name != "auto" and len(parsed.models) == 1
+    return (
+        isinstance(parsed, Stack)
+        and parsed.bottom is not None
+        and parsed.bottom.name != "auto"
+        and len(parsed.models) == 1
+    )
 
 
 def only_source(stack: str) -> str | None:
@@ -160,7 +167,8 @@ def _of_report(data: Mapping[str, Any], source: str) -> Study:
         if row["mean_acceptance_length"] is None:
             continue
         categories = {
-            c: (f["mean_acceptance_length"], f["mean_acceptance_length_ci"], f["speedup_over_plain"]) for c, f in row["by_category"].items()
+            c: (f["mean_acceptance_length"], f["mean_acceptance_length_ci"], f["speedup_over_plain"])
+            for c, f in row["by_category"].items()
         }
         rows.append(
             Supply(
@@ -195,7 +203,15 @@ def _of_traces(traces: list[Trace], source: str) -> Study:
         draft = sum((f["draft_seconds_per_round"] or 0.0) * f["rounds"] for f in figures) / rounds if rounds else None
         by_source = {s: n / forwards for s, n in accepted.items()}
         rows.append(
-            Supply(stack, temperature, tokens / forwards, by_source, several / tokens, draft, tokens / seconds if seconds else None)
+            Supply(
+                stack,
+                temperature,
+                tokens / forwards,
+                by_source,
+                several / tokens,
+                draft,
+                tokens / seconds if seconds else None,
+            )
         )
     number = len(traces)
     words = f"{number} recorded run{'s' if number > 1 else ''} on {machine_words(traces[0])}; drafting latency is the mean over rounds"

@@ -65,7 +65,9 @@ class LatencyAcceptance(DraftPlane):
         table += [[r.method, f"{1e3 * r.draft:.3f}", percent(r.ratio)] for r in sorted(rows, key=lambda r: r.draft)]
         for p in published.METHODS if beside else ():
             ms, ratio, speed = (p.figures[k] for k in ("draft_ms", "acceptance_ratio", "speedup"))
-            words = f"{p.what}, published: {ms:g} ms a step, {percent(ratio)}, {speed:g} times as fast as plain decoding."
+            words = (
+                f"{p.what}, published: {ms:g} ms a step, {percent(ratio)}, {speed:g} times as fast as plain decoding."
+            )
             points.append({**_point(ms, ratio, p.what, words), "kind": "there"})
             table.append([f"{p.what}, published", f"{ms:g}", percent(ratio)])
         xs = [p["x"] for p in points]
@@ -79,7 +81,11 @@ class LatencyAcceptance(DraftPlane):
                     "ticks": [[t / 10, f"{10 * t} %"] for t in range(0, 11, 2)],
                 },
                 "points": points,
-                "legend": [[k, _LEGEND[k]] for k in ("strong", "second", "plain", "there") if any(p["kind"] == k for p in points)],
+                "legend": [
+                    [k, _LEGEND[k]]
+                    for k in ("strong", "second", "plain", "there")
+                    if any(p["kind"] == k for p in points)
+                ],
                 "text": "Up is better: more of the text comes from rounds that brought several tokens. Left is better: less time is spent "
                 "before the target can begin. A good drafter stands at the top left.",
                 "table": table,
@@ -127,10 +133,16 @@ class SpeedPlane(DraftPlane):
             spec={
                 "title": f"What latency and acceptance make of the speed, {temperature_words(rows[0].temperature)}",
                 "x": {"label": "drafting latency, µs a round", "log": True, **span},
-                "y": {"label": "tokens per forward of the target", "range": [1, top], "ticks": [[v, f"{v:g}"] for v in lengths]},
+                "y": {
+                    "label": "tokens per forward of the target",
+                    "range": [1, top],
+                    "ticks": [[v, f"{v:g}"] for v in lengths],
+                },
                 "points": points,
                 "isos": [i for i in isos if len(i["points"]) > 1],
-                "legend": [[k, _LEGEND[k]] for k in ("strong", "second", "plain") if any(p["kind"] == k for p in points)]
+                "legend": [
+                    [k, _LEGEND[k]] for k in ("strong", "second", "plain") if any(p["kind"] == k for p in points)
+                ]
                 + [["iso", _LEGEND["iso"]]],
                 "text": f"The target needs {1e3 * step:.2f} ms for a step of its own ({plain.speed:.0f} tokens/s). On the left drafting "
                 "costs next to nothing of that, and the curves are flat: only acceptance counts. On the right every curve bends upwards: "
@@ -151,7 +163,13 @@ class TemperatureCurves(DraftPlane):
     """
 
     def __init__(
-        self, data: Any, *, metric: str = "length", stacks: Sequence[str] | None = None, beside: bool = True, source: str = ""
+        self,
+        data: Any,
+        *,
+        metric: str = "length",
+        stacks: Sequence[str] | None = None,
+        beside: bool = True,
+        source: str = "",
     ) -> None:
         if metric not in ("length", "speedup"):
             raise ValueError(f"the metric '{metric}' is unknown: it is 'length' or 'speedup'")
@@ -164,7 +182,10 @@ class TemperatureCurves(DraftPlane):
             kind = _KINDS.get(name, "plain")
             lines.append({"points": curve, "kind": "strong" if kind != "plain" else "plain"})
             points += [
-                {**_point(t, v, name if t == curve[-1][0] else "", f"{name} at temperature {t:g}: {v:.2f}."), "kind": kind}
+                {
+                    **_point(t, v, name if t == curve[-1][0] else "", f"{name} at temperature {t:g}: {v:.2f}."),
+                    "kind": kind,
+                }
                 for t, v in curve
             ]
         if metric == "speedup" and beside:
@@ -183,7 +204,8 @@ class TemperatureCurves(DraftPlane):
         what = "tokens per forward of the target" if metric == "length" else "speed, plain decoding = 1"
         table = [["method", *(f"T = {t:g}" for t in temperatures)]]
         table += [
-            [n, *(f"{dict(map(tuple, c))[t]:.2f}" if t in dict(map(tuple, c)) else "–" for t in temperatures)] for n, c in curves.items()
+            [n, *(f"{dict(map(tuple, c))[t]:.2f}" if t in dict(map(tuple, c)) else "–" for t in temperatures)]
+            for n, c in curves.items()
         ]
         low_t, high_t = temperatures[0], temperatures[-1]
         super().__init__(
@@ -202,7 +224,8 @@ class TemperatureCurves(DraftPlane):
                 "text": "The higher the temperature, the more often a likely draft is passed over for an unlikely token, whatever the "
                 "method. How much that costs depends on how sure of itself the model is.",
                 "table": table,
-                "source": f"Measured: {study.source}." + (f" {published.CREDIT}" if metric == "speedup" and beside else ""),
+                "source": f"Measured: {study.source}."
+                + (f" {published.CREDIT}" if metric == "speedup" and beside else ""),
                 "shape": 0.7,
             }
         )
@@ -238,7 +261,13 @@ def _curves(study: Study, metric: str, stacks: Sequence[str] | None) -> dict[str
 
 
 def _point(x: float, y: float, name: str, words: str) -> dict[str, Any]:
-    return {"x": round(float(x), 5), "y": round(float(y), 4), "label": name, "kind": _KINDS.get(name, "plain"), "words": words}
+    return {
+        "x": round(float(x), 5),
+        "y": round(float(y), 4),
+        "label": name,
+        "kind": _KINDS.get(name, "plain"),
+        "words": words,
+    }
 
 
 def _time(seconds: float) -> str:
@@ -248,7 +277,9 @@ def _time(seconds: float) -> str:
 def _decades(low: float, high: float) -> dict[str, Any]:
     """Range and ticks of a logarithmic axis: 1, 2 and 5 of each decade."""
     low, high = low / 1.4, high * 1.5
-    ticks = [m * 10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for m in (1, 2, 5)]
+    ticks = [
+        m * 10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for m in (1, 2, 5)
+    ]
     return {"range": [low, high], "ticks": [[t, f"{t:g}"] for t in ticks if low <= t <= high]}
 
 

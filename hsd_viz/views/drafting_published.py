@@ -23,7 +23,9 @@ class Published:
 
 
 def _rows(names: tuple[str, ...], where: str, *rows: tuple) -> tuple[Published, ...]:
-    return tuple(Published(what, dict(zip(names, figures, strict=True)), f"{SCRIPT} ({where})") for what, *figures in rows)
+    return tuple(
+        Published(what, dict(zip(names, figures, strict=True)), f"{SCRIPT} ({where})") for what, *figures in rows
+    )
 
 
 #: Drafting latency in ms a step, acceptance ratio, speed-up over plain decoding; greedy.
@@ -63,9 +65,18 @@ ORDERS = _rows(
 TEMPERATURES = _rows(
     ("speedup",),
     "temperature sweep",
-    ("HD", {0.1: 1.47, 0.2: 1.46, 0.3: 1.43, 0.4: 1.43, 0.5: 1.43, 0.6: 1.42, 0.7: 1.40, 0.8: 1.38, 0.9: 1.36, 1.0: 1.34}),
-    ("Lookahead", {0.1: 1.18, 0.2: 1.17, 0.3: 1.16, 0.4: 1.18, 0.5: 1.16, 0.6: 1.14, 0.7: 1.13, 0.8: 1.15, 0.9: 1.12, 1.0: 1.13}),
-    ("REST", {0.1: 1.18, 0.2: 1.17, 0.3: 1.17, 0.4: 1.20, 0.5: 1.19, 0.6: 1.19, 0.7: 1.18, 0.8: 1.20, 0.9: 1.18, 1.0: 1.20}),
+    (
+        "HD",
+        {0.1: 1.47, 0.2: 1.46, 0.3: 1.43, 0.4: 1.43, 0.5: 1.43, 0.6: 1.42, 0.7: 1.40, 0.8: 1.38, 0.9: 1.36, 1.0: 1.34},
+    ),
+    (
+        "Lookahead",
+        {0.1: 1.18, 0.2: 1.17, 0.3: 1.16, 0.4: 1.18, 0.5: 1.16, 0.6: 1.14, 0.7: 1.13, 0.8: 1.15, 0.9: 1.12, 1.0: 1.13},
+    ),
+    (
+        "REST",
+        {0.1: 1.18, 0.2: 1.17, 0.3: 1.17, 0.4: 1.20, 0.5: 1.19, 0.6: 1.19, 0.7: 1.18, 0.8: 1.20, 0.9: 1.18, 1.0: 1.20},
+    ),
 )
 #: What the words under a figure say of it.
 CREDIT = f"Published figures: Vicuna-7B on Spec-Bench, machine not named, from the authors' plotting script ({SCRIPT})."

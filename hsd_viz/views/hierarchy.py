@@ -12,10 +12,10 @@ from typing import Any
 import anywidget
 import traitlets
 
+from hsd_viz.calibration.mixture import choose
 from hsd_viz.latency.affine import MOST
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.mixture import choose
 from hsd_viz.latency.select import Choice
 from hsd_viz.stack import DATABASES, parse
 from hsd_viz.views.latency_sources import USUAL, Basis, basis_of, rate, tier_rate, unseen
@@ -80,7 +80,9 @@ def without(calibration: Calibration, out: Collection[str]) -> Calibration:
     models = tuple(m for m in calibration.models if m not in gone)
     keep = lambda pairs: {pair: value for pair, value in pairs.items() if not gone & set(pair)}
     costs = {m: calibration.costs[m] for m in models}
-    return replace(calibration, models=models, costs=costs, edges=keep(calibration.edges), tiers=keep(calibration.tiers))
+    return replace(
+        calibration, models=models, costs=costs, edges=keep(calibration.edges), tiers=keep(calibration.tiers)
+    )
 
 
 def graph(basis: Basis) -> dict[str, Any]:
@@ -90,13 +92,21 @@ def graph(basis: Basis) -> dict[str, Any]:
     for name in calibration.models:
         target = name == calibration.target
         ms, words = token_cost(calibration.costs[name], target)
-        models.append({"name": name, "ms": ms, "words": words, "hue": asdict(HUES["target" if target else family(name)])})
+        models.append(
+            {"name": name, "ms": ms, "words": words, "hue": asdict(HUES["target" if target else family(name)])}
+        )
     bottoms = []
     for name in calibration.bottoms:
         own = parse(f"{name} > target").bottom
         parts = [item for item in own.items if item in DATABASES] or list(DATABASES if own.name == "db" else ["rival"])
-        bottoms.append({"name": name, "ms": calibration.lookup(name).lookup, "stripes": [asdict(HUES[p]) for p in parts]})
-    edges = [{"from": d, "to": v, "rate": rate(edge), "per": None} for (d, v), edge in calibration.edges.items() if v in calibration.models]
+        bottoms.append(
+            {"name": name, "ms": calibration.lookup(name).lookup, "stripes": [asdict(HUES[p]) for p in parts]}
+        )
+    edges = [
+        {"from": d, "to": v, "rate": rate(edge), "per": None}
+        for (d, v), edge in calibration.edges.items()
+        if v in calibration.models
+    ]
     tiers = [{"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1} for (b, v), t in calibration.tiers.items()]
     return {
         "models": models,
@@ -116,7 +126,11 @@ def token_cost(cost: LevelCost, target: bool) -> tuple[float, str]:
     if not target and cost.draft is not None:
         return cost.alone(USUAL) / USUAL, f"a token of a draft of {USUAL}, what its launch costs included"
     fewest = sum(ms == cost.forward[0] for ms in cost.forward)
-    several = f"a forward over up to {fewest} tokens: no figure tells fewer of them apart" if 1 < fewest < len(cost.forward) else ""
+    several = (
+        f"a forward over up to {fewest} tokens: no figure tells fewer of them apart"
+        if 1 < fewest < len(cost.forward)
+        else ""
+    )
     return float(cost.verifying(1)[1]), several or "a forward over one token"
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import anywidget
 import traitlets
 
-from hsd_viz.latency.estimate import estimate
+from hsd_viz.calibration.estimate import estimate
+from hsd_viz.calibration.mixture import MixedLaw, choose
 from hsd_viz.latency.law import Prediction
-from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import Choice
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Trace
@@ -32,7 +32,12 @@ from hsd_viz.views.palette import HUES, family
 from hsd_viz.views.scripts import STATIC, joined
 from hsd_viz.words import counted
 
-TAGS = {"pick": "the law's pick", "fastest": "fastest measured", "single": "best single draft", "plain": "plain decoding"}
+TAGS = {
+    "pick": "the law's pick",
+    "fastest": "fastest measured",
+    "single": "best single draft",
+    "plain": "plain decoding",
+}
 #: A ranking is read, not searched.
 ROWS = 12
 
@@ -93,7 +98,9 @@ class Levels(Comparison):
 # --- rankings ----------------------------------------------------------------------------------------------------------
 
 
-def _from_basis(basis: Basis, measurements: Mapping[str, Measured | float], choice: Choice | None, rows: int) -> dict[str, Any]:
+def _from_basis(
+    basis: Basis, measurements: Mapping[str, Measured | float], choice: Choice | None, rows: int
+) -> dict[str, Any]:
     choice = choice or choose(basis.mixture)
     law = MixedLaw(basis.mixture)
     found = {p.stack: p.ms_per_token for p in (*choice.ranked, choice.plain)}
@@ -110,7 +117,9 @@ def _from_basis(basis: Basis, measurements: Mapping[str, Measured | float], choi
     if missed := unseen(basis.calibration):
         spec["text"] += f" Never seen here, so in no stack of this list: {', '.join(missed)}."
         for row in spec["groups"][0]["rows"]:
-            row["tags"] = [[tag, "best single draft seen here" if tag == "single" else words] for tag, words in row["tags"]]
+            row["tags"] = [
+                [tag, "best single draft seen here" if tag == "single" else words] for tag, words in row["tags"]
+            ]
     return spec
 
 
@@ -153,11 +162,17 @@ def _predicted(law: MixedLaw, stack: str) -> float | None:
         return None
 
 
-def _ranking(found: Mapping[str, float | None], measurements, tags, source: str, where: str, most: int) -> dict[str, Any]:
+def _ranking(
+    found: Mapping[str, float | None], measurements, tags, source: str, where: str, most: int
+) -> dict[str, Any]:
     rows = []
     for stack in dict.fromkeys([*found, *measurements]):
         row = _row(stack, found.get(stack), measurements.get(stack))
-        row |= {"code": True, "tags": [[t, TAGS[t]] for t in tags.get(stack, ())], "chosen": "pick" in tags.get(stack, ())}
+        row |= {
+            "code": True,
+            "tags": [[t, TAGS[t]] for t in tags.get(stack, ())],
+            "chosen": "pick" in tags.get(stack, ()),
+        }
         rows.append(row)
     # By what is known best: measured, else predicted.
     rows.sort(key=lambda r: r["measured"] if r["measured"] is not None else r["predicted"])

@@ -7,7 +7,20 @@ from numpy.typing import ArrayLike
 
 Point = tuple[float, float]
 #: The edges that a line crosses in a square, by which of its corners lie above: (0, 0) is bit 1, (0, 1) bit 2, (1, 1) bit 4, (1, 0) bit 8.
-_CROSSED = {1: "WS", 2: "SE", 3: "WE", 4: "EN", 6: "SN", 7: "WN", 8: "NW", 9: "NS", 11: "NE", 12: "EW", 13: "ES", 14: "SW"}
+_CROSSED = {
+    1: "WS",
+    2: "SE",
+    3: "WE",
+    4: "EN",
+    6: "SN",
+    7: "WN",
+    8: "NW",
+    9: "NS",
+    11: "NE",
+    12: "EW",
+    13: "ES",
+    14: "SW",
+}
 
 
 def contours(xs: ArrayLike, ys: ArrayLike, values: ArrayLike, level: float) -> list[list[Point]]:

@@ -15,13 +15,20 @@ from hsd_viz.latency.law import Law
 
 def one(acceptance: float, cost: float, slope: float) -> np.ndarray:
     """Target forwards of time per token with one draft model, ``[MOST]`` by lookahead; catching up counts as one token, as on the map."""
-    law = _law({"draft": LevelCost((cost,)), "target": LevelCost((1.0, 1.0 + slope))}, {("draft", "target"): Edge(tail=acceptance)})
+    law = _law(
+        {"draft": LevelCost((cost,)), "target": LevelCost((1.0, 1.0 + slope))},
+        {("draft", "target"): Edge(tail=acceptance)},
+    )
     return law.plane(None, ("draft",), (1,), 0, MOST)
 
 
 def stacked(a: float, c: float, b: float, cost: float, slope: float, g: int, h: int) -> float:
     """The same with two, at given lookaheads."""
-    costs = {"second": LevelCost((c,)), "larger": LevelCost((cost, cost * (1 + slope))), "target": LevelCost((1.0, 1.0 + slope))}
+    costs = {
+        "second": LevelCost((c,)),
+        "larger": LevelCost((cost, cost * (1 + slope))),
+        "target": LevelCost((1.0, 1.0 + slope)),
+    }
     law = _law(costs, {("second", "larger"): Edge(tail=a), ("larger", "target"): Edge(tail=b)})
     return law.predict(f"second:{g} > larger:{h} > target").ms_per_token
 

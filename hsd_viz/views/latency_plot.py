@@ -14,10 +14,10 @@ import anywidget
 import numpy as np
 import traitlets
 
+from hsd_viz.calibration.mixture import MixedLaw
 from hsd_viz.latency.affine import MOST, affine
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.mixture import MixedLaw
 from hsd_viz.latency.whatif import surface
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.views.latency_contours import contours
@@ -68,11 +68,15 @@ class LatencySurface(Plot):
         basis = basis_of(basis, source)
         stack = parse(stack) if isinstance(stack, str) else stack
         if len(stack.drafts) < place + 2:
-            raise ValueError(f"a surface needs two neighbouring draft models: '{stack}' has {len(stack.drafts)} from place {place} up")
+            raise ValueError(
+                f"a surface needs two neighbouring draft models: '{stack}' has {len(stack.drafts)} from place {place} up"
+            )
         super().__init__(spec=surface_spec(basis, stack, basis.measured if measured is None else measured, most, place))
 
 
-def surface_spec(basis: Basis, stack: Stack, measured: Mapping[str, Measured | float], most: int, place: int) -> dict[str, Any]:
+def surface_spec(
+    basis: Basis, stack: Stack, measured: Mapping[str, Measured | float], most: int, place: int
+) -> dict[str, Any]:
     """What the browser draws of a surface."""
     low, high = stack.drafts[place : place + 2]
     values = surface(stack, basis.mixture, most=most, place=place)
@@ -127,7 +131,9 @@ def affine_along(stack: Stack, calibration: Calibration, most: int = MOST) -> St
         c = calibration.cost(name)
         # One token at a time is closed to all but the lowest: the others may not draft, nor the target decode, on their own.
         forward = c.forward if place == 0 else (_CLOSED, *c.verifying(most + 2)[2:].tolist())
-        costs[name] = LevelCost(forward, c.draft if place == 0 and bottom is None else (_CLOSED,), c.overhead, c.draft_overhead)
+        costs[name] = LevelCost(
+            forward, c.draft if place == 0 and bottom is None else (_CLOSED,), c.overhead, c.draft_overhead
+        )
     only = Calibration(chain, costs, edges, tiers, {b: calibration.lookup(b) for b in calibration.bottoms})
     return affine(only, most=most, bottoms=[] if bottom is None else [bottom]).stack
 

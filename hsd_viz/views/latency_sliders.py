@@ -19,7 +19,9 @@ INSTANT = "Sliders are instant: the law is computed anew, no model runs."
 class WhatIf(widgets.VBox):
     """Sliders above a plot. Subclasses fill ``self._sliders`` and compute the plot's spec in :meth:`_spec`."""
 
-    def __init__(self, basis: Any, source: str, sliders: dict[str, widgets.Widget], start: widgets.Dropdown | None) -> None:
+    def __init__(
+        self, basis: Any, source: str, sliders: dict[str, widgets.Widget], start: widgets.Dropdown | None
+    ) -> None:
         self._basis: Basis | None = None if basis is None else basis_of(basis, source)
         self._sliders, self._start, self._filling = sliders, start, False
         self._lookaheads = [slider for name, slider in sliders.items() if name.endswith("lookahead")]
@@ -88,7 +90,11 @@ class WhatIf(widgets.VBox):
     def _source(self, named: bool) -> str:
         if named and self._basis is not None:
             # The sliders are one acceptance and one cost: a whole stack's prediction, over kinds of text, is another figure.
-            one = "" if self._basis.kinds is None else ", here all texts as one: what is predicted of whole stacks knows their kinds"
+            one = (
+                ""
+                if self._basis.kinds is None
+                else ", here all texts as one: what is predicted of whole stacks knows their kinds"
+            )
             return f"Law; the models' figures: a calibration {self._basis.source}{one}."
         return "Law alone, over the figures on the sliders: nothing here was measured."
 

@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.calibration.estimate import estimate, level_names
+from hsd_viz.calibration.mixture import Mixture
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.estimate import estimate, level_names
-from hsd_viz.latency.mixture import Mixture
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
@@ -85,7 +85,9 @@ def recorded() -> Basis:
     greedy = [t for t in map(load_bundled, (r.name for r in bundled())) if not t.meta["sampling"]["temperature"]]
     traces = [t for t in greedy if t.metrics()["repetition_share"] < LOOP]
     if not traces:
-        raise ValueError("no recorded runs are installed to estimate a calibration from: measure one, as with 'hsd-viz plan'")
+        raise ValueError(
+            "no recorded runs are installed to estimate a calibration from: measure one, as with 'hsd-viz plan'"
+        )
     tokens = sum(len(t.token_rows) for t in traces)
     repeated = sum(t.metrics()["repetition_share"] * len(t.token_rows) for t in traces) / tokens
     prompts = len({t.meta.get("prompt") for t in traces})
@@ -93,7 +95,9 @@ def recorded() -> Basis:
         f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, greedy, on {machine_words(traces[0])}"
         f"{_day_of(traces[0])} ({tokens} tokens, of which {repeated:.0%} repeat earlier ones, which flatters drafting)"
     )
-    return Basis(estimate(traces).calibration(), words, measured(traces), temperature=0.0, tokens=tokens, runs=len(traces))
+    return Basis(
+        estimate(traces).calibration(), words, measured(traces), temperature=0.0, tokens=tokens, runs=len(traces)
+    )
 
 
 def of_run(trace: Trace) -> Basis:
@@ -104,7 +108,9 @@ def of_run(trace: Trace) -> Basis:
     tokens = len(trace.token_rows)
     drawn = temperature_words(temperature)
     words = f"estimated from the run shown alone ({drawn}, {counted(tokens, 'token')} on {machine_words(trace)}{_day_of(trace)})"
-    return Basis(estimate([trace]).calibration(), words, measured([trace]), temperature=temperature, tokens=tokens, runs=1)
+    return Basis(
+        estimate([trace]).calibration(), words, measured([trace]), temperature=temperature, tokens=tokens, runs=1
+    )
 
 
 def temperature_words(temperature: float) -> str:
@@ -139,7 +145,9 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
         kept = isinstance(data, Mapping) and "pooled" in data  # it says itself where it was measured
         return basis_of(data, source or ("" if kept else f"read from {Path(given).name}"))
     if not isinstance(given, Mapping):
-        raise ValueError(f"a calibration, its JSON data or the path of its file is needed here, not {type(given).__name__}")
+        raise ValueError(
+            f"a calibration, its JSON data or the path of its file is needed here, not {type(given).__name__}"
+        )
     if "pooled" in given:  # as ``hsd-viz plan`` keeps it on disk
         found = Mixture.from_dict({"parts": [], **given})
         several = len(found.parts) > 1
@@ -148,12 +156,16 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
         texts = given.get("texts") or {}
         runs, new = texts.get("prompts"), texts.get("max_new_tokens")
         tokens = runs * new if runs and new else None
-        return Basis(found.pooled, words, kinds=found if several else None, temperature=temperature, tokens=tokens, runs=runs)
+        return Basis(
+            found.pooled, words, kinds=found if several else None, temperature=temperature, tokens=tokens, runs=runs
+        )
     data = given
     if "hierarchies" in given:
         data = given.get("calibration") or {}
         if not {"models", "edges"} <= set(data):
-            raise ValueError("this plan holds no calibration that the law could use: give the file in which 'hsd-viz plan' keeps it")
+            raise ValueError(
+                "this plan holds no calibration that the law could use: give the file in which 'hsd-viz plan' keeps it"
+            )
     place = plan_machine(given)
     words = source or (f"measured on {place}" if place else "that was given")
     return Basis(Calibration.from_dict(data), words, plan_measured(given))
@@ -249,7 +261,9 @@ def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
         if len(rows) > 1:
             spread = sum((t - ms * k) ** 2 for t, k in rows) * len(rows) / (len(rows) - 1)
             half = _Z * math.sqrt(spread) / tokens
-        out[stack] = Measured(ms, None if half is None else max(0.0, ms - half), None if half is None else ms + half, runs[stack])
+        out[stack] = Measured(
+            ms, None if half is None else max(0.0, ms - half), None if half is None else ms + half, runs[stack]
+        )
     return out
 
 
@@ -300,9 +314,15 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
             spent[c.level] += c.duration_ns
             spent[levels[c.round]] -= c.duration_ns
     target = max(names)
-    spent[target] += trace.meta["wall_ns"] - trace.meta["prefill_ns"] - sum(r.duration_ns for r in trace.round_rows if r.parent is None)
+    spent[target] += (
+        trace.meta["wall_ns"]
+        - trace.meta["prefill_ns"]
+        - sum(r.duration_ns for r in trace.round_rows if r.parent is None)
+    )
     per = lambda ns: ns * _MS / tokens
-    return tuple(LevelUse(names[level], count[level] / tokens, per(spent[level]), per(called[level])) for level in sorted(names))
+    return tuple(
+        LevelUse(names[level], count[level] / tokens, per(spent[level]), per(called[level])) for level in sorted(names)
+    )
 
 
 # --- acceptance as one figure -----------------------------------------------------------------------------------------

@@ -55,7 +55,10 @@ class OneDraftWhatIf(WhatIf):
         best = int(speed.argmax())
         steps = list(range(1, MOST + 1))
         top = _nice_top(max(1.2, float(speed.max()) * 1.12))
-        marks = [mark(best + 1, float(speed[best]), "best"), mark(g, float(speed[g - 1]), "here", f"{speed[g - 1]:.2f}")]
+        marks = [
+            mark(best + 1, float(speed[best]), "best"),
+            mark(g, float(speed[g - 1]), "here", f"{speed[g - 1]:.2f}"),
+        ]
         ticks = [round(t, 2) for t in np.arange(0, top + 1e-9, 0.25 if top <= 2 else 0.5 if top <= 4 else 1.0)]
         return {
             "name": "Speed over plain decoding by lookahead",
@@ -81,7 +84,9 @@ class OneDraftWhatIf(WhatIf):
     def _words(self, speed: np.ndarray, a: float, c: float, g: int, slope: float) -> str:
         best = int(speed.argmax()) + 1
         tokens = Edge(tail=a).tokens(g)
-        said = [f"With lookahead {g}, {tokens:.2f} tokens come from each forward of the target, and decoding runs {_times(speed[g - 1])}."]
+        said = [
+            f"With lookahead {g}, {tokens:.2f} tokens come from each forward of the target, and decoding runs {_times(speed[g - 1])}."
+        ]
         if speed[best - 1] <= 1:
             said.append("No lookahead helps here: leave the draft model out.")
         elif best != g:
@@ -90,7 +95,9 @@ class OneDraftWhatIf(WhatIf):
             said.append("No other lookahead is faster.")
         least = law.first(lambda rate: (1 / law.one(rate, c, slope)).max() > 1)
         said.append(
-            f"At this cost a draft pays from an acceptance of {least:.0%} up." if least is not None else "At this cost no acceptance pays."
+            f"At this cost a draft pays from an acceptance of {least:.0%} up."
+            if least is not None
+            else "At this cost no acceptance pays."
         )
         return " ".join(said)
 
@@ -105,19 +112,27 @@ class SecondDraftWhatIf(WhatIf):
         calibration = None if basis is None else basis_of(basis).calibration
         larger = []
         if calibration is not None:
-            larger = [m for m in calibration.models if law.beneath(calibration, m) and (m, calibration.target) in calibration.edges]
+            larger = [
+                m
+                for m in calibration.models
+                if law.beneath(calibration, m) and (m, calibration.target) in calibration.edges
+            ]
         sliders = {
             "acceptance": slider("larger draft: acceptance by the target", 0.85, 0.3, 0.99, 0.01, ".0%"),
             "cost": slider("larger draft: cost, in target forwards", 0.3, 0.02, 1.0, 0.01, ".2f"),
             "lookahead": step_slider("larger draft: lookahead", 6),
             "slope": slope_slider(),
-            "second_acceptance": slider("second draft: acceptance by the larger", 0.6, LEAST_ACCEPTANCE, 0.99, 0.01, ".0%"),
+            "second_acceptance": slider(
+                "second draft: acceptance by the larger", 0.6, LEAST_ACCEPTANCE, 0.99, 0.01, ".0%"
+            ),
             "second_cost": slider("second draft: cost, in target forwards", 0.03, 0.0, 1.0, 0.005, ".3f"),
             "second_lookahead": step_slider("second draft: lookahead", 3),
             # Two acceptances leave the third open between bounds: 1 - acceptance is a distance between the models.
             "closeness": slider("target takes its tokens directly: least 0, most 1", 0.25, 0.0, 1.0, 0.01, ".2f"),
         }
-        super().__init__(basis, source, sliders, start_menu("Larger draft", [(m, m) for m in larger]) if larger else None)
+        super().__init__(
+            basis, source, sliders, start_menu("Larger draft", [(m, m) for m in larger]) if larger else None
+        )
         if larger:
             self._start.value = larger[-1]
         else:
@@ -172,7 +187,9 @@ class SecondDraftWhatIf(WhatIf):
         steps = [0.2, 0.1, 0.05, 0.02] if values.max() < 0.3 else [1.0, 0.5, 0.3, 0.2, 0.1]
         levels = [level for level in (*steps, -0.05, -0.1, -0.2) if values.min() < level < values.max()]
         lines = lines_of(costs, acceptances, values, levels, _percent)
-        lines += [{**line, "main": True} for line in lines_of(costs, acceptances, values, [0.0], lambda _: "breaks even")]
+        lines += [
+            {**line, "main": True} for line in lines_of(costs, acceptances, values, [0.0], lambda _: "breaks even")
+        ]
         return {
             "name": "Gain of a second draft over its cost and acceptance",
             "x": {
@@ -207,7 +224,9 @@ class SecondDraftWhatIf(WhatIf):
             "shape": 0.72,
         }
 
-    def _words(self, here: Any, a: float, c: float, b: float, cost: float, slope: float, fixed: dict[str, float]) -> str:
+    def _words(
+        self, here: Any, a: float, c: float, b: float, cost: float, slope: float, fixed: dict[str, float]
+    ) -> str:
         gain, both, one = float(here.gain[0, 0]), float(here.both[0, 0]), float(here.one[0, 0])
         g, h = (int(x) for x in here.lookaheads[0, 0])
         single = {f"the larger draft alone with lookahead {k + 1}": v for k, v in enumerate(law.one(b, cost, slope))}
@@ -234,9 +253,15 @@ class SecondDraftWhatIf(WhatIf):
         low, high = rates[pays[0]], rates[pays[-1]]
         ends = (pays[0] > 0, pays[-1] < len(rates) - 1)
         words = {
-            (True, True): f"between {low:.0%} and {high:.0%} of its tokens accepted by the larger draft; above that it is better off alone",
+            (
+                True,
+                True,
+            ): f"between {low:.0%} and {high:.0%} of its tokens accepted by the larger draft; above that it is better off alone",
             (True, False): f"from {low:.0%} of its tokens accepted by the larger draft",
-            (False, True): f"up to {high:.0%} of its tokens accepted by the larger draft; above that it is better off alone",
+            (
+                False,
+                True,
+            ): f"up to {high:.0%} of its tokens accepted by the larger draft; above that it is better off alone",
             (False, False): "at every acceptance on the map",
         }
         return f"At its cost it pays {words[ends]}."
@@ -273,7 +298,9 @@ def _regions(xs: np.ndarray, ys: np.ndarray, values: np.ndarray, marks: list[dic
         rows, columns = np.nonzero(inside)
         x, y = float(xs[columns].mean()), float(ys[rows].mean())
         r, c = np.abs(ys - y).argmin(), np.abs(xs - x).argmin()
-        near = any(abs(m["x"] - x) < 0.16 * (xs[-1] - xs[0]) and abs(m["y"] - y) < 0.08 * (ys[-1] - ys[0]) for m in marks)
+        near = any(
+            abs(m["x"] - x) < 0.16 * (xs[-1] - xs[0]) and abs(m["y"] - y) < 0.08 * (ys[-1] - ys[0]) for m in marks
+        )
         if inside[r, c] and not near:
             out.append({"x": x, "y": y, "text": text})
     return out

@@ -53,7 +53,11 @@ def css(name: str) -> str:
 
 def page_palette() -> dict[str, Any]:
     """The palette as the browser gets it."""
-    return {"hues": {name: asdict(hue) for name, hue in HUES.items()}, "rivals": list(RIVALS), "databases": list(DATABASES)}
+    return {
+        "hues": {name: asdict(hue) for name, hue in HUES.items()},
+        "rivals": list(RIVALS),
+        "databases": list(DATABASES),
+    }
 
 
 class LinkedView(anywidget.AnyWidget):

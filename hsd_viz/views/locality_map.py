@@ -36,7 +36,9 @@ class LocalityMap(anywidget.AnyWidget):
         if not trace.token_rows:
             raise ValueError("this trace emitted no token: there is nothing to map")
         if not 1 <= least <= LONGEST:
-            raise ValueError(f"runs of at least {least} tokens is out of range: it is a whole number from 1 to {LONGEST}")
+            raise ValueError(
+                f"runs of at least {least} tokens is out of range: it is a whole number from 1 to {LONGEST}"
+            )
         super().__init__(spec=_spec(trace), least=least)
 
 
@@ -72,12 +74,16 @@ def _spec(trace: Trace) -> dict[str, Any]:
     prompt = list(trace.meta["prompt_ids"])
     ids = [*prompt, *trace.token_ids]
     sources = [t.source for t in trace.token_rows]
-    names = sorted(set(sources), key=lambda s: (s == "target", DATABASES.index(s) if s in DATABASES else len(DATABASES), s))
+    names = sorted(
+        set(sources), key=lambda s: (s == "target", DATABASES.index(s) if s in DATABASES else len(DATABASES), s)
+    )
     hues = {}
     for name in dict.fromkeys([*names, "target"]):
         hue = HUES[family(name)]
         words = "target, its own tokens" if name == "target" else label(name)
-        hues[name] = {"label": words, "light": hue.light, "dark": hue.dark} | ({"own": True} if name == "target" else {})
+        hues[name] = {"label": words, "light": hue.light, "dark": hue.dark} | (
+            {"own": True} if name == "target" else {}
+        )
     return {
         "title": "Where the text repeats itself",
         "prompt": len(prompt),

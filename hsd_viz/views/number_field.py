@@ -47,7 +47,9 @@ class NumberField(anywidget.AnyWidget):
         shown = f"{typed[:MOST_SHOWN]}…" if len(typed) > MOST_SHOWN else typed
         kind = "a whole number" if self.whole else "a number"
         name = self.label.split(" (")[0]
-        raise ValueError(f"{name} takes {kind} from {_written(self._low)} to {_written(self._high)}, not {shown or 'nothing'}")
+        raise ValueError(
+            f"{name} takes {kind} from {_written(self._low)} to {_written(self._high)}, not {shown or 'nothing'}"
+        )
 
     @value.setter
     def value(self, number: float) -> None:

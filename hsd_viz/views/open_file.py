@@ -22,7 +22,12 @@ class OpenFile(anywidget.AnyWidget):
     most = traitlets.Int().tag(sync=True)
 
     def __init__(
-        self, label: str, accept: str, most: int, opened: Callable[[bytes, str], None], refused: Callable[[ValueError], None]
+        self,
+        label: str,
+        accept: str,
+        most: int,
+        opened: Callable[[bytes, str], None],
+        refused: Callable[[ValueError], None],
     ) -> None:
         self._opened, self._refused = opened, refused
         super().__init__(label=label, accept=accept, most=most)

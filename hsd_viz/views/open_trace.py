@@ -38,7 +38,9 @@ def read_trace(content: bytes, name: str) -> Trace:
         raise TraceError(f"{name} is broken: it has the form of a trace, but its parts do not fit together") from None
     tokens = len(trace.meta["prompt_ids"]) + len(trace.token_rows)
     if tokens > MOST_TOKENS:
-        raise TraceError(f"{name} holds a run of {tokens} tokens: this page shows runs of up to {MOST_TOKENS}, prompt included")
+        raise TraceError(
+            f"{name} holds a run of {tokens} tokens: this page shows runs of up to {MOST_TOKENS}, prompt included"
+        )
     if not trace.token_rows:
         raise TraceError(f"{name} holds a run that wrote no token: there is nothing to show")
     return trace

@@ -74,7 +74,10 @@ def source_keys(sources: Iterable[str]) -> dict[str, dict[str, str]]:
     """Name, colours and shape of sources, by source: databases in their order, then the others."""
     named = set(sources)
     order = sorted(named, key=lambda s: (s == "target", DATABASES.index(s) if s in DATABASES else len(DATABASES), s))
-    return {s: {"label": label(s), "light": HUES[family(s)].light, "dark": HUES[family(s)].dark, "shape": "solid"} for s in order}
+    return {
+        s: {"label": label(s), "light": HUES[family(s)].light, "dark": HUES[family(s)].dark, "shape": "solid"}
+        for s in order
+    }
 
 
 def ranges(values: Iterable[int]) -> list[range]:

@@ -97,7 +97,10 @@ def step(rows: Step) -> dict[str, Any]:
 
 def snapshot(trace: Trace) -> dict[str, Any]:
     """All of a trace: what a page that was opened late, or reloaded, needs to show everything."""
-    return {**head(trace.meta), **step(Step(trace.token_rows, trace.draft_rows, trace.round_rows, trace.call_rows, trace.pieces))}
+    return {
+        **head(trace.meta),
+        **step(Step(trace.token_rows, trace.draft_rows, trace.round_rows, trace.call_rows, trace.pieces)),
+    }
 
 
 def head(meta: dict[str, Any]) -> dict[str, Any]:

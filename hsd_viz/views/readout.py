@@ -64,8 +64,12 @@ def origin(meta: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def fastest_words(meta: dict[str, Any]) -> str:
-    """Of how many runs a recording is the fastest, where that was noted (:mod:`hsd_viz.engine.record`)."""
-    return f", fastest of {meta['fastest_of']} runs" if isinstance(meta.get("fastest_of"), int) and meta["fastest_of"] > 1 else ""
+    """Of how many runs a recording is the fastest, where that was noted (:mod:`tools.record`)."""
+    return (
+        f", fastest of {meta['fastest_of']} runs"
+        if isinstance(meta.get("fastest_of"), int) and meta["fastest_of"] > 1
+        else ""
+    )
 
 
 def runtime_words(meta: dict[str, Any]) -> str:
@@ -110,7 +114,13 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
     latency = m["draft_seconds_per_round"]
     rate = f"{m['acceptance_rate']:.0%}" if m["drafted"] else "–"
     return [
-        _tile("Speed", _number(m["tokens_per_second"], 0), "tokens/s", f"{counted(m['tokens'], 'token')}, prefill apart", SPEED),
+        _tile(
+            "Speed",
+            _number(m["tokens_per_second"], 0),
+            "tokens/s",
+            f"{counted(m['tokens'], 'token')}, prefill apart",
+            SPEED,
+        ),
         _speedup(trace, m["tokens_per_second"], m["mean_acceptance_length"]),
         _tile(
             "Mean acceptance length",
@@ -120,7 +130,13 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
             LENGTH,
         ),
         _tile("Acceptance rate", rate, "", f"{m['accepted']} of {m['drafted']} draft tokens", RATE),
-        _tile("Drafting latency", "–" if not latency else f"{latency * 1e6:.0f}", "µs", "per round, model forwards apart", LATENCY),
+        _tile(
+            "Drafting latency",
+            "–" if not latency else f"{latency * 1e6:.0f}",
+            "µs",
+            "per round, model forwards apart",
+            LATENCY,
+        ),
     ]
 
 

@@ -28,7 +28,11 @@ class Save(anywidget.AnyWidget):
     disabled = traitlets.Bool(False).tag(sync=True)
 
     def __init__(
-        self, forms: Mapping[str, Form], make: Callable[[str], SavedFile], refused: Callable[[Exception], None], label: str = "Save"
+        self,
+        forms: Mapping[str, Form],
+        make: Callable[[str], SavedFile],
+        refused: Callable[[Exception], None],
+        label: str = "Save",
     ) -> None:
         self._make, self._refused = make, refused
         told = [{"id": key, "label": f.label, "words": f.words, "ending": f.ending} for key, f in forms.items()]

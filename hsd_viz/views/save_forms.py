@@ -63,7 +63,9 @@ FORMS: dict[str, Form] = {
     "trace": Form("Trace", "all of the run; opens here, and in Python", ".json.gz", "application/gzip", Trace.to_bytes),
     "page": Form("Page", "to look into and pass on; opens in any browser, offline", ".html", "text/html", _page),
     "tables": Form("Tables", "tokens, drafts, rounds and calls as CSV", ".csv.zip", "application/zip", _tables),
-    "timeline": Form("Timeline", "for ui.perfetto.dev or chrome://tracing", ".perfetto.json", "application/json", _timeline),
+    "timeline": Form(
+        "Timeline", "for ui.perfetto.dev or chrome://tracing", ".perfetto.json", "application/json", _timeline
+    ),
 }
 
 
@@ -79,7 +81,9 @@ def _report(report: dict[str, Any]) -> bytes:
 
 #: The forms of a bench report.
 REPORT_FORMS: dict[str, Form] = {
-    "report": Form("Report", "every figure; opens here, and with hsd-viz bench --from", ".json", "application/json", _report),
+    "report": Form(
+        "Report", "every figure; opens here, and with hsd-viz bench --from", ".json", "application/json", _report
+    ),
     "page": Form("Page", "to read and pass on; opens in any browser, offline", ".html", "text/html", _report_page),
 }
 
@@ -101,7 +105,9 @@ def _versus_page(data: dict[str, Any]) -> bytes:
 
 #: The one form of runs that are shown side by side, by the data of their view.
 VERSUS_FORMS: dict[str, Form] = {
-    "page": Form("Page", "race, texts and figures, to pass on; opens in any browser, offline", ".html", "text/html", _versus_page),
+    "page": Form(
+        "Page", "race, texts and figures, to pass on; opens in any browser, offline", ".html", "text/html", _versus_page
+    ),
 }
 
 

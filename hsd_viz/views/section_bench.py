@@ -45,9 +45,13 @@ class Benchmark(Section):
         self.purpose = Prose("")
         options = [*((s.title, str(s.path)) for s in self._saved), ("a file of your own", "")]
         self.choice, box = menu("Report", options, options[0][1])
-        self.file = OpenFile("Open a report", ".json,application/json", MAX_BYTES, self.notice.guard(self._on_file), self._refuse)
+        self.file = OpenFile(
+            "Open a report", ".json,application/json", MAX_BYTES, self.notice.guard(self._on_file), self._refuse
+        )
         box.add_class("hsd-reports")
-        self.save = Save(REPORT_FORMS, self._make, lambda error: self.notice.error(error, "That cannot be saved"), "Save report")
+        self.save = Save(
+            REPORT_FORMS, self._make, lambda error: self.notice.error(error, "That cannot be saved"), "Save report"
+        )
         box.children = (*box.children, self.file, self.save)
         self.choice.observe(self.notice.guard(self._on_choice), "value")
         if getattr(self.page, "can_measure", False):

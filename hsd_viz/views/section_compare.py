@@ -10,7 +10,7 @@ from typing import Protocol
 import ipywidgets as widgets
 
 from hsd_viz import views
-from hsd_viz.bench.machine import busy_words
+from hsd_viz.machine import busy_words
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage, Trace
 from hsd_viz.views.controls import Prose, Request, allowed
@@ -23,7 +23,13 @@ from hsd_viz.views.versus_data import MOST
 from hsd_viz.views.work_form import Host, WorkForm
 
 #: Buttons that put a stack among those to compare, or take it out: label and name in :data:`hsd_viz.views.versus.SIDES`.
-PRESETS = (("Plain", "plain"), ("HD", "published"), ("Databases", "databases"), ("HSD", "hierarchy"), ("Databases + HSD", "both"))
+PRESETS = (
+    ("Plain", "plain"),
+    ("HD", "published"),
+    ("Databases", "databases"),
+    ("HSD", "hierarchy"),
+    ("Databases + HSD", "both"),
+)
 
 
 class CompareHost(Host, Protocol):
@@ -94,15 +100,22 @@ class CompareRun(WorkForm):
     def __init__(self, host: CompareHost, show: Callable[[Sequence[Trace]], None]) -> None:
         super().__init__(host, [SIDES[name] for name in OPENING], "Stacks, one a line", rows=MOST)
         self._show = show
-        told = Prose("Prompt, sampling and number of tokens are those of the form; each stack decodes a few tokens first, off the clock.")
-        self.presets = [widgets.ToggleButton(description=label, tooltip=f"{words(SIDES[name])}: {SIDES[name]}") for label, name in PRESETS]
+        told = Prose(
+            "Prompt, sampling and number of tokens are those of the form; each stack decodes a few tokens first, off the clock."
+        )
+        self.presets = [
+            widgets.ToggleButton(description=label, tooltip=f"{words(SIDES[name])}: {SIDES[name]}")
+            for label, name in PRESETS
+        ]
         choices = widgets.Box(self.presets)
         choices.add_class("hsd-presets")
         self.lay_out(told, choices, self.stacks)
         self._on_text()
         self.stacks.observe(self.notice.guard(lambda _change: self._on_text()), "value")
         for button, (_, name) in zip(self.presets, PRESETS, strict=True):
-            button.observe(self.notice.guard(lambda change, stack=SIDES[name]: self._on_preset(stack, change.new)), "value")
+            button.observe(
+                self.notice.guard(lambda change, stack=SIDES[name]: self._on_preset(stack, change.new)), "value"
+            )
 
     def _on_text(self) -> None:
         """The buttons show what stands in the text."""

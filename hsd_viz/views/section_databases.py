@@ -43,7 +43,7 @@ class Databases(Section):
         self.add(self.run)
         path = measured_file(ABLATION)
         if path is None:
-            missing = "The ablation of this project is not installed here; python -m hsd_viz.bench.ablation --json FILE measures one."
+            missing = "The ablation of this project is not installed here; python -m benchmarks.ablation --json FILE measures one."
             self.add(titled(TITLE, Prose(missing)))
             return
         study = study_of(path)
@@ -69,4 +69,7 @@ class Databases(Section):
     def fill(self, trace: Trace) -> None:
         self.keys.show([keys_hit(trace)])
         self._replay(trace)
-        refill(self.figures, [tried(lambda: views.LocalityMap(trace)), tried(lambda: views.DatabaseAblation([trace], beside=False))])
+        refill(
+            self.figures,
+            [tried(lambda: views.LocalityMap(trace)), tried(lambda: views.DatabaseAblation([trace], beside=False))],
+        )

@@ -11,8 +11,8 @@ from typing import Any
 import ipywidgets as widgets
 
 from hsd_viz import views
-from hsd_viz.bench.machine import cpu_model
 from hsd_viz.latency.calibration import Calibration
+from hsd_viz.machine import cpu_model
 from hsd_viz.trace import Trace
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.latency_sources import Basis, of_run, temperature_words
@@ -41,7 +41,11 @@ class Hierarchy(Section):
 
     def build(self) -> None:
         self._kept = kept_calibrations()
-        options = [(RECORDED_WORDS, RECORDED), ("the run shown", RUN), *((words, path) for words, path, _ in self._kept)]
+        options = [
+            (RECORDED_WORDS, RECORDED),
+            ("the run shown", RUN),
+            *((words, path) for words, path, _ in self._kept),
+        ]
         self.source, source = menu("Costs and acceptance from", options, self._fitting())
         self.fit = Prose("")
         self.chain, chain = menu("Draft models", [], None)
@@ -61,7 +65,10 @@ class Hierarchy(Section):
         try:
             return float(self.page.request().options["temperature"])
         except (AttributeError, ValueError):
-            return float(((self.page.trace.meta if self.page.trace is not None else {}).get("sampling") or {}).get("temperature") or 0.0)
+            return float(
+                ((self.page.trace.meta if self.page.trace is not None else {}).get("sampling") or {}).get("temperature")
+                or 0.0
+            )
 
     def _fitting(self) -> str:
         """The source that fits the form: a calibration of this machine at its temperature; else the recorded runs where it is 0; else
@@ -150,7 +157,7 @@ def chains_of(calibration: Calibration) -> list[str]:
 
 def kept_calibrations() -> list[tuple[str, str, Basis]]:
     """What ``hsd-viz plan`` measured on this machine and keeps, the newest of each kind first: (words, path, what it holds)."""
-    from hsd_viz.bench.store import folder
+    from hsd_viz.calibration.store import folder
 
     found: dict[str, tuple[str, str, Basis]] = {}
     try:

@@ -43,7 +43,8 @@ def page(trace: Trace) -> str:
     """The whole HTML of ``trace``; see :func:`hsd_viz.views.standalone_page.whole`."""
     run = {"run": "page", "seq": 1, **payload.snapshot(trace)}
     body = "\n".join(
-        (f"<section><h2>{html.escape(words)}</h2>" if words else "<section>") + f'<div data-view="{name}"></div></section>'
+        (f"<section><h2>{html.escape(words)}</h2>" if words else "<section>")
+        + f'<div data-view="{name}"></div></section>'
         for name, _, words, _ in _VIEWS
     )
     return whole(
@@ -67,7 +68,13 @@ def _header(trace: Trace) -> str:
     meta, m = trace.meta, trace.metrics()
     sampling = meta.get("sampling") or {}
     temperature = sampling.get("temperature")
-    drawn = None if temperature is None else "greedy" if temperature == 0 else f"temperature {temperature:g}, seed {sampling.get('seed')}"
+    drawn = (
+        None
+        if temperature is None
+        else "greedy"
+        if temperature == 0
+        else f"temperature {temperature:g}, seed {sampling.get('seed')}"
+    )
     threads = meta.get("threads")
     facts = [
         drawn,
@@ -97,4 +104,8 @@ def _figure(value: float | None, form: str) -> str:
 
 def _state(widget: type[LinkedView]) -> dict[str, Any]:
     """The traits of its own that a widget shares with its script, at their defaults."""
-    return {name: trait.default_value for name, trait in widget.class_own_traits(sync=True).items() if not name.startswith("_")}
+    return {
+        name: trait.default_value
+        for name, trait in widget.class_own_traits(sync=True).items()
+        if not name.startswith("_")
+    }

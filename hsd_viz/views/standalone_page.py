@@ -30,7 +30,9 @@ class View:
     state: dict[str, Any]
 
 
-def whole(*, title: str, header: str, how: str, body: str, footer: str, data: dict[str, Any], views: Sequence[View]) -> str:
+def whole(
+    *, title: str, header: str, how: str, body: str, footer: str, data: dict[str, Any], views: Sequence[View]
+) -> str:
     """The HTML of a page. ``title`` and ``footer`` are text; ``header``, ``how`` (how to read it) and ``body`` are HTML; the first view
     gets ``data``.
 
@@ -41,9 +43,7 @@ def whole(*, title: str, header: str, how: str, body: str, footer: str, data: di
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
     script, style = _script(views), joined("standalone.css", "linked.css", *(view.style for view in views), "paper.css")
-    policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
-    )
+    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -83,7 +83,9 @@ def _script(views: Sequence[View]) -> str:
     shared = "\n".join(_EXPORTED.sub("", (STATIC / name).read_text(encoding="utf-8")) for name in SHARED)
     parts = []
     for view in views:
-        source, found = _DEFAULT.subn("return ", "\n".join(_EXPORTED.sub("", (STATIC / f).read_text(encoding="utf-8")) for f in view.files))
+        source, found = _DEFAULT.subn(
+            "return ", "\n".join(_EXPORTED.sub("", (STATIC / f).read_text(encoding="utf-8")) for f in view.files)
+        )
         assert found == 1, f"{view.name} exports no widget"
         parts.append(f"views.{view.name} = (() => {{\n{source}\n}})();")
     start = (STATIC / "standalone.js").read_text(encoding="utf-8")

@@ -33,7 +33,9 @@ def page(traces: Sequence[Trace]) -> str:
 def page_of(data: dict[str, Any]) -> str:
     """The same of the ``data`` of a :class:`hsd_viz.views.Versus` that shows runs."""
     runs = data["runs"]
-    names = "".join(f"<li><b>{escaped(r['letter'])}</b> <code>{escaped(r['stack'])}</code> {escaped(r['title'])}</li>" for r in runs)
+    names = "".join(
+        f"<li><b>{escaped(r['letter'])}</b> <code>{escaped(r['stack'])}</code> {escaped(r['title'])}</li>" for r in runs
+    )
     return whole(
         title=" · ".join(r["stack"] for r in runs),
         header=f'<header><p class="hsd-page-facts">Recorded runs, token by token</p><h1 class="hsd-page-words">One prompt, '

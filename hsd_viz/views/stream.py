@@ -74,7 +74,15 @@ class TokenStream(LinkedView):
                 self._trace.append(step)
             first = self._seq + 1
             self._seq += len(steps)
-            self.send({"kind": "append", "run": self._run, "first": first, "seq": self._seq, "steps": [payload.step(s) for s in steps]})
+            self.send(
+                {
+                    "kind": "append",
+                    "run": self._run,
+                    "first": first,
+                    "seq": self._seq,
+                    "steps": [payload.step(s) for s in steps],
+                }
+            )
 
     def end(self, trace: Trace | None = None) -> None:
         """The live run is over: put all of it into ``data``, so that a reloaded page shows it."""

@@ -137,7 +137,9 @@ class Tour(LinkedView):
     def _label(self) -> None:
         keys = [s.key for s in self._steps]
         resumes = self.kept in keys and keys.index(self.kept) > 0
-        self.button.description = f"Resume the tour ({keys.index(self.kept) + 1}/{len(keys)})" if resumes else "Take the tour"
+        self.button.description = (
+            f"Resume the tour ({keys.index(self.kept) + 1}/{len(keys)})" if resumes else "Take the tour"
+        )
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         actions: dict[str, Callable[[], None]] = {

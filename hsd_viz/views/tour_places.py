@@ -123,13 +123,23 @@ def first_copy(trace: Trace, _names: Sequence[str], _load: Load) -> Found | None
     events = events_of(trace)
     for step, event in enumerate(events):
         row = event.draft
-        if row is None or row.verdict != "accepted" or row.source != "context" or row.position is None or (row.key_length or 0) < 2:
+        if (
+            row is None
+            or row.verdict != "accepted"
+            or row.source != "context"
+            or row.position is None
+            or (row.key_length or 0) < 2
+        ):
             continue
         looks = [c.duration_ns for c in trace.call_rows if c.round == event.round and c.kind == "lookup"]
         emitted = trace.metrics()["emitted_by_source"]
         if not looks or not {"context", "target"} <= set(emitted):
             continue
-        stored = [f"{emitted[name]} from the {name} database" for name in ("context", "model", "statistics", "logits") if name in emitted]
+        stored = [
+            f"{emitted[name]} from the {name} database"
+            for name in ("context", "model", "statistics", "logits")
+            if name in emitted
+        ]
         figures = {
             "token": _quoted(row.text),
             "key": _count(row.key_length or 0, "token"),
@@ -152,7 +162,10 @@ def middle_token(trace: Trace, _names: Sequence[str], _load: Load) -> Found | No
         row = event.draft
         if row is None or row.verdict != "accepted" or row.source not in names[1:-1]:
             continue
-        forwards = {name: sum(c.steps for c in trace.call_rows if c.name == name and c.kind in ("draft", "verify")) for name in names}
+        forwards = {
+            name: sum(c.steps for c in trace.call_rows if c.name == name and c.kind in ("draft", "verify"))
+            for name in names
+        }
         figures = {
             "token": _quoted(row.text),
             "middle": row.source,

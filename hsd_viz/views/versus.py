@@ -17,7 +17,17 @@ from hsd_viz.trace import Event, Finished, Stage, Trace
 from hsd_viz.views import presets
 from hsd_viz.views.linked import css, esm, page_palette
 from hsd_viz.views.readout import sampling_words
-from hsd_viz.views.versus_data import LETTERS, MOST, agreement, count_refusal, facts, machine_note, refusal, run_of, stack_of
+from hsd_viz.views.versus_data import (
+    LETTERS,
+    MOST,
+    agreement,
+    count_refusal,
+    facts,
+    machine_note,
+    refusal,
+    run_of,
+    stack_of,
+)
 from hsd_viz.views.versus_draws import draws
 from hsd_viz.views.versus_table import doubt, table
 
@@ -67,7 +77,12 @@ def decode_each(
 
 
 def _each(
-    engine: Engine, prompt: str | Sequence[int], stacks: list[str], runs: list[Iterator[Event]], warm_up: int, options: dict[str, Any]
+    engine: Engine,
+    prompt: str | Sequence[int],
+    stacks: list[str],
+    runs: list[Iterator[Event]],
+    warm_up: int,
+    options: dict[str, Any],
 ) -> Iterator[tuple[int, Event]]:
     with ExitStack() as ends:
         for run in runs:

@@ -30,7 +30,9 @@ def refusal(traces: Sequence[Trace]) -> str | None:
     for letter, trace in zip(LETTERS, traces, strict=False):
         if not trace.token_rows or not any(r.parent is None for r in trace.round_rows):
             return f"Run {letter} ({stack_of(trace)}) has no rounds, so there is nothing to align: it ended before its first token."
-    prompts = [(t.meta.get("prompt"), bool(t.meta.get("chat", False)), tuple(t.meta.get("prompt_ids") or ())) for t in traces]
+    prompts = [
+        (t.meta.get("prompt"), bool(t.meta.get("chat", False)), tuple(t.meta.get("prompt_ids") or ())) for t in traces
+    ]
     if len({p[:2] for p in prompts}) > 1 or len({p[2] for p in prompts if p[2]}) > 1:
         one, other = next((prompts[0], p) for p in prompts[1:] if p != prompts[0])
         return f"These runs have different prompts, {_prompt(one)} and {_prompt(other)}: positions of their texts do not correspond."
@@ -133,12 +135,18 @@ def _agreement_words(one: Trace, other: Trace, a: str, b: str, at: int | None, m
             far = f"token for token as far as both go ({min(len(one.token_rows), len(other.token_rows))} tokens)"
         if not must:
             return f"{b} happens to write {a}’s text, {far}.", "With draft models only the distribution has to agree."
-        why = "greedy decoding has one text" if greedy else "without a draft model each place of the output is drawn with the same number"
+        why = (
+            "greedy decoding has one text"
+            if greedy
+            else "without a draft model each place of the output is drawn with the same number"
+        )
         return f"{b} writes {a}’s text, {far}.", f"So it must be: {why}."
     x, y = (_said(t, at) for t in (one, other))
     differ = f"{b}’s text differs from {a}’s from output position {at + 1} on: {a} {x}, {b} {y}."
     if must:
-        return f"{differ} It must not: {'both decode greedily' if greedy else 'neither has a draft model'}.", _cause(one, other, at)
+        return f"{differ} It must not: {'both decode greedily' if greedy else 'neither has a draft model'}.", _cause(
+            one, other, at
+        )
     return differ, (
         "That is as it should be: above temperature 0, lossless means the distribution. Every text is as likely under either stack, "
         "but draft models draw with numbers of their own, so one seed gives two texts."

@@ -39,7 +39,9 @@ def draws(traces: Sequence[Trace]) -> dict[str, Any]:
     charts = [_lengths(traces), _places(traces), _sources(traces)]
     states = {row["state"] for row in agreement(traces)}
     apart = "apart" in states
-    known = all(t.token_rows and all(row.p is not None and row.entropy is not None for row in t.token_rows) for t in traces)
+    known = all(
+        t.token_rows and all(row.p is not None and row.entropy is not None for row in t.token_rows) for t in traces
+    )
     rows = []
     if apart and known:
         charts += [_probabilities(traces), _stretches(traces)]
@@ -64,7 +66,10 @@ def _words(traces: Sequence[Trace], states: set[str]) -> str:
 
 def _bars(pairs: Sequence[tuple[int, int]], one: str, many: str) -> list[_Bar]:
     """Bars of shares from (count, of how many)."""
-    return [(number(k / n) if n else None, n, f"{k} of {n} {one if n == 1 else many}" + (f", {k / n:.0%}" if n else "")) for k, n in pairs]
+    return [
+        (number(k / n) if n else None, n, f"{k} of {n} {one if n == 1 else many}" + (f", {k / n:.0%}" if n else ""))
+        for k, n in pairs
+    ]
 
 
 def _chart(
@@ -77,7 +82,10 @@ def _chart(
     write: Callable[[float], str] = "{:.0%}".format,
 ) -> dict[str, Any]:
     most = max((value for _, bars in runs for value, _, _ in bars if value is not None), default=0)
-    listed = [{"letter": letter, "n": n, "bars": [list(b) for b in bars]} for letter, (n, bars) in zip(LETTERS, runs, strict=False)]
+    listed = [
+        {"letter": letter, "n": n, "bars": [list(b) for b in bars]}
+        for letter, (n, bars) in zip(LETTERS, runs, strict=False)
+    ]
     return {
         "name": name,
         "definition": definition,
@@ -117,7 +125,10 @@ def _places(traces: Sequence[Trace]) -> dict[str, Any] | None:
     runs = []
     for trace in traces:
         top = [r for r in trace.round_rows if r.parent is None]
-        pairs = [(sum(r.accepted >= d for r in top if r.examined >= d), sum(r.examined >= d for r in top)) for d in range(1, deepest + 1)]
+        pairs = [
+            (sum(r.accepted >= d for r in top if r.examined >= d), sum(r.examined >= d for r in top))
+            for d in range(1, deepest + 1)
+        ]
         runs.append((sum(n for _, n in pairs), _bars(pairs, "examined", "examined")))
     return _chart(
         "Accepted, place by place",
@@ -143,7 +154,9 @@ def _probabilities(traces: Sequence[Trace]) -> dict[str, Any]:
         runs.append((counts.total(), _bars([(counts[k], counts.total()) for k in range(BINS)], "token", "tokens")))
     classes = [f"{k / BINS:g}–{(k + 1) / BINS:g}" for k in range(BINS)]
     words = "Emitted tokens by the target’s probability of them at temperature 1, in tenths."
-    return _chart("Probability of the tokens", words, classes, runs, [f"{k / BINS:g}".lstrip("0") or "0" for k in range(BINS)])
+    return _chart(
+        "Probability of the tokens", words, classes, runs, [f"{k / BINS:g}".lstrip("0") or "0" for k in range(BINS)]
+    )
 
 
 def _stretches(traces: Sequence[Trace]) -> dict[str, Any]:
@@ -204,7 +217,9 @@ def _mean_row(name: str, definition: str, traces: Sequence[Trace], of: Callable[
     for k, (mean, error) in enumerate(found):
         # Runs that wrote one text have one mean, exactly.
         same = traces[k].token_ids == traces[0].token_ids
-        difference = "" if not k else "the same text" if same else _signed(mean - found[0][0]) + _give(error, found[0][1])
+        difference = (
+            "" if not k else "the same text" if same else _signed(mean - found[0][0]) + _give(error, found[0][1])
+        )
         cells.append({"value": f"{mean:.2f}".replace("-", "−") + _give(error), "difference": difference})
     return {"name": name, "definition": definition, "part": False, "cells": cells}
 

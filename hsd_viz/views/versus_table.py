@@ -107,7 +107,10 @@ def table(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     ``part``: the row is a share of the decoding time. The parts of a run sum to it.
     """
     figures = [t.metrics() for t in traces]
-    rows = [_row(name, definition, [get(m) for m in figures], write, differ) for name, definition, get, write, differ in _ROWS]
+    rows = [
+        _row(name, definition, [get(m) for m in figures], write, differ)
+        for name, definition, get, write, differ in _ROWS
+    ]
     return rows + [_row(*named, seconds, _ms, _less(_ms), part=True) for named, seconds in _parts(figures)]
 
 
@@ -120,7 +123,9 @@ def doubt(traces: Sequence[Trace]) -> str:
         length = m["mean_acceptance_length"]
         over = [m["tokens_per_second"] / p for p in plain if p and m["tokens_per_second"]]
         if over and impossible(max(over), length):
-            said.append(f"{letter} is {max(over):.2f} times as fast as plain decoding at {length:.2f} tokens per forward")
+            said.append(
+                f"{letter} is {max(over):.2f} times as fast as plain decoding at {length:.2f} tokens per forward"
+            )
     if not said:
         return ""
     return f"{'; '.join(said)}: no draft can do that, so the plain run was disturbed. Decode again on a quiet machine."
@@ -143,7 +148,10 @@ def _row(
 ) -> dict[str, Any]:
     first = values[0]
     cells = [
-        {"value": "–" if x is None else write(x), "difference": differ(x, first) if k and x is not None and first is not None else ""}
+        {
+            "value": "–" if x is None else write(x),
+            "difference": differ(x, first) if k and x is not None and first is not None else "",
+        }
         for k, x in enumerate(values)
     ]
     return {"name": name, "definition": definition, "part": part, "cells": cells}
@@ -170,7 +178,17 @@ def _parts(figures: Sequence[dict[str, Any]]) -> list[tuple[tuple[str, str], lis
     rows = []
     for name in names:
         what = "Look-ups and updates of" if name in looks else "Forwards of"
-        rows.append(((f"in {name}", f"{what} {name} after prefill: the calls’ own time."), [mine.get(name) for mine in spent]))
+        rows.append(
+            ((f"in {name}", f"{what} {name} after prefill: the calls’ own time."), [mine.get(name) for mine in spent])
+        )
     rest = [m["seconds"] - sum(mine.values()) for m, mine in zip(figures, spent, strict=True)]
-    rows.append((("between calls", "Sampling, verification, draft trees and bookkeeping: decoding time in which no call ran."), rest))
+    rows.append(
+        (
+            (
+                "between calls",
+                "Sampling, verification, draft trees and bookkeeping: decoding time in which no call ran.",
+            ),
+            rest,
+        )
+    )
     return rows

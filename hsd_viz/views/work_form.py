@@ -87,7 +87,9 @@ class WorkForm(widgets.VBox):
         self._stop.clear()
         self.going(True)
         self.said.value = "loading the models"
-        self.thread = threading.Thread(target=self._work, args=(work,), name=f"hsd-viz {type(self).__name__}", daemon=True)
+        self.thread = threading.Thread(
+            target=self._work, args=(work,), name=f"hsd-viz {type(self).__name__}", daemon=True
+        )
         self.thread.start()
 
     def _on_cancel(self, _button: Any) -> None:

@@ -87,7 +87,13 @@ class _Run:
                 "stack": stack,
                 "bottom": "db" if self.stack.bottom else None,
                 "models": [
-                    {"name": m.name, "model": m.name, "parameters": SIZES[m.name], "weights": engine.weights + m.name, "runtime": "coins"}
+                    {
+                        "name": m.name,
+                        "model": m.name,
+                        "parameters": SIZES[m.name],
+                        "weights": engine.weights + m.name,
+                        "runtime": "coins",
+                    }
                     for m in self.stack.models
                 ],
                 "device": "cpu",
@@ -104,7 +110,9 @@ class _Run:
             base, kept = self.text, self.verify(top, limit - self.text)
             for _ in range(kept):
                 index = len(self.trace.token_rows)
-                self.trace.token_rows.append(TokenRow(index, 0, "x", None, self.trace.round_rows[-1].id, "accepted", "x", (0,), 1))
+                self.trace.token_rows.append(
+                    TokenRow(index, 0, "x", None, self.trace.round_rows[-1].id, "accepted", "x", (0,), 1)
+                )
             self.text = base + kept
             self.now += round(self.world.pause * MS)
         self.trace.meta["wall_ns"] = self.now
@@ -139,7 +147,9 @@ class _Run:
         outcome = "correction" if accepted < drafted else "bonus" if drafted else "plain"
         why = None if drafted else ("no match" if level and room > 1 else "no room")
         examined = min(accepted + 1, drafted)
-        self.trace.round_rows.append(RoundRow(id, parent, level, drafted, examined, accepted, outcome, why, start, self.now - start))
+        self.trace.round_rows.append(
+            RoundRow(id, parent, level, drafted, examined, accepted, outcome, why, start, self.now - start)
+        )
         return accepted + 1
 
     def draft(self, level: int, room: int) -> int:

@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from hsd_viz.bench import auto
-from hsd_viz.bench.suites import Prompt, load_suite
+from benchmarks import adaptive as auto
+from hsd_viz.prompts.suites import Prompt, load_suite
 
 
 def planted(speeds: dict[str, float], n: int = 12) -> dict[str, np.ndarray]:

@@ -5,9 +5,9 @@ import torch
 
 from hsd_viz.bench import Settings, Suite, build_report, load_suite, run_bench
 from hsd_viz.bench.hf import HFDecoder
-from hsd_viz.bench.machine import describe
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.engine.local import load_engine
+from hsd_viz.machine import describe
 from hsd_viz.stack import parse_bench
 
 STACKS = ["db > target", "nano:3 > target", "hf-generate", "hf-lookup", "hf-assistant[nano]"]
@@ -25,11 +25,15 @@ def engine():
 def measured(engine):
     whole = load_suite("heldout")
     prompts = tuple(p for p in whole.prompts if p.id in ("tables-1", "prose-1"))
-    return run_bench(engine, STACKS, Suite(whole.name, whole.categories, prompts), Settings(max_new_tokens=16, repeats=1))
+    return run_bench(
+        engine, STACKS, Suite(whole.name, whole.categories, prompts), Settings(max_new_tokens=16, repeats=1)
+    )
 
 
 def test_every_loop_writes_the_plain_text(engine, measured):
-    report = build_report(measured, describe(), {"device": engine.device, "dtype": engine.dtype, "threads": 1, "target": "target"})
+    report = build_report(
+        measured, describe(), {"device": engine.device, "dtype": engine.dtype, "threads": 1, "target": "target"}
+    )
     assert [s["stack"] for s in report["stacks"]] == ["target", *STACKS]
     for stack in report["stacks"]:
         assert stack["token_identical_to_plain"] == [2, 2], stack["stack"]

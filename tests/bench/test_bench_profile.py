@@ -11,10 +11,10 @@ import torch
 from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench, text_table
 from hsd_viz.bench.profile import DRAFTING, Stopwatch, profile_decode, summary
 from hsd_viz.bench.rivals import GRIDS, spare_prompts, tune
-from hsd_viz.bench.suites import load_suite
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.engine.local import load_engine
+from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import parse_bench
 
 PROMPT = "def add(a, b):\n    return a + b\n\n\ndef add(a, b):\n    return"
@@ -52,7 +52,11 @@ def test_a_part_inside_another_stops_its_clock():
     ("stack", "temperature", "parts"),
     [
         ("target", 0.0, {"forward target", "acceptance", "recording", "rest"}),
-        ("db > nano:3 > target", 1.0, {"forward target", "forward nano", "drafting", "acceptance", "recording", "rest"}),
+        (
+            "db > nano:3 > target",
+            1.0,
+            {"forward target", "forward nano", "drafting", "acceptance", "recording", "rest"},
+        ),
     ],
 )
 def test_the_parts_of_a_round_sum_to_the_decode(engine, stack, temperature, parts):
@@ -76,7 +80,11 @@ def test_the_parts_of_a_round_sum_to_the_decode(engine, stack, temperature, part
 
 def test_drafting_agrees_with_the_calls_of_the_trace(engine):
     rounds = profile_decode(engine, PROMPT, "db > target", 32, Sampling())
-    calls = [c for c in engine.run(PROMPT, "db > target", max_new_tokens=32).call_rows if c.kind in ("lookup", "update") and c.round >= 0]
+    calls = [
+        c
+        for c in engine.run(PROMPT, "db > target", max_new_tokens=32).call_rows
+        if c.kind in ("lookup", "update") and c.round >= 0
+    ]
     by_round: dict[int, int] = {}
     for call in calls:
         by_round[call.round] = by_round.get(call.round, 0) + call.duration_ns
@@ -87,10 +95,16 @@ def test_drafting_agrees_with_the_calls_of_the_trace(engine):
 def test_a_profile_stands_in_the_report(engine):
     suite = Suite("one", {"all": "All."}, (Prompt("1", "all", PROMPT),))
     measured = run_bench(engine, ["db > target", "hf-lookup"], suite, Settings(12, repeats=1, profile=True))
-    report = build_report(measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"})
+    report = build_report(
+        measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
+    )
     plain, db, hf = report["stacks"]
     assert plain["profile"]["rounds"] == 12 and db["profile"]["parts"][DRAFTING]["median_us"] > 0
-    assert hf["profile"] is None and hf["runtime"] == "transformers" and plain["runtime"] == db["runtime"] != "transformers"
+    assert (
+        hf["profile"] is None
+        and hf["runtime"] == "transformers"
+        and plain["runtime"] == db["runtime"] != "transformers"
+    )
     assert "where a target round's time goes" in text_table(report)
 
 
@@ -115,7 +129,11 @@ def test_settings_change_what_a_rival_does(engine):
         return HFDecoder(engine, parse_bench(stack), settings)(PROMPT, 24, Sampling()).drafted
 
     assert drafted("hf-lookup", prompt_lookup_num_tokens=2) < drafted("hf-lookup", prompt_lookup_num_tokens=16)
-    few = {"num_assistant_tokens": 1, "num_assistant_tokens_schedule": "constant", "assistant_confidence_threshold": 0.0}
+    few = {
+        "num_assistant_tokens": 1,
+        "num_assistant_tokens_schedule": "constant",
+        "assistant_confidence_threshold": 0.0,
+    }
     assert drafted("hf-assistant[nano]", **few) < drafted("hf-assistant[nano]", **{**few, "num_assistant_tokens": 8})
 
 
@@ -125,7 +143,9 @@ def test_best_and_default_settings_both_have_a_row(engine):
     spare = [Prompt("2", "all", "class Two:\n    def __init__(self, a):\n")]
     measured = run_bench(engine, ["hf-generate", "hf-lookup"], suite, settings, spare=spare)
     assert list(measured.outputs) == ["target", "hf-generate", "hf-lookup", "hf-lookup (best)"]
-    report = build_report(measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"})
+    report = build_report(
+        measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
+    )
     best = report["stacks"][-1]
     assert best["rival_settings"]["tuned_on"] == ["2"] and best["token_identical_to_plain"] == [1, 1]
     assert len(best["rival_settings"]["tried"]) == len(GRIDS["hf-lookup"])
@@ -166,7 +186,10 @@ def test_nothing_is_measured_while_the_engine_compiles():
 def test_memory_of_a_stack_is_that_of_its_models():
     from hsd_viz.cli.memory import measure
 
-    small, large = (measure("target", PROMPT, 8, Sampling(), {"target": t, "device": "cpu", "threads": 1}) for t in ("nano", "target"))
+    small, large = (
+        measure("target", PROMPT, 8, Sampling(), {"target": t, "device": "cpu", "threads": 1})
+        for t in ("nano", "target")
+    )
     assert small["device_bytes"] is None
     # The target has some 12 million parameters of 4 bytes, the nano next to none.
     assert large["resident_bytes"] - small["resident_bytes"] > 30e6

@@ -130,7 +130,9 @@ def test_the_table_shows_speed_length_and_categories():
     assert "less than 20% repetition" in text and "speed-up by category" in text and "cut short" not in text
     assert "cut short" in text_table(build_report(measurement(complete=False), MACHINE, ENGINE))
     assert "some processor, 1 thread, float32" in text
-    assert "some processor, 2 threads, float32" in text_table(build_report(measurement(), MACHINE, {**ENGINE, "threads": 2}))
+    assert "some processor, 2 threads, float32" in text_table(
+        build_report(measurement(), MACHINE, {**ENGINE, "threads": 2})
+    )
 
 
 def test_a_bench_that_measured_nothing_still_has_a_report():

@@ -42,7 +42,9 @@ class FakeEngine:
 def test_stacks_take_turns_after_a_short_warm_up():
     engine = FakeEngine()
     seen = []
-    measured = run_bench(engine, ["db > target", "target"], SUITE, Settings(max_new_tokens=20, repeats=3), progress=seen.append)
+    measured = run_bench(
+        engine, ["db > target", "target"], SUITE, Settings(max_new_tokens=20, repeats=3), progress=seen.append
+    )
     stacks = ["db > target", "target"]
     assert engine.asked[:2] == [("first", s) for s in stacks]
     assert [o["max_new_tokens"] for o in engine.options] == [8] * 2 + [20] * 12
@@ -149,7 +151,9 @@ def test_repeats_give_median_times_and_pooled_rounds():
 
 
 def test_real_prompts_can_be_run_by_any_engine():
-    measured = run_bench(FakeEngine(), ["target"], load_suite("heldout").limited(6), Settings(max_new_tokens=2, repeats=1))
+    measured = run_bench(
+        FakeEngine(), ["target"], load_suite("heldout").limited(6), Settings(max_new_tokens=2, repeats=1)
+    )
     assert len(measured.outputs["target"]) == 6
 
 
@@ -158,7 +162,9 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
     run_bench(engine, ["suffix > target"], SUITE, Settings(4, repeats=2, state="both"))
     # Nothing that warms up is remembered; plain and cold decodes bring no memory of their own.
     assert not any("memory" in o for o in engine.options[:3])
-    measured = [o.get("memory") for (_, s), o in zip(engine.asked, engine.options, strict=True) if s == "suffix > target"][2:]
+    measured = [
+        o.get("memory") for (_, s), o in zip(engine.asked, engine.options, strict=True) if s == "suffix > target"
+    ][2:]
     cold, warm = measured[::2], measured[1::2]
     assert cold == [None] * 4
     # The two prompts of a repeat share a memory, and each repeat has its own: a prompt never meets its own earlier output.
@@ -167,7 +173,9 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
 
 def test_only_what_remembers_has_a_row_for_each_state():
     stacks = read_stacks(["db > target", "suffix > target", "hf-lookup"])
-    found = {states: [(r.name, r.state) for r in rows_of(stacks, states).values()] for states in ("cold", "warm", "both")}
+    found = {
+        states: [(r.name, r.state) for r in rows_of(stacks, states).values()] for states in ("cold", "warm", "both")
+    }
     beside = ("target", None), ("db > target", None), ("hf-lookup", None)
     cold, warm = ("suffix > target", "cold"), ("suffix > target (warm)", "warm")
     assert found["cold"] == [*beside[:2], cold, beside[2]]

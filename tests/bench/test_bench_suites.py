@@ -2,10 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.bench import load_suite, suites
-from hsd_viz.bench.heldout import CATEGORIES, build_heldout
-from hsd_viz.bench.locality import locality, repeated
+from benchmarks.heldout import CATEGORIES, build_heldout
+from benchmarks.locality import locality, repeated
+from hsd_viz.bench import load_suite
 from hsd_viz.ladder.corpus import SourceFile, is_heldout
+from hsd_viz.prompts import suites
 
 
 def write(tmp_path, content: str | bytes) -> str:
@@ -75,7 +76,7 @@ def test_every_suite_explains_its_categories():
 
 
 def test_every_shipped_suite_is_named_and_says_what_it_shows():
-    shipped = Path(suites.__file__).parent / "suites"
+    shipped = Path(suites.__file__).parent / "data"
     assert set(suites.SHIPPED) == {path.stem for path in shipped.glob("*.json")}
     for name, sentence in suites.SHIPPED.items():
         assert sentence.endswith(".") and sentence in suites.describe_suites() and load_suite(name).name == name
@@ -143,7 +144,10 @@ FUNCTION = '''def shape_{k}(first, second):
 
 def synthetic() -> list[SourceFile]:
     text = '"""Some module."""\n\n\n' + "".join(FUNCTION.format(k=k) for k in range(4))
-    files = [SourceFile(f"package{k}", "1.0", "MIT", f"package{k}/a.py", text.replace("first", f"first_{k}"), True) for k in range(3)]
+    files = [
+        SourceFile(f"package{k}", "1.0", "MIT", f"package{k}/a.py", text.replace("first", f"first_{k}"), True)
+        for k in range(3)
+    ]
     learnt = SourceFile("package9", "1.0", "MIT", "package9/a.py", files[0].text, False)
     return [*files, learnt]
 

@@ -13,12 +13,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fake_engine import WORLD, FakeEngine
 
-from hsd_viz.bench import Prompt, Suite, store
-from hsd_viz.bench.calibrate import TOKENS, calibrate, calibrated, calibration_stacks, estimates_from
-from hsd_viz.bench.isolated import fitted
-from hsd_viz.bench.lookaheads import calibrated_lookaheads
+from hsd_viz.bench import Prompt, Suite
+from hsd_viz.calibration import store
+from hsd_viz.calibration.calibrate import TOKENS, calibrate, calibrated, calibration_stacks, estimates_from
+from hsd_viz.calibration.forwards import fitted
+from hsd_viz.calibration.lookaheads import calibrated_lookaheads
+from hsd_viz.calibration.mixture import MixedLaw, fill
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.latency.mixture import MixedLaw, fill
 from hsd_viz.stack import parse
 
 DRAFTS = ("tiny", "mid")
@@ -58,7 +59,9 @@ def test_what_is_known_is_found_again(known):
 def test_costs_are_those_that_rounds_pay(known):
     costs = known.calibration.costs
     for name in ("tiny", "mid", "target"):
-        assert costs[name].forward == pytest.approx([WORLD.verify(name, m) for m in range(1, len(costs[name].forward) + 1)], abs=1e-3)
+        assert costs[name].forward == pytest.approx(
+            [WORLD.verify(name, m) for m in range(1, len(costs[name].forward) + 1)], abs=1e-3
+        )
     for name in DRAFTS:
         assert costs[name].drafting(1)[1] == pytest.approx(WORLD.each[name], abs=1e-3)
         assert costs[name].draft_overhead == pytest.approx(WORLD.launch, abs=2e-3)
@@ -69,7 +72,9 @@ def test_costs_are_those_that_rounds_pay(known):
     assert known.calibration.lookups["db"].update == pytest.approx(WORLD.update)
 
 
-@pytest.mark.parametrize("stack", ["tiny:6 > target", "mid:3 > target", "tiny:3 > mid:6 > target", "db > target", "db > mid:5 > target"])
+@pytest.mark.parametrize(
+    "stack", ["tiny:6 > target", "mid:3 > target", "tiny:3 > mid:6 > target", "db > target", "db > mid:5 > target"]
+)
 def test_stacks_that_were_not_decoded_are_predicted(known, stack):
     assert stack not in calibration_stacks(DRAFTS, ("db",)) or stack == "db > target"
     engine, law = FakeEngine(), MixedLaw(known.mixture)
@@ -113,7 +118,13 @@ def test_a_curve_takes_its_shape_from_forwards_by_themselves():
 
 def run(engine: FakeEngine, notes: list[str] | None = None, **options):
     return calibrated(
-        engine, suite(2), DRAFTS, sampling=WARM, max_new_tokens=40, note=(notes if notes is not None else []).append, **options
+        engine,
+        suite(2),
+        DRAFTS,
+        sampling=WARM,
+        max_new_tokens=40,
+        note=(notes if notes is not None else []).append,
+        **options,
     )
 
 
@@ -146,7 +157,8 @@ def test_an_old_one_is_measured_anew(cache):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"format": "hsd_viz calibration", "schema": 2}', '{"format": "hsd_viz calibration", "schema": 1}']
+    "text",
+    ["", "{", "[]", '{"format": "hsd_viz calibration", "schema": 2}', '{"format": "hsd_viz calibration", "schema": 1}'],
 )
 def test_a_broken_file_is_said_and_replaced(cache, text):
     run(FakeEngine())
@@ -202,7 +214,12 @@ def test_another_engine_gets_none(known):
     store.save(known)
     stack = parse("tiny > target")
     assert calibrated_lookaheads(stack, meta_of("tiny > target")) is not None
-    for change in ({"threads": 2}, {"device_name": "another box"}, {"dtype": "bfloat16"}, {"versions": {"hsd_viz": "2"}}):
+    for change in (
+        {"threads": 2},
+        {"device_name": "another box"},
+        {"dtype": "bfloat16"},
+        {"versions": {"hsd_viz": "2"}},
+    ):
         assert calibrated_lookaheads(stack, meta_of("tiny > target", **change)) is None
     sampling = {"temperature": 0.5, "top_k": 0, "top_p": 1.0, "seed": 3}
     assert calibrated_lookaheads(stack, meta_of("tiny > target", sampling=sampling)) is None

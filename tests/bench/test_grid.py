@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from hsd_viz.bench import grid
-from hsd_viz.bench.grid_point import needed
+from benchmarks import grid
+from benchmarks.grid_point import needed
 from hsd_viz.bench.hf import HFDecoder
 from hsd_viz.cli import main as hsd_viz_main
 from hsd_viz.decoding.settings import Sampling
@@ -23,7 +23,18 @@ from hsd_viz.trace import Stage
 
 PROMPT = "def read_lines(path):\n    with open("
 TINY = ["--target", "small", "--drafts", "nano,base", "--pad-layers", "0,2", "--noise", "0.5"]
-TINY += ["--prompts", "2", "--calibration-prompts", "2", "--tokens", "12", "--calibration-tokens", "12", "--characters", "60"]
+TINY += [
+    "--prompts",
+    "2",
+    "--calibration-prompts",
+    "2",
+    "--tokens",
+    "12",
+    "--calibration-tokens",
+    "12",
+    "--characters",
+    "60",
+]
 
 
 def engine(layers=0, noise=0.0, **options):
@@ -45,7 +56,10 @@ def test_a_padded_target_writes_the_same_at_more_cost_and_says_what_it_is(plain,
     target, own = trace.meta["models"][-1], plain.meta["models"][-1]
     assert (target["name"], target["model"], target["weights"]) == ("target", "nano+3", None)
     assert own["model"] == "nano" and own["weights"] and plain.meta["padding_note"] is None
-    assert trace.meta["padding_note"] == "nano+3 is nano with 3 residual layers adding nothing: the same model at a higher cost"
+    assert (
+        trace.meta["padding_note"]
+        == "nano+3 is nano with 3 residual layers adding nothing: the same model at a higher cost"
+    )
     layer = sum(p.numel() for p in padded.model("target").model.layers[-1].parameters())
     assert target["parameters"] == own["parameters"] + 3 * layer
     if runtime == "auto" and own["runtime"] == "native":
@@ -142,7 +156,9 @@ def test_a_grid_is_consistent(tiny):
         assert {row["kind"] for row in rows.values()} >= {"plain", "one draft", "databases", "databases under models"}
         for row in rows.values():
             assert row["same_as_plain"] == [2, 2]
-            assert row["ms_per_token"] * row["speedup_over_plain"] == pytest.approx(rows["target"]["ms_per_token"], rel=1e-6)
+            assert row["ms_per_token"] * row["speedup_over_plain"] == pytest.approx(
+                rows["target"]["ms_per_token"], rel=1e-6
+            )
             assert 0 < row["ms_per_token"] <= row["wall_ms_per_token"] * 1.05
             assert row["prediction_error"] == pytest.approx(row["predicted_ms_per_token"] / row["ms_per_token"] - 1)
         for name in ("models_over_single_draft", "databases_over_single_draft", "databases_over_database_alone"):
@@ -154,7 +170,10 @@ def test_a_grid_is_consistent(tiny):
         assert point["best_single_draft"] == best["stack"]
     reached = report["reached"]["databases_over_single_draft"]
     wanted = [p["target"] for p in report["points"] if p["databases_over_single_draft"]["speedup"] >= 1.2]
-    assert reached["reached"] == wanted and report["reached"]["outputs_same_as_plain"][0] == report["reached"]["outputs_same_as_plain"][1]
+    assert (
+        reached["reached"] == wanted
+        and report["reached"]["outputs_same_as_plain"][0] == report["reached"]["outputs_same_as_plain"][1]
+    )
 
 
 def test_the_ladders_own_target_drafts_for_its_padded_copy_by_another_name():
@@ -162,7 +181,10 @@ def test_the_ladders_own_target_drafts_for_its_padded_copy_by_another_name():
     assert grid.drafts_for(["nano", "base"], "target", 0) == ("nano",)
     one = load_engine("target", device="cpu", pad_layers=1)
     trace = one.run(PROMPT, f"{base}:4 > target", max_new_tokens=12)
-    assert trace.metrics()["conditional_acceptance"] == 1.0 and [m["model"] for m in trace.meta["models"]] == [base, "target+1"]
+    assert trace.metrics()["conditional_acceptance"] == 1.0 and [m["model"] for m in trace.meta["models"]] == [
+        base,
+        "target+1",
+    ]
     shown = grid._renamed({f"{base} > target": [f"nano:2 > {base}:4 > target", 1.5, None]})
     assert shown == {"base > target": ["nano:2 > base:4 > target", 1.5, None]}
 

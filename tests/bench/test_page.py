@@ -70,7 +70,12 @@ def test_it_shows_every_stack_and_figure(report):
     assert f"[{low:.2f}, {high:.2f}]" in text
     best = max(report["stacks"], key=lambda stack: stack["speedup_over_plain"])
     assert f"Fastest: <strong>{best['stack'].replace('>', '&gt;')}</strong>, {best['speedup_over_plain']:.2f}×" in text
-    for word in ("Speed-up by category", "Drafting time against acceptance length", "What the figures mean", report["machine"]["cpu"]):
+    for word in (
+        "Speed-up by category",
+        "Drafting time against acceptance length",
+        "What the figures mean",
+        report["machine"]["cpu"],
+    ):
         assert word in text
 
 
@@ -120,7 +125,11 @@ def test_bars_are_as_long_as_their_values():
 
 
 def test_a_scatter_puts_more_to_the_right_and_above():
-    points = [Point("none", "plain", 0.0, 1.0), Point("slow", "rival", 200.0, 2.0), Point("fast", "database", 20.0, 4.0)]
+    points = [
+        Point("none", "plain", 0.0, 1.0),
+        Point("slow", "rival", 200.0, 2.0),
+        Point("fast", "database", 20.0, 4.0),
+    ]
     none, slow, fast = attributes(scatter(points, 700, 400, title="t", x_title="x", y_title="y"), "circle")
     assert float(none["cx"]) < float(fast["cx"]) < float(slow["cx"])
     assert float(none["cy"]) > float(slow["cy"]) > float(fast["cy"])

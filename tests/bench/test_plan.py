@@ -19,7 +19,9 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.stack import parse
 
 WARM = Sampling(temperature=1.0)
-SUITE = Suite("some", {"a": "A.", "b": "B."}, tuple(Prompt(f"{c}{k}", c, f"text {c}{k}") for c in "ab" for k in range(16)))
+SUITE = Suite(
+    "some", {"a": "A.", "b": "B."}, tuple(Prompt(f"{c}{k}", c, f"text {c}{k}") for c in "ab" for k in range(16))
+)
 
 
 @pytest.fixture(autouse=True)
@@ -94,10 +96,15 @@ def test_the_law_meets_what_is_measured(measured):
 
 def test_a_machine_that_slowed_down_is_not_taken_for_an_error_of_the_law():
     plan(FakeEngine(), SUITE, wish(limit=6))
-    slow = replace(WORLD, first={m: 1.5 * c for m, c in WORLD.first.items()}, step={m: 1.5 * c for m, c in WORLD.step.items()})
+    slow = replace(
+        WORLD, first={m: 1.5 * c for m, c in WORLD.first.items()}, step={m: 1.5 * c for m, c in WORLD.step.items()}
+    )
     data = report(plan(FakeEngine(slow), SUITE, wish(limit=6, measured=2)), {})
     assert data["calibration"]["kept"] and data["errors"]["drift"] > 1.4
-    assert data["errors"]["ms_per_token"]["median"] > 0.2 and data["errors"]["ms_per_token_at_measured_costs"]["median"] < 0.06
+    assert (
+        data["errors"]["ms_per_token"]["median"] > 0.2
+        and data["errors"]["ms_per_token_at_measured_costs"]["median"] < 0.06
+    )
 
 
 def test_the_table_shows_pick_errors_and_doubts(measured):
@@ -105,7 +112,9 @@ def test_the_table_shows_pick_errors_and_doubts(measured):
     text = plan_table(found, data)
     assert text.startswith("calibration: 12 prompts of some, 128 tokens each, measured in ")
     assert found.choice.explain().splitlines()[0] in text and "error of the law, forwards/token: median" in text
-    assert "predicted / measured on 12 other prompts" in text and all(row["stack"] in text for row in data["hierarchies"][:3])
+    assert "predicted / measured on 12 other prompts" in text and all(
+        row["stack"] in text for row in data["hierarchies"][:3]
+    )
 
 
 def test_without_measuring_nothing_is_measured():
@@ -115,7 +124,11 @@ def test_without_measuring_nothing_is_measured():
     assert all(row["measured_ms_per_token"] is None for row in data["hierarchies"]) and data["errors"] is None
     assert all(len(parse(row["stack"]).parts) <= 2 for row in data["hierarchies"])
     # Nothing higher was decoded either, but for the probes of one token.
-    assert all(len(parse(s).parts) <= 2 for (_, s), o in zip(engine.asked, engine.options, strict=True) if o["max_new_tokens"] > 1)
+    assert all(
+        len(parse(s).parts) <= 2
+        for (_, s), o in zip(engine.asked, engine.options, strict=True)
+        if o["max_new_tokens"] > 1
+    )
     # A second look costs no decode beyond the probes.
     again = FakeEngine()
     assert plan(again, SUITE, wish(max_levels=2)).kept_before and all(o["max_new_tokens"] == 1 for o in again.options)
@@ -133,7 +146,9 @@ def test_interrupted_while_measuring_it_says_what_is_known():
     assert plan(FakeEngine(stop_at=6), SUITE, wish(limit=2, fresh=True)) is None
     # Cancelled during calibration: ranked by the prompts there are, nothing is measured.
     engine = FakeEngine()
-    found = plan(engine, SUITE, wish(limit=2, measured=2, fresh=True), cancelled=lambda: len(engine.asked) > len(whole.asked) - 3)
+    found = plan(
+        engine, SUITE, wish(limit=2, measured=2, fresh=True), cancelled=lambda: len(engine.asked) > len(whole.asked) - 3
+    )
     assert not found.complete and found.kept.texts["prompts"] == 1 and all(m is None for _, m in found.rows)
 
 

@@ -4,15 +4,16 @@ from statistics import median
 
 import pytest
 
-from hsd_viz.bench import load_suite, suites
-from hsd_viz.bench.locality import in_prompt, locality
-from hsd_viz.bench.python_suite import CATEGORIES, build_python, locality_table
+from benchmarks.locality import in_prompt, locality
+from benchmarks.python_suite import CATEGORIES, build_python, locality_table
+from hsd_viz.bench import load_suite
 from hsd_viz.bench.replay import Text, replay
 from hsd_viz.drafting import DraftTree
 from hsd_viz.ladder.corpus import SourceFile
 from hsd_viz.ladder.load import model_path, weights_dir
+from hsd_viz.prompts import suites
 
-SHIPPED = Path(suites.__file__).parent / "suites" / "python.json"
+SHIPPED = Path(suites.__file__).parent / "data" / "python.json"
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,11 @@ def test_six_categories_of_thirty_prompts_and_more_from_files_that_nothing_learn
     for row in rows:
         origin = row["origin"]
         assert f"{origin['package']}/{origin['file']}" in heldout, row["id"]
-        assert origin["licence"] == manifest["packages"][origin["package"]]["licence"] and origin["version"] and origin["line"] > 0
+        assert (
+            origin["licence"] == manifest["packages"][origin["package"]]["licence"]
+            and origin["version"]
+            and origin["line"] > 0
+        )
     assert SHIPPED.stat().st_size <= 1.5e6
 
 
@@ -85,13 +90,24 @@ class Scripted:
 def test_rounds_are_those_of_a_target_that_writes_the_continuation():
     # Two drafts and a bonus; nothing; two of three and a correction, which is the last token.
     drafter = Scripted([[9, 1], [1, 2, 7], [1, 8]], [], [[5, 6, 8]])
-    assert replay(drafter, Text("", (0,), (1, 2, 3, 4, 5, 6, 7)), 8).rounds == 3 and drafter.text == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert replay(drafter, Text("", (0,), (1, 2, 3, 4, 5, 6, 7)), 8).rounds == 3 and drafter.text == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+        7,
+    ]
     assert replay(Scripted([[1, 2]], []), Text("", (0,), (1, 2)), 8).rounds == 1
     assert replay(Scripted(), Text("", (0,), ()), 8).rounds == 0
 
 
 def test_only_what_the_prompt_holds_counts_as_in_the_prompt():
-    assert in_prompt("a b c", " a b c") == pytest.approx(2 / 6)  # of "b c a b c" and its blanks, only "a b " and " b c" are known
+    assert in_prompt("a b c", " a b c") == pytest.approx(
+        2 / 6
+    )  # of "b c a b c" and its blanks, only "a b " and " b c" are known
     assert in_prompt("one", "x y x y x y") == 0 < locality("one", "x y x y x y")
     assert in_prompt("a b c d", "") == 0
 

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from hsd_viz.bench.budgets import _lines, run_budgets, write_texts
+from benchmarks.budgets import _lines, run_budgets, write_texts
 from hsd_viz.bench.replay import Replayed, Text, can_replay, replay
-from hsd_viz.bench.suites import load_suite
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.engine.local import load_engine
+from hsd_viz.prompts.suites import load_suite
 
 BOTTOMS = ("db", "db[context,model]", "hd", "lookup", "lookup[original]", "sam", "suffix", "retrieval", "ngram-cache")
 
@@ -34,7 +34,12 @@ def test_a_replay_counts_what_the_decode_counted(engine, suite, temperature):
                 drafter, eos = engine.drafter(f"{bottom} > target", temperature=temperature)
                 counted = replay(drafter, text, budget, eos, 40)
                 trace = engine.run(
-                    list(text.prompt), f"{bottom} > target", max_new_tokens=40, temperature=temperature, record=False, budget=budget
+                    list(text.prompt),
+                    f"{bottom} > target",
+                    max_new_tokens=40,
+                    temperature=temperature,
+                    record=False,
+                    budget=budget,
                 )
                 figures = trace.metrics()
                 assert (counted.tokens, counted.rounds, counted.drafted) == (
@@ -103,7 +108,9 @@ def test_rows_have_states_and_add_up(engine, suite):
         ("db[context,logits]", "warm"),
     ]
     for row in rows:
-        assert row["tokens"] == sum(len(t.output) for t in texts) == sum(c["tokens"] for c in row["by_category"].values())
+        assert (
+            row["tokens"] == sum(len(t.output) for t in texts) == sum(c["tokens"] for c in row["by_category"].values())
+        )
         assert row["mean_acceptance_length"] == row["tokens"] / row["target_forwards"]
     assert json.loads(_lines({"rows": rows})) == {"rows": rows}
     assert rows[0]["by_source"] and all(r["accepted"] <= r["examined"] for r in rows[0]["by_source"])

@@ -5,10 +5,11 @@ import threading
 
 import pytest
 
-from hsd_viz.bench import Prompt, load_suite, specbench
+from hsd_viz.bench import Prompt, load_suite
 from hsd_viz.bench.answers import answer_lines, answer_paths, build_section, figures, text_tables
 from hsd_viz.bench.output import Answer, Output
-from hsd_viz.bench.specbench import question_file
+from hsd_viz.prompts import specbench
+from hsd_viz.prompts.specbench import question_file
 
 QUESTIONS = [
     {"question_id": 81, "category": "writing", "turns": ["Write a line.", "Now another."]},
@@ -27,7 +28,12 @@ def write(tmp_path, lines: list, name: str = "question.jsonl") -> str:
 def test_the_categories_of_mt_bench_are_one_task_and_keep_their_names(tmp_path):
     suite = load_suite(write(tmp_path, [b"\xef\xbb\xbf" + json.dumps(QUESTIONS[0]).encode(), *QUESTIONS[1:], b"  \r"]))
     assert suite.name == "question.jsonl" and list(suite.categories) == ["mt_bench", "qa", "riddles"]
-    assert [(p.id, p.category) for p in suite.prompts] == [("81", "mt_bench"), ("9", "mt_bench"), ("400", "qa"), ("401", "riddles")]
+    assert [(p.id, p.category) for p in suite.prompts] == [
+        ("81", "mt_bench"),
+        ("9", "mt_bench"),
+        ("400", "qa"),
+        ("401", "riddles"),
+    ]
     assert suite.prompts[0].turns == ("Write a line.", "Now another.") and suite.prompts[0].text == "Write a line."
     assert suite.prompts[1].origin == {"question_id": 9, "category": "coding"}
     assert [p.category for p in suite.limited(3).prompts] == ["mt_bench", "qa", "riddles"]
@@ -59,7 +65,11 @@ def test_a_malformed_line_is_named_in_one_sentence(tmp_path, line, part):
     path = write(tmp_path, [GOOD, b"", line])
     with pytest.raises(ValueError) as caught:
         load_suite(path)
-    assert str(caught.value).startswith(f"{path}, line 3: ") and part in str(caught.value) and "\n" not in str(caught.value)
+    assert (
+        str(caught.value).startswith(f"{path}, line 3: ")
+        and part in str(caught.value)
+        and "\n" not in str(caught.value)
+    )
 
 
 def test_a_file_without_questions_is_refused(tmp_path):
@@ -124,7 +134,10 @@ def test_a_silent_network_is_given_up(monkeypatch):
 
 def answer(tokens: int, seconds: float, emitted: tuple[int, ...], text: str = "x") -> Answer:
     """An answer whose prefill took a quarter of its time."""
-    return Answer(text, Output(tuple(range(tokens)), seconds * 3 / 4, tokens, seconds / 4, len(emitted), 0, 0, (), emitted=emitted))
+    return Answer(
+        text,
+        Output(tuple(range(tokens)), seconds * 3 / 4, tokens, seconds / 4, len(emitted), 0, 0, (), emitted=emitted),
+    )
 
 
 PROMPTS = (

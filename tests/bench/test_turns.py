@@ -8,17 +8,16 @@ from transformers import PreTrainedTokenizerFast
 
 from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench, text_table
 from hsd_viz.bench.output import Answer, Output, joined, median_of
-from hsd_viz.bench.turns import ask, choose_template, opening
+from hsd_viz.bench.turns import ask
 from hsd_viz.cli import main
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.engine.local import load_engine
+from hsd_viz.prompts.templates import choose_template, opening
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
 
 TURNS = ("Write a loop.", "Faster.", "Again.")
-CHATML = (
-    "{% for m in messages %}<s>{{ m['role'] }}: {{ m['content'] }}</s>{% endfor %}{% if add_generation_prompt %}<s>assistant:{% endif %}"
-)
+CHATML = "{% for m in messages %}<s>{{ m['role'] }}: {{ m['content'] }}</s>{% endfor %}{% if add_generation_prompt %}<s>assistant:{% endif %}"
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +70,10 @@ def test_a_vicuna_is_asked_as_spec_bench_asks_it():
     assert shown(own, template.write(TURNS[:1], [])) == f"<s>{system} USER: Write a loop. ASSISTANT:"
     second = f"<s>{system} USER: Write a loop. ASSISTANT: while 1</s>USER: Faster. ASSISTANT:"
     assert shown(own, template.write(TURNS[:2], ["while 1"])) == second
-    assert shown(own, template.write(TURNS[:2], [""])) == f"<s>{system} USER: Write a loop. ASSISTANT:USER: Faster. ASSISTANT:"
+    assert (
+        shown(own, template.write(TURNS[:2], [""]))
+        == f"<s>{system} USER: Write a loop. ASSISTANT:USER: Faster. ASSISTANT:"
+    )
 
 
 def test_a_chat_template_writes_its_special_tokens_and_none_is_added():
@@ -107,10 +109,18 @@ def test_each_turn_holds_the_answers_before_it():
     output = ask(decode, question, 7, Sampling(), choose_template(own, "base"))
     assert asked[2] == "<s>" + "\n\n".join([TURNS[0], "answer1", TURNS[1], "answer2", TURNS[2]]) + "\n\n"
     assert [a.text for a in output.turns] == ["answer1", "answer2", "answer3"]
-    assert output.seconds == 6 and output.prefill_seconds == 1.5 and [a.seconds for a in output.turns] == [1.5, 2.5, 3.5]
-    assert output.timed_tokens == len(output.token_ids) == 21 and output.target_forwards == 6 and output.emitted == (4, 3) * 3
+    assert (
+        output.seconds == 6 and output.prefill_seconds == 1.5 and [a.seconds for a in output.turns] == [1.5, 2.5, 3.5]
+    )
+    assert (
+        output.timed_tokens == len(output.token_ids) == 21
+        and output.target_forwards == 6
+        and output.emitted == (4, 3) * 3
+    )
     assert (output.drafted, output.accepted, output.draft_seconds, output.runtime) == (9, 3, (0.1,) * 3, "eager")
-    assert opening(question, None) == TURNS[0] and ask(decode, Prompt("2", "x", "text"), 1, Sampling(), None).turns == ()
+    assert (
+        opening(question, None) == TURNS[0] and ask(decode, Prompt("2", "x", "text"), 1, Sampling(), None).turns == ()
+    )
 
 
 def test_repeats_of_a_question_give_median_times_for_each_turn():
@@ -137,14 +147,21 @@ def test_our_loop_and_transformers_are_asked_alike(engine):
     assert measured.complete and [p.id for p in measured.prompts] == ["81"] and measured.template == "plain"
     assert list(measured.left_out) == ["400"] and "the context holds 2048" in measured.left_out["400"]
     outputs = {name: row[0] for name, row in measured.outputs.items()}
-    assert len({o.token_ids for o in outputs.values()}) == 1 and len({tuple(a.text for a in o.turns) for o in outputs.values()}) == 1
+    assert (
+        len({o.token_ids for o in outputs.values()}) == 1
+        and len({tuple(a.text for a in o.turns) for o in outputs.values()}) == 1
+    )
     for name, output in outputs.items():
         for turn in (output, *(a.output for a in output.turns)):
             assert sum(turn.emitted) == len(turn.token_ids) and len(turn.emitted) == turn.target_forwards, name
     first = engine.tokenizer.decode(outputs["target"].turns[0].output.token_ids).strip()
     trace = engine.run(f"def one(\n\n{first}\n\ndef two(\n\n", max_new_tokens=12)
     assert tuple(trace.token_ids) == outputs["target"].turns[1].output.token_ids
-    report = json.loads(json.dumps(build_report(measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1})))
+    report = json.loads(
+        json.dumps(
+            build_report(measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1})
+        )
+    )
     assert report["spec_bench"]["left_out"] == measured.left_out and report["suite"]["prompts"] == 1
     assert [s["stack"] for s in report["spec_bench"]["stacks"]] == ["target", *stacks]
     table = text_table(report)
@@ -158,7 +175,9 @@ def test_a_question_that_fits_only_at_times_is_left_out_for_all(engine, monkeypa
 
     def run(prompt, stack="target", **options):
         runs.append(stack)
-        if len(runs) == 8:  # after two warm-ups and four turns of the first repeat: the second stack's first turn of the second
+        if (
+            len(runs) == 8
+        ):  # after two warm-ups and four turns of the first repeat: the second stack's first turn of the second
             raise PromptTooLong(2050, 2048)
         return plain_trace(options["max_new_tokens"], 1.0)
 
@@ -178,15 +197,33 @@ def test_the_command_writes_answers_that_can_be_read_back(tmp_path, capsys):
     suite, out = tmp_path / "question.jsonl", tmp_path / "answers.jsonl"
     rows = [{**p.origin, "turns": p.turns} for p in QUESTIONS.prompts]
     suite.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    argv = ["bench", "--target", "nano", "--runtime", "eager", "--stack", "db > target", "--repeats", "1", "--max-new-tokens", "6"]
+    argv = [
+        "bench",
+        "--target",
+        "nano",
+        "--runtime",
+        "eager",
+        "--stack",
+        "db > target",
+        "--repeats",
+        "1",
+        "--max-new-tokens",
+        "6",
+    ]
     assert main([*argv, "--suite", str(suite), "--answers", str(out), "--json", str(tmp_path / "r.json")]) == 0
     assert "answers of db > target" in capsys.readouterr().out
-    found = {path.name: [json.loads(line) for line in path.read_text().splitlines()] for path in tmp_path.glob("answers*")}
+    found = {
+        path.name: [json.loads(line) for line in path.read_text().splitlines()] for path in tmp_path.glob("answers*")
+    }
     assert set(found) == {"answers.jsonl", "answers.target.jsonl"}
     report = json.loads((tmp_path / "r.json").read_text())["spec_bench"]["stacks"]
     for block, (row,) in zip(report, (found["answers.target.jsonl"], found["answers.jsonl"]), strict=True):
         (choice,) = row["choices"]
-        assert row["question_id"] == 81 and row["category"] == "coding" and row["model_id"] == f"nano: {block['stack']} (float32)"
+        assert (
+            row["question_id"] == 81
+            and row["category"] == "coding"
+            and row["model_id"] == f"nano: {block['stack']} (float32)"
+        )
         assert len(choice["turns"]) == len(choice["wall_time"]) == 2 and choice["new_tokens"] == [6, 6]
         assert sum(choice["decoding_steps"]) == len(choice["accept_lengths"]) and sum(choice["accept_lengths"]) == 12
         assert block["overall"]["tokens_per_second"] == pytest.approx(12 / sum(choice["wall_time"]))

@@ -28,7 +28,10 @@ def test_the_answer_names_the_fastest_and_who_may_be_as_fast(report):
     assert third["speedup_over_plain"] < best["speedup_over_plain_ci"][0] < second["speedup_over_plain"]
     said = words(report)
     assert said.startswith(f"Fastest: {best['stack']}, {best['speedup_over_plain']:.2f}×")
-    assert f"on the {best['low_repetition']['outputs']} prompts" in said and f"{best['low_repetition']['speedup_over_plain']:.2f}×" in said
+    assert (
+        f"on the {best['low_repetition']['outputs']} prompts" in said
+        and f"{best['low_repetition']['speedup_over_plain']:.2f}×" in said
+    )
     assert second["stack"] in said and third["stack"] not in said
     assert [text for text, strong in answer(report) if strong] == [best["stack"]]
 
@@ -56,10 +59,17 @@ def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report
 
 def test_no_draft_is_faster_than_its_acceptance_length():
     assert impossible(2.07, 1.80) and impossible(5.75, 3.43)
-    assert not impossible(1.02, 1.00) and not impossible(1.0, 1.0) and not impossible(None, 2.0) and not impossible(2.0, None)
+    assert (
+        not impossible(1.02, 1.00)
+        and not impossible(1.0, 1.0)
+        and not impossible(None, 2.0)
+        and not impossible(2.0, None)
+    )
 
 
-@pytest.mark.parametrize("path", sorted(SAVED.glob("heldout-*.json")) + sorted(SAVED.glob("python-*.json")), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", sorted(SAVED.glob("heldout-*.json")) + sorted(SAVED.glob("python-*.json")), ids=lambda p: p.stem
+)
 def test_the_saved_reports_hold_no_impossible_speed_up(path):
     found = read_report(path.read_text(encoding="utf-8"), path.name)
     assert not any("believed" in line for line in warnings(found))
@@ -77,7 +87,10 @@ def test_what_is_the_same_for_all_is_said_once(report):
     first = next(iter(tables(report)))
     shown, said = same_for_all(first)
     gone = [name for name in first.rows[0] if name not in shown.rows[0]]
-    assert gone == ["repetition", "same as plain"] and said == "The same for all stacks: repetition 52%, same as plain 24/24."
+    assert (
+        gone == ["repetition", "same as plain"]
+        and said == "The same for all stacks: repetition 52%, same as plain 24/24."
+    )
     first.rows[1][HEAD.index("repetition")] = "51%"
     assert "repetition" in same_for_all(first)[0].rows[0]
 

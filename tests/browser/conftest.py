@@ -92,7 +92,9 @@ def server(arguments: list[str], environment: dict[str, str], health: str, log: 
     """Run a server in a process group of its own, wait until it answers, and end the group."""
     limit = [shutil.which("timeout"), str(SERVER_LIFE)] if shutil.which("timeout") else []
     with log.open("wb") as out:
-        process = subprocess.Popen([*limit, *arguments], env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(
+            [*limit, *arguments], env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
     try:
         _wait(health, process, log)
         yield
@@ -154,7 +156,9 @@ def lab(tmp_path_factory) -> Iterator[str]:
         *("--ServerApp.port_retries=0", f"--LabApp.user_settings_dir={folder / 'settings'}"),
         f"--LabApp.workspaces_dir={folder / 'workspaces'}",
     ]
-    with server(arguments, _offline(dict(os.environ)), f"http://127.0.0.1:{port}/api", tmp_path_factory.mktemp("log") / "lab"):
+    with server(
+        arguments, _offline(dict(os.environ)), f"http://127.0.0.1:{port}/api", tmp_path_factory.mktemp("log") / "lab"
+    ):
         yield f"http://127.0.0.1:{port}/lab/tree/"
 
 

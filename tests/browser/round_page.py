@@ -72,7 +72,10 @@ def tree_trace(nodes: int) -> Trace:
         TokenRow(1, 99, STRANGE[3], None, 0, "correction", "target", (1,), 0, 0.5, 1.0, ((99, 0.5), (1, 0.2))),
     ]
     rounds = [RoundRow(0, None, 1, nodes, 2, 1, "correction", None, 1_000, 9_000)]
-    calls = [CallRow(0, 0, "db", "lookup", 1, nodes, 0, 1_500, 500), CallRow(0, 1, "target", "verify", 1, nodes + 1, 1, 2_500, 7_000)]
+    calls = [
+        CallRow(0, 0, "db", "lookup", 1, nodes, 0, 1_500, 500),
+        CallRow(0, 1, "target", "verify", 1, nodes + 1, 1, 2_500, 7_000),
+    ]
     pieces = {**{k: STRANGE[k % len(STRANGE)] for k in range(nodes)}, 99: STRANGE[3], 500: "p"}
     trace = Trace({"stack": "db > target", "prompt": "p", "prompt_ids": [500], "wall_ns": 12_000, "prefill_ns": 1_000})
     trace.append(Step(tokens, drafts, rounds, calls, pieces))

@@ -77,7 +77,9 @@ def test_the_tab_answers_first_and_fits_every_window(open_page, voila):
     assert seen[1400][:4] == ["stack", "speed-up", "at little repetition", "tokens/s"] and "runtime" in seen[1400]
     assert seen[1024] == seen[1400][:6] and seen[420] == seen[1400][:3]
     report.get_by_label("All columns").first.check()
-    assert [head.text_content() for head in report.locator("thead").first.locator("th").all() if head.is_visible()] == seen[1400]
+    assert [
+        head.text_content() for head in report.locator("thead").first.locator("th").all() if head.is_visible()
+    ] == seen[1400]
     labels = report.locator("svg.bench-figure text.label").all_text_contents()
     assert labels == [s["stack"] for s in ranked(measured["stacks"])]
     shown.check()

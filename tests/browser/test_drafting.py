@@ -27,7 +27,14 @@ def figures(tmp_path_factory):
     import hsd_viz.serve
 
     path = tmp_path_factory.mktemp("drafting") / "figures.ipynb"
-    cell = {"cell_type": "code", "id": "figures", "metadata": {}, "source": CELL, "execution_count": None, "outputs": []}
+    cell = {
+        "cell_type": "code",
+        "id": "figures",
+        "metadata": {},
+        "source": CELL,
+        "execution_count": None,
+        "outputs": [],
+    }
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
     port = free_port()
@@ -78,7 +85,10 @@ def test_map_bars_and_plane_follow_their_reader(open_page, figures):
     page.keyboard.press("ArrowRight")
     expect(plane.locator(".hsd-plot-readout")).to_contain_text("tokens/s on the curves")
     plane.get_by_text("All figures as a table").click()
-    assert plane.locator("tbody tr").count() == plane.locator("svg .hsd-d-mark").count() - plane.locator("ul .hsd-d-mark").count()
+    assert (
+        plane.locator("tbody tr").count()
+        == plane.locator("svg .hsd-d-mark").count() - plane.locator("ul .hsd-d-mark").count()
+    )
     shown.check()
 
 
@@ -87,6 +97,8 @@ def test_dark_and_narrow_pages_hold_them(open_page, figures, width):
     shown = opened(open_page, figures + "?theme=dark", width)
     page = shown.page
     expect(page.locator(".hsd-latency.hsd-dark")).to_have_count(3)
-    assert page.evaluate("[...document.querySelectorAll('.hsd-latency')].every((e) => e.scrollWidth <= e.clientWidth + 1)")
+    assert page.evaluate(
+        "[...document.querySelectorAll('.hsd-latency')].every((e) => e.scrollWidth <= e.clientWidth + 1)"
+    )
     assert page.locator(".hsd-plot-frame svg").count() == 2
     shown.check()

@@ -14,7 +14,13 @@ pytestmark = pytest.mark.browser
 
 LIGHT = "document.body.dataset.jpThemeLight"
 #: How the definitions of the five figures begin.
-DEFINED = ("Tokens per second from", "Speed-up =", "Mean acceptance length =", "Acceptance rate =", "Drafting latency =")
+DEFINED = (
+    "Tokens per second from",
+    "Speed-up =",
+    "Mean acceptance length =",
+    "Acceptance rate =",
+    "Drafting latency =",
+)
 TOP = "([x, y]) => document.elementFromPoint(x, y)?.className"
 PALE_CHART = """() => {
   const title = document.querySelector(".hsd-chart .gtitle");
@@ -135,7 +141,9 @@ def test_the_form_says_what_it_cannot_take_and_the_page_names_the_run_it_shows(o
     shown.check()
 
 
-@pytest.mark.parametrize(("tab", "stays"), [("Round", True), ("Timeline", True), ("Compare", False), ("Benchmark", False)])
+@pytest.mark.parametrize(
+    ("tab", "stays"), [("Round", True), ("Timeline", True), ("Compare", False), ("Benchmark", False)]
+)
 def test_the_player_stays_before_what_follows_it(shared, tab, stays):
     page = shared.page
     page.get_by_role("tab", name=tab, exact=True).click()

@@ -97,7 +97,8 @@ def test_trees_of_strange_text_stay_legible_and_scroll_in_their_own_box(open_pag
     assert len(nodes(page)) == count + 2
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     boxes = page.eval_on_selector_all(
-        ".hsd-ins-node", "all => all.map(n => [n.offsetLeft, n.offsetTop, n.offsetLeft + n.offsetWidth, n.offsetTop + n.offsetHeight])"
+        ".hsd-ins-node",
+        "all => all.map(n => [n.offsetLeft, n.offsetTop, n.offsetLeft + n.offsetWidth, n.offsetTop + n.offsetHeight])",
     )
     for k, (left, top, right, bottom) in enumerate(boxes):
         assert right - left >= 36 and bottom - top >= 26
@@ -248,7 +249,9 @@ def test_a_correction_s_residual_can_be_done_again_from_the_table(open_page, rec
             assert float(p) - float(q) == pytest.approx(float(left), abs=2e-4)
         residuals.append(residual)
     assert float(rows["all others"][3]) == pytest.approx(1 - sum(residuals), abs=6e-5)
-    widths = page.eval_on_selector_all(".hsd-ins-table .hsd-ins-fill", "all => all.map(n => n.getBoundingClientRect().width)")
+    widths = page.eval_on_selector_all(
+        ".hsd-ins-table .hsd-ins-fill", "all => all.map(n => n.getBoundingClientRect().width)"
+    )
     assert max(widths) > 200
     shown.check()
 

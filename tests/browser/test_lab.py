@@ -51,7 +51,9 @@ def test_runs_in_a_cell_and_survives_a_reload(open_page, lab):
     fill(page, "Stack", "target")
     fill(page, "New tokens", "400")
     page.get_by_role("button", name="Run", exact=True).click()
-    page.wait_for_function("document.querySelector('.hsd-live') && document.querySelectorAll('.hsd-out .hsd-tok').length > 5")
+    page.wait_for_function(
+        "document.querySelector('.hsd-live') && document.querySelectorAll('.hsd-out .hsd-tok').length > 5"
+    )
     page.reload(wait_until="domcontentloaded")
     page.wait_for_selector(TOKENS)
     idle(page)

@@ -77,9 +77,13 @@ FAR_APART = Calibration(
 
 
 def show(page, view, dark: bool = False) -> None:
-    state = {name: getattr(view, name) for name in view.trait_names() if name in ("spec", "chosen", "graph", "picked", "out")}
+    state = {
+        name: getattr(view, name) for name in view.trait_names() if name in ("spec", "chosen", "graph", "picked", "out")
+    }
     back = "#212121" if dark else "#fff"
-    page.set_content(f"<body data-jp-theme-light='{str(not dark).lower()}' style='margin: 0; padding: 0 12px; background: {back}'></body>")
+    page.set_content(
+        f"<body data-jp-theme-light='{str(not dark).lower()}' style='margin: 0; padding: 0 12px; background: {back}'></body>"
+    )
     page.evaluate(HARNESS, [str(view._esm), str(view._css), json.loads(json.dumps(state))])
     page.wait_for_timeout(150)  # sizes settle in a frame or two
 

@@ -1,6 +1,6 @@
 """How soon the page opens, how fast its views follow, how a live run comes: ceilings that a busy machine keeps and a regression does not.
 
-The figures themselves are taken by docs/measure_page.py on a quiet machine; here the same is held to a multiple of what they shall be.
+The figures themselves are taken by tools/measure_page.py on a quiet machine; here the same is held to a multiple of what they shall be.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UPDATES = 10
 
 @pytest.fixture(scope="module")
 def measure():
-    """docs/measure_page.py as a module."""
+    """tools/measure_page.py as a module."""
     sys.path.insert(0, str(ROOT / "docs"))
     try:
         yield pytest.importorskip("measure_page")

@@ -53,7 +53,9 @@ def told_its_query(sent: list) -> bool:
 def expect_run(page, name: str) -> None:
     trace = load_bundled(name)
     expect(page.locator(".hsd-origin-stack")).to_have_text(trace.meta["stack_resolved"])
-    expect(page.locator(f'{TOKENS}[data-kind="accepted"][data-i]')).to_have_count(sum(t.kind == "accepted" for t in trace.token_rows))
+    expect(page.locator(f'{TOKENS}[data-kind="accepted"][data-i]')).to_have_count(
+        sum(t.kind == "accepted" for t in trace.token_rows)
+    )
 
 
 def test_the_address_s_run_and_step_come_to_a_kernel_that_waited(heated, visit):

@@ -59,7 +59,9 @@ def violations(page) -> list[str]:
     """What axe-core finds on the page as it is. Nothing is excepted: what ipywidgets, plotly and Voilà leave nameless is named by us."""
     page.evaluate(AXE_SCRIPT)
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    rules = [(v["impact"], v["id"], node["target"], node["html"][:160]) for v in found["violations"] for node in v["nodes"]]
+    rules = [
+        (v["impact"], v["id"], node["target"], node["html"][:160]) for v in found["violations"] for node in v["nodes"]
+    ]
     return [*map(str, rules), *(f"contrast {name}: {ratio}" for name, ratio in page.evaluate(FAINT, TEXTS))]
 
 
@@ -92,7 +94,11 @@ def test_axe_finds_what_is_wrong(open_page):
 
 
 #: All pairs; those that tell most are of every day.
-SIGHTS = [(1400, "light"), (420, "dark"), *(pytest.param(*pair, marks=pytest.mark.slow) for pair in ((1400, "dark"), (420, "light")))]
+SIGHTS = [
+    (1400, "light"),
+    (420, "dark"),
+    *(pytest.param(*pair, marks=pytest.mark.slow) for pair in ((1400, "dark"), (420, "light"))),
+]
 
 
 @pytest.mark.parametrize(("width", "theme"), SIGHTS)
@@ -139,7 +145,9 @@ def test_axe_is_content_with_every_tab_and_state(open_page, voila, width, theme)
     fill(page, "Stack", "target")
     fill(page, "New tokens", "600")
     page.get_by_role("button", name="Run", exact=True).click()
-    page.wait_for_function("document.querySelector('.hsd-live') && document.querySelectorAll('.hsd-out .hsd-tok').length > 8")
+    page.wait_for_function(
+        "document.querySelector('.hsd-live') && document.querySelectorAll('.hsd-out .hsd-tok').length > 8"
+    )
     clear(page, "running, with the figures of the run before")
     idle(page)
     fill(page, "Stack", "db > nano:4 > target")
@@ -237,7 +245,8 @@ def walk(page, most: int = 150) -> list[str]:
             wrong.append(f"{at['name']} is covered")
             continue
         left, top, right, bottom = (
-            max(0, min(v + pad, end)) for v, pad, end in zip(at["box"], (-8, -8, 8, 8), (width, height) * 2, strict=True)
+            max(0, min(v + pad, end))
+            for v, pad, end in zip(at["box"], (-8, -8, 8, 8), (width, height) * 2, strict=True)
         )
         clip = {"x": left, "y": top, "width": right - left, "height": bottom - top}
         look = (lambda: page.evaluate(OUTLINED)) if at["written"] else (lambda clip=clip: page.screenshot(clip=clip))
@@ -273,7 +282,9 @@ def test_the_keyboard_alone_goes_from_load_to_a_saved_trace(open_page, voila):
     page.keyboard.press("Enter")
     # A button that can be pressed no longer hands the focus to the one that can.
     expect(cancel).to_be_focused()
-    page.wait_for_function("document.querySelector('.hsd-live') && document.querySelectorAll('.hsd-out .hsd-tok').length > 12")
+    page.wait_for_function(
+        "document.querySelector('.hsd-live') && document.querySelectorAll('.hsd-out .hsd-tok').length > 12"
+    )
     page.keyboard.press("Space")
     expect(run).to_be_focused()
     expect(page.locator(".hsd-origin-facts")).to_contain_text("cancelled")
@@ -339,7 +350,9 @@ def _named(download) -> Path:
     return path.rename(path.with_name(f"{path.name}-{download.suggested_filename}"))
 
 
-@pytest.mark.parametrize(("width", "theme", "titles"), [(1400, "light", list(SEEN)), (420, "dark", ["Round", "Hierarchy", "Benchmark"])])
+@pytest.mark.parametrize(
+    ("width", "theme", "titles"), [(1400, "light", list(SEEN)), (420, "dark", ["Round", "Hierarchy", "Benchmark"])]
+)
 def test_what_has_the_focus_is_outlined_and_uncovered(open_page, voila, width, theme, titles):
     shown = opened(open_page, voila, width, theme)
     page = shown.page
@@ -383,7 +396,9 @@ def pages(pdf: bytes) -> int:
     return len(re.findall(rb"/Type\s*/Page\b", pdf))
 
 
-@pytest.mark.parametrize("title", [pytest.param(t, marks=() if t in ("Round", "Compare") else pytest.mark.slow) for t in SEEN])
+@pytest.mark.parametrize(
+    "title", [pytest.param(t, marks=() if t in ("Round", "Compare") else pytest.mark.slow) for t in SEEN]
+)
 def test_on_paper_a_tab_is_black_on_white_and_whole(open_page, voila, title):
     shown = opened(open_page, voila, 1400, "dark")
     page = shown.page
@@ -404,8 +419,13 @@ def test_on_paper_a_tab_is_black_on_white_and_whole(open_page, voila, title):
     expect(page.get_by_role("tab", name=title, exact=True)).to_be_visible()
     assert page.get_by_role("tab").filter(visible=True).count() == 1
     hue = "rgb({}, {}, {})".format(*bytes.fromhex(HUES["context"].light[1:]))
-    for what, where in (("background-color", '.hsd-swatch[data-family="context"]'), ("color", '.hsd-out .hsd-tok[data-family="context"]')):
-        assert page.locator(where).first.evaluate("(e, what) => getComputedStyle(e).getPropertyValue(what)", what) == hue
+    for what, where in (
+        ("background-color", '.hsd-swatch[data-family="context"]'),
+        ("color", '.hsd-out .hsd-tok[data-family="context"]'),
+    ):
+        assert (
+            page.locator(where).first.evaluate("(e, what) => getComputedStyle(e).getPropertyValue(what)", what) == hue
+        )
     shown.check()
 
 

@@ -194,7 +194,9 @@ def test_what_is_compared_is_saved_as_a_page(shared):
     stacks = [row.text_content() for row in panel.locator(".hsd-vs-lane .hsd-vs-stack").all()]
     with page.expect_download() as coming:
         panel.get_by_role("button", name="Save as a page", exact=True).click()
-    assert coming.value.suggested_filename.startswith("hsd_viz_compare_") and coming.value.suggested_filename.endswith(".html")
+    assert coming.value.suggested_filename.startswith("hsd_viz_compare_") and coming.value.suggested_filename.endswith(
+        ".html"
+    )
     text = Path(coming.value.path()).read_text(encoding="utf-8")
     assert all(stack.replace(">", "&gt;") in text for stack in stacks) and len(stacks) == 3
     shared.check()
@@ -278,5 +280,7 @@ def test_who_answered_follows_the_cursor_and_moves_it(open_page, voila):
     expect(readout).to_contain_text("Round 4:")
     page.get_by_role("slider", name="Events of the run").press("End")
     expect(readout).to_contain_text(f"Round {rounds}:")
-    expect(page.locator(".hsd-p-panel", has_text="What each would have saved alone")).to_contain_text("cost stopping off")
+    expect(page.locator(".hsd-p-panel", has_text="What each would have saved alone")).to_contain_text(
+        "cost stopping off"
+    )
     shown.check()

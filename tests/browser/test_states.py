@@ -48,7 +48,10 @@ def own_server(tmp_path_factory) -> Iterator[tuple[str, Path]]:
     port = free_port()
     arguments, environment, folder = command("127.0.0.1", port, None)
     log = tmp_path_factory.mktemp("log") / "voila"
-    with folder, server(arguments, {**environment, "HF_HUB_OFFLINE": "1"}, f"http://127.0.0.1:{port}/voila/static/x", log):
+    with (
+        folder,
+        server(arguments, {**environment, "HF_HUB_OFFLINE": "1"}, f"http://127.0.0.1:{port}/voila/static/x", log),
+    ):
         yield f"http://127.0.0.1:{port}/", log
 
 
@@ -214,7 +217,10 @@ def test_strange_text_is_text_everywhere(open_page, own_server, tmp_path):
     assert "‹U+202E›abc" in everything and "\u202e" not in everything and "\u0000" not in everything
     for kind in (3, 4):
         where = [i for i, t in enumerate(trace.token_rows) if t.text == STRANGE[kind]]
-        assert all(page.locator(f'{TOKENS}[data-i="{i}"]').evaluate("t => getComputedStyle(t).unicodeBidi") == "isolate" for i in where)
+        assert all(
+            page.locator(f'{TOKENS}[data-i="{i}"]').evaluate("t => getComputedStyle(t).unicodeBidi") == "isolate"
+            for i in where
+        )
     page.locator(f'{TOKENS}[data-i="5"]').click()
     expect(page.locator(".hsd-card")).to_contain_text("e29c")
     script = next(t.index for t in trace.token_rows if t.text == STRANGE[0])

@@ -34,7 +34,17 @@ HARNESS = """async ([script, style, state]) => {
   document.querySelector(".hsd-text").getBoundingClientRect();
   return performance.now() - begun;
 }"""
-STRANGE = ["<script>window.pwned=1</script>", "\u202eabc", "שלום", "🙂👩‍👩‍👧", "a\u0000b", "\n\n    ", "\t", "&amp;", "\u200b"]
+STRANGE = [
+    "<script>window.pwned=1</script>",
+    "\u202eabc",
+    "שלום",
+    "🙂👩‍👩‍👧",
+    "a\u0000b",
+    "\n\n    ",
+    "\t",
+    "&amp;",
+    "\u200b",
+]
 
 
 def step(index: int, text: str, token_id: int = 1) -> Step:
@@ -54,12 +64,20 @@ def start(page, steps: list[Step], live: bool = False) -> float:
 
 
 def message(first: int, steps: list[Step]) -> dict:
-    return {"kind": "append", "run": "r", "first": first, "seq": first + len(steps) - 1, "steps": [payload.step(s) for s in steps]}
+    return {
+        "kind": "append",
+        "run": "r",
+        "first": first,
+        "seq": first + len(steps) - 1,
+        "steps": [payload.step(s) for s in steps],
+    }
 
 
 def texts(page) -> list[str]:
     page.wait_for_timeout(400)  # drawing waits for a frame, or a quarter of a second
-    return page.eval_on_selector_all(".hsd-out .hsd-tok", "all => all.map(t => t.getAttribute('aria-label').split(':')[0])")
+    return page.eval_on_selector_all(
+        ".hsd-out .hsd-tok", "all => all.map(t => t.getAttribute('aria-label').split(':')[0])"
+    )
 
 
 def test_steps_are_shown_once_and_in_order_and_a_gap_asks_for_all(open_page):
@@ -95,7 +113,9 @@ def test_strange_text_is_text_and_stays_in_its_place(open_page):
     assert content[1] == "‹U+202E›abc"
     assert content[2:4] == STRANGE[2:4]
     # Text that is written from right to left does so within its token: tokens follow one another from left to right.
-    lefts = page.eval_on_selector_all(".hsd-out .hsd-tok", "all => all.slice(0, 5).map(t => t.getBoundingClientRect().left)")
+    lefts = page.eval_on_selector_all(
+        ".hsd-out .hsd-tok", "all => all.slice(0, 5).map(t => t.getBoundingClientRect().left)"
+    )
     assert lefts == sorted(lefts) and len(set(lefts)) == 5
     assert content[4] == "a‹U+0000›b"
     assert content[5] == STRANGE[5], "the glyphs are none of the text: who copies it gets what was written"
@@ -113,7 +133,10 @@ def test_strange_text_is_text_and_stays_in_its_place(open_page):
 
 def found(page, name: str = "hsd-found") -> list[str]:
     """What the page highlights under a name, token by token."""
-    return page.evaluate("n => [...(CSS.highlights.get(n) || [])].map(r => r.startContainer.data.slice(r.startOffset, r.endOffset))", name)
+    return page.evaluate(
+        "n => [...(CSS.highlights.get(n) || [])].map(r => r.startContainer.data.slice(r.startOffset, r.endOffset))",
+        name,
+    )
 
 
 def test_text_is_found_over_the_borders_of_tokens_by_keys(open_page):
@@ -149,7 +172,9 @@ def test_text_is_found_over_the_borders_of_tokens_by_keys(open_page):
     page.keyboard.type(" /")
     assert page.locator(".hsd-find-field").input_value() == ": /↵" and said.text_content() == "none"
     page.keyboard.press("Escape")
-    assert page.locator(".hsd-find-field").input_value() == "" and found(page) == [] and found(page, "hsd-found-now") == []
+    assert (
+        page.locator(".hsd-find-field").input_value() == "" and found(page) == [] and found(page, "hsd-found-now") == []
+    )
     in_text = "document.activeElement.classList.contains('hsd-out')"
     assert page.evaluate(in_text)
     page.keyboard.press("/")
@@ -228,14 +253,32 @@ def written(n: int, first: int = 0, words: list[str] = CODE) -> list[Step]:
         texts = [words[(i + k) % len(words)] for k in range(4)]
         r, source = i, "context" if i % 8 else "nano"
         drafts = [
-            DraftRow(r, 1, source, d, d - 1, d + 1, d, texts[d] if d < 2 else "wrong", 0.5, 1.0, None, "accepted" if d < 2 else "rejected")
+            DraftRow(
+                r,
+                1,
+                source,
+                d,
+                d - 1,
+                d + 1,
+                d,
+                texts[d] if d < 2 else "wrong",
+                0.5,
+                1.0,
+                None,
+                "accepted" if d < 2 else "rejected",
+            )
             for d in range(3)
         ]
-        tokens = [TokenRow(i + d, d, texts[d], None, r, "accepted", source, (0, 1), d + 1, 0.5, 1.0, ((d, 0.5),)) for d in range(2)]
+        tokens = [
+            TokenRow(i + d, d, texts[d], None, r, "accepted", source, (0, 1), d + 1, 0.5, 1.0, ((d, 0.5),))
+            for d in range(2)
+        ]
         tokens.append(TokenRow(i + 2, 9, texts[2], None, r, "correction", "target", (1,), 0, 0.5, 1.0, ((9, 0.5),)))
         steps.append(Step(tokens, drafts, [RoundRow(r, None, 1, 3, 3, 2, "correction", None, 1000 * r, 900)], [], {}))
         plain = TokenRow(i + 3, 9, texts[3], None, r + 1, "plain", "target", (1,), 0, 0.5, 1.0, ((9, 0.5),))
-        steps.append(Step([plain], [], [RoundRow(r + 1, None, 1, 0, 0, 0, "plain", "no match", 1000 * r + 900, 100)], [], {}))
+        steps.append(
+            Step([plain], [], [RoundRow(r + 1, None, 1, 0, 0, 0, "plain", "no match", 1000 * r + 900, 100)], [], {})
+        )
     return steps
 
 

@@ -37,7 +37,10 @@ def test_inspector_and_timeline_follow_one_cursor_both_ways(open_page):
     # A click on the longest call of a round in the middle goes to that round.
     call = max((c for c in trace.call_rows if c.round == tops[20].id), key=lambda c: c.duration_ns)
     lane = ["target", "small", "nano", "db"].index(call.name)
-    page.mouse.click(area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 22 + 22 + 4 + 36 * lane + 18)
+    page.mouse.click(
+        area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall,
+        area["y"] + 22 + 22 + 4 + 36 * lane + 18,
+    )
     page.wait_for_timeout(100)
     assert title(page) == f"Round 21 of {len(tops)}"
     assert page.locator(".hsd-tl-here.hsd-pinned").count() == 1
@@ -75,7 +78,9 @@ def test_a_click_on_a_call_of_a_level_below_shows_the_round_it_served(open_page)
     call = max((c for c in trace.call_rows if c.name == "nano" and c.kind == "verify"), key=lambda c: c.duration_ns)
     served = next(r for r in trace.round_rows if r.id == call.round)
     wall = trace.meta["wall_ns"]
-    page.mouse.click(area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 22 + 22 + 4 + 36 * 2 + 18)
+    page.mouse.click(
+        area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 22 + 22 + 4 + 36 * 2 + 18
+    )
     page.wait_for_timeout(100)
     assert "below: nano’s round" in title(page)
     assert len(nodes(page)) == 1 + served.drafted + (served.outcome != "stopped")
@@ -84,7 +89,9 @@ def test_a_click_on_a_call_of_a_level_below_shows_the_round_it_served(open_page)
     page.wait_for_timeout(100)
     assert "below" not in title(page)
     # So does the inspector itself, whatever was pinned before: its own nodes can be pinned then.
-    page.mouse.click(area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 22 + 22 + 4 + 36 * 2 + 18)
+    page.mouse.click(
+        area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 22 + 22 + 4 + 36 * 2 + 18
+    )
     page.locator(".hsd-ins-level button").first.click()
     page.locator(".hsd-ins-node").nth(1).click()
     assert page.locator(".hsd-ins-node.hsd-pinned").count() == 1
@@ -111,7 +118,9 @@ def test_a_live_run_grows_and_its_end_brings_the_whole_time(open_page):
     page.evaluate("d => models[0].set('data', d)", {"run": "r", "seq": 6, **payload.snapshot(empty)})
     page.wait_for_timeout(150)
     ranges.append(page.text_content(".hsd-tl-range"))
-    assert [re.fullmatch(r"0 to ([\d.]+) ms", text)[1] for text in ranges] == [f"{ns / 1e6:.3g}" for ns in (spent, whole)]
+    assert [re.fullmatch(r"0 to ([\d.]+) ms", text)[1] for text in ranges] == [
+        f"{ns / 1e6:.3g}" for ns in (spent, whole)
+    ]
     assert title(page) == "Round 5 of 5"  # no view jumps by itself
     shown.check()
 
@@ -193,7 +202,9 @@ def test_shares_of_the_lanes_and_of_the_time_without_a_call_make_up_the_run(open
     shown = open_page()
     page, trace = shown.page, load_bundled("both")
     start(page, trace, Timeline)
-    shares = [float(re.match(r"([\d.]+) %", t)[1]) for t in page.locator(".hsd-tl-share").all_text_contents() if "%" in t]
+    shares = [
+        float(re.match(r"([\d.]+) %", t)[1]) for t in page.locator(".hsd-tl-share").all_text_contents() if "%" in t
+    ]
     assert len(shares) == 5
     assert sum(shares) == pytest.approx(100, abs=2)
     target = sum(c.duration_ns for c in trace.call_rows if c.name == "target")

@@ -147,7 +147,9 @@ def test_bad_text_is_told_at_the_blocks_which_keep_what_was_good(shared):
     error = page.locator(".hsd-blk-error")
     fill(page, "Stack", "db > nano:99 > target")
     expect(error).to_contain_text("The lookahead 99 in 'nano:99' is out of range")
-    expect(page.locator(".hsd-blk-kept")).to_have_text("The blocks show the last stack that could be read: db > nano:4 > target")
+    expect(page.locator(".hsd-blk-kept")).to_have_text(
+        "The blocks show the last stack that could be read: db > nano:4 > target"
+    )
     assert blocks(page) == ["b", "nano", "target"]
     fill(page, "Stack", "some/model > target")
     expect(error).to_contain_text("'some/model' is not allowed here")
@@ -282,7 +284,9 @@ def test_an_address_opens_a_recording_at_its_step_and_the_link_to_it_is_the_same
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
     page.get_by_role("slider", name="Events of the run").press("ArrowRight")
     page.get_by_role("button", name="Copy link to this step").click()
-    expect(page.get_by_label("Link to this step", exact=True)).to_have_value(f"{voila}?trace=one-draft&step=27&theme=dark")
+    expect(page.get_by_label("Link to this step", exact=True)).to_have_value(
+        f"{voila}?trace=one-draft&step=27&theme=dark"
+    )
     shown.check()
 
 

@@ -26,7 +26,17 @@ HARNESS = """async ([script, style, state]) => {
   const el = document.body.appendChild(document.createElement("div"));
   window.leave = module.default.render({ model: window.model, el });
 }"""
-STRANGE = ["<script>window.pwned=1</script>", "\u202eabc", "שלום", "🙂👩‍👩‍👧", "a\u0000b", "\n\n    ", "\t", "&amp;", ""]
+STRANGE = [
+    "<script>window.pwned=1</script>",
+    "\u202eabc",
+    "שלום",
+    "🙂👩‍👩‍👧",
+    "a\u0000b",
+    "\n\n    ",
+    "\t",
+    "&amp;",
+    "",
+]
 
 
 def recorded(group: str, *names: str) -> list[Trace]:
@@ -34,7 +44,9 @@ def recorded(group: str, *names: str) -> list[Trace]:
 
 
 def start(page, widget: Versus) -> None:
-    state = {name: getattr(widget, name) for name in ("data", "refusal", "choices", "group", "chosen", "pinned", "palette")}
+    state = {
+        name: getattr(widget, name) for name in ("data", "refusal", "choices", "group", "chosen", "pinned", "palette")
+    }
     page.evaluate(HARNESS, [str(widget._esm), str(widget._css), state])
     page.wait_for_timeout(200)
 
@@ -62,7 +74,9 @@ def test_columns_align_the_runs_and_the_cursor_goes_by_keys_and_pointer(open_pag
     boxes = [columns.nth(40).locator(".hsd-vs-tok").nth(i).bounding_box() for i in range(3)]
     assert len({box["x"] for box in boxes}) == 1 and boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]
     # The number at a bracket is the target forwards spent: at the end, those of the metrics.
-    last = page.eval_on_selector_all(".hsd-vs-cell[data-row='1'] .hsd-vs-opens", "all => all[all.length - 1].textContent")
+    last = page.eval_on_selector_all(
+        ".hsd-vs-cell[data-row='1'] .hsd-vs-opens", "all => all[all.length - 1].textContent"
+    )
     assert last == str(traces[1].metrics()["target_forwards"])
     assert "the end" in here(page)
     score = page.locator(".hsd-vs-score")
@@ -124,7 +138,11 @@ def test_the_race_plays_pauses_is_scrubbed_and_fades_what_is_not_out_yet(open_pa
     scrub(page, 300)
     now = 0.3 * max(r.start_ns + r.duration_ns - t.meta["prefill_ns"] for t in traces for r in t.round_rows)
     for text, trace in zip(counts(page), traces, strict=True):
-        over = {r.id for r in trace.round_rows if r.parent is None and r.start_ns + r.duration_ns - trace.meta["prefill_ns"] <= now}
+        over = {
+            r.id
+            for r in trace.round_rows
+            if r.parent is None and r.start_ns + r.duration_ns - trace.meta["prefill_ns"] <= now
+        }
         out = sum(t.round in over for t in trace.token_rows)
         assert text == (f"{out} of 128" if out < 128 else f"{trace.metrics()['tokens_per_second']:.0f} tokens/s")
     assert "ahead" in page.text_content(".hsd-vs-standing") or "is through" in page.text_content(".hsd-vs-standing")
@@ -210,7 +228,11 @@ def test_the_first_difference_is_marked_and_explained(open_page):
     assert "lossless means the distribution" in page.text_content(".hsd-vs-agreement li.hsd-vs-apart")
     draws = page.locator(".hsd-vs-draws")
     assert draws.get_by_role("img").count() == 5 * 3 and "far too little" in draws.locator("p").first.text_content()
-    assert draws.get_by_role("img").first.get_attribute("aria-label").startswith("Tokens per target forward, run A: 1: 128 of 128 rounds")
+    assert (
+        draws.get_by_role("img")
+        .first.get_attribute("aria-label")
+        .startswith("Tokens per target forward, run A: 1: 128 of 128 rounds")
+    )
     page.get_by_role("button", name="Surprise along the text").hover()
     assert "−ln p" in draws.locator("> .hsd-vs-bubble").text_content()
     # Two runs that differ for one reason: it is said once.
@@ -250,7 +272,9 @@ def test_recordings_are_chosen_and_a_refusal_is_read_out(open_page):
     page.get_by_role("button", name="Databases", exact=True).click()
     widget.chosen = page.evaluate("model.get('chosen')")
     assert widget.refusal == ""
-    page.evaluate("([text, data]) => { model.set('data', data); model.set('refusal', text); }", [widget.refusal, widget.data])
+    page.evaluate(
+        "([text, data]) => { model.set('data', data); model.set('refusal', text); }", [widget.refusal, widget.data]
+    )
     assert not page.get_by_role("alert").is_visible()
     titles = page.eval_on_selector_all(".hsd-vs-lane .hsd-vs-title", "all => all.map(n => n.textContent)")
     assert titles == ["plain decoding", "two draft models", "databases under two draft models"]
@@ -289,7 +313,8 @@ def test_two_thousand_tokens_open_and_race_quickly(open_page):
         rounds, tokens = list(run["rounds"]), list(run["tokens"])
         for copy in range(1, 16):
             rounds += [
-                [r[0] + 128 * copy, r[1], *r[2:6], r[6] + last * copy, r[7] + end * copy, r[8] + end * copy, r[9]] for r in run["rounds"]
+                [r[0] + 128 * copy, r[1], *r[2:6], r[6] + last * copy, r[7] + end * copy, r[8] + end * copy, r[9]]
+                for r in run["rounds"]
             ]
             tokens += [[*t[:3], t[3] + n * copy, *t[4:]] for t in run["tokens"]]
         run["rounds"], run["tokens"] = rounds, tokens

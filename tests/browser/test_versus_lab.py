@@ -14,17 +14,29 @@ from .test_lab import run_all
 pytestmark = pytest.mark.browser
 
 #: ``v.pinned`` is printed by a later cell, so that the kernel's side is seen, too.
-CELLS = ("import hsd_viz as hsd\nv = hsd.views.Versus()\nv", "print('pinned at', v.pinned, 'of', [r['stack'] for r in v.data['runs']])")
+CELLS = (
+    "import hsd_viz as hsd\nv = hsd.views.Versus()\nv",
+    "print('pinned at', v.pinned, 'of', [r['stack'] for r in v.data['runs']])",
+)
 
 
 @pytest.fixture
 def notebook(lab, tmp_path_factory) -> str:
     """The address of a notebook with these cells, in the folder that the Lab serves."""
     cells = [
-        {"cell_type": "code", "execution_count": None, "id": f"cell{k}", "metadata": {}, "outputs": [], "source": source}
+        {
+            "cell_type": "code",
+            "execution_count": None,
+            "id": f"cell{k}",
+            "metadata": {},
+            "outputs": [],
+            "source": source,
+        }
         for k, source in enumerate(CELLS)
     ]
-    kernel = json.loads((ROOT / "notebooks" / "first_steps.ipynb").read_text(encoding="utf-8"))["metadata"]["kernelspec"]
+    kernel = json.loads((ROOT / "notebooks" / "first_steps.ipynb").read_text(encoding="utf-8"))["metadata"][
+        "kernelspec"
+    ]
     page = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     (folder,) = {p.resolve() for p in Path(tmp_path_factory.getbasetemp()).glob("lab*/notebooks") if p.is_dir()}
     (folder / "versus.ipynb").write_text(json.dumps(page), encoding="utf-8")
@@ -65,7 +77,9 @@ def test_runs_side_by_side_in_a_notebook(open_page, notebook):
     expect(page.locator(".hsd-vs-notyet")).to_have_count(0)
     # What is chosen here, the kernel opens; what it refuses is read out.
     page.get_by_role("button", name="Two draft models", exact=True).click()
-    expect(page.locator(".hsd-vs-refusal")).to_have_text("Four runs are too many to lie side by side: give two or three.")
+    expect(page.locator(".hsd-vs-refusal")).to_have_text(
+        "Four runs are too many to lie side by side: give two or three."
+    )
     page.get_by_role("button", name="Databases", exact=True).click()
     expect(page.locator(".hsd-vs-lane .hsd-vs-stack").nth(1)).to_have_text("nano:4 > small:8 > target")
     expect(page.get_by_role("region", name="Distributions")).to_contain_text("Tokens per target forward")

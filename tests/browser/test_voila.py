@@ -139,7 +139,9 @@ def test_cancel_stops_the_run_and_keeps_what_there_is(shared):
     fill(page, "Stack", "target")
     fill(page, "New tokens", "600")
     page.get_by_role("button", name="Run", exact=True).click()
-    page.wait_for_function("document.querySelectorAll('.hsd-out .hsd-tok').length > 12 && document.querySelector('.hsd-live')")
+    page.wait_for_function(
+        "document.querySelectorAll('.hsd-out .hsd-tok').length > 12 && document.querySelector('.hsd-live')"
+    )
     page.get_by_role("button", name="Cancel", exact=True).click()
     idle(page)
     kept = page.locator(TOKENS).count()

@@ -19,7 +19,19 @@ def suite(tmp_path):
 
 def test_a_bench_writes_table_and_report(suite, tmp_path, capsys):
     out = tmp_path / "report.json"
-    argv = ["bench", "--stack", "nano:2 > target", "--stack", "hf-generate", "--suite", suite, "--repeats", "1", "--max-new-tokens", "6"]
+    argv = [
+        "bench",
+        "--stack",
+        "nano:2 > target",
+        "--stack",
+        "hf-generate",
+        "--suite",
+        suite,
+        "--repeats",
+        "1",
+        "--max-new-tokens",
+        "6",
+    ]
     assert main([*argv, "--json", str(out)]) == 0
     table = capsys.readouterr().out
     report = json.loads(out.read_text())
@@ -42,7 +54,19 @@ def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, monkeyp
 
     monkeypatch.setattr(LocalEngine, "run", interrupted)
     out = tmp_path / "report.json"
-    argv = ["bench", "--stack", "target", "--suite", suite, "--max-new-tokens", "4", "--repeats", "2", "--json", str(out)]
+    argv = [
+        "bench",
+        "--stack",
+        "target",
+        "--suite",
+        suite,
+        "--max-new-tokens",
+        "4",
+        "--repeats",
+        "2",
+        "--json",
+        str(out),
+    ]
     assert main(argv) == 130
     report = json.loads(out.read_text())
     assert report["complete"] is False and report["suite"]["prompts"] == 1
@@ -57,7 +81,9 @@ def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, monkeyp
     assert main(argv) == 0 and len(asked) == 3 + 1 + 3
     assert capsys.readouterr().err == f"hsd-viz: going on after 1 finished decode, kept in {partial}\n"
     report = json.loads(out.read_text())
-    assert report["complete"] and report["suite"]["prompts"] == 2 and report["settings"]["decodes_from_earlier_runs"] == 1
+    assert (
+        report["complete"] and report["suite"]["prompts"] == 2 and report["settings"]["decodes_from_earlier_runs"] == 1
+    )
     assert not partial.exists()
 
 
@@ -65,7 +91,19 @@ def test_a_restart_forgets_what_was_kept(suite, tmp_path, capsys):
     out = tmp_path / "report.json"
     partial = tmp_path / "report.json.partial"
     partial.write_text("half a li")
-    argv = ["bench", "--stack", "target", "--suite", suite, "--max-new-tokens", "2", "--repeats", "1", "--json", str(out)]
+    argv = [
+        "bench",
+        "--stack",
+        "target",
+        "--suite",
+        suite,
+        "--max-new-tokens",
+        "2",
+        "--repeats",
+        "1",
+        "--json",
+        str(out),
+    ]
     assert main(argv) == 2 and "--restart" in capsys.readouterr().err and partial.read_text() == "half a li"
     assert main([*argv, "--restart"]) == 0 and not partial.exists() and json.loads(out.read_text())["complete"]
 
@@ -78,9 +116,16 @@ def test_states_budget_and_page(suite, tmp_path, capsys):
     table = capsys.readouterr().out
     report = json.loads(out.read_text())
     rows = {s["stack"]: s["state"] for s in report["stacks"]}
-    assert rows == {"target": None, "recycling > target": "cold", "recycling > target (warm)": "warm", "db > target": None}
+    assert rows == {
+        "target": None,
+        "recycling > target": "cold",
+        "recycling > target (warm)": "warm",
+        "db > target": None,
+    }
     assert all(s["token_identical_to_plain"][1] == 2 for s in report["stacks"])
-    assert report["settings"]["budget"] == 3 and "at most 3 draft tokens" in table and "warm rows keep one memory" in table
+    assert (
+        report["settings"]["budget"] == 3 and "at most 3 draft tokens" in table and "warm rows keep one memory" in table
+    )
     assert report["command"].startswith("hsd-viz bench --stack 'recycling > target' --stack 'db > target' --suite ")
     assert "recycling &gt; target (warm)" in html.read_text(encoding="utf-8")
     # A saved report gives the same table and page.

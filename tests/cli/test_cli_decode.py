@@ -32,7 +32,9 @@ def run(tmp_path_factory):
     path = tmp_path_factory.mktemp("decode") / "run.json.gz"
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        code = main(["decode", "--stack", "db > nano:3 > target", "--prompt", PROMPT, "--json", "--save", str(path), *FEW])
+        code = main(
+            ["decode", "--stack", "db > nano:3 > target", "--prompt", PROMPT, "--json", "--save", str(path), *FEW]
+        )
     return code, out.getvalue(), err.getvalue(), path
 
 
@@ -92,7 +94,10 @@ def test_tables_have_a_row_for_each_row_of_the_trace(run, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines() == [str(folder / f"{name}.csv") for name in names]
     assert sorted(p.name for p in folder.iterdir()) == sorted(f"{name}.csv" for name in names)
     trace = Trace.load(run[3])
-    tables = {name: list(csv.DictReader(io.StringIO((folder / f"{name}.csv").read_text()))) for name in ("tokens", "rounds", "calls")}
+    tables = {
+        name: list(csv.DictReader(io.StringIO((folder / f"{name}.csv").read_text())))
+        for name in ("tokens", "rounds", "calls")
+    }
     assert all(len(rows) == len(trace.rows(name)) for name, rows in tables.items())
     assert [int(row["token_id"]) for row in tables["tokens"]] == trace.token_ids
     assert [json.loads(row["path"]) for row in tables["tokens"]] == [list(t.path) for t in trace.token_rows]
@@ -100,7 +105,11 @@ def test_tables_have_a_row_for_each_row_of_the_trace(run, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("stack", "part"),
-    [("gpt2x > target", "unknown model 'gpt2x'"), ("./folder > target", "./folder is no model"), ("hf-generate", "hf-generate")],
+    [
+        ("gpt2x > target", "unknown model 'gpt2x'"),
+        ("./folder > target", "./folder is no model"),
+        ("hf-generate", "hf-generate"),
+    ],
 )
 def test_models_that_are_none_give_one_line(stack, part, capsys):
     assert main(["decode", "--stack", stack, "--prompt", "x", *FEW]) == 2
@@ -169,7 +178,19 @@ def test_an_interrupt_before_the_first_token_saves_nothing(tmp_path, monkeypatch
 
 
 def start(*argv: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "hsd_viz.cli", "decode", "--stack", "target", "--prompt", PROMPT, "--threads", "1", *argv]
+    command = [
+        sys.executable,
+        "-m",
+        "hsd_viz.cli",
+        "decode",
+        "--stack",
+        "target",
+        "--prompt",
+        PROMPT,
+        "--threads",
+        "1",
+        *argv,
+    ]
     return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

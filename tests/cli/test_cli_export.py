@@ -36,7 +36,9 @@ def test_all_formats_in_one_go(saved, tmp_path, capsys):
         (["--csv", "run.json.gz"], "cannot write run.json.gz"),
     ],
 )
-def test_what_cannot_be_written_is_said_in_one_line_and_leaves_nothing(saved, tmp_path, monkeypatch, capsys, options, part):
+def test_what_cannot_be_written_is_said_in_one_line_and_leaves_nothing(
+    saved, tmp_path, monkeypatch, capsys, options, part
+):
     monkeypatch.chdir(tmp_path)
     assert main(["export", str(saved), *options]) == 2
     out, err = capsys.readouterr()
@@ -65,7 +67,8 @@ def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(saved, tmp_path, m
 @pytest.fixture
 def runs(tmp_path):
     return {
-        n: load_bundled(n, SIDE_BY_SIDE / "greedy").save(tmp_path / f"{n}.json.gz") for n in ("plain", "databases", "both", "hierarchy")
+        n: load_bundled(n, SIDE_BY_SIDE / "greedy").save(tmp_path / f"{n}.json.gz")
+        for n in ("plain", "databases", "both", "hierarchy")
     }
 
 
@@ -83,13 +86,19 @@ def test_two_or_three_traces_become_one_page_in_their_order(runs, tmp_path, caps
 @pytest.mark.parametrize(
     ("names", "options", "part"),
     [
-        (("plain", "databases", "both", "hierarchy"), ["--html", "x.html"], "Four runs are too many to lie side by side"),
+        (
+            ("plain", "databases", "both", "hierarchy"),
+            ["--html", "x.html"],
+            "Four runs are too many to lie side by side",
+        ),
         (("plain", "run"), ["--html", "x.html"], "have different prompts"),
         (("plain", "both"), ["--csv", "x"], "--perfetto and --csv write one trace"),
         (("plain", "both"), ["--html", "x.html", "--perfetto", "x"], "--perfetto and --csv write one trace"),
     ],
 )
-def test_traces_that_cannot_be_set_side_by_side_are_one_line(saved, runs, tmp_path, monkeypatch, capsys, names, options, part):
+def test_traces_that_cannot_be_set_side_by_side_are_one_line(
+    saved, runs, tmp_path, monkeypatch, capsys, names, options, part
+):
     monkeypatch.chdir(tmp_path)
     assert main(["export", *(f"{n}.json.gz" for n in names), *options]) == 2
     out, err = capsys.readouterr()

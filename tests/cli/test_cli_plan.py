@@ -11,7 +11,7 @@ SUITE = "def one(a, b):\n    return a\n\n\n\n\nclass Two:\n    def __init__(self
 @pytest.fixture(autouse=True)
 def calibrations(tmp_path, monkeypatch):
     """An empty place for calibrations; what is compiled stays where it is."""
-    monkeypatch.setattr("hsd_viz.bench.store.cache_folder", lambda kind: tmp_path / "cache" / kind)
+    monkeypatch.setattr("hsd_viz.calibration.store.cache_folder", lambda kind: tmp_path / "cache" / kind)
     return tmp_path / "cache" / "calibration"
 
 
@@ -46,9 +46,9 @@ def test_a_plan_of_the_shipped_ladder(suite, tmp_path, calibrations, capsys):
     assert len(list(calibrations.iterdir())) == 1
     assert plan(suite, "--json", str(out)) == 0
     assert "kept from" in capsys.readouterr().out and json.loads(out.read_text())["calibration"]["kept"]
-    from hsd_viz.bench import store
+    from hsd_viz.calibration import store
+    from hsd_viz.calibration.mixture import fill
     from hsd_viz.engine.local import load_engine
-    from hsd_viz.latency.mixture import fill
     from hsd_viz.stack import parse
 
     (path,) = calibrations.iterdir()
@@ -57,7 +57,10 @@ def test_a_plan_of_the_shipped_ladder(suite, tmp_path, calibrations, capsys):
     written = "nano > small > target"
     resolved = engine.run("def main(", written, max_new_tokens=2).meta["stack_resolved"]
     assert resolved == str(fill(parse(written), store.load(path).mixture))
-    assert engine.run("def main(", written, max_new_tokens=2, temperature=1.0).meta["stack_resolved"] == "nano:4 > small:4 > target"
+    assert (
+        engine.run("def main(", written, max_new_tokens=2, temperature=1.0).meta["stack_resolved"]
+        == "nano:4 > small:4 > target"
+    )
 
 
 def test_interrupted_it_says_what_is_known(suite, tmp_path, monkeypatch, capsys):
@@ -76,7 +79,10 @@ def test_interrupted_it_says_what_is_known(suite, tmp_path, monkeypatch, capsys)
     out = tmp_path / "plan.json"
     assert plan(suite, "--models", "nano", "--max-levels", "2", "--measure", "1", "--json", str(out)) == 130
     printed = capsys.readouterr()
-    assert printed.err.endswith(f"hsd-viz: interrupted; the partial plan is in {out}\n") and "pick by the law" in printed.out
+    assert (
+        printed.err.endswith(f"hsd-viz: interrupted; the partial plan is in {out}\n")
+        and "pick by the law" in printed.out
+    )
     assert json.loads(out.read_text())["complete"] is False
 
 

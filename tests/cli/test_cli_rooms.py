@@ -16,7 +16,7 @@ from hsd_viz.cli import main
 
 @pytest.fixture
 def database(tmp_path):
-    from hsd_viz.drafting.build import build_statistics
+    from hsd_viz.drafting.index.build import build_statistics
 
     path = tmp_path / "statistics.hsdb"
     documents = [np.array([1, 2, 3, 4] * 8, dtype=np.uint16) for _ in range(4)]
@@ -84,7 +84,20 @@ def test_ladder_train_passes_its_options_on(monkeypatch, tmp_path, capsys):
         return out / "weights"
 
     monkeypatch.setattr(hsd_viz.ladder, "train_ladder", train_ladder, raising=False)
-    argv = ["ladder", "train", "--profile", "tiny", "--out", str(tmp_path), "--models", "target,nano", "--seed", "3", "--threads", "1"]
+    argv = [
+        "ladder",
+        "train",
+        "--profile",
+        "tiny",
+        "--out",
+        str(tmp_path),
+        "--models",
+        "target,nano",
+        "--seed",
+        "3",
+        "--threads",
+        "1",
+    ]
     assert main([*argv, "--minutes", "2", "--fresh"]) == 0
     assert asked == {
         "profile": "tiny",
@@ -116,13 +129,13 @@ def test_rebuild_takes_weights_over_and_rebuilds_in_order(weights, tmp_path, mon
 
         return step
 
-    import hsd_viz.engine.record
+    import tools.record
 
     monkeypatch.setattr(hsd_viz.ladder, "evaluate_ladder", note("evaluate"), raising=False)
     monkeypatch.setattr(hsd_viz.ladder, "write_card", note("card", Path("card.md")), raising=False)
     monkeypatch.setattr(hsd_viz.ladder.databases, "rebuild_databases", note("databases", [Path("model.hsdb")]))
-    monkeypatch.setattr(hsd_viz.engine.record, "record_traces", note("traces", [Path("one.json.gz")]))
-    monkeypatch.setattr(hsd_viz.engine.record, "record_side_by_side", note("side by side", [Path("two.json.gz")]))
+    monkeypatch.setattr(tools.record, "record_traces", note("traces", [Path("one.json.gz")]))
+    monkeypatch.setattr(tools.record, "record_side_by_side", note("side by side", [Path("two.json.gz")]))
     assert main(["ladder", "rebuild", "--trained", str(trained)]) == 0
     assert [name for name, *_ in done] == ["evaluate", "databases", "traces", "side by side", "card"]
     assert done[0][1] == (trained, weights) and done[1][2] == {"data": trained / "data"}
@@ -137,7 +150,13 @@ def test_the_dashboard_passes_its_options_on(monkeypatch):
     asked = {}
     monkeypatch.setattr(hsd_viz.serve, "serve", lambda *args, **options: asked.update(options, args=args) or 7)
     assert main(["dashboard", "--port", "9000", "--token", "abc", "--allow-models", "--no-preheat"]) == 7
-    assert asked == {"args": ("127.0.0.1", 9000), "token": "abc", "allow_models": True, "open_browser": False, "preheat": False}
+    assert asked == {
+        "args": ("127.0.0.1", 9000),
+        "token": "abc",
+        "allow_models": True,
+        "open_browser": False,
+        "preheat": False,
+    }
 
 
 def test_traces_are_listed_by_name(capsys):
@@ -169,10 +188,10 @@ def test_traces_are_listed_where_only_one_kind_is_there(monkeypatch, capsys):
 
 
 def test_traces_are_recorded_one_kind_or_the_other(tmp_path, monkeypatch, capsys):
-    import hsd_viz.engine.record
+    import tools.record
 
     for kind in ("record_traces", "record_side_by_side"):
-        monkeypatch.setattr(hsd_viz.engine.record, kind, lambda out, progress, kind=kind: [out / kind])
+        monkeypatch.setattr(tools.record, kind, lambda out, progress, kind=kind: [out / kind])
     assert main(["traces", "record", "--out", str(tmp_path)]) == 0
     assert main(["traces", "record", "--out", str(tmp_path), "--side-by-side"]) == 0
     assert capsys.readouterr().out.split() == [str(tmp_path / "record_traces"), str(tmp_path / "record_side_by_side")]

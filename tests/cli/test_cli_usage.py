@@ -57,7 +57,10 @@ def test_the_command_itself_shows_the_stack_language(argv, capsys):
         (["decode", "--stack", "target", "--prompt", "x", "--top-k", "-1"], "top-k -1"),
         (["decode", "--stack", "target", "--prompt", "x", "--seed", "-1"], "seed -1"),
         (["decode", "--stack", "target", "--prompt", "\udcff\udcfe"], "the prompt is not UTF-8 text"),
-        (["decode", "--stack", "target", "--prompt", "x", "--save", ""], "argument --save: the name of the file is empty"),
+        (
+            ["decode", "--stack", "target", "--prompt", "x", "--save", ""],
+            "argument --save: the name of the file is empty",
+        ),
         (["decode", "--stack", "hf-generate", "--prompt", "x"], "only `hsd-viz bench` runs"),
         (["decode", "--stack", "hf-assistant[nano]", "--prompt", "x"], "only `hsd-viz bench` runs"),
         (["decode", "--stack", "db > !", "--prompt", "x"], "unknown part '!'"),
@@ -94,7 +97,10 @@ def test_an_unwritable_output_is_refused_before_decoding(fails, tmp_path, place)
 
 
 def trace_file(tmp_path, **changes):
-    data = {**Trace({"stack": "target", "prompt": "x", "prompt_ids": [0], "prefill_ns": 0, "wall_ns": 0}).to_dict(), **changes}
+    data = {
+        **Trace({"stack": "target", "prompt": "x", "prompt_ids": [0], "prefill_ns": 0, "wall_ns": 0}).to_dict(),
+        **changes,
+    }
     path = tmp_path / "run.json.gz"
     path.write_bytes(gzip.compress(json.dumps(data).encode()))
     return path
@@ -102,7 +108,11 @@ def trace_file(tmp_path, **changes):
 
 @pytest.mark.parametrize(
     ("changes", "part"),
-    [({"schema": SCHEMA_VERSION + 1}, "update hsd_viz"), ({"rounds": {}}, "broken"), ({"format": "other"}, "not an hsd_viz trace")],
+    [
+        ({"schema": SCHEMA_VERSION + 1}, "update hsd_viz"),
+        ({"rounds": {}}, "broken"),
+        ({"format": "other"}, "not an hsd_viz trace"),
+    ],
 )
 def test_a_trace_that_cannot_be_read_exports_nothing(fails, tmp_path, changes, part):
     assert part in fails("export", str(trace_file(tmp_path, **changes)), "--csv", str(tmp_path / "tables"))

@@ -23,7 +23,13 @@ from transformers import (
 
 VOCABULARY = 50
 #: No end tokens: a text goes on to its limit, here and in transformers' own generate.
-_ENDLESS = {"vocab_size": VOCABULARY, "bos_token_id": None, "eos_token_id": None, "pad_token_id": None, "tie_word_embeddings": False}
+_ENDLESS = {
+    "vocab_size": VOCABULARY,
+    "bos_token_id": None,
+    "eos_token_id": None,
+    "pad_token_id": None,
+    "tie_word_embeddings": False,
+}
 _GROUPED = _ENDLESS | {
     "hidden_size": 32,
     "num_hidden_layers": 2,
@@ -43,14 +49,18 @@ _CAPPED = {"attn_logit_softcapping": 5.0, "final_logit_softcapping": 3.0, "query
 CONFIGS = {
     "llama": LlamaConfig(**_GROUPED),
     "qwen2": Qwen2Config(**_GROUPED, use_sliding_window=False),
-    "qwen2, one windowed layer": Qwen2Config(**_GROUPED, use_sliding_window=True, sliding_window=5, max_window_layers=1),
+    "qwen2, one windowed layer": Qwen2Config(
+        **_GROUPED, use_sliding_window=True, sliding_window=5, max_window_layers=1
+    ),
     "qwen3": Qwen3Config(**_GROUPED, head_dim=8),
     "mistral, window of 5": MistralConfig(**_GROUPED, sliding_window=5),
     "gemma": GemmaConfig(**_GEMMA),
     "gemma2, windows and caps": Gemma2Config(**_GEMMA, **_MIXED, **_CAPPED),
     "gemma3, windows": Gemma3TextConfig(**_GEMMA, **_MIXED, query_pre_attn_scalar=8),
     "gpt2": GPT2Config(**_ENDLESS, n_embd=32, n_layer=2, n_head=4, n_positions=1024, initializer_range=0.4),
-    "gpt-neox": GPTNeoXConfig(**_PLAIN, rope_parameters={"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}),
+    "gpt-neox": GPTNeoXConfig(
+        **_PLAIN, rope_parameters={"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}
+    ),
     "opt": OPTConfig(**_OPT),
     "phi": PhiConfig(**_GROUPED),
     "phi3, window of 5": Phi3Config(**_GROUPED, sliding_window=5),

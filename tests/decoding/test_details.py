@@ -7,9 +7,9 @@ import ctypes
 import pytest
 import torch
 
+from hsd_viz.backends.native.build import default_build
+from hsd_viz.backends.native.session import NativeSession
 from hsd_viz.decoding import details
-from hsd_viz.runtime.native.build import default_build
-from hsd_viz.runtime.native.session import NativeSession
 
 ROWS, TOKENS = [0, 1, 2, 4, 5], [1, 2, 3, 0, 5]
 
@@ -28,7 +28,10 @@ def read(describe):
     return lambda logits, rows, tokens: details.details(describe(logits, rows, tokens), len(rows))
 
 
-WAYS = {name: read(way) for name, way in {"host": details.describe, "device": details._describe_on_device, "native": native}.items()}
+WAYS = {
+    name: read(way)
+    for name, way in {"host": details.describe, "device": details._describe_on_device, "native": native}.items()
+}
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)

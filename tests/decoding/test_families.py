@@ -35,7 +35,11 @@ class Grove:
     def draft(self, text, budget):
         tree, parent = DraftTree(), -1
         for token in self.known[len(text) : len(text) + int(self.random.integers(0, 5))]:
-            wrong = [t for t in self.random.choice(VOCABULARY, size=int(self.random.integers(0, 3)), replace=False).tolist() if t != token]
+            wrong = [
+                t
+                for t in self.random.choice(VOCABULARY, size=int(self.random.integers(0, 3)), replace=False).tolist()
+                if t != token
+            ]
             for other in wrong:
                 below = tree.add(other, parent, "context")
                 tree.add(int(self.random.integers(VOCABULARY)), below, "context")

@@ -92,7 +92,9 @@ def test_rows_end_where_the_tokenizer_does():
 
 
 def test_recurrent_and_encoder_decoder_models_are_refused():
-    mamba = AutoModelForCausalLM.from_config(MambaConfig(vocab_size=20, hidden_size=16, num_hidden_layers=1, state_size=4))
+    mamba = AutoModelForCausalLM.from_config(
+        MambaConfig(vocab_size=20, hidden_size=16, num_hidden_layers=1, state_size=4)
+    )
     with pytest.raises(ValueError, match="cannot be rolled back"):
         HFModel("mamba", mamba)
     from transformers import T5ForConditionalGeneration
@@ -104,7 +106,9 @@ def test_recurrent_and_encoder_decoder_models_are_refused():
 
 def test_a_long_prompt_costs_no_more_than_its_length_asks():
     """Each chunk looks at all before it, so its time grows in a line, and the cache is copied when it doubles only."""
-    config = LlamaConfig(vocab_size=64, hidden_size=128, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128)
+    config = LlamaConfig(
+        vocab_size=64, hidden_size=128, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128
+    )
     model = HFModel("llama", AutoModelForCausalLM.from_config(config))
     times = []
     for _ in range(3):

@@ -28,7 +28,10 @@ def events(temperature: float = 0.0):
 
 
 def content(step: Step):
-    timeless = [[tuple(v for f, v in zip(row._fields, row, strict=True) if f not in TIMES) for row in rows] for rows in rows_of(step)]
+    timeless = [
+        [tuple(v for f, v in zip(row._fields, row, strict=True) if f not in TIMES) for row in rows]
+        for rows in rows_of(step)
+    ]
     return timeless, step.pieces
 
 

@@ -14,7 +14,13 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import chain_on_device, verify_chain, walk, walk_on_device, walk_on_host
 from hsd_viz.drafting.tree import DraftTree
 
-SAMPLINGS = [Sampling(1.0), Sampling(0.7), Sampling(1.3, top_k=9), Sampling(1.0, top_p=0.8), Sampling(0.5, top_k=20, top_p=0.9)]
+SAMPLINGS = [
+    Sampling(1.0),
+    Sampling(0.7),
+    Sampling(1.3, top_k=9),
+    Sampling(1.0, top_p=0.8),
+    Sampling(0.5, top_k=20, top_p=0.9),
+]
 
 
 @st.composite
@@ -44,7 +50,12 @@ def test_a_walk_is_what_following_children_gives(tree, drawn):
             break
         place = following[0]
         accepted.append(place)
-    assert (verdict.accepted, verdict.row, verdict.token, verdict.examined) == (accepted, place + 1, drawn[place + 1], examined)
+    assert (verdict.accepted, verdict.row, verdict.token, verdict.examined) == (
+        accepted,
+        place + 1,
+        drawn[place + 1],
+        examined,
+    )
     assert verdict.p == [looked.get(node) for node in range(len(tree))]
 
 
@@ -57,7 +68,12 @@ def test_a_tree_is_walked_alike_on_host_and_device(tree, seed):
     ours, rows = walk_on_host(tree, scores, sampling, numbers.__getitem__)
     p = distribution_on_device(torch.from_numpy(scores), sampling)
     theirs = walk_on_device(tree, p, numbers)
-    assert (ours.accepted, ours.token, ours.row, ours.examined) == (theirs.accepted, theirs.token, theirs.row, theirs.examined)
+    assert (ours.accepted, ours.token, ours.row, ours.examined) == (
+        theirs.accepted,
+        theirs.token,
+        theirs.row,
+        theirs.examined,
+    )
     assert [v is None for v in ours.p] == [v is None for v in theirs.p]
     assert [v for v in ours.p if v is not None] == pytest.approx([v for v in theirs.p if v is not None])
     # The rows handed up are those of the walked places, in their order.
@@ -74,7 +90,12 @@ def test_a_chain_is_judged_alike_on_host_and_device(n, seed):
         p[:n] = q
     tokens, u, r = rng.integers(0, 5, size=n).tolist(), rng.random(n).tolist(), rng.random(n + 1).tolist()
     ours, theirs = verify_chain(tokens, q, p, u, r), chain_on_device(tokens, q, p, u, r)
-    assert (ours.accepted, ours.token, ours.row, ours.examined) == (theirs.accepted, theirs.token, theirs.row, theirs.examined)
+    assert (ours.accepted, ours.token, ours.row, ours.examined) == (
+        theirs.accepted,
+        theirs.token,
+        theirs.row,
+        theirs.examined,
+    )
     assert (ours.p, ours.q, ours.u, ours.tokens) == (theirs.p, theirs.q, theirs.u, theirs.tokens)
     assert (ours.residual is None) == (theirs.residual is None)
     if ours.residual is not None:

@@ -77,7 +77,9 @@ WIDE = {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2, "num_attent
 WIDE |= {"intermediate_size": 48, "max_position_embeddings": 256, "initializer_range": 0.3, "num_local_experts": 4}
 OTHERS = {
     "experts and a window": MixtralConfig(**WIDE, sliding_window=5),
-    "chunks": Llama4TextConfig(**WIDE, head_dim=8, attention_chunk_size=4, intermediate_size_mlp=48, no_rope_layers=[1, 0]),
+    "chunks": Llama4TextConfig(
+        **WIDE, head_dim=8, attention_chunk_size=4, intermediate_size_mlp=48, no_rope_layers=[1, 0]
+    ),
 }
 
 
@@ -109,7 +111,12 @@ def test_half_precision_is_no_wrong_mask():
 
 def test_stretched_positions_end_at_the_original_context():
     """Their rotary tables depend on how far a forward reaches: beyond it, drafts would change the rows of the text."""
-    base = {"max_position_embeddings": 512, "original_max_position_embeddings": 128, "hidden_size": 32, "num_attention_heads": 4}
+    base = {
+        "max_position_embeddings": 512,
+        "original_max_position_embeddings": 128,
+        "hidden_size": 32,
+        "num_attention_heads": 4,
+    }
     stretch = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
     assert context(Phi3Config(**base, pad_token_id=0, rope_parameters=stretch)) == 128
     assert context(Phi3Config(max_position_embeddings=512)) == 512

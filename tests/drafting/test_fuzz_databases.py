@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.drafting.build import build_fivegrams, build_model_database, build_statistics
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.count import Pruning
 from hsd_viz.drafting.guarded import GuardedIndex, open_index
-from hsd_viz.drafting.index import _PREAMBLE, DatabaseError, Index
+from hsd_viz.drafting.index.build import build_fivegrams, build_model_database, build_statistics
+from hsd_viz.drafting.index.count import Pruning
+from hsd_viz.drafting.index.format import _PREAMBLE, DatabaseError, Index
 from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.stack import parse
 
@@ -83,7 +83,9 @@ def ask(index, rng, number):
         if match is not None:
             length, total, continuations = match
             assert 1 <= length <= min(len(tail), index.longest) and total >= 1 and continuations
-            assert all(0 <= token < index.header["vocabulary_size"] and 0 < count <= total for token, count, _ in continuations)
+            assert all(
+                0 <= token < index.header["vocabulary_size"] and 0 < count <= total for token, count, _ in continuations
+            )
 
 
 def decode(shared, rng, texts):

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.drafting.build import build_fivegrams
 from hsd_viz.drafting.hd import HierarchyDrafting, StoredDrafts
-from hsd_viz.drafting.index import Index
+from hsd_viz.drafting.index.build import build_fivegrams
+from hsd_viz.drafting.index.format import Index
 from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.stack import parse
 
@@ -64,7 +64,9 @@ def test_what_is_used_again_is_dropped_last():
     hd.start(text)
     # Gram 0 was used again before gram 7 came, so gram 1 made room: first in first out would have dropped gram 0.
     assert chains(hd.draft(text, 28)) == [tail(i) for i in (7, 0, 6, 5, 4, 3, 2)]
-    latest = [p for t, p in zip(*(getattr(hd.draft(text, 28), k) for k in ("tokens", "positions")), strict=True) if t == 10]
+    latest = [
+        p for t, p in zip(*(getattr(hd.draft(text, 28), k) for k in ("tokens", "positions")), strict=True) if t == 10
+    ]
     assert latest == [36], "the position is that of the latest copy"
 
 
@@ -132,7 +134,9 @@ def test_statistics_asks_two_tokens_then_one():
     # Longest first, cut to four; the two-token key's rows before the one-token key's.
     assert chains(tree) == [(2, 4, 5, 6), (2, 3), (9, 9, 9, 9)]
     assert [tree.key_lengths[tree.tokens.index(t)] for t in (4, 3, 9)] == [2, 2, 1]
-    assert chains(drafter(("statistics",), statistics=corpus).draft([1], 28))[0] == (9, 9, 9, 9), "one token has no pair"
+    assert chains(drafter(("statistics",), statistics=corpus).draft([1], 28))[0] == (9, 9, 9, 9), (
+        "one token has no pair"
+    )
 
 
 def test_the_longest_path_decides_even_beyond_four_tokens():

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
-from hsd_viz.drafting.build import build_model_database, build_statistics
 from hsd_viz.drafting.costs import CostCurve, cost_curve
-from hsd_viz.drafting.count import Pruning
 from hsd_viz.drafting.estimates import MOST_RATE, Trust
 from hsd_viz.drafting.hierarchy import LEAST_FREE, LEAST_SCORE, DatabaseDrafter
+from hsd_viz.drafting.index.build import build_model_database, build_statistics
+from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.stack import parse
 
@@ -103,7 +103,11 @@ def test_a_token_of_two_databases_is_kept_once_with_the_more_local_source():
     local, far = Says((5, 3), (6, 1)), Says((5, 9), (7, 9))
     both = DatabaseDrafter(("model", "statistics"), {"model": local, "statistics": far}, costs=None)
     tree = both.draft([1, 2], 3)
-    roots = {t: (s, score) for t, s, score, p in zip(tree.tokens, tree.sources, tree.scores, tree.parents, strict=True) if p < 0}
+    roots = {
+        t: (s, score)
+        for t, s, score, p in zip(tree.tokens, tree.sources, tree.scores, tree.parents, strict=True)
+        if p < 0
+    }
     assert roots[5][0] == "model"
     alone = DatabaseDrafter(("model",), {"model": local}, costs=None).draft([1, 2], 1)
     assert roots[5][1] > alone.scores[0], "what the second database says adds to the score"
@@ -227,7 +231,9 @@ def test_a_drafter_learns_from_what_was_emitted():
 
 @pytest.mark.parametrize("answers", [[(5, 1)], [(5, 3)], [(5, 7), (6, 7), (7, 3)]])
 def test_nothing_is_certain(answers):
-    drafter = DatabaseDrafter(("model", "statistics"), {"model": Says(*answers), "statistics": Says(*answers)}, costs=None)
+    drafter = DatabaseDrafter(
+        ("model", "statistics"), {"model": Says(*answers), "statistics": Says(*answers)}, costs=None
+    )
     for rates in drafter._trust.rates:
         rates[:] = [MOST_RATE] * 9
     tree = drafter.draft([1], 30)

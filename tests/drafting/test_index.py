@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.drafting.build import build_model_database, build_statistics, split_documents
 from hsd_viz.drafting.context import ContextDatabase, spell
-from hsd_viz.drafting.count import Pruning, count
-from hsd_viz.drafting.index import DatabaseError, Index, mark, marks, pack_counts, write_index
-from hsd_viz.drafting.inspect import describe
+from hsd_viz.drafting.index.build import build_model_database, build_statistics, split_documents
+from hsd_viz.drafting.index.count import Pruning, count
+from hsd_viz.drafting.index.format import DatabaseError, Index, mark, marks, pack_counts, write_index
+from hsd_viz.drafting.index.inspect import describe
 from hsd_viz.drafting.shared import SharedDatabases, vocabulary_hash
 
 EVERYTHING = Pruning(least=1, least_continuation=1, least_share=0.0, most=7, max_bytes=10**8)
@@ -199,7 +199,7 @@ def test_other_files_are_refused(tmp_path):
 def test_two_processes_read_one_file(folder):
     path = folder / "statistics.hsdb"
     program = (
-        "import sys; from hsd_viz.drafting.index import Index; i = Index(sys.argv[1]); print('open', flush=True); "
+        "import sys; from hsd_viz.drafting.index.format import Index; i = Index(sys.argv[1]); print('open', flush=True); "
         "sys.stdin.readline(); print([i.lookup(chr(t)) for t in range(50)])"
     )
     run = [sys.executable, "-c", program, str(path)]

@@ -84,5 +84,9 @@ def test_logits_joins_by_itself_only_where_no_other_database_is_at_hand():
 
 def test_trust_falls_as_sampling_gets_warmer():
     for source in GREEDY:
-        assert priors(source, 0.0) == list(GREEDY[source]) and priors(source, 1.0) == priors(source, 7.0) == list(SAMPLED[source])
-        assert all(a >= b >= c for a, b, c in zip(priors(source, 0.0), priors(source, 0.7), priors(source, 1.0), strict=True))
+        assert priors(source, 0.0) == list(GREEDY[source]) and priors(source, 1.0) == priors(source, 7.0) == list(
+            SAMPLED[source]
+        )
+        assert all(
+            a >= b >= c for a, b, c in zip(priors(source, 0.0), priors(source, 0.7), priors(source, 1.0), strict=True)
+        )

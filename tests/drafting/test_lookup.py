@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hsd_viz.drafting.lookup import PromptLookup
+from hsd_viz.drafting.baselines.lookup import PromptLookup
 
 
 def reference(text, eos, budget, longest=2, most=10):

@@ -47,7 +47,10 @@ def test_collection_goes_on_where_it_stopped(tmp_path):
         f.write("[[1, 2")
     rest = Model(4)
     seen = []
-    assert collect_outputs(rest, batches, path, identity={"model": 1}, eos=0, progress=lambda _, share: seen.append(share)) == whole
+    assert (
+        collect_outputs(rest, batches, path, identity={"model": 1}, eos=0, progress=lambda _, share: seen.append(share))
+        == whole
+    )
     assert rest.left == 0 and len(seen) == 4 and seen[-1] == 1.0
     assert collect_outputs(Model(0), batches, path, identity={"model": 1}, eos=0) == whole, "nothing is left to do"
     assert path.read_text() == (tmp_path / "whole.jsonl").read_text()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.drafting.inspect import describe
+from hsd_viz.drafting.index.inspect import describe
 from hsd_viz.ladder.corpus import SourceFile, tokenize
 from hsd_viz.ladder.databases import rebuild_databases
 from hsd_viz.ladder.tokenizer import EOS_ID, save, train_tokenizer

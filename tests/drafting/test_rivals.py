@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
-from hsd_viz.drafting.lookup import PromptLookup
+from hsd_viz.drafting.baselines.lookup import PromptLookup
+from hsd_viz.drafting.baselines.ngram_cache import LAX, STRICT, DynamicCache, NgramCache
+from hsd_viz.drafting.baselines.recycling import TEMPLATE, TokenRecycling, unfold
+from hsd_viz.drafting.baselines.retrieval import Retrieval
+from hsd_viz.drafting.baselines.suffix_tree import SuffixTree
 from hsd_viz.drafting.memory import Memory
-from hsd_viz.drafting.ngram_cache import LAX, STRICT, DynamicCache, NgramCache
 from hsd_viz.drafting.observe import Observer
-from hsd_viz.drafting.recycling import TEMPLATE, TokenRecycling, unfold
-from hsd_viz.drafting.retrieval import Retrieval
-from hsd_viz.drafting.suffix_tree import SuffixTree
 from hsd_viz.stack import Bottom
 from hsd_viz.trace.records import NO_DRAFT
 
@@ -29,13 +29,49 @@ def test_the_template_is_the_published_one():
     ranks = []
     for parent, rank in nodes:
         ranks.append((*ranks[parent], rank) if parent >= 0 else (rank,))
-    assert Counter(map(len, ranks)) == {1: 8, 2: 21, 3: 25, 4: 15, 5: 8, 6: 3} and len(set(ranks)) == TokenRecycling.nodes == 80
+    assert (
+        Counter(map(len, ranks)) == {1: 8, 2: 21, 3: 25, 4: 15, 5: 8, 6: 3}
+        and len(set(ranks)) == TokenRecycling.nodes == 80
+    )
     assert ranks == sorted(ranks, key=lambda path: (len(path), path)), "breadth first"
     deep = ["00000", "00001", "00002", "00010", "00020", "00100", "01000", "10000", "000000", "000001", "000100"]
     assert ["".join(map(str, path)) for path in ranks if len(path) > 4] == deep
-    fourth = ["0000", "0001", "0002", "0003", "0004", "0010", "0011", "0020", "0030", "0040", "0100", "0200", "1000", "2000", "3000"]
+    fourth = [
+        "0000",
+        "0001",
+        "0002",
+        "0003",
+        "0004",
+        "0010",
+        "0011",
+        "0020",
+        "0030",
+        "0040",
+        "0100",
+        "0200",
+        "1000",
+        "2000",
+        "3000",
+    ]
     assert ["".join(map(str, path)) for path in ranks if len(path) == 4] == fourth
-    for node in ("07", "13", "22", "31", "40", "50", "60", "70", "007", "012", "021", "070", "101", "110", "200", "500"):
+    for node in (
+        "07",
+        "13",
+        "22",
+        "31",
+        "40",
+        "50",
+        "60",
+        "70",
+        "007",
+        "012",
+        "021",
+        "070",
+        "101",
+        "110",
+        "200",
+        "500",
+    ):
         assert tuple(map(int, node)) in ranks
     for node in ("14", "23", "32", "41", "013", "022", "120", "600"):
         assert tuple(map(int, node)) not in ranks
@@ -177,7 +213,9 @@ def test_the_static_cache_confirms_and_comes_last():
     text = [2, 1, 5, 2, 1, 6]
     assert fed(text).draft([9, 9, 2, 1], 1).tokens == [5]
     assert fed(text, static=static).draft([9, 9, 2, 1], 1).tokens == [6]
-    assert fed([2, 1, 5, 2, 1, 5, 2, 1, 6], static=static).draft([9, 9, 2, 1], 1).tokens == [6], "static alone: two of three"
+    assert fed([2, 1, 5, 2, 1, 5, 2, 1, 6], static=static).draft([9, 9, 2, 1], 1).tokens == [6], (
+        "static alone: two of three"
+    )
     tree = fed([], static=static).draft([2, 1], 4)
     assert tree.tokens == [6] and tree.key_lengths == [2] and tree.counts == [2]
     assert fed([], static=Exact([[2, 1, 6]])).draft([2, 1], 4).why_empty == "not worth it", "two samples"
@@ -195,7 +233,9 @@ def test_a_chain_goes_on_through_its_own_tokens():
 
 
 @settings(deadline=None, max_examples=150)
-@given(st.lists(st.lists(st.integers(0, 3), max_size=25), min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=4))
+@given(
+    st.lists(st.lists(st.integers(0, 3), max_size=25), min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=4)
+)
 def test_against_the_rule_by_scanning(runs, tail):
     dynamic, static = DynamicCache(), Exact([[0, 1, 2, 0, 1, 3, 1, 2, 2, 0, 1, 2]])
     for run in runs:
@@ -266,7 +306,9 @@ def test_original_lookup_by_hand():
     drafter.start(text[:-4])
     assert drafter.draft([*text[:-4], 1, 2, 3], 99).tokens == [*triple[:-1], 1], "ahead counts as text"
     drafter.start([1, 2, 3, *triple[:6], 1, 2, 3])
-    assert drafter.draft([1, 2, 3, *triple[:6], 1, 2, 3], 99).why_empty == "no match", "nine tokens follow, ten are wanted"
+    assert drafter.draft([1, 2, 3, *triple[:6], 1, 2, 3], 99).why_empty == "no match", (
+        "nine tokens follow, ten are wanted"
+    )
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------
@@ -336,7 +378,15 @@ def test_every_tree_is_well_formed(bottom, text, prompted, ahead, budget):
 @pytest.mark.parametrize("bottom", BOTTOMS, ids=str)
 @pytest.mark.parametrize(
     "text",
-    [[], [5], [199_999], [7] * 1500, [1, 2] * 700, [(k * k * 7919) % 200_000 for k in range(800)], [0xD800, 0xDFFF] * 20],
+    [
+        [],
+        [5],
+        [199_999],
+        [7] * 1500,
+        [1, 2] * 700,
+        [(k * k * 7919) % 200_000 for k in range(800)],
+        [0xD800, 0xDFFF] * 20,
+    ],
     ids=["empty", "one token", "a high id", "one token over and over", "two in turn", "wide", "halves of characters"],
 )
 def test_no_text_hangs_or_breaks(bottom, text):
@@ -361,7 +411,14 @@ def test_no_text_hangs_or_breaks(bottom, text):
 def test_cold_and_warm():
     """What a run leaves is in the memory it was given, and nowhere else."""
     text = [3, 1, 4, 1, 5, 9, 2, 6, 5, 7] * 2
-    for name, learned in (("suffix", True), ("ngram-cache", True), ("recycling", True), ("sam", False), ("hd", False), ("lookup", False)):
+    for name, learned in (
+        ("suffix", True),
+        ("ngram-cache", True),
+        ("recycling", True),
+        ("sam", False),
+        ("hd", False),
+        ("lookup", False),
+    ):
         memory = Memory()
         drafts = []
         for state in (memory, memory, Memory(), None):

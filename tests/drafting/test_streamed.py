@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.drafting.build import build_model_database, build_statistics, build_streamed
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.count import Level, Pruning
-from hsd_viz.drafting.external import divide
-from hsd_viz.drafting.index import Index
+from hsd_viz.drafting.index.build import build_model_database, build_statistics, build_streamed
+from hsd_viz.drafting.index.count import Level, Pruning
+from hsd_viz.drafting.index.external import divide
+from hsd_viz.drafting.index.format import Index
 from hsd_viz.drafting.select import Candidates, find_cut
 
 FACTS = {"vocabulary_hash": "v", "longest": 4}
@@ -48,7 +48,9 @@ def test_the_file_is_that_of_counting_in_memory(tmp_path_factory, texts, model, 
 
 blocks = st.lists(
     st.lists(
-        st.tuples(st.sampled_from([0.25, 1.0, 1.0 + 2**-52, 3.5, 1e9]), st.integers(1, 4), st.integers(1, 7)), min_size=1, max_size=30
+        st.tuples(st.sampled_from([0.25, 1.0, 1.0 + 2**-52, 3.5, 1e9]), st.integers(1, 4), st.integers(1, 7)),
+        min_size=1,
+        max_size=30,
     ),
     min_size=1,
     max_size=4,
@@ -63,7 +65,9 @@ def test_the_best_keys_that_fit_are_found_without_sorting(tmp_path_factory, foun
         gains, lengths, numbers = (np.array(column) for column in zip(*block, strict=True))
         firsts = np.concatenate(([0], np.cumsum(numbers)))
         zeros = np.zeros(firsts[-1], dtype=np.int64)
-        candidates.add([Level(np.zeros(len(block), np.uint32), zeros[: len(block)], lengths, gains, firsts, zeros, zeros)])
+        candidates.add(
+            [Level(np.zeros(len(block), np.uint32), zeros[: len(block)], lengths, gains, firsts, zeros, zeros)]
+        )
     gains, lengths, sizes = (np.concatenate(column) for column in zip(*candidates.weights(2), strict=True))
     order = np.lexsort((lengths, -gains))
     expected = np.zeros(len(gains), dtype=bool)
@@ -89,7 +93,10 @@ def test_a_budget_keeps_the_better_part(tmp_path):
     stream(texts, tmp_path / "half", **facts, pruning=Pruning(least=2, max_bytes=60_000))
     whole, half = Index(tmp_path / "whole"), Index(tmp_path / "half")
     assert half.size < 75_000 < whole.size
-    hits = {index: sum(index.lookup(spell(t[i - 4 : i]))[2][0][0] == t[i] for t in texts for i in range(4, 500)) for index in (whole, half)}
+    hits = {
+        index: sum(index.lookup(spell(t[i - 4 : i]))[2][0][0] == t[i] for t in texts for i in range(4, 500))
+        for index in (whole, half)
+    }
     assert hits[whole] > hits[half] > 0.5 * hits[whole]
 
 
@@ -131,5 +138,7 @@ def test_an_interrupted_build_leaves_nothing(tmp_path):
         build_streamed(lambda writer: {}, tmp_path / "x.hsdb", **options)
     with pytest.raises(ValueError, match="token 6 is outside"):
         build_streamed(lambda writer: writer.add([6]), tmp_path / "x.hsdb", **options)
-    assert [p.name for p in Path(tmp_path).iterdir()] == ["x.hsdb"] and (tmp_path / "x.hsdb").read_bytes() == b"the one before"
+    assert [p.name for p in Path(tmp_path).iterdir()] == ["x.hsdb"] and (
+        tmp_path / "x.hsdb"
+    ).read_bytes() == b"the one before"
     assert os.listdir(tmp_path) == ["x.hsdb"]

@@ -4,15 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.drafting.suffix import SuffixDecoding
-from hsd_viz.drafting.suffix_tree import SuffixTree
+from hsd_viz.drafting.baselines.suffix import SuffixDecoding
+from hsd_viz.drafting.baselines.suffix_tree import SuffixTree
 
 texts = st.lists(st.integers(0, 3), max_size=30)
 
 
 def counted(texts, depth):
     """How often each sequence of at most ``depth`` tokens occurs."""
-    return Counter(tuple(t[i : i + n]) for t in texts for i in range(len(t)) for n in range(1, min(depth, len(t) - i) + 1))
+    return Counter(
+        tuple(t[i : i + n]) for t in texts for i in range(len(t)) for n in range(1, min(depth, len(t) - i) + 1)
+    )
 
 
 def spelled(tree):
@@ -81,7 +83,11 @@ def best_of(counts, key, depth, budget, alpha=1.0, least=0.1):
         options, picked = [], 0
         while picked < min(budget, int(alpha * p + 1e-6)):
             for prob, path in seen:
-                options += [(prob * n / counts[path], q) for q, n in counts.items() if len(q) == len(path) + 1 and q[:-1] == path]
+                options += [
+                    (prob * n / counts[path], q)
+                    for q, n in counts.items()
+                    if len(q) == len(path) + 1 and q[:-1] == path
+                ]
             options = [o for o in options if o[0] >= least and len(o[1]) <= depth]
             if not options:
                 break
@@ -94,7 +100,9 @@ def best_of(counts, key, depth, budget, alpha=1.0, least=0.1):
 
 
 @settings(deadline=None, max_examples=150)
-@given(st.lists(texts, max_size=2), texts, st.lists(st.integers(0, 3), max_size=2), st.integers(1, 9), st.integers(2, 6))
+@given(
+    st.lists(texts, max_size=2), texts, st.lists(st.integers(0, 3), max_size=2), st.integers(1, 9), st.integers(2, 6)
+)
 def test_the_rule(earlier, text, ahead, budget, depth):
     outputs = SuffixTree(depth)
     for output in earlier:

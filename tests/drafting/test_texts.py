@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hsd_viz.drafting import texts
-from hsd_viz.drafting.spool import CorpusWriter
-from hsd_viz.drafting.texts import find_texts, read_pieces, write_texts
+from hsd_viz.drafting.index import texts
+from hsd_viz.drafting.index.spool import CorpusWriter
+from hsd_viz.drafting.index.texts import find_texts, read_pieces, write_texts
 
 
 def encode(pieces):
@@ -49,7 +49,10 @@ def test_each_file_is_a_document_however_it_is_read(tmp_path, monkeypatch):
     for name, text in {"1": "one", "2": long, "3": "", "4": "four\n"}.items():
         (folder / name).write_text(text)
     whole, counted = corpus_of([folder], tmp_path)
-    assert whole == [[0, *encode([t])[0], 0] for t in ("one", long, "four\n")] and counted == {"files": 4, "passed_over": 0}
+    assert whole == [[0, *encode([t])[0], 0] for t in ("one", long, "four\n")] and counted == {
+        "files": 4,
+        "passed_over": 0,
+    }
     monkeypatch.setattr(texts, "PIECE", 20)
     monkeypatch.setattr(read_pieces, "__defaults__", (20,))
     assert corpus_of([folder], tmp_path) == (whole, counted)

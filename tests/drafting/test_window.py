@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting import make_drafter
+from hsd_viz.drafting.baselines.window import JacobiWindow
 from hsd_viz.drafting.observe import Observer
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.drafting.window import JacobiWindow
 from hsd_viz.stack import parse
 
 
@@ -78,7 +78,11 @@ class Plain:
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.integers(1, 99), st.lists(st.integers(1, 4), min_size=9, max_size=9))
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=12),
+    st.integers(1, 99),
+    st.lists(st.integers(1, 4), min_size=9, max_size=9),
+)
 def test_merging_equal_guesses_changes_nothing(prompt, salt, steps):
     def follow(text):
         return hash((salt, *text[-3:])) % 5

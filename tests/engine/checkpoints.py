@@ -24,14 +24,22 @@ def save_tokenizer(path: Path, template: str | None = None) -> None:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(SPECIAL)
-    tokenizer.post_processor = processors.TemplateProcessing(single="<|start|> $A", special_tokens=[("<|start|>", BYTES)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<|start|> $A", special_tokens=[("<|start|>", BYTES)]
+    )
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<|start|>", eos_token="<|end|>")
     fast.chat_template = template
     fast.save_pretrained(path)
 
 
 def save_model(
-    path: Path, rows: int = TOKENS, seed: int = 0, noise: float = 0.0, layers: int = 2, template: str | None = None, **saving
+    path: Path,
+    rows: int = TOKENS,
+    seed: int = 0,
+    noise: float = 0.0,
+    layers: int = 2,
+    template: str | None = None,
+    **saving,
 ) -> str:
     """A random Llama whose embeddings have ``rows`` rows, those beyond the tokenizer the likeliest of all if they could be drawn.
 

@@ -20,7 +20,9 @@ def test_plain_decoding_follows_the_run_and_its_speed_is_noted(engine):
     events = list(decode_beside_plain(engine, PROMPT, "db > target", max_new_tokens=40, seed=3))
     (end,) = [i for i, e in enumerate(events) if isinstance(e, Finished)]
     trace, after = events[end].trace, events[end + 1 :]
-    assert [t.token_id for e in events if isinstance(e, Step) for t in e.tokens] == [t.token_id for t in trace.token_rows]
+    assert [t.token_id for e in events if isinstance(e, Step) for t in e.tokens] == [
+        t.token_id for t in trace.token_rows
+    ]
     assert after and all(isinstance(e, Stage) for e in after), "the second decode shows no text of its own"
     assert [(e.done, e.total) for e in after] == [(1, 40), (OFTEN, 40), (2 * OFTEN, 40)]
     assert trace.meta["plain"]["tokens"] == 40 and trace.meta["plain"]["tokens_per_second"] > 0

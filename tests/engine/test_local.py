@@ -10,8 +10,8 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from hsd_viz.backends import default_build
 from hsd_viz.engine import load_engine
-from hsd_viz.runtime import default_build
 from hsd_viz.trace import Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.metrics import check
 
@@ -72,7 +72,9 @@ def test_events_come_in_order_and_agree_with_the_trace(engine, paths):
             assert rebuilt.to_dict() == trace.to_dict()
             check(trace)
             ended = trace.token_ids[-1] == engine.tokenizer.eos_token_id
-            assert trace.meta["stop_reason"] == ("eos" if ended else "length") and (ended or len(trace.token_rows) == 30)
+            assert trace.meta["stop_reason"] == ("eos" if ended else "length") and (
+                ended or len(trace.token_rows) == 30
+            )
             named = {t.token_id for t in trace.token_rows} | {d.token_id for d in trace.draft_rows}
             named |= {i for t in trace.token_rows for i, _ in t.top} | set(trace.meta["prompt_ids"])
             assert named <= set(trace.pieces)
@@ -106,7 +108,9 @@ def test_details_are_the_targets_at_temperature_one(engine):
 
 @pytest.mark.parametrize("bottom", ["draft", "lookup"])
 def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, paths, bottom):
-    trace = engine.run("ab ab ab ab", f"{paths.get(bottom, bottom)} > target", max_new_tokens=100, temperature=1.0, seed=2)
+    trace = engine.run(
+        "ab ab ab ab", f"{paths.get(bottom, bottom)} > target", max_new_tokens=100, temperature=1.0, seed=2
+    )
     ids = torch.tensor([trace.meta["prompt_ids"] + trace.token_ids])
     with torch.inference_mode():
         p = engine.model("target")(ids).logits[0].double().softmax(-1)
@@ -121,7 +125,9 @@ def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, pat
             left = (p[row] - q[row]).clamp_min(0)
         assert token.residual_sum == pytest.approx(float(left.sum()), rel=1e-3)
         assert [i for i, _ in token.residual_top] == left.topk(5).indices.tolist()
-        assert [r * token.residual_sum for _, r in token.residual_top] == pytest.approx(left.topk(5).values.tolist(), rel=1e-3)
+        assert [r * token.residual_sum for _, r in token.residual_top] == pytest.approx(
+            left.topk(5).values.tolist(), rel=1e-3
+        )
     assert len(corrections) > 3
 
 

@@ -76,7 +76,11 @@ def test_a_model_with_fewer_rows_than_tokens(paths):
 
 @pytest.mark.parametrize(
     ("config", "says"),
-    [(MambaConfig(), "cannot be rolled back"), (JambaConfig(), "cannot be rolled back"), (T5Config(), "encoder-decoder")],
+    [
+        (MambaConfig(), "cannot be rolled back"),
+        (JambaConfig(), "cannot be rolled back"),
+        (T5Config(), "encoder-decoder"),
+    ],
     ids=lambda v: type(v).__name__,
 )
 def test_a_config_alone_is_enough_to_refuse(tmp_path, config, says):
@@ -93,11 +97,16 @@ def test_code_that_comes_with_a_checkpoint_is_not_run(tmp_path, part):
     ran = tmp_path / "ran"
     (tmp_path / "own.py").write_text(f"open({str(ran)!r}, 'w')\n")
     if part == "config":
-        config = {"model_type": "of_its_own", "auto_map": {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"}}
+        config = {
+            "model_type": "of_its_own",
+            "auto_map": {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"},
+        }
     else:
         config = {"model_type": "vit", "auto_map": {"AutoModelForCausalLM": "own.Model"}}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="such code is never run here" if part == "config" else "no causal language model") as error:
+    with pytest.raises(
+        ValueError, match="such code is never run here" if part == "config" else "no causal language model"
+    ) as error:
         engine_of(str(tmp_path)).run("ab")
     assert "\n" not in str(error.value) and not ran.exists()
 
@@ -105,7 +114,9 @@ def test_code_that_comes_with_a_checkpoint_is_not_run(tmp_path, part):
 def test_a_quantised_checkpoint_without_its_library(paths, tmp_path):
     save_model(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(config | {"quantization_config": {"quant_method": "awq", "bits": 4}}))
+    (tmp_path / "config.json").write_text(
+        json.dumps(config | {"quantization_config": {"quant_method": "awq", "bits": 4}})
+    )
     with pytest.raises(ValueError, match="cannot be loaded") as error:
         engine_of(str(tmp_path), dtype="float32").run("ab")
     assert "\n" not in str(error.value)

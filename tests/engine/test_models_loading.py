@@ -32,7 +32,9 @@ def test_a_sharded_checkpoint_tells_its_share(path, tmp_path):
     model = Models(sharded, "cpu", "float32", True).get(sharded, lambda done, total: told.append((done, total)))
     tensors = sum(1 for _ in model.module.parameters())
     assert told == [(k, tensors) for k in range(tensors + 1)]
-    whole, parts = (load_engine(p, device="cpu", runtime="eager").run("ab", max_new_tokens=20).token_ids for p in (path, sharded))
+    whole, parts = (
+        load_engine(p, device="cpu", runtime="eager").run("ab", max_new_tokens=20).token_ids for p in (path, sharded)
+    )
     assert whole == parts
 
 
@@ -49,7 +51,11 @@ def test_the_share_comes_as_stages(path, monkeypatch):
 
     monkeypatch.setattr(Models, "_load", load)
     events = list(load_engine(path, device="cpu", runtime="eager").decode("ab", max_new_tokens=2))
-    shares = [(e.done, e.total) for e in events if isinstance(e, Stage) and e.text.startswith("loading") and e.done is not None]
+    shares = [
+        (e.done, e.total)
+        for e in events
+        if isinstance(e, Stage) and e.text.startswith("loading") and e.done is not None
+    ]
     assert len(shares) >= 3 and shares == sorted(shares) and {total for _, total in shares} == {30}
     assert events[1].text.startswith("needs about ") and events[1].text.endswith(" MB of memory")
 
@@ -111,7 +117,9 @@ def test_what_is_not_there_is_refused_and_what_fits_is_not(path, monkeypatch):
     assert engine.run("ab", max_new_tokens=4).token_ids
     # Weights that are there need no room any more.
     monkeypatch.setattr(
-        memory, "free_bytes", lambda device: memory.need(engine.model().config, 0, torch.float32, 3, 7, False).work + 10_000
+        memory,
+        "free_bytes",
+        lambda device: memory.need(engine.model().config, 0, torch.float32, 3, 7, False).work + 10_000,
     )
     assert engine.run("ab", max_new_tokens=4).token_ids
 
@@ -119,7 +127,11 @@ def test_what_is_not_there_is_refused_and_what_fits_is_not(path, monkeypatch):
 def test_free_memory_of_this_machine_is_plausible(tmp_path, monkeypatch):
     free = memory.free_bytes(torch.device("cpu"))
     assert free is None or 10_000_000 < free < 1 << 46
-    for name, value in (("memory.max", "1000000\n"), ("memory.current", "700000\n"), ("memory.stat", "anon 5\ninactive_file 200000\n")):
+    for name, value in (
+        ("memory.max", "1000000\n"),
+        ("memory.current", "700000\n"),
+        ("memory.stat", "anon 5\ninactive_file 200000\n"),
+    ):
         (tmp_path / name).write_text(value)
     monkeypatch.setattr(memory, "_CGROUP", tmp_path)
     assert memory.free_bytes(torch.device("cpu")) == 500_000

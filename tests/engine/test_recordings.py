@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from hsd_viz.engine import record
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.ladder.load import model_path, weights_hash
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
+from tools import record
 
 NAMES = [r.name for r in bundled()]
 
@@ -28,7 +28,9 @@ def test_bundled_trace(name):
     # What it is held against: plain decoding of the same prompt, recorded in the same turns.
     assert ("plain" in trace.meta) == (recipe.stack != "target")
     for model in trace.meta["models"]:
-        assert model["weights"] == weights_hash(model_path(model["model"])), "recorded with other weights: run `hsd-viz traces record`"
+        assert model["weights"] == weights_hash(model_path(model["model"])), (
+            "recorded with other weights: run `hsd-viz traces record`"
+        )
 
 
 def test_recording_writes_checked_traces_and_an_index(tmp_path):

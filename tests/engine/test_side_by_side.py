@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from hsd_viz.engine import record
 from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
 from hsd_viz.ladder.load import model_path, weights_hash
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
+from tools import record
 
 
 @pytest.mark.parametrize("group", record.GROUPS)
@@ -24,7 +24,9 @@ def test_recorded(group, name):
     assert (trace.meta["stack"], trace.meta["prompt"], trace.meta["threads"]) == (recording.stack, prompt, 1)
     assert trace.meta["sampling"]["temperature"] == options.get("temperature", 0.0)
     for model in trace.meta["models"]:
-        assert model["weights"] == weights_hash(model_path(model["model"])), "recorded with other weights: record them anew"
+        assert model["weights"] == weights_hash(model_path(model["model"])), (
+            "recorded with other weights: record them anew"
+        )
 
 
 def test_recording_keeps_one_run_of_each_stack(tmp_path):

@@ -6,10 +6,10 @@ import torch
 from ladders import random_model
 from tape import TapeCapturer
 
+from hsd_viz.backends.cuda_graphs import GraphModel
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.drafting import make_drafter
-from hsd_viz.runtime.graphs import GraphModel
 from hsd_viz.stack import Bottom
 
 STACKS = {
@@ -36,7 +36,9 @@ def model(noise: float, device: str, dtype: torch.dtype, runtime: str = "eager")
 
 
 def loop_of(models, lookaheads, bottom, prompt, tokens, sampling, positions=256) -> Loop:
-    levels = [Level(f"m{k}", m.session(), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))]
+    levels = [
+        Level(f"m{k}", m.session(), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
+    ]
     drafter = make_drafter(bottom, costs=None) if bottom else None
     loop = Loop(levels, drafter, sampling, prompt, max_new_tokens=tokens, positions=positions)
     for _ in loop.prefill():

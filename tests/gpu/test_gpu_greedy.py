@@ -56,7 +56,10 @@ def test_runtimes_agree_with_each_other(runtime, device):
 def test_the_ladder_in_bfloat16_differs_at_near_ties_only(runtime, device, capsys):
     dtype, tokenizer = torch.bfloat16, load_tokenizer()
     prompts, tokens = (12, 96) if device == "cuda" else (2, 32)
-    ladder = {name: in_runtime(runtime, HFModel(name, load_model(name, device, dtype))) for name in ("nano", "small", "target")}
+    ladder = {
+        name: in_runtime(runtime, HFModel(name, load_model(name, device, dtype)))
+        for name in ("nano", "small", "target")
+    }
     same, ties = 0, []
     for text in bundled_prompts(prompts):
         prompt = tokenizer.encode(text)[-200:]
@@ -67,7 +70,9 @@ def test_the_ladder_in_bfloat16_differs_at_near_ties_only(runtime, device, capsy
             same += gap is None
             ties += [] if gap is None else [round(gap, 4)]
     with capsys.disabled():
-        print(f"\nbfloat16 on {device}, {runtime}: {same} of {same + len(ties)} identical; the others part at gaps of {sorted(ties)}")
+        print(
+            f"\nbfloat16 on {device}, {runtime}: {same} of {same + len(ties)} identical; the others part at gaps of {sorted(ties)}"
+        )
 
 
 def check(target, prompt: list[int], plain: list[int], found: list[int], dtype: torch.dtype) -> float | None:

@@ -10,9 +10,9 @@ from decodes import RUNTIMES, STACKS, in_runtime, loop_of, model, run
 from fuzz import compare
 from transformers import AutoModelForCausalLM, Gemma2Config, GPT2Config, LlamaConfig, Qwen2Config
 
+from hsd_viz.backends.cuda_graphs import GraphModel
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.runtime.graphs import GraphModel
 
 COMMON = {
     "vocab_size": 50,
@@ -29,7 +29,14 @@ CONFIGS = {
     "qwen2, one windowed layer": Qwen2Config(**COMMON, use_sliding_window=True, sliding_window=5, max_window_layers=1),
     "gemma2": Gemma2Config(**COMMON, head_dim=16, sliding_window=5),
     "gpt2": GPT2Config(
-        vocab_size=50, n_embd=64, n_layer=2, n_head=4, n_positions=1024, initializer_range=0.2, bos_token_id=0, eos_token_id=0
+        vocab_size=50,
+        n_embd=64,
+        n_layer=2,
+        n_head=4,
+        n_positions=1024,
+        initializer_range=0.2,
+        bos_token_id=0,
+        eos_token_id=0,
     ),
 }
 CLOSE = {torch.float64: 2e-5, torch.float32: 2e-3}
@@ -116,7 +123,9 @@ def test_compiled_layers(cuda):
 
 def test_out_of_memory_is_one_sentence_and_not_the_end(cuda):
     torch.manual_seed(0)
-    config = LlamaConfig(vocab_size=64, hidden_size=1024, num_hidden_layers=8, num_attention_heads=16, intermediate_size=512)
+    config = LlamaConfig(
+        vocab_size=64, hidden_size=1024, num_hidden_layers=8, num_attention_heads=16, intermediate_size=512
+    )
     m = GraphModel(HFModel("large", AutoModelForCausalLM.from_config(config, dtype=torch.float32).to(cuda)))
     session = m.session()
     before = session.forward([1, 2, 3], 1).cpu()
@@ -124,7 +133,9 @@ def test_out_of_memory_is_one_sentence_and_not_the_end(cuda):
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + (64 << 20)) / total)
     try:
-        with pytest.raises(torch.OutOfMemoryError, match=r"^large ran out of memory on cuda:0 at \d+ tokens of text: use"):
+        with pytest.raises(
+            torch.OutOfMemoryError, match=r"^large ran out of memory on cuda:0 at \d+ tokens of text: use"
+        ):
             for _ in range(7):
                 session.forward([5] * 512, 1)
     finally:

@@ -20,7 +20,12 @@ HERE = Path(__file__).parent
 NODE = shutil.which("node")
 MODULES = [importlib.import_module(f"{views.__name__}.{found.name}") for found in pkgutil.iter_modules(views.__path__)]
 #: Every view that has a script of its own, public or not.
-SCRIPTED = {name: kind for module in MODULES for name, kind in vars(module).items() if isinstance(kind, type) and "_esm" in vars(kind)}
+SCRIPTED = {
+    name: kind
+    for module in MODULES
+    for name, kind in vars(module).items()
+    if isinstance(kind, type) and "_esm" in vars(kind)
+}
 
 
 @pytest.mark.skipif(NODE is None, reason="node is missing; to install it: apt-get install nodejs")
@@ -30,7 +35,9 @@ def test_scripts(script, tmp_path):
     snapshots = tmp_path / "snapshots.json"
     snapshots.write_text(json.dumps(runs), encoding="utf-8")
     environment = {**os.environ, "HSD_SNAPSHOTS": str(snapshots)}
-    done = subprocess.run([NODE, "--test", str(HERE / script)], env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [NODE, "--test", str(HERE / script)], env=environment, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 

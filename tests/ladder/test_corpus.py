@@ -57,14 +57,18 @@ def test_the_licence_filter_denies_by_default(given: Message, accepted: bool) ->
 def test_expressions_and_headers() -> None:
     assert not expression_is_permissive("")
     assert not header_is_permissive("# This file is under the GNU Lesser General Public License")
-    assert not header_is_permissive("# This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0")
+    assert not header_is_permissive(
+        "# This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0"
+    )
     assert header_is_permissive("# Licensed under the Apache License, Version 2.0")
 
 
 def _install(root, name: str, licence: str, files: dict[str, str]) -> None:
     info = root / f"{name}-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0\nLicense-Expression: {licence}\n")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0\nLicense-Expression: {licence}\n"
+    )
     for path, text in files.items():
         place = root / path
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +98,13 @@ def test_collect_takes_only_what_it_should(environment) -> None:
     files = corpus.collect([environment], stdlib=False)
     paths = {f.path for f in files}
     assert {f.package for f in files} == {"free"}
-    assert not paths & {"free/tests/test_x.py", "free/_vendor/other.py", "free/made.py", "free/bound.py", "free/flat.py"}
+    assert not paths & {
+        "free/tests/test_x.py",
+        "free/_vendor/other.py",
+        "free/made.py",
+        "free/bound.py",
+        "free/flat.py",
+    }
     assert len({"free/copy.py", "free/m3.py"} & paths) == 1
     noted = next(f for f in files if f.path == "free/noted.py")
     assert noted.text.startswith("def function_0")

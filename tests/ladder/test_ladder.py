@@ -17,7 +17,9 @@ needs_weights = pytest.mark.skipif(not SHIPPED, reason="the shipped weights are 
 
 
 def test_importing_the_room_is_light() -> None:
-    code = "import sys, hsd_viz.ladder, hsd_viz.ladder.load; print('torch' in sys.modules, 'transformers' in sys.modules)"
+    code = (
+        "import sys, hsd_viz.ladder, hsd_viz.ladder.load; print('torch' in sys.modules, 'transformers' in sys.modules)"
+    )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.split() == ["False", "False"]
 

@@ -16,7 +16,9 @@ def random_cost(random: np.random.Generator, scale: float) -> LevelCost:
     steps = random.exponential(0.12, 24) * (random.random(24) < 0.7)
     curve = tuple((scale * (1 + np.cumsum([0, *steps]))).tolist())
     draft = (0.9 * scale, 1.0 * scale, 1.3 * scale)
-    return LevelCost(curve, draft if random.random() < 0.5 else None, 0.05 * scale * random.random(), 0.2 * scale * random.random())
+    return LevelCost(
+        curve, draft if random.random() < 0.5 else None, 0.05 * scale * random.random(), 0.2 * scale * random.random()
+    )
 
 
 def random_edge(random: np.random.Generator, low: float = 0.35, high: float = 0.95) -> Edge:
@@ -32,7 +34,9 @@ def random_tier(random: np.random.Generator) -> Tier:
     return Tier.of(float(random.uniform(0.2, 0.9)), tuple(lengths.tolist()), random_edge(random, 0.3, 0.9))
 
 
-def random_calibration(random: np.random.Generator, drafts: int, *, databases: bool = False, ladder: bool = False) -> Calibration:
+def random_calibration(
+    random: np.random.Generator, drafts: int, *, databases: bool = False, ladder: bool = False
+) -> Calibration:
     """``drafts`` draft models and a target of cost about 1, everything measured with everything.
 
     In a ``ladder`` the models stand on a line and acceptance falls with their distance, so that hierarchies pay now and then.

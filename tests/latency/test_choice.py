@@ -10,10 +10,10 @@ from time import perf_counter_ns
 import pytest
 from worlds import CLOSE, COPIES, NAMES, PROSE, WORLDS, close, edges, known_costs, latency
 
+from hsd_viz.adaptive.choice import EXPLORING, Chooser
+from hsd_viz.adaptive.options import GRANT, Estimates
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.choice import EXPLORING, Chooser
 from hsd_viz.latency.law import Law
-from hsd_viz.latency.options import GRANT, Estimates
 
 EARLY, LATE = 200, 800
 
@@ -42,7 +42,9 @@ def test_beats_every_fixed_stack_where_rounds_differ():
     assert over_the_best("a database and a draft in turn") < 0.9
 
 
-@pytest.mark.parametrize(("name", "after"), [("a cheap draft", (0.02, 0.97, 0.1)), ("a dear one that is always right", (0.9, 0.6, 0.6))])
+@pytest.mark.parametrize(
+    ("name", "after"), [("a cheap draft", (0.02, 0.97, 0.1)), ("a dear one that is always right", (0.9, 0.6, 0.6))]
+)
 def test_follows_a_change(name, after):
     """The best stack changes: 200 rounds later the choice is within 2 % of the new best one."""
 
@@ -65,8 +67,12 @@ def test_learns_the_costs_too(name):
 
     def apart(world):
         world.disturbed = (1.0, 1.0, 1.02, 1.05, 1.1, 2.5)
-        costs = {n: replace(world.costs[n].scaled(by), overhead=0.0) for n, by in zip(NAMES, (0.9, 0.8, 0.7), strict=True)}
-        return Estimates(NAMES, (1, 2, 3), bottom="db" if world.finds else None, calibration=Calibration(NAMES, costs, {}))
+        costs = {
+            n: replace(world.costs[n].scaled(by), overhead=0.0) for n, by in zip(NAMES, (0.9, 0.8, 0.7), strict=True)
+        }
+        return Estimates(
+            NAMES, (1, 2, 3), bottom="db" if world.finds else None, calibration=Calibration(NAMES, costs, {})
+        )
 
     assert over_the_best(name, apart) <= 1.03
 

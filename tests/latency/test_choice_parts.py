@@ -8,9 +8,9 @@ from itertools import combinations
 import pytest
 from worlds import NAMES, PROSE, close
 
+from hsd_viz.adaptive.online import Acceptance, Curve, Low, Pace
+from hsd_viz.adaptive.options import Estimates, Option
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.online import Acceptance, Curve, Low, Pace
-from hsd_viz.latency.options import Estimates, Option
 
 
 def test_times_are_their_lower_part():

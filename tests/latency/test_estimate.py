@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import hsd_viz
+from hsd_viz.calibration.estimate import edge_estimate, estimate, wilson
+from hsd_viz.calibration.timing import monotone
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.costs import LookupCost
-from hsd_viz.latency.estimate import edge_estimate, estimate, wilson
 from hsd_viz.latency.law import predict
-from hsd_viz.latency.timing import monotone
 from hsd_viz.trace import CallRow, RoundRow, Trace
 
 RECORDINGS = Path(hsd_viz.__file__).parent / "traces"
@@ -63,7 +63,12 @@ def test_monotone_curve_is_the_closest_one():
 def timed_trace(lookahead: int, launches: bool) -> Trace:
     """Rounds of one draft: a launch is 0.5 ms and 0.2 ms a step, verifying m tokens 2 + 0.1 m ms, 0.3 ms of overhead, a pause of 0.4."""
     ms = 1_000_000
-    trace = Trace({"stack": f"d:{lookahead} > target", "models": [{"name": "d", "parameters": 1}, {"name": "target", "parameters": 9}]})
+    trace = Trace(
+        {
+            "stack": f"d:{lookahead} > target",
+            "models": [{"name": "d", "parameters": 1}, {"name": "target", "parameters": 9}],
+        }
+    )
     now = 0
     for k in range(60):
         start, drafted = now, lookahead
@@ -105,7 +110,9 @@ def test_costs_come_from_calls():
 
 def test_a_database_is_counted_by_length_and_luck():
     trace = Trace({"stack": "db[context] > target"})
-    for k, (drafted, accepted, why) in enumerate([(3, 1, None), (3, 1, None), (0, 0, "no match"), (2, 2, None), (0, 0, "no room")]):
+    for k, (drafted, accepted, why) in enumerate(
+        [(3, 1, None), (3, 1, None), (0, 0, "no match"), (2, 2, None), (0, 0, "no room")]
+    ):
         trace.call_rows.append(CallRow(k, 0, "db", "lookup", 1, drafted, 0, 0, 20_000))
         trace.call_rows.append(CallRow(k, 1, "target", "verify", 1, 1 + drafted, 0, 0, 1_000_000))
         trace.call_rows.append(CallRow(k, 0, "db", "update", 1, 1, 0, 0, 10_000))

@@ -109,7 +109,9 @@ def test_tokens_fed_are_followed_exactly():
 def test_two_levels_are_the_published_formula():
     """One draft model: (g c_0 + c_1) (1 - a) / (1 - a^(g+1)), Leviathan et al. 2023."""
     for a, g, c in [(0.8, 5, 0.05), (0.3, 1, 0.2), (0.95, 16, 0.01), (1.0, 4, 0.1)]:
-        calibration = Calibration(("d", "target"), {"d": LevelCost((c,)), "target": LevelCost((1.0,))}, {("d", "target"): Edge(tail=a)})
+        calibration = Calibration(
+            ("d", "target"), {"d": LevelCost((c,)), "target": LevelCost((1.0,))}, {("d", "target"): Edge(tail=a)}
+        )
         length = g + 1 if a == 1 else (1 - a ** (g + 1)) / (1 - a)
         assert predict(f"d:{g} > target", calibration).ms_per_token == pytest.approx((g * c + 1) / length, rel=1e-12)
 

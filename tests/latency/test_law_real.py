@@ -15,11 +15,11 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lossless"))
 from toys import Guesser, loop_of
 
+from hsd_viz.calibration.estimate import estimate
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.estimate import estimate
 from hsd_viz.latency.law import predict
 from hsd_viz.trace import Trace
 
@@ -82,7 +82,9 @@ def priced(trace: Trace, costs) -> float:
 def error(trace: Trace, edges, tiers) -> float:
     """The law's relative error in ms per token at these acceptances."""
     models = tuple(m for m in COSTS if any(c.name == m for c in trace.call_rows))
-    return predict(trace.meta["stack"], Calibration(models, COSTS, edges, tiers)).ms_per_token / priced(trace, COSTS) - 1
+    return (
+        predict(trace.meta["stack"], Calibration(models, COSTS, edges, tiers)).ms_per_token / priced(trace, COSTS) - 1
+    )
 
 
 def errors(trace: Trace) -> tuple[float, float]:
@@ -109,7 +111,9 @@ def compare(tokens: int, noise: float):
         # Sum of min(p, q) at any one place: what is accepted of the draft, known without a run.
         p = [table[0].softmax(-1) for table in tables]
         names = [*(f"m{k}" for k in range(models - 1)), "target"]
-        edges = {(names[k], names[k + 1]): Edge(tail=float(torch.minimum(p[k], p[k + 1]).sum())) for k in range(models - 1)}
+        edges = {
+            (names[k], names[k + 1]): Edge(tail=float(torch.minimum(p[k], p[k + 1]).sum())) for k in range(models - 1)
+        }
         known = error(trace, edges, estimate([trace]).calibration().tiers)
         print(f"known acceptance {[round(e.tail, 3) for e in edges.values()]}: {known:+.2%}")
         assert abs(known) <= noise

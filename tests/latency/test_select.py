@@ -51,7 +51,9 @@ def affine_by_hand(calibration: Calibration, bottom, subset, lookaheads) -> floa
 
 
 def text(bottom, subset, lookaheads) -> str:
-    return " > ".join([*([bottom] if bottom else []), *(f"{m}:{g}" for m, g in zip(subset, lookaheads, strict=True)), "target"])
+    return " > ".join(
+        [*([bottom] if bottom else []), *(f"{m}:{g}" for m, g in zip(subset, lookaheads, strict=True)), "target"]
+    )
 
 
 def test_the_sweep_finds_the_affine_optimum():
@@ -81,7 +83,12 @@ def regrets(seeds, most: int):
         choice = select(calibration, most=most)
         single = choice.best_single_draft
         found.append(
-            (choice.picked.ms_per_token / best - 1, choice.affine_exact.ms_per_token / best - 1, choice.picked.gain_over(single), choice)
+            (
+                choice.picked.ms_per_token / best - 1,
+                choice.affine_exact.ms_per_token / best - 1,
+                choice.picked.gain_over(single),
+                choice,
+            )
         )
     refined, seeded = np.array([f[0] for f in found]), np.array([f[1] for f in found])
     kinds = Counter(f[3].kind for f in found)
@@ -155,7 +162,9 @@ def test_selection_is_quick():
         for databases in (False, True):
             times = []
             for seed in range(5):
-                calibration = random_calibration(np.random.default_rng(seed), models - 1, databases=databases, ladder=True)
+                calibration = random_calibration(
+                    np.random.default_rng(seed), models - 1, databases=databases, ladder=True
+                )
                 zero = time.perf_counter()
                 affine(calibration)
                 one = time.perf_counter()

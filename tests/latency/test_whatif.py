@@ -18,7 +18,12 @@ from hsd_viz.latency.whatif import second_draft, surface
 
 def test_a_surface_is_the_law_at_every_point():
     calibration = random_calibration(np.random.default_rng(4), 3, databases=True)
-    for stack, place in [("a:1 > b > target", 0), ("db > a > b:1 > c:3 > target", 0), ("a:5 > b:1 > c:1 > target", 1), ("b:1 > target", 0)]:
+    for stack, place in [
+        ("a:1 > b > target", 0),
+        ("db > a > b:1 > c:3 > target", 0),
+        ("a:5 > b:1 > c:1 > target", 1),
+        ("b:1 > target", 0),
+    ]:
         found = surface(stack, calibration, most=7, place=place)
         for at in np.ndindex(found.shape):
             parts, k = [], 0
@@ -52,7 +57,9 @@ def test_the_map_is_the_law_at_every_point():
         assert both == pytest.approx(predict(f"s:{low} > m:{high} > target", calibration).ms_per_token, rel=1e-12)
         choice = select(calibration, most=8)
         assert min(both, found.one[k, n]) == pytest.approx(choice.picked.ms_per_token, rel=1e-12)
-        assert found.one[k, n] == pytest.approx(min(choice.best_single_draft.ms_per_token, choice.plain.ms_per_token), rel=1e-12)
+        assert found.one[k, n] == pytest.approx(
+            min(choice.best_single_draft.ms_per_token, choice.plain.ms_per_token), rel=1e-12
+        )
     assert (found.gain > 0).any() and (found.gain < 0).any()
 
 

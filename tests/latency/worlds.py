@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import random
 
+from hsd_viz.adaptive.choice import Chooser
+from hsd_viz.adaptive.options import Estimates, Option
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.choice import Chooser
 from hsd_viz.latency.costs import LevelCost, LookupCost
 from hsd_viz.latency.law import Law
-from hsd_viz.latency.options import Estimates, Option
 from hsd_viz.latency.select import select
 
 NAMES = ("nano", "small", "target")
@@ -164,8 +164,12 @@ WORLDS = {
     "a dear one that is always right": lambda: World(FLAT, edges(0.1, 0.99, 0.1)),
     "nothing pays": lambda: World(STEEP, edges(0.3, 0.4, 0.5), ((0.4, 6, 0.2, 0.5),), 0.05),
     "a hierarchy": lambda: World(WIDE, edges(0.55, 0.9, 0.8)),
-    "a database now and then": lambda: World(FLAT, edges(0.5, 0.6, 0.6), ((0.5, 8, 0.95, 0.9), (0.3, 6, 0.2, 0.25)), 0.03),
-    "a database and a draft in turn": lambda: World(FLAT, edges(0.8, 0.85, 0.8), ((0.4, 12, 0.97, 0.95), (0.3, 6, 0.1, 0.2)), 0.02),
+    "a database now and then": lambda: World(
+        FLAT, edges(0.5, 0.6, 0.6), ((0.5, 8, 0.95, 0.9), (0.3, 6, 0.2, 0.25)), 0.03
+    ),
+    "a database and a draft in turn": lambda: World(
+        FLAT, edges(0.8, 0.85, 0.8), ((0.4, 12, 0.97, 0.95), (0.3, 6, 0.1, 0.2)), 0.02
+    ),
     "a database that promises too much": lambda: World(FLAT, edges(0.6, 0.7, 0.6), ((0.9, 8, 0.3, 0.85),), 0.05),
     "a database that is always right": lambda: World(FLAT, edges(0.5, 0.6, 0.6), ((0.9, 12, 0.97, 0.9),), 0.03),
 }
@@ -178,7 +182,9 @@ def latency(rounds: list[tuple[float, float]]) -> float:
 def known_costs(world: World) -> Estimates:
     """Costs as they are, acceptance unknown."""
     calibration = Calibration(NAMES, world.costs, {}, {}, {"db": LookupCost(world.lookup)} if world.finds else {})
-    return Estimates(NAMES, (1, 4, 16), bottom="db" if world.finds else None, calibration=calibration, learn_costs=False)
+    return Estimates(
+        NAMES, (1, 4, 16), bottom="db" if world.finds else None, calibration=calibration, learn_costs=False
+    )
 
 
 #: As measured once on a shipped ladder at temperature 1: options lie close together, and a look-up is dear.

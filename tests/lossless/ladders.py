@@ -8,10 +8,10 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from hsd_viz.bench.suites import load_suite
+from hsd_viz.backends import NativeModel, default_build
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.engine import load_engine
-from hsd_viz.runtime import NativeModel, default_build
+from hsd_viz.prompts.suites import load_suite
 
 NEAR_TIE = 1e-3
 
@@ -53,7 +53,9 @@ def bundled_prompts(n: int) -> list[str]:
     by_category: dict[str, list[str]] = {}
     for prompt in load_suite("heldout").prompts:
         by_category.setdefault(prompt.category, []).append(prompt.text)
-    rounds = [texts[k] for k in range(max(map(len, by_category.values()))) for texts in by_category.values() if k < len(texts)]
+    rounds = [
+        texts[k] for k in range(max(map(len, by_category.values()))) for texts in by_category.values() if k < len(texts)
+    ]
     assert len(rounds) >= n
     return rounds[:n]
 

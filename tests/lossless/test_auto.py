@@ -16,7 +16,9 @@ from test_chi_square import FEWER_TOKENS, LEVEL, SHAPED, TOKENS, p_values
 from test_greedy import RUNTIMES
 from toys import Guesser, Launching, Markov, V, models
 
-from hsd_viz.decoding.auto import AutoLoop
+from hsd_viz.adaptive.choice import Chooser
+from hsd_viz.adaptive.loop import AutoLoop
+from hsd_viz.adaptive.options import Estimates, Option
 from hsd_viz.decoding.loop import Draft, Level, Loop
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import make_drafter
@@ -24,9 +26,7 @@ from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.engine import load_engine
 from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.choice import Chooser
 from hsd_viz.latency.costs import LevelCost, LookupCost
-from hsd_viz.latency.options import Estimates, Option
 from hsd_viz.stack import Bottom
 from hsd_viz.trace.metrics import check
 from hsd_viz.views.payload import level_names
@@ -100,7 +100,9 @@ def test_random_models(runtime, dtype, cls):
     kinds: Counter = Counter()
     for seed in range(5):
         prompt = torch.randint(0, 64, (5 + seed,), generator=torch.Generator().manual_seed(seed)).tolist()
-        plain, _ = decoded(Loop([Level("target", target.session())], None, Sampling(), prompt, max_new_tokens=60), prompt)
+        plain, _ = decoded(
+            Loop([Level("target", target.session())], None, Sampling(), prompt, max_new_tokens=60), prompt
+        )
         estimates = Estimates(NAMES, (1, 4, 16), bottom="db")
         for eos in (frozenset(), frozenset([plain[30]]), frozenset([plain[0]])):
             for tokens in (60, 7, 1):
@@ -109,7 +111,16 @@ def test_random_models(runtime, dtype, cls):
                 expected = expected[: ends[0] + 1] if ends else expected
                 levels = [Level(name, m.session()) for name, m in zip(NAMES, (*drafts, target), strict=True)]
                 drafter = make_drafter(Bottom("db", ("context",)), eos=min(eos, default=None), costs=0.05)
-                loop = cls(levels, drafter, Sampling(), prompt, max_new_tokens=tokens, positions=256, eos=eos, estimates=estimates)
+                loop = cls(
+                    levels,
+                    drafter,
+                    Sampling(),
+                    prompt,
+                    max_new_tokens=tokens,
+                    positions=256,
+                    eos=eos,
+                    estimates=estimates,
+                )
                 out, served = decoded(loop, prompt)
                 assert out == expected
                 kinds += served
@@ -152,11 +163,20 @@ def test_shipped_ladder_in_float64(dtype):
 # --- sampled, in distribution ------------------------------------------------------------------------------------------
 
 
-def toy(cls, sampling: Sampling, tokens: int, model=Markov, estimates: Estimates | None = None, spread: float = 1.0) -> AutoLoop:
+def toy(
+    cls, sampling: Sampling, tokens: int, model=Markov, estimates: Estimates | None = None, spread: float = 1.0
+) -> AutoLoop:
     """Two draft models and a database over a target, all tables; ``spread``: how far they are from each other."""
     tables = models(3, spread=spread)
     levels = [Level(name, model(table)) for name, table in zip(NAMES, tables, strict=True)]
-    loop = cls(levels, Guesser(tables[1]), sampling, [0], max_new_tokens=tokens, estimates=priced("db") if estimates is None else estimates)
+    loop = cls(
+        levels,
+        Guesser(tables[1]),
+        sampling,
+        [0],
+        max_new_tokens=tokens,
+        estimates=priced("db") if estimates is None else estimates,
+    )
     for _ in loop.prefill():
         pass
     return loop
@@ -184,7 +204,9 @@ def test_lossless(cls):
     # Costs at which several options are nearly as good as one another.
     loop = toy(cls, ONE, TOKENS, estimates=priced("db", draft=0.25, slope=0.03))
     assert min(p_values(loop)) > LEVEL
-    assert len([k for k, n in loop.kinds.items() if n > 500]) >= (2 if cls is Counting else 8), f"too few options served: {loop.kinds}"
+    assert len([k for k, n in loop.kinds.items() if n > 500]) >= (2 if cls is Counting else 8), (
+        f"too few options served: {loop.kinds}"
+    )
 
 
 @pytest.mark.parametrize("model", [Markov, Launching])
@@ -258,7 +280,9 @@ def test_with_given_costs_a_run_can_be_repeated():
         loop = toy(AutoLoop, ONE, 2000, estimates=estimates)
         for _ in loop.rounds():
             pass
-        return loop.text, [(d.round, d.level, d.token_id, d.verdict) for judged in loop.log.drafts for d in judged.rows(str)]
+        return loop.text, [
+            (d.round, d.level, d.token_id, d.verdict) for judged in loop.log.drafts for d in judged.rows(str)
+        ]
 
     first, again, dear = run(priced("db")), run(priced("db")), run(priced("db", draft=0.6))
     assert first == again

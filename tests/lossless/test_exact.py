@@ -55,7 +55,11 @@ def probabilities_of(row: torch.Tensor) -> np.ndarray:
         low, high = 0.0, 1.0
         for _ in range(60):
             middle = (low + high) / 2
-            low, high = (middle, high) if int(draw(row[None], torch.tensor([middle], dtype=torch.float64))) <= token else (low, middle)
+            low, high = (
+                (middle, high)
+                if int(draw(row[None], torch.tensor([middle], dtype=torch.float64))) <= token
+                else (low, middle)
+            )
         borders.append(low)
     return np.diff([*borders, 1.0])
 

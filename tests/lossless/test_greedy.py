@@ -32,7 +32,9 @@ STACKS = [
 
 
 def run(models, lookaheads, bottom, prompt, tokens, eos=frozenset(), sampling=None, positions=256):
-    levels = [Level(f"m{k}", m.session(), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))]
+    levels = [
+        Level(f"m{k}", m.session(), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
+    ]
     drafter = make_drafter(bottom, eos=min(eos, default=None), costs=None) if bottom else None
     loop = Loop(levels, drafter, sampling or Sampling(), prompt, max_new_tokens=tokens, positions=positions, eos=eos)
     for _ in loop.prefill():
@@ -123,7 +125,9 @@ def compare(dtype: str, prompts: list[str], tokens: int) -> list[str]:
                 continue
             place = next(k for k, (a, b) in enumerate(zip(ids, plain.token_ids, strict=False)) if a != b)
             gap = top_gap(plain.meta["prompt_ids"] + plain.token_ids[:place])
-            assert dtype != "float64" and gap < NEAR_TIE, f"{stack} differs at token {place} of {prompt[:40]!r}, gap {gap:.2e}"
+            assert dtype != "float64" and gap < NEAR_TIE, (
+                f"{stack} differs at token {place} of {prompt[:40]!r}, gap {gap:.2e}"
+            )
             ties.append(f"{stack}: token {place} of {prompt[:30]!r}, gap {gap:.1e}")
     return ties
 

@@ -16,12 +16,12 @@ from test_greedy import run
 from toys import V
 from transformers import MistralConfig, MistralForCausalLM
 
+from hsd_viz.backends import NativeModel
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.decoding.sampling import distribution
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import load_model, load_tokenizer
-from hsd_viz.runtime import NativeModel
 from hsd_viz.stack import Bottom
 
 pytestmark = needs_native
@@ -92,7 +92,9 @@ def exact_rows(sampling: Sampling) -> np.ndarray:
 def sampled(lookaheads: list[int], sampling: Sampling, session_of=NativeModel.session) -> list[int]:
     """``FEWER_TOKENS`` tokens of one decode."""
     models = [second_order(0.12 * k) for k in range(len(lookaheads), -1, -1)]
-    levels = [Level(f"m{k}", session_of(m), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))]
+    levels = [
+        Level(f"m{k}", session_of(m), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
+    ]
     loop = Loop(levels, None, sampling, [0], max_new_tokens=FEWER_TOKENS)
     accepted = drafted = 0
     for verified in loop.rounds():

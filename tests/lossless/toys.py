@@ -95,7 +95,9 @@ def models(n: int, seed: int = 0, spread: float = 1.0) -> list[torch.Tensor]:
     return tables
 
 
-def loop_of(tables, lookaheads, sampling: Sampling, tokens: int, drafter=None, cls=Loop, eos=frozenset(), model=Markov) -> Loop:
+def loop_of(
+    tables, lookaheads, sampling: Sampling, tokens: int, drafter=None, cls=Loop, eos=frozenset(), model=Markov
+) -> Loop:
     """The engine's loop over table models; the last table is the target's."""
     levels = [
         Level("target" if k == len(tables) - 1 else f"m{k}", model(table), look)

@@ -11,7 +11,23 @@ def sample_trace() -> Trace:
     first = Step(
         tokens=[
             TokenRow(0, 1, "def", None, 0, "accepted", "context", (0, 1), 1, 0.9, 0.3, ((1, 0.9), (2, 0.1))),
-            TokenRow(1, 2, "\\xe2\\x9c", "e29c", 0, "correction", "target", (1,), 0, 0.5, 0.7, ((2, 0.5),), ((2, 1.0),), None, 0.5),
+            TokenRow(
+                1,
+                2,
+                "\\xe2\\x9c",
+                "e29c",
+                0,
+                "correction",
+                "target",
+                (1,),
+                0,
+                0.5,
+                0.7,
+                ((2, 0.5),),
+                ((2, 1.0),),
+                None,
+                0.5,
+            ),
         ],
         drafts=[
             DraftRow(0, 1, "context", 0, -1, 1, 1, "def", 1.0, 1.0, None, "accepted", 3, 2, 0.8, 0),
@@ -19,7 +35,10 @@ def sample_trace() -> Trace:
             DraftRow(0, 1, "statistics", 2, 1, 3, 6, "y", None, 1.0, None, "unreached", 2, 7, 0.3, None),
         ],
         rounds=[RoundRow(0, None, 1, 3, 2, 1, "correction", None, 600, 1_200)],
-        calls=[CallRow(0, 0, "db", "lookup", 1, 3, 0, 600, 100), CallRow(0, 1, "target", "verify", 1, 4, 1, 700, 1_000)],
+        calls=[
+            CallRow(0, 0, "db", "lookup", 1, 3, 0, 600, 100),
+            CallRow(0, 1, "target", "verify", 1, 4, 1, 700, 1_000),
+        ],
         pieces={1: "def", 2: "\\xe2\\x9c", 5: "x", 6: "y", 9: "x"},
     )
     second = Step(
@@ -29,7 +48,10 @@ def sample_trace() -> Trace:
         ],
         drafts=[DraftRow(1, 1, "statistics", 0, -1, 1, 3, "\\x93", 1.0, 1.0, None, "accepted", 1, 4, 0.5, None)],
         rounds=[RoundRow(1, None, 1, 1, 1, 1, "bonus", None, 2_000, 800)],
-        calls=[CallRow(1, 0, "db", "lookup", 1, 1, 0, 2_000, 100), CallRow(1, 1, "target", "verify", 1, 2, 3, 2_100, 600)],
+        calls=[
+            CallRow(1, 0, "db", "lookup", 1, 1, 0, 2_000, 100),
+            CallRow(1, 1, "target", "verify", 1, 2, 3, 2_100, 600),
+        ],
         pieces={3: "\\x93", 4: " <b>"},
     )
     for step in (first, second):

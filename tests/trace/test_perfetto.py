@@ -22,7 +22,9 @@ def events(trace: Trace, **wanted) -> list[dict]:
 def test_times_are_those_of_the_trace(name):
     trace = load_bundled(name)
     calls, rounds = events(trace, ph="X", cat="call"), events(trace, ph="X", cat="round")
-    assert [(round(1000 * e["ts"]), round(1000 * e["dur"])) for e in calls] == [(c.start_ns, c.duration_ns) for c in trace.call_rows]
+    assert [(round(1000 * e["ts"]), round(1000 * e["dur"])) for e in calls] == [
+        (c.start_ns, c.duration_ns) for c in trace.call_rows
+    ]
     assert sum(round(1000 * e["dur"]) for e in calls) == sum(c.duration_ns for c in trace.call_rows)
     assert sorted((round(1000 * e["ts"]), round(1000 * e["dur"])) for e in rounds) == sorted(
         (r.start_ns, r.duration_ns) for r in trace.round_rows

@@ -100,7 +100,9 @@ def test_a_newer_schema_is_refused_by_number(tmp_path):
         Trace.load(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\x1f\x8bjunk", gzip.compress(b"{}"), gzip.compress(b"[" * 9000)])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"null", b"\x1f\x8bjunk", gzip.compress(b"{}"), gzip.compress(b"[" * 9000)]
+)
 def test_a_broken_file_is_refused(tmp_path, content):
     path = tmp_path / "broken.json.gz"
     path.write_bytes(content)
@@ -145,7 +147,10 @@ def test_a_trace_is_one_line_of_its_figures():
     m = trace.metrics()
     shown = repr(trace)
     assert "\n" not in shown and trace.meta["stack_resolved"] in shown
-    assert f"{m['tokens']} tokens, {m['tokens_per_second']:.0f} tokens/s, {m['accepted']} of {m['drafted']} drafted accepted" in shown
+    assert (
+        f"{m['tokens']} tokens, {m['tokens_per_second']:.0f} tokens/s, {m['accepted']} of {m['drafted']} drafted accepted"
+        in shown
+    )
     assert repr(Trace({})) == "Trace('?': 0 tokens)"
 
 

@@ -25,7 +25,22 @@ STEPS = [
     Step(
         tokens=[
             TokenRow(0, 3, "<script>", None, 1, "accepted", "context", (0, 1, 2), 1, 0.75, 0.4, ((3, 0.75), (6, 0.25))),
-            TokenRow(1, 4, "\\xe2\\x9c", "e29c", 1, "correction", "target", (2,), 0, 0.5, 1.0, ((4, 0.5),), ((4, 1.0),), ((6, 0.9),)),
+            TokenRow(
+                1,
+                4,
+                "\\xe2\\x9c",
+                "e29c",
+                1,
+                "correction",
+                "target",
+                (2,),
+                0,
+                0.5,
+                1.0,
+                ((4, 0.5),),
+                ((4, 1.0),),
+                ((6, 0.9),),
+            ),
         ],
         drafts=[
             DraftRow(0, 1, "context", 0, -1, 1, 3, "<script>", 0.6, 1.0, None, "accepted", 3, 2, 0.8, 1),
@@ -36,7 +51,10 @@ STEPS = [
             RoundRow(0, 1, 1, 1, 1, 1, "bonus", None, 1_000_000, 2_000_000),
             RoundRow(1, None, 2, 2, 2, 1, "correction", None, 1_000_000, 10_000_000),
         ],
-        calls=[CallRow(-1, 2, "target", "prefill", 1, 1, 0, 0, 900_000), CallRow(1, 2, "target", "verify", 1, 3, 1, 4_000_000, 6_000_000)],
+        calls=[
+            CallRow(-1, 2, "target", "prefill", 1, 1, 0, 0, 900_000),
+            CallRow(1, 2, "target", "verify", 1, 3, 1, 4_000_000, 6_000_000),
+        ],
         pieces=dict(PIECES),
     ),
     Step(

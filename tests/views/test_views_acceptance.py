@@ -49,7 +49,11 @@ def test_bars_tell_accepted_by_source_from_rejected_and_unseen():
     place = acceptance_panels(trace)[0]
     # Where drafts are deep, neighbouring places share a row.
     deepest = int(place.rows[0].label.split("–")[-1])
-    first = Counter(d.source if d.verdict == "accepted" else d.verdict for d in trace.draft_rows if d.level == top and d.depth <= deepest)
+    first = Counter(
+        d.source if d.verdict == "accepted" else d.verdict
+        for d in trace.draft_rows
+        if d.level == top and d.depth <= deepest
+    )
     assert {key: length for key, length, _ in place.rows[0].parts} == dict(first)
     # Verdicts are told by shape, not by colour alone.
     assert {place.keys[key]["shape"] for key in ("context", "rejected", "unreached")} == {"solid", "hatched", "faint"}
@@ -88,11 +92,18 @@ def test_terms_are_the_metrics_with_their_definitions():
 def test_many_values_share_rows():
     assert [range_words(r) for r in ranges([2, 4])] == ["2", "3", "4"]
     many = ranges(range(1, 65))
-    assert len(many) <= MOST_ROWS and [n for r in many for n in r] == list(range(1, 65)) and range_words(many[0]) == "1–4"
+    assert (
+        len(many) <= MOST_ROWS and [n for r in many for n in r] == list(range(1, 65)) and range_words(many[0]) == "1–4"
+    )
     assert ranges([]) == []
 
 
 def test_panels_travel_as_plain_lists():
     widget = Panels(acceptance_panels(make_trace()))
-    assert [p["title"] for p in widget.panels] == ["By place in the draft", "Accepted in a round", "By source", "By match length"]
+    assert [p["title"] for p in widget.panels] == [
+        "By place in the draft",
+        "Accepted in a round",
+        "By source",
+        "By match length",
+    ]
     assert widget.panels[2]["rows"][0]["parts"][0][0] == "context"

@@ -73,6 +73,11 @@ def test_a_heated_kernel_hears_the_query_from_the_browser_once(monkeypatch):
     heard = []
     address = Address(asked=heard.append)
     assert query_at_start() is None and address.waits
-    for message in ("x", {"kind": "other"}, {"kind": "query", "query": "?trace=both"}, {"kind": "query", "query": "?trace=one-draft"}):
+    for message in (
+        "x",
+        {"kind": "other"},
+        {"kind": "query", "query": "?trace=both"},
+        {"kind": "query", "query": "?trace=one-draft"},
+    ):
         address._on_message(address, message, [])
     assert heard == ["?trace=both"] and not address.waits

@@ -8,7 +8,7 @@ import pytest
 from traitlets import TraitError
 
 from hsd_viz.bench import Progress
-from hsd_viz.bench.suites import SHIPPED
+from hsd_viz.prompts.suites import SHIPPED
 from hsd_viz.views import bench_run
 from hsd_viz.views.bench_run import MOST_STACKS, BenchRun, read_request
 from hsd_viz.views.reports import report_of
@@ -65,7 +65,9 @@ def test_nothing_starts_while_a_run_goes_on():
     assert bench.notice.message == "a run goes on: measure when it has ended" and bench.thread is None
 
 
-@pytest.mark.parametrize(("partial", "said"), [(None, "nothing was measured"), ({"a": 1}, "the prompts that every stack had decoded")])
+@pytest.mark.parametrize(
+    ("partial", "said"), [(None, "nothing was measured"), ({"a": 1}, "the prompts that every stack had decoded")]
+)
 def test_it_can_be_cancelled_and_the_page_is_free_again(monkeypatch, partial, said):
     begun, host, reports = threading.Event(), Host(), []
 
@@ -87,7 +89,9 @@ def test_it_can_be_cancelled_and_the_page_is_free_again(monkeypatch, partial, sa
     bench.cancel.click()
     bench.thread.join(10)
     assert said in bench.said.value and reports == ([partial] if partial else [])
-    assert host.released == 1 and not bench.start.disabled and bench.cancel.disabled and bench.bar.layout.display == "none"
+    assert (
+        host.released == 1 and not bench.start.disabled and bench.cancel.disabled and bench.bar.layout.display == "none"
+    )
 
 
 def test_every_shipped_suite_is_offered_and_says_what_it_is(monkeypatch):

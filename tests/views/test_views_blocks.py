@@ -23,7 +23,9 @@ def model(name, lookahead=None):
     return {"kind": "model", "name": name, "lookahead": lookahead}
 
 
-@pytest.mark.parametrize("text", [*(stack for stack, _ in STACKS), "db[statistics,context] > nano > target", "auto[db,nano] > target"])
+@pytest.mark.parametrize(
+    "text", [*(stack for stack, _ in STACKS), "db[statistics,context] > nano > target", "auto[db,nano] > target"]
+)
 def test_blocks_of_a_text_write_the_same_text(text):
     blocks = StackBlocks("target", NAMES)
     blocks.text = text
@@ -37,7 +39,11 @@ def test_blocks_of_a_text_write_the_same_text(text):
 def test_bad_text_keeps_the_last_good_blocks_and_says_why():
     blocks = StackBlocks("db > target", NAMES)
     parts = list(blocks.parts)
-    for text, words in [("db > > target", "is empty"), ("x/y > target", "not allowed here"), ("auto[db,x/y] > target", "not allowed here")]:
+    for text, words in [
+        ("db > > target", "is empty"),
+        ("x/y > target", "not allowed here"),
+        ("auto[db,x/y] > target", "not allowed here"),
+    ]:
         blocks.text = text
         assert words in blocks.error and blocks.parts == parts and blocks.shown == "db > target"
     blocks.text = "nano:2 > target"

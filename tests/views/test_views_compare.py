@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.bench import machine
+from hsd_viz import machine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
 from hsd_viz.trace import Finished, Stage
 from hsd_viz.views import section_compare
@@ -69,7 +69,9 @@ def test_presets_go_into_the_text_and_out_of_it_and_the_text_into_the_presets():
     assert [name for name, b in buttons.items() if b.value] == ["Plain", "HSD"]
     assert read_stacks(form.stacks.value, LADDER) == ["target", "nano:4 > small:8 > target"]
     buttons["Plain"].value = False
-    assert form.stacks.value.split("\n") == ["  nano:4 > small:8 > target "], "what else stands there stays as it was written"
+    assert form.stacks.value.split("\n") == ["  nano:4 > small:8 > target "], (
+        "what else stands there stays as it was written"
+    )
 
 
 def test_nothing_starts_while_a_run_goes_on():
@@ -84,7 +86,9 @@ def run(form):
     assert not form.thread.is_alive() and not form.start.disabled and form.cancel.disabled and form._host.released == 1
 
 
-@pytest.mark.parametrize(("load", "doubt"), [(1.0, ""), (6.2, " The machine had more to do than its 2 cores (load average 6.2)")])
+@pytest.mark.parametrize(
+    ("load", "doubt"), [(1.0, ""), (6.2, " The machine had more to do than its 2 cores (load average 6.2)")]
+)
 def test_all_runs_are_shown_when_they_are_there(monkeypatch, recorded, load, doubt):
     monkeypatch.setattr(machine, "load_average", lambda: load)
     monkeypatch.setattr(machine, "cores", lambda: 2)
@@ -102,7 +106,11 @@ def test_all_runs_are_shown_when_they_are_there(monkeypatch, recorded, load, dou
     run(form)
     assert asked == [("engine", "def f(", ("target", "db > target"), {"max_new_tokens": 8})]
     said = form.said.value
-    assert shown == [recorded] and said.startswith(f"Decoded just now, on this machine.{doubt}") and ("machine had" in said) == bool(doubt)
+    assert (
+        shown == [recorded]
+        and said.startswith(f"Decoded just now, on this machine.{doubt}")
+        and ("machine had" in said) == bool(doubt)
+    )
 
 
 def test_a_cancelled_comparison_leaves_what_was_shown(monkeypatch, recorded):

@@ -60,7 +60,13 @@ def wait(page):
 
 def test_a_run_goes_to_the_engine_and_onto_the_page(page):
     c = page.controls
-    c.stack.value, c.temperature.value, c.top_k.value, c.seed.value, c.length.value = "db > nano > target", 0.8, 40, 7, 4
+    c.stack.value, c.temperature.value, c.top_k.value, c.seed.value, c.length.value = (
+        "db > nano > target",
+        0.8,
+        40,
+        7,
+        4,
+    )
     press(page)
     wait(page)
     options = {"max_new_tokens": 4, "temperature": 0.8, "top_k": 40, "top_p": 1.0, "seed": 7}
@@ -86,7 +92,11 @@ def test_the_menu_of_recordings_names_none_of_them_once_a_run_was_decoded_here(p
     menu.value = recorded
     assert page.readout.origin["kind"] == "recording" and not page.controls.replay.disabled
     menu.value = LIVE
-    assert page.trace is live and page.readout.origin["kind"] == "live" and page.controls.prompt.value == live.meta["prompt"]
+    assert (
+        page.trace is live
+        and page.readout.origin["kind"] == "live"
+        and page.controls.prompt.value == live.meta["prompt"]
+    )
 
 
 def test_a_run_that_cannot_begin_leaves_the_recording_and_its_name(page):
@@ -145,7 +155,9 @@ def test_while_a_run_goes_on_only_cancel_can_be_pressed(page):
     assert not page.controls.run.disabled and page.notice.message == ""
 
 
-@pytest.mark.parametrize(("prompt", "words", "details"), [("refuse", "is refused", False), ("break", "a wheel came off", True)])
+@pytest.mark.parametrize(
+    ("prompt", "words", "details"), [("refuse", "is refused", False), ("break", "a wheel came off", True)]
+)
 def test_an_error_is_a_card_and_the_next_run_works(page, prompt, words, details):
     press(page, prompt)
     wait(page)
@@ -227,7 +239,11 @@ def test_without_torch_the_page_says_so_and_offers_no_run(monkeypatch):
             yield from shown(child)
 
     everything = list(shown(page))
-    assert page.controls.run not in everything and page.controls.replay in everything and page.controls.cancel in everything
+    assert (
+        page.controls.run not in everything
+        and page.controls.replay in everything
+        and page.controls.cancel in everything
+    )
     assert any("PyTorch is not installed" in str(getattr(w, "value", "")) for w in everything)
 
 

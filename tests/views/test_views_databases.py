@@ -110,7 +110,9 @@ def test_keys_are_counted_where_drafts_are_first_verified():
     by_match = next(p for p in acceptance_panels(trace) if p.title == "By match length")
     kept = {row.label: row.cells[0].split(" / ")[0] for row in by_match.rows}
     assert panel.heads[-2:] == ("accepted by nano", "by target")
-    assert {row.label: row.cells[2] for row in panel.rows} == {row.label: kept.get(row.label, "0") for row in panel.rows}
+    assert {row.label: row.cells[2] for row in panel.rows} == {
+        row.label: kept.get(row.label, "0") for row in panel.rows
+    }
     assert all(len(row.cells) == 2 for row in keys_hit(load_bundled("databases")).rows)
     assert [row.label for row in panel.rows] == [str(n) for n in sorted({d.key_length for d in first})]
     assert keys_hit(load_bundled("plain")).empty and keys_hit(load_bundled("one-draft")).empty
@@ -137,5 +139,7 @@ def test_the_budget_of_the_replay_is_chosen_on_the_page():
     (panel,) = shown.saved.panels
     assert "8 draft tokens" in panel["definition"]
     trace = load_bundled("plain")
-    assert [row["cells"][0] for row in panel["rows"][1:]] == [f"{r.length:.2f}" for r in alone(trace, at_hand(trace), 8)]
+    assert [row["cells"][0] for row in panel["rows"][1:]] == [
+        f"{r.length:.2f}" for r in alone(trace, at_hand(trace), 8)
+    ]
     assert page.tabs.notice.message == "" and shown.keys.panels[0]["empty"].startswith("No database drafted")

@@ -70,7 +70,9 @@ def test_a_bar_is_as_long_as_a_round_and_its_parts_are_the_sources():
     (row,) = group["rows"]
     parts = {source: value for source, value, _ in row["parts"]}
     assert sum(parts.values()) == pytest.approx(figures["mean_acceptance_length"], abs=1e-3)
-    assert parts["context"] == pytest.approx(figures["accepted_by_source"]["context"] / figures["target_forwards"], abs=1e-3)
+    assert parts["context"] == pytest.approx(
+        figures["accepted_by_source"]["context"] / figures["target_forwards"], abs=1e-3
+    )
     rounds = trace.tokens.groupby("round").size()
     assert row["cells"][1] == f"{100 * rounds[rounds > 1].sum() / len(trace.token_rows):.0f} %"
 
@@ -88,13 +90,20 @@ def test_the_ablation_has_every_subset_and_every_order_of_both_drafters():
 
 
 def test_only_what_is_shown_stands_in_the_legend():
-    assert set(views.DatabaseAblation(ABLATION, beside=False).spec["hues"]) == {"target", "context", "model", "statistics"}
+    assert set(views.DatabaseAblation(ABLATION, beside=False).spec["hues"]) == {
+        "target",
+        "context",
+        "model",
+        "statistics",
+    }
 
 
 def test_planes_have_every_method_once_and_published_figures_apart():
     shown = views.LatencyAcceptance(ABLATION).spec
     own = [p["label"] for p in shown["points"] if p["kind"] != "there"]
-    assert sorted(own) == sorted({"db", "hd", "hd + window", "lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache"})
+    assert sorted(own) == sorted(
+        {"db", "hd", "hd + window", "lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache"}
+    )
     assert [p["label"] for p in shown["points"] if p["kind"] == "there"] == [p.what for p in published.METHODS]
     assert "Vicuna" in shown["source"]
     assert "Vicuna" not in views.LatencyAcceptance(ABLATION, beside=False).spec["source"]
@@ -113,11 +122,16 @@ def test_curves_of_equal_speed_keep_the_cost_model():
 def test_several_reports_make_curves_over_the_temperature():
     spec = views.TemperatureCurves([REPORT, BENCH / "heldout-t1-cpu.json"], stacks=["db", "nano:4"]).spec
     values = {tuple(map(tuple, line["points"])) for line in spec["lines"]}
-    rows = {p.stem: {s["stack"]: s["mean_acceptance_length"] for s in json.loads(p.read_text())["stacks"]} for p in BENCH.glob("heldout-*")}
+    rows = {
+        p.stem: {s["stack"]: s["mean_acceptance_length"] for s in json.loads(p.read_text())["stacks"]}
+        for p in BENCH.glob("heldout-*")
+    }
     for stack in ("db > target", "nano:4 > target"):
         cold, warm = rows["heldout-greedy-cpu"][stack], rows["heldout-t1-cpu"][stack]
         assert ((0.0, round(cold, 4)), (1.0, round(warm, 4))) in values
-    assert sum(line["kind"] == "there" for line in views.TemperatureCurves(ABLATION, metric="speedup").spec["lines"]) == 3
+    assert (
+        sum(line["kind"] == "there" for line in views.TemperatureCurves(ABLATION, metric="speedup").spec["lines"]) == 3
+    )
 
 
 def test_categories_are_those_of_the_report():

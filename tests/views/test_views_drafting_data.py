@@ -7,9 +7,9 @@ from statistics import median
 import pytest
 
 import hsd_viz as hsd
-from hsd_viz.bench.ablation import ablation_stacks, build, row_of
+from benchmarks.ablation import ablation_stacks, build, row_of
 from hsd_viz.bench.output import draft_seconds
-from hsd_viz.bench.suites import Prompt, Suite
+from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DATABASES, parse
 from hsd_viz.views.drafting_data import study_of
 
@@ -27,7 +27,11 @@ def test_all_subsets_in_all_orders_once():
 def test_a_file_of_sums_reads_as_the_traces_do():
     traces = [hsd.load_bundled("databases"), hsd.load_bundled("repetition")]
     row = row_of("db > target", 0.0, [("one", traces[0]), ("other", traces[1])])
-    suite = Suite("made", {"one": "One.", "other": "Other.", "unused": "No prompt."}, (Prompt("1", "one", "a"), Prompt("2", "other", "b")))
+    suite = Suite(
+        "made",
+        {"one": "One.", "other": "Other.", "unused": "No prompt."},
+        (Prompt("1", "one", "a"), Prompt("2", "other", "b")),
+    )
     machine = {"cpu": "A processor", "gpu": None, "load_average": 1.25, "load_average_at_end": 2.5}
     data = build([row], machine, suite, {"device": "cpu", "threads": 1, "max_new_tokens": 8})
     assert list(data["suite"]["categories"]) == ["one", "other"]
@@ -37,4 +41,7 @@ def test_a_file_of_sums_reads_as_the_traces_do():
     for name in ("length", "ratio", "speed"):
         assert getattr(read, name) == pytest.approx(getattr(counted, name))
     assert read.draft == median(second for trace in traces for second in draft_seconds(trace))
-    assert "A processor, 1 thread; drafting latency is that of the median round, with a load average of 1.2 to 2.5" in study_of(data).source
+    assert (
+        "A processor, 1 thread; drafting latency is that of the median round, with a load average of 1.2 to 2.5"
+        in study_of(data).source
+    )

@@ -45,7 +45,12 @@ def test_a_saved_trace_is_the_trace_and_opens_again(name):
     file = saved(trace, "trace")
     again = read_trace(file.content, file.name)
     assert again.to_dict() == trace.to_dict()
-    assert file.name.startswith("hsd_viz_") and file.name.endswith(".json.gz") and "/" not in file.name and " " not in file.name
+    assert (
+        file.name.startswith("hsd_viz_")
+        and file.name.endswith(".json.gz")
+        and "/" not in file.name
+        and " " not in file.name
+    )
 
 
 def test_tables_have_a_row_for_each_row():
@@ -70,7 +75,11 @@ def test_page_and_timeline_are_those_of_the_export():
 
 def test_names_are_plain_whatever_the_stack(page):
     trace = make_trace()
-    trace.meta |= {"stack": 'nano:4 > "../../etc/passwd" > target', "stack_resolved": None, "created": "2026-01-02T03:04:05+00:00"}
+    trace.meta |= {
+        "stack": 'nano:4 > "../../etc/passwd" > target',
+        "stack_resolved": None,
+        "created": "2026-01-02T03:04:05+00:00",
+    }
     assert saved(trace, "page").name == "hsd_viz_nano-4-etc-passwd-target_20260102030405.html"
     trace.meta |= {"stack": "x" * 400, "created": None}
     assert len(saved(trace, "trace").name) < 80
@@ -89,7 +98,9 @@ def test_a_choice_brings_the_bytes_of_the_run_shown(page, sent):
 
 def test_what_cannot_be_saved_is_one_sentence_and_the_menu_works_again(page, sent, monkeypatch):
     page.files.save._on_message(None, {"kind": "save", "form": "../../x"}, [])
-    assert sent == [({"kind": "failed"}, None)] and "not as '../../x'" in page.notice.message and page.notice.details == ""
+    assert (
+        sent == [({"kind": "failed"}, None)] and "not as '../../x'" in page.notice.message and page.notice.details == ""
+    )
     page.notice.clear()
     monkeypatch.setattr(page, "trace", None)
     page.files.save._on_message(None, {"kind": "save", "form": "trace"}, [])
@@ -107,7 +118,9 @@ def test_a_file_of_ones_own_becomes_a_recorded_run(page):
     mine = load_bundled(RUNS[2])
     send(page.files.open, saved(mine, "trace").content, "mine.json.gz")
     assert page.notice.message == "" and c.recording.value == OPENED and page.blurb.value == "Opened from mine.json.gz."
-    assert page.trace.to_dict() == mine.to_dict() and page.stream.data["prompt"] == mine.meta["prompt"] == c.prompt.value
+    assert (
+        page.trace.to_dict() == mine.to_dict() and page.stream.data["prompt"] == mine.meta["prompt"] == c.prompt.value
+    )
     c.recording.value = RUNS[0]
     assert page.trace.to_dict() == load_bundled(RUNS[0]).to_dict()
     c.recording.value = OPENED
@@ -120,7 +133,10 @@ def test_a_file_of_ones_own_becomes_a_recorded_run(page):
     page.files.busy = True
     send(page.files.open, mine.to_bytes(), "mine.json.gz")
     page.files.busy = False
-    assert page.notice.message == "a run goes on: open the file when it has ended" and page.trace.to_dict() == other.to_dict()
+    assert (
+        page.notice.message == "a run goes on: open the file when it has ended"
+        and page.trace.to_dict() == other.to_dict()
+    )
 
 
 def test_a_run_of_models_that_this_page_does_not_run_can_be_looked_at(page):

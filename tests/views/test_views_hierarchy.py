@@ -19,7 +19,11 @@ from hsd_viz.views.palette import HUES
 CALIBRATION = Calibration(
     models=("nano", "small", "target"),
     costs={"nano": LevelCost((0.02,)), "small": LevelCost((0.2,)), "target": LevelCost((1.0,))},
-    edges={("nano", "small"): Edge(tail=0.75), ("small", "target"): Edge(tail=0.85), ("nano", "target"): Edge(tail=0.6)},
+    edges={
+        ("nano", "small"): Edge(tail=0.75),
+        ("small", "target"): Edge(tail=0.85),
+        ("nano", "target"): Edge(tail=0.6),
+    },
     tiers={("db", "target"): Tier(((0, 0, 0.6), (2, 2, 0.4)))},
     lookups={"db": LookupCost(0.001, 0.0)},
 )
@@ -33,9 +37,15 @@ def test_the_graph_holds_models_databases_and_edges():
     graph = views.HierarchyGraph(CALIBRATION, source="made up").graph
     assert [m["name"] for m in graph["models"]] == ["nano", "small", "target"]
     assert [m["ms"] for m in graph["models"]] == [0.02, 0.2, 1.0]
-    assert graph["models"][2]["hue"] == {"label": HUES["target"].label, "light": HUES["target"].light, "dark": HUES["target"].dark}
+    assert graph["models"][2]["hue"] == {
+        "label": HUES["target"].label,
+        "light": HUES["target"].light,
+        "dark": HUES["target"].dark,
+    }
     rates = {(e["from"], e["to"]): e["rate"] for e in graph["edges"]}
-    assert rates == pytest.approx({("nano", "small"): 0.75, ("small", "target"): 0.85, ("nano", "target"): 0.6, ("db", "target"): 1.0})
+    assert rates == pytest.approx(
+        {("nano", "small"): 0.75, ("small", "target"): 0.85, ("nano", "target"): 0.6, ("db", "target"): 1.0}
+    )
     (tier,) = [e for e in graph["edges"] if e["from"] == "db"]
     assert tier["per"] == pytest.approx(0.8)
     assert len(graph["bottoms"][0]["stripes"]) == 3  # context, model, statistics

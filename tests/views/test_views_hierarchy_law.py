@@ -12,13 +12,13 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz import views
+from hsd_viz.calibration.mixture import MixedLaw, choose
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.affine import affine
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost, LookupCost
 from hsd_viz.latency.law import predict
-from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import select
 from hsd_viz.latency.whatif import second_draft, surface
 from hsd_viz.stack import parse
@@ -36,7 +36,11 @@ DEAR = Calibration(
         "small": LevelCost((0.7, 0.8, 0.9), (0.6,), 0.02),
         "target": LevelCost((1.0, 1.2, 1.3)),
     },
-    edges={("nano", "small"): Edge((0.8, 0.6), 0.7), ("small", "target"): Edge(tail=0.7), ("nano", "target"): Edge(tail=0.5)},
+    edges={
+        ("nano", "small"): Edge((0.8, 0.6), 0.7),
+        ("small", "target"): Edge(tail=0.7),
+        ("nano", "target"): Edge(tail=0.5),
+    },
     tiers={("db", "nano"): Tier(((0, 0, 0.5), (3, 2, 0.5))), ("db", "target"): Tier(((4, 4, 1.0),))},
     lookups={"db": LookupCost(0.01, 0.02)},
 )
@@ -60,7 +64,11 @@ assert not {"torch", "transformers", "plotly"} & set(sys.modules)
 
 def test_recorded_figures_name_their_machine_and_leave_the_loop_out():
     basis = views.recorded()
-    assert load_bundled("both").meta["device_name"] in basis.source and "recorded" in basis.source and "repeat" in basis.source
+    assert (
+        load_bundled("both").meta["device_name"] in basis.source
+        and "recorded" in basis.source
+        and "repeat" in basis.source
+    )
     assert basis.calibration.target == "target" and ("nano", "small") in basis.calibration.edges
     # The recording of a mere loop uses the same stack as another: it would have pulled this figure down.
     only = views.measured([load_bundled("databases")])["db > target"]
@@ -114,10 +122,17 @@ def test_a_basis_comes_from_a_calibration_its_data_or_its_file(tmp_path):
     assert "A processor, 1 thread" in views.basis_of(plan).source
     who = {"device": "cpu", "device_name": "A processor", "dtype": "float32", "threads": 2}
     kept = {"identity": who, "texts": {"suite": "heldout", "prompts": 24}, "pooled": DEAR.to_dict(), "parts": []}
-    assert views.basis_of(kept) == views.Basis(DEAR, "measured on A processor, float32, 2 threads (24 prompts of heldout, pooled)", runs=24)
+    assert views.basis_of(kept) == views.Basis(
+        DEAR, "measured on A processor, float32, 2 threads (24 prompts of heldout, pooled)", runs=24
+    )
     # One that plan keeps says itself where it is from, and so does its file, whose name says nothing.
-    path.write_text(json.dumps({**kept, "identity": {**who, "sampling": {"temperature": 0.0}}, "created": 1_700_000_000.0}))
-    assert views.basis_of(path).source == "measured on A processor, float32, 2 threads, greedy, 2023-11-14 (24 prompts of heldout, pooled)"
+    path.write_text(
+        json.dumps({**kept, "identity": {**who, "sampling": {"temperature": 0.0}}, "created": 1_700_000_000.0})
+    )
+    assert (
+        views.basis_of(path).source
+        == "measured on A processor, float32, 2 threads, greedy, 2023-11-14 (24 prompts of heldout, pooled)"
+    )
     (tmp_path / "no.json").write_text("{")
     for given, words in [
         (tmp_path / "missing.json", "cannot be read"),
@@ -156,7 +171,9 @@ def test_a_stack_has_one_predicted_figure_everywhere_and_it_is_the_plans():
     graph.out = ["db"]
     assert not graph.picked["stack"].startswith("db") and graph.picked["ms"] == expected(graph.picked["stack"])
 
-    shown = {r["label"]: r["predicted"] for r in rows(views.Ranking(basis, measured={"nano:3 > small:2 > target": 2.5}))}
+    shown = {
+        r["label"]: r["predicted"] for r in rows(views.Ranking(basis, measured={"nano:3 > small:2 > target": 2.5}))
+    }
     for stack, ms in shown.items():
         assert ms == expected(stack)
     chain = "nano:3 > small:2 > target"
@@ -265,7 +282,12 @@ def test_a_ranking_reads_what_plan_wrote(tmp_path):
         "models": ["nano", "target"],
         "hierarchies": [
             {"stack": "target", "predicted_ms_per_token": 4.0, "measured_ms_per_token": 4.4, "forwards_per_token": {}},
-            {"stack": "nano:2 > target", "predicted_ms_per_token": 3.0, "measured_ms_per_token": None, "forwards_per_token": {}},
+            {
+                "stack": "nano:2 > target",
+                "predicted_ms_per_token": 3.0,
+                "measured_ms_per_token": None,
+                "forwards_per_token": {},
+            },
             {
                 "stack": "db > target",
                 "predicted_ms_per_token": 2.0,
@@ -332,7 +354,10 @@ def test_one_draft_is_leviathans_law_where_checking_more_is_free():
     # One token drafted: (1 + a) / (1 + c) > 1 exactly when a > c.
     assert "from an acceptance of 10% up" in view.plot.spec["verdict"]["text"]
     view.set(cost=1.0)
-    assert "no acceptance pays" in view.plot.spec["verdict"]["text"] and "leave the draft model out" in view.plot.spec["verdict"]["text"]
+    assert (
+        "no acceptance pays" in view.plot.spec["verdict"]["text"]
+        and "leave the draft model out" in view.plot.spec["verdict"]["text"]
+    )
 
 
 def test_sliders_and_clicks_move_the_figure_and_leave_the_calibrated_models():
@@ -379,7 +404,9 @@ def test_sliders_and_map_are_one_law_where_checking_more_costs():
         here = second_draft(np.array([0.7]), np.array([0.05]), cost=0.3, acceptance=0.8, slope=0.2, closeness=closeness)
         g, h = (int(x) for x in here.lookaheads[0, 0])
         assert figures.stacked(0.7, 0.05, 0.8, 0.3, 0.2, g, h) == pytest.approx(here.both[0, 0], rel=1e-12)
-        alone = min(figures.one(0.8, 0.3, 0.2).min(), figures.one(figures.direct(0.7, 0.8, closeness), 0.05, 0.2).min(), 1.0)
+        alone = min(
+            figures.one(0.8, 0.3, 0.2).min(), figures.one(figures.direct(0.7, 0.8, closeness), 0.05, 0.2).min(), 1.0
+        )
         assert alone == pytest.approx(here.one[0, 0], rel=1e-12)
 
 
@@ -388,7 +415,10 @@ def test_lookaheads_on_the_sliders_are_never_faster_than_the_best():
     for g, h in ((1, 1), (4, 7), (16, 16)):
         view.set(second_lookahead=g, lookahead=h)
         text = view.plot.spec["verdict"]["text"]
-        best, own = text.split("takes the time of ")[1].split(" target")[0], text.split("on the sliders it is ")[1].split(". ")[0]
+        best, own = (
+            text.split("takes the time of ")[1].split(" target")[0],
+            text.split("on the sliders it is ")[1].split(". ")[0],
+        )
         assert float(own) >= float(best)
 
 

@@ -8,7 +8,9 @@ from hsd_viz.views.controls import Controls
 from hsd_viz.views.number_field import NumberField
 
 
-@pytest.mark.parametrize(("typed", "number"), [("0,7", 0.7), ("0.7", 0.7), (" 1 ", 1), (",5", 0.5), ("2.", 2), ("100", 100), ("+3", 3)])
+@pytest.mark.parametrize(
+    ("typed", "number"), [("0,7", 0.7), ("0.7", 0.7), (" 1 ", 1), (",5", 0.5), ("2.", 2), ("100", 100), ("+3", 3)]
+)
 def test_a_comma_is_a_decimal_point_and_what_was_typed_stays(typed, number):
     field = NumberField("Temperature", 0, 0, 100)
     field.text = typed

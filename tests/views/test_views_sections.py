@@ -10,8 +10,8 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz import load_bundled, views
-from hsd_viz.bench import store
-from hsd_viz.bench.machine import cpu_model
+from hsd_viz.calibration import store
+from hsd_viz.machine import cpu_model
 from hsd_viz.trace import Trace
 from hsd_viz.views import linked, reports, section_databases, sections, tabs
 from hsd_viz.views.controls import Prose
@@ -103,7 +103,7 @@ def test_databases_have_the_map_of_the_run_and_measurements_by_temperature(page)
 def test_without_the_ablation_the_tab_says_how_to_measure_one(page, monkeypatch):
     monkeypatch.setattr(section_databases, "measured_file", lambda name: None)
     databases = section(page, "Databases")
-    assert "hsd_viz.bench.ablation" in said(databases.widget) and has(databases.run, views.LocalityMap)
+    assert "benchmarks.ablation" in said(databases.widget) and has(databases.run, views.LocalityMap)
 
 
 def test_a_trace_that_cannot_be_mapped_is_a_sentence(page):
@@ -137,7 +137,13 @@ class Form:
 
 def keep(folder, temperature, device="cpu", age=0.0):
     """A calibration as ``hsd-viz plan`` keeps it."""
-    who = {"device": device, "device_name": cpu_model(), "dtype": "float32", "threads": 1, "sampling": {"temperature": temperature}}
+    who = {
+        "device": device,
+        "device_name": cpu_model(),
+        "dtype": "float32",
+        "threads": 1,
+        "sampling": {"temperature": temperature},
+    }
     texts = {"suite": "python", "prompts": 48, "max_new_tokens": 128}
     pooled = views.recorded().calibration.to_dict()
     (folder / f"{temperature}.json").write_text(
@@ -156,8 +162,12 @@ def test_the_source_is_the_one_that_fits_the_form_and_says_so(page, tmp_path, mo
     keep(tmp_path, 1.0)
     keep(tmp_path, 0.0)
     other = section(page, "Hierarchy")
-    assert other.source.value == str(tmp_path / "1.0.json") and "Fits the form: both are at temperature 1" in said(other.widget)
-    assert f"hsd-viz plan: python, 48 prompts, temperature 1, {cpu_model()}, 2023-11-14" in [words for words, _ in other.source.options]
+    assert other.source.value == str(tmp_path / "1.0.json") and "Fits the form: both are at temperature 1" in said(
+        other.widget
+    )
+    assert f"hsd-viz plan: python, 48 prompts, temperature 1, {cpu_model()}, 2023-11-14" in [
+        words for words, _ in other.source.options
+    ]
     page.request = lambda: Form(0.6)
     page.trace = load_bundled("hierarchy")
     assert section(page, "Hierarchy").source.value == RUN, "nothing else was decoded at that temperature"
@@ -168,7 +178,11 @@ def test_what_a_pick_rests_on_is_said_with_it(page, tmp_path, monkeypatch):
     keep(tmp_path, 0.0)
     hierarchy = section(page, "Hierarchy")
     graph = hierarchy.law.children[0]
-    assert "greedy" in graph.graph["source"] and "48 prompts of python" in graph.graph["source"] and graph.graph["warning"] == ""
+    assert (
+        "greedy" in graph.graph["source"]
+        and "48 prompts of python" in graph.graph["source"]
+        and graph.graph["warning"] == ""
+    )
     hierarchy.source.value = RUN
     graph, ranking = hierarchy.law.children
     assert graph.graph["warning"].startswith("Rests on 128 tokens of one short run")
@@ -221,15 +235,29 @@ def test_every_measurement_of_the_project_says_what_it_is_for_and_no_two_reports
 
 def test_the_projects_measurements_are_installed_where_they_are_looked_for():
     root = Path(__file__).resolve().parents[2]
-    wheel = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["force-include"] == {str(reports.FOLDERS[1].relative_to(root)): str(reports.FOLDERS[0].relative_to(root))}
+    wheel = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"][
+        "wheel"
+    ]
+    assert wheel["force-include"] == {
+        str(reports.FOLDERS[1].relative_to(root)): str(reports.FOLDERS[0].relative_to(root))
+    }
     assert reports.measured_file("ablation.json") == reports.FOLDERS[1] / "ablation.json"
     assert reports.measured_file("nothing.json") is None
 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[1]", b"null", b'{"stacks": 3}', b"\xff\xfe\x00", b'{"format": "hsd_viz ablation"}', b'{"stacks": [{}]}', b"[" * 100_000],
+    [
+        b"",
+        b"{",
+        b"[1]",
+        b"null",
+        b'{"stacks": 3}',
+        b"\xff\xfe\x00",
+        b'{"format": "hsd_viz ablation"}',
+        b'{"stacks": [{}]}',
+        b"[" * 100_000,
+    ],
 )
 def test_a_broken_file_is_one_sentence_and_what_was_shown_stays(page, content):
     bench = section(page, "Benchmark")
@@ -243,7 +271,9 @@ def test_a_broken_file_is_one_sentence_and_what_was_shown_stays(page, content):
 
 def test_a_file_too_large_is_refused_on_either_side():
     errors, files = [], []
-    opener = OpenFile("Open", ".json", 10, lambda content, name: files.append(name), lambda error: errors.append(str(error)))
+    opener = OpenFile(
+        "Open", ".json", 10, lambda content, name: files.append(name), lambda error: errors.append(str(error))
+    )
     opener._on_message(None, {"kind": "too large", "name": "a.json"}, [])
     opener._on_message(None, {"kind": "file", "name": "b.json"}, [memoryview(b"x" * 11)])
     opener._on_message(None, "nonsense", [])

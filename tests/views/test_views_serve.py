@@ -125,7 +125,9 @@ def waits_for(condition: Callable[[], bool], seconds: float) -> bool:
 
 def kernels_of(process: psutil.Process) -> set[int]:
     """The kernels that a server has started and that live."""
-    return {child.pid for child in process.children(recursive=True) if "ipykernel_launcher" in " ".join(child.cmdline())}
+    return {
+        child.pid for child in process.children(recursive=True) if "ipykernel_launcher" in " ".join(child.cmdline())
+    }
 
 
 def answers(port: int) -> bool:
@@ -197,7 +199,9 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
         process = subprocess.Popen(arguments, stdout=log, stderr=log, start_new_session=True)
         try:
             command_ = psutil.Process(process.pid)
-            assert waits_for(lambda: answers(port) and len(kernels_of(command_)) > 0, 60), (tmp_path / "log").read_text()
+            assert waits_for(lambda: answers(port) and len(kernels_of(command_)) > 0, 60), (
+                tmp_path / "log"
+            ).read_text()
             family = command_.children(recursive=True)
             assert len(family) >= 2
             process.send_signal(getattr(signal, name))

@@ -19,7 +19,19 @@ from hsd_viz.views.standalone import page
 from hsd_viz.views.standalone_versus import page as versus_page
 from hsd_viz.views.versus import page_data
 
-STRANGE = ["</script>", "<!--", "<script>alert(1)</script>", "שלום", "\u202eabc", "👩‍👩‍👧", "]]>", "\u2028", "&lt;", "'\"", "\ud800"]
+STRANGE = [
+    "</script>",
+    "<!--",
+    "<script>alert(1)</script>",
+    "שלום",
+    "\u202eabc",
+    "👩‍👩‍👧",
+    "]]>",
+    "\u2028",
+    "&lt;",
+    "'\"",
+    "\ud800",
+]
 
 
 class Elements(HTMLParser):
@@ -44,7 +56,11 @@ class Elements(HTMLParser):
         self.held.append((*self.within[-1], data))
 
     def content(self, tag: str, **wanted) -> str:
-        return "".join(text for t, attributes, text in self.held if t == tag and all(attributes.get(k) == v for k, v in wanted.items()))
+        return "".join(
+            text
+            for t, attributes, text in self.held
+            if t == tag and all(attributes.get(k) == v for k, v in wanted.items())
+        )
 
 
 def packed(elements: Elements) -> dict:
@@ -52,7 +68,9 @@ def packed(elements: Elements) -> dict:
 
 
 def strange_trace() -> Trace:
-    trace = make_trace(prompt="".join(STRANGE), stack_resolved="</title><script>alert(2)</script> > target", device_name="<!-- a chip")
+    trace = make_trace(
+        prompt="".join(STRANGE), stack_resolved="</title><script>alert(2)</script> > target", device_name="<!-- a chip"
+    )
     for k, text in enumerate(STRANGE):
         trace.pieces[100 + k] = text
         trace.token_rows[k % 3] = trace.token_rows[k % 3]._replace(text=text)
@@ -66,8 +84,12 @@ def two_hundred_and_fifty_six() -> Trace:
     after = 1 + max(r.id for r in one.round_rows)
     one.token_rows += [t._replace(index=t.index + 128, round=t.round + after) for t in two.token_rows]
     one.draft_rows += [d._replace(round=d.round + after) for d in two.draft_rows]
-    one.round_rows += [r._replace(id=r.id + after, parent=None if r.parent is None else r.parent + after) for r in two.round_rows]
-    one.call_rows += [c._replace(round=c.round + after if c.round >= 0 else -1, start_ns=c.start_ns + 2**31) for c in two.call_rows]
+    one.round_rows += [
+        r._replace(id=r.id + after, parent=None if r.parent is None else r.parent + after) for r in two.round_rows
+    ]
+    one.call_rows += [
+        c._replace(round=c.round + after if c.round >= 0 else -1, start_ns=c.start_ns + 2**31) for c in two.call_rows
+    ]
     one.pieces.update(two.pieces)
     return one
 
@@ -98,7 +120,10 @@ def test_strange_text_of_runs_side_by_side_is_no_element():
     text = versus_page(traces)
     text.encode("utf-8")
     elements = Elements(text)
-    assert [attributes for tag, attributes in elements.found if tag == "script"] == [{"type": "text/plain", "id": "run"}, {}]
+    assert [attributes for tag, attributes in elements.found if tag == "script"] == [
+        {"type": "text/plain", "id": "run"},
+        {},
+    ]
     assert "alert(" not in elements.content("script")
 
 
@@ -134,7 +159,9 @@ def test_text_of_the_head_is_escaped():
 
 def test_the_policy_allows_this_script_and_style_alone():
     elements = Elements(page(make_trace()))
-    policy = next(a["content"] for tag, a in elements.found if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"] for tag, a in elements.found if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy"
+    )
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
     script = "".join(text for tag, attributes, text in elements.held if tag == "script" and not attributes)
@@ -144,7 +171,9 @@ def test_the_policy_allows_this_script_and_style_alone():
     assert "connect-src" not in rules and "unsafe" not in policy
 
 
-@pytest.mark.parametrize("write", [lambda: page(make_trace()), lambda: versus_page(side_by_side())], ids=["run", "runs"])
+@pytest.mark.parametrize(
+    "write", [lambda: page(make_trace()), lambda: versus_page(side_by_side())], ids=["run", "runs"]
+)
 def test_nothing_in_it_has_an_address(write):
     text = write().replace('"http://www.w3.org/2000/svg"', "")
     assert not re.search(r"https?://|@import|\bsrc=", text)

@@ -40,7 +40,12 @@ def test_rows_have_the_fields_that_the_page_names():
     for name, row in rows:
         listed = source.split(f"const {name} = [", 1)[1].split("]", 1)[0]
         trace = make_trace()
-        first = {"TOKEN": trace.token_rows, "DRAFT": trace.draft_rows, "ROUND": trace.round_rows, "CALL": trace.call_rows}[name][0]
+        first = {
+            "TOKEN": trace.token_rows,
+            "DRAFT": trace.draft_rows,
+            "ROUND": trace.round_rows,
+            "CALL": trace.call_rows,
+        }[name][0]
         assert len(json.loads(f"[{listed}]")) == len(row(first))
 
 
@@ -110,7 +115,16 @@ def test_scripts_put_text_on_the_page_as_text_and_fetch_nothing():
     # The name of a kind of element is no address.
     for path in STATIC.glob("*.js"):
         source = path.read_text().replace('"http://www.w3.org/2000/svg"', "")
-        for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "document.write", "http://", "https://", "import "):
+        for forbidden in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "eval(",
+            "document.write",
+            "http://",
+            "https://",
+            "import ",
+        ):
             assert forbidden not in source, (path.name, forbidden)
     for path in STATIC.glob("*.css"):
         source = path.read_text().replace("http://www.w3.org/2000/svg", "")

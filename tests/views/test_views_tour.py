@@ -110,10 +110,16 @@ def test_figures_of_the_first_draft_and_its_verification():
     calls = trace.calls[trace.calls["round"] == event.round]
     assert numbers(told["drafted"]) == [len(rows)]
     assert numbers(told["accepted"]) == [(rows["verdict"] == "accepted").sum(), len(rows)]
-    assert milliseconds(told["verifying"]) == pytest.approx(calls[calls["kind"] == "verify"]["duration_ns"].sum() / 1e6, abs=0.06)
-    assert milliseconds(told["drafting"]) == pytest.approx(calls[calls["kind"] == "draft"]["duration_ns"].sum() / 1e6, abs=0.06)
+    assert milliseconds(told["verifying"]) == pytest.approx(
+        calls[calls["kind"] == "verify"]["duration_ns"].sum() / 1e6, abs=0.06
+    )
+    assert milliseconds(told["drafting"]) == pytest.approx(
+        calls[calls["kind"] == "draft"]["duration_ns"].sum() / 1e6, abs=0.06
+    )
     assert numbers(told["fed"]) == [calls[calls["kind"] == "verify"]["fed"].iloc[0]]
-    first = trace.rounds[(trace.rounds["drafted"] > 0) & trace.rounds["accepted"].between(1, trace.rounds["drafted"] - 1)].iloc[0]
+    first = trace.rounds[
+        (trace.rounds["drafted"] > 0) & trace.rounds["accepted"].between(1, trace.rounds["drafted"] - 1)
+    ].iloc[0]
     assert event.round == first["id"]
 
 
@@ -136,11 +142,15 @@ def test_figures_of_a_rejection(key):
 def test_figures_of_the_bonus_the_copy_and_the_hierarchy():
     trace, event, told = figures("bonus")
     emitted = [t for t in trace.token_rows if t.round == event.round]
-    assert trace.token_rows[event.token].kind == "bonus" and numbers(told["emitted"]) == [len(emitted)] == [int(told["drafted"]) + 1]
+    assert trace.token_rows[event.token].kind == "bonus" and numbers(told["emitted"]) == [len(emitted)] == [
+        int(told["drafted"]) + 1
+    ]
 
     trace, event, told = figures("databases")
     ids = [*trace.meta["prompt_ids"], *(t.token_id for t in trace.token_rows)]
-    assert ids[int(told["position"])] == trace.token_rows[event.token].token_id, "the place it was copied from holds the same token"
+    assert ids[int(told["position"])] == trace.token_rows[event.token].token_id, (
+        "the place it was copied from holds the same token"
+    )
     kept = sum(numbers(told["stored"])) + int(told["target"])
     assert kept == len(trace.token_rows) == numbers(told["tokens"])[0]
 
@@ -154,7 +164,11 @@ def test_figures_of_the_measures_and_of_the_same_text():
     trace, _, told = figures("measures")
     top = trace.rounds[trace.rounds["parent"].isna()]
     drafted, accepted = int(top["drafted"].sum()), int(top["accepted"].sum())
-    assert (told["drafted"], told["accepted"], told["rate"]) == (str(drafted), str(accepted), f"{accepted / drafted:.0%}")
+    assert (told["drafted"], told["accepted"], told["rate"]) == (
+        str(drafted),
+        str(accepted),
+        f"{accepted / drafted:.0%}",
+    )
     assert told["length"] == f"{len(trace.token_rows) / len(top):.2f}" and told["rounds"] == str(len(top))
     own = trace.calls.groupby("name")["duration_ns"].sum()
     shares = dict(re.findall(r"(\S+) ([\d.]+)%", told["shares"]))
@@ -195,7 +209,9 @@ def test_who_leaves_comes_back_to_the_same_step(page):
     press(tour, "next")
     press(tour, "next")
     press(tour, "leave")
-    assert tour.place == {} and tour.button.description == f"Resume the tour (3/{len(STEPS)})" and not tour.button.disabled
+    assert (
+        tour.place == {} and tour.button.description == f"Resume the tour (3/{len(STEPS)})" and not tour.button.disabled
+    )
     tour.start()
     assert tour.at == 2
     press(tour, "back")

@@ -46,7 +46,10 @@ def test_runs_that_cannot_lie_side_by_side_are_refused_in_one_sentence():
         "too many": [plain] * 4,
         "different prompts": [plain, *recorded("sampled", "plain")],
         "as a chat turn": [plain, otherwise(plain, chat=True)],
-        "different targets": [plain, otherwise(plain, models=[{"name": "target", "model": "target", "weights": "other"}])],
+        "different targets": [
+            plain,
+            otherwise(plain, models=[{"name": "target", "model": "target", "weights": "other"}]),
+        ],
         "draw their tokens differently": [plain, otherwise(plain, sampling={"temperature": 0.6, "seed": 1})],
         "has no rounds": [plain, Trace(dict(plain.meta))],
     }
@@ -71,7 +74,13 @@ def test_which_texts_must_agree():
     assert must_agree(of("target", 0.0), of("nano:4 > target", 0.0))
     for other in ("db > target", "lookup > target", "hd > target", "auto[db] > target"):
         assert must_agree(of("target", 0.8), of(other, 0.8))
-    for other in ("nano:4 > target", "db > nano:4 > target", "auto[db,nano] > target", "auto > target", "not a stack >"):
+    for other in (
+        "nano:4 > target",
+        "db > nano:4 > target",
+        "auto[db,nano] > target",
+        "auto > target",
+        "not a stack >",
+    ):
         assert not must_agree(of("target", 0.8), of(other, 0.8))
 
 
@@ -156,7 +165,9 @@ def test_a_run_on_the_page_has_the_counts_and_times_of_its_trace(group, name):
     for row in run["rounds"]:
         for level, n in row[-1].items():
             below[level] = below.get(level, 0) + n
-    steps = {c["name"]: c["steps"] for c in m["calls_by_level"] if c["kind"] in ("verify", "draft") and c["name"] != "target"}
+    steps = {
+        c["name"]: c["steps"] for c in m["calls_by_level"] if c["kind"] in ("verify", "draft") and c["name"] != "target"
+    }
     assert below == steps
 
 
@@ -185,11 +196,23 @@ def test_figures_are_the_traces_own_and_the_parts_fill_the_time(group):
         parts = [row["cells"][k]["value"] for row in rows.values() if row["part"]]
         assert sum(number(p) for p in parts if p != "–") == pytest.approx(m["seconds"] * 1e3, rel=0.01, abs=1)
     first, second = (t.metrics() for t in traces[:2])
-    assert rows["Speed"]["cells"][1]["difference"] == f"{second['tokens_per_second'] / first['tokens_per_second']:.2f} × A"
-    assert rows["Target forwards"]["cells"][1]["difference"] == f"−{first['target_forwards'] - second['target_forwards']}"
-    assert rows["Acceptance rate"]["cells"][0]["value"] == "–" and rows["Acceptance rate"]["cells"][1]["difference"] == ""
+    assert (
+        rows["Speed"]["cells"][1]["difference"] == f"{second['tokens_per_second'] / first['tokens_per_second']:.2f} × A"
+    )
+    assert (
+        rows["Target forwards"]["cells"][1]["difference"] == f"−{first['target_forwards'] - second['target_forwards']}"
+    )
+    assert (
+        rows["Acceptance rate"]["cells"][0]["value"] == "–" and rows["Acceptance rate"]["cells"][1]["difference"] == ""
+    )
     assert all(row["cells"][0]["difference"] == "" for row in rows.values())
-    assert [row["name"] for row in rows.values() if row["part"]] == ["in target", "in small", "in nano", "in db", "between calls"]
+    assert [row["name"] for row in rows.values() if row["part"]] == [
+        "in target",
+        "in small",
+        "in nano",
+        "in db",
+        "between calls",
+    ]
     same = table([traces[1], traces[1]])
     assert {row["cells"][1]["difference"] for row in same if row["name"] != "Speed"} <= {"±0", "±0 points", ""}
 
@@ -212,13 +235,17 @@ def test_shares_are_counted_from_the_traces_and_say_of_how_many(group):
         shares = [value for value, _, _ in lengths["bars"]]
         assert lengths["n"] == m["rounds"] and sum(shares) == pytest.approx(1, abs=1e-4)
         counts = [round(share * m["rounds"]) for share in shares]
-        exact = sum(int(c.rstrip("+")) * n for c, n in zip(found["Tokens per target forward"]["classes"], counts, strict=True))
+        exact = sum(
+            int(c.rstrip("+")) * n for c, n in zip(found["Tokens per target forward"]["classes"], counts, strict=True)
+        )
         longest = max(len([t for t in trace.token_rows if t.round == r.id]) for r in trace.round_rows)
         assert exact == m["tokens"] if longest <= LONGEST else exact < m["tokens"]
         places = found["Accepted, place by place"]["runs"][k]["bars"]
         top = [r for r in trace.round_rows if r.parent is None]
         assert places[0][1] == sum(r.examined > 0 for r in top)
-        assert places[0][0] == (pytest.approx(sum(r.accepted > 0 for r in top) / places[0][1], abs=1e-5) if places[0][1] else None)
+        assert places[0][0] == (
+            pytest.approx(sum(r.accepted > 0 for r in top) / places[0][1], abs=1e-5) if places[0][1] else None
+        )
         # Deep drafts apart, the places add up to what the metrics call examined and accepted.
         within = all(r.examined <= LONGEST for r in top)
         assert not within or sum(n for _, n, _ in places) == sum(r.examined for r in top)
@@ -241,9 +268,13 @@ def test_texts_are_compared_as_draws_only_where_they_rightly_differ():
     assert "may above temperature 0" in found["words"] and "far too little" in found["words"]
     p = charts(traces)["Probability of the tokens"]
     for run, trace in zip(p["runs"], traces, strict=True):
-        assert run["bars"][9][0] == pytest.approx(sum(t.p >= 0.9 for t in trace.token_rows) / len(trace.token_rows), abs=1e-5)
+        assert run["bars"][9][0] == pytest.approx(
+            sum(t.p >= 0.9 for t in trace.token_rows) / len(trace.token_rows), abs=1e-5
+        )
     surprise = charts(traces)["Surprise along the text"]
-    assert surprise["runs"][0]["bars"][1][0] == pytest.approx(sum(-math.log(t.p) for t in traces[0].token_rows[16:32]) / 16, rel=1e-4)
+    assert surprise["runs"][0]["bars"][1][0] == pytest.approx(
+        sum(-math.log(t.p) for t in traces[0].token_rows[16:32]) / 16, rel=1e-4
+    )
     assert len(surprise["classes"]) <= STRETCHES
     (likely, entropy) = found["rows"]
     logs = [[math.log(t.p) for t in trace.token_rows] for trace in traces]
@@ -279,8 +310,12 @@ def test_a_long_text_has_few_stretches_and_one_token_has_no_error():
 
 def test_it_opens_on_recordings_of_one_prompt_and_offers_the_others():
     widget = Versus()
-    assert widget.refusal == "" and [r["title"] for r in widget.data["runs"]] == [words(SIDES[name]) for name in OPENING]
-    assert [g["group"] for g in widget.choices] == GROUPS and [r["name"] for r in widget.choices[0]["runs"]] == list(SIDES)
+    assert widget.refusal == "" and [r["title"] for r in widget.data["runs"]] == [
+        words(SIDES[name]) for name in OPENING
+    ]
+    assert [g["group"] for g in widget.choices] == GROUPS and [r["name"] for r in widget.choices[0]["runs"]] == list(
+        SIDES
+    )
     state = {name: getattr(widget, name) for name in ("data", "choices", "palette")}
     assert json.loads(json.dumps(state)) == state
     widget.chosen = ["hierarchy", "plain"]
@@ -301,7 +336,11 @@ def test_live_runs_take_the_place_of_recordings_until_two_are_chosen_again():
     widget = Versus()
     widget.show(recorded("greedy", "published", "both"))
     live = widget.data
-    assert widget.chosen == [] and widget.refusal == "" and [r["stack"] for r in live["runs"]] == [SIDES["published"], SIDES["both"]]
+    assert (
+        widget.chosen == []
+        and widget.refusal == ""
+        and [r["stack"] for r in live["runs"]] == [SIDES["published"], SIDES["both"]]
+    )
     assert widget.group == "", "no kind of recording is named above a live comparison"
     widget.group = "greedy"
     assert widget.chosen == list(OPENING) and widget.data is not live
@@ -360,16 +399,26 @@ def test_stacks_run_one_after_the_other_each_after_a_start_that_does_not_count()
     assert engine.asked == [("target", 4), ("target", 128), ("db > target", 4), ("db > target", 128)]
     assert [k for k, e in events if isinstance(e, Finished)] == [0, 1]
     assert [k for k, _ in events] == sorted(k for k, _ in events)
-    assert sum(isinstance(e, Step) for k, e in events if k == 1) == recorded("greedy", "databases")[0].metrics()["rounds"]
+    assert (
+        sum(isinstance(e, Step) for k, e in events if k == 1) == recorded("greedy", "databases")[0].metrics()["rounds"]
+    )
     assert any(isinstance(e, Stage) and "warming up" in e.text for _, e in events)
     cold = Engine()
-    assert [t.meta["stack"] for t in traces_of(cold, prompt(), ["both", "plain"], warm_up=0)] == [SIDES["both"], "target"]
+    assert [t.meta["stack"] for t in traces_of(cold, prompt(), ["both", "plain"], warm_up=0)] == [
+        SIDES["both"],
+        "target",
+    ]
     assert cold.asked == [(SIDES["both"], 128), ("target", 128)]
 
 
 def test_nothing_runs_when_a_stack_or_their_number_is_wrong():
     engine = Engine()
-    for stacks, said in ((["plain"], "too few"), (list(SIDES)[:4], "too many"), (["plain", "nano:99 > target"], "64"), ([], "no run")):
+    for stacks, said in (
+        (["plain"], "too few"),
+        (list(SIDES)[:4], "too many"),
+        (["plain", "nano:99 > target"], "64"),
+        ([], "no run"),
+    ):
         with pytest.raises(ValueError, match=said):
             decode_each(engine, prompt(), stacks)
     with pytest.raises(ValueError, match="nothing was recorded"):

@@ -1,0 +1,153 @@
+"""What a GPU is measured with: models of given shapes, a clock that runs on the device, and how much of everything is measured."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from hsd_viz.backends.cuda_graphs import GraphModel
+from hsd_viz.backends.cuda_graphs.capture import CudaCapturer
+from hsd_viz.decoding.model import HFModel
+
+#: Hidden size, layers, heads, key heads, feed-forward width.
+SHAPES = {"68M": (768, 2, 12, 12, 3072), "1B": (2048, 22, 32, 4, 5632), "7B": (4096, 32, 32, 32, 11008)}
+TINY = {"68M": (32, 1, 2, 2, 48), "1B": (32, 2, 2, 1, 48), "7B": (48, 2, 4, 4, 64)}
+#: Operations in one graph where a single one is too short to be timed.
+MANY = 16
+RUNTIMES = ("eager", "graphs", "graphs, lean", "graphs, lean, compiled")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much of everything is measured."""
+
+    shapes: dict[str, tuple[int, int, int, int, int]]
+    vocabulary: int
+    context: int
+    repeats: int
+    rounds: int
+    runs: int
+    copied: int
+    padding: tuple[int, int]
+    prompts: int
+    tokens: int
+
+
+FULL = Scale(SHAPES, 32_000, 512, 50, 60, 1000, 2 << 30, (24, 65_536), 6, 96)
+SMALL = Scale(TINY, 4096, 20, 3, 4, 20, 1 << 20, (1, 64), 2, 12)
+
+
+class Tools:
+    """Timing and random models on one device. All runtimes of a shape share its weights."""
+
+    def __init__(self, device: torch.device, scale: Scale) -> None:
+        self.device, self.scale = device, scale
+        self.dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+        self._built: dict[str, HFModel] = {}
+        self._graphs: dict[tuple[str, str], GraphModel] = {}
+
+    def time(self, work: Callable[[], Any]) -> float:
+        """Median milliseconds of ``work``: on a GPU by its own events, queued one after the other."""
+        for _ in range(3):
+            work()
+        if self.device.type != "cuda":
+            spans = []
+            for _ in range(self.scale.repeats):
+                started = perf_counter()
+                work()
+                spans.append((perf_counter() - started) * 1e3)
+            return median(spans)
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(self.scale.repeats + 1)]
+        torch.cuda.synchronize()
+        marks[0].record()
+        for mark in marks[1:]:
+            work()
+            mark.record()
+        torch.cuda.synchronize()
+        return median(a.elapsed_time(b) for a, b in pairwise(marks))
+
+    @torch.inference_mode()
+    def many(self, work: Callable[[], tuple[torch.Tensor, ...]]) -> float | str:
+        """Microseconds of one of the ``MANY`` operations of ``work``, on a GPU within one graph; a sentence where it cannot be done."""
+        try:
+            if self.device.type != "cuda":
+                return self.time(work) / MANY * 1e3
+            return self.time(CudaCapturer(self.device).capture(work).replay) / MANY * 1e3
+        except RuntimeError as error:
+            return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+    def model(self, name: str, kind: str) -> HFModel | GraphModel:
+        """A random model of that shape in that runtime."""
+        if name not in self._built:
+            self._built[name] = HFModel(
+                name, random_llama(self.scale.shapes[name], self.scale.vocabulary, self.device, self.dtype)
+            )
+        if kind == "eager":
+            return self._built[name]
+        if (name, kind) not in self._graphs:
+            made = GraphModel(self._built[name], lean="lean" in kind, compile="compiled" in kind)
+            self._graphs[name, kind] = made
+        return self._graphs[name, kind]
+
+    def weights(self, name: str) -> int:
+        """Bytes that a step of that shape reads."""
+        return read_bytes(self._built[name].module)
+
+    def forget(self) -> None:
+        """Let the captured runtimes go: after an error they may hold what did not fit."""
+        self._graphs.clear()
+        self.clean()
+
+    def memory_held(self) -> dict[str, int | None]:
+        """Bytes on the device, once all that nobody has any more is gone."""
+        self.clean()
+        if self.device.type != "cuda":
+            return {"allocated": None, "reserved": None}
+        return {"allocated": torch.cuda.memory_allocated(), "reserved": torch.cuda.memory_reserved()}
+
+    def clean(self) -> None:
+        """Collect what nobody has any more, and wait for the device."""
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+
+def random_llama(shape: tuple[int, ...], vocabulary: int, device: torch.device, dtype: torch.dtype) -> LlamaForCausalLM:
+    """A Llama of that shape with random weights, made on the device."""
+    width, layers, heads, kv_heads, inner = shape
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        intermediate_size=inner,
+        max_position_embeddings=4096,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=None,
+        dtype=dtype,
+    )
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        with device:
+            torch.manual_seed(0)
+            return LlamaForCausalLM(config)
+    finally:
+        torch.set_default_dtype(before)
+
+
+def read_bytes(module: torch.nn.Module) -> int:
+    """Bytes of weights that one step reads: all but the table of embeddings, of which it takes a row, unless the head is the same."""
+    table = module.get_input_embeddings().weight
+    tied = module.get_output_embeddings().weight is table
+    return sum(p.nbytes for p in module.parameters()) - (0 if tied else table.nbytes)

@@ -1,0 +1,305 @@
+"""One point of a grid: a target of some cost and acceptance, the stacks that the law picks for it, and what they take.
+
+The law stands on a calibration on prompts of its own. Of each kind of stack it picks the best setting, and those are measured on
+other prompts, taking turns: what it said is a prediction. A hierarchy is held against the fastest *measured* single draft, while it is
+itself the one that was picked beforehand; so choosing afterwards favours the single draft, if anything.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.bench.output import Output, from_trace, median_of
+from hsd_viz.bench.report import figures
+from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, at, calibrate
+from hsd_viz.calibration.mixture import MixedLaw, Mixture
+from hsd_viz.calibration.store import Kept
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.latency.affine import MOST, stack_of
+from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.law import Prediction
+from hsd_viz.latency.select import refine
+from hsd_viz.progress import Progress
+from hsd_viz.prompts.suites import Suite
+from hsd_viz.stack import parse
+from hsd_viz.trace import Finished, Started
+
+if TYPE_CHECKING:
+    from hsd_viz.engine.local import LocalEngine
+
+DATABASE = "db"
+CLOCKS = {"cpu": time.thread_time_ns, "wall": time.perf_counter_ns}
+#: What a draft model might cost and how much more of it might be accepted, to see by the law where a hierarchy would pay.
+CHEAPER, CLOSER = (1.0, 0.5, 0.25, 0.0), (0.0, 0.1, 0.2, 0.3)
+_START = 4
+_LONGEST_TEXT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """The law's picks, each kind's best first; ``single`` and ``models`` have no database, ``databases`` have one beneath models."""
+
+    plain: Prediction
+    single: tuple[Prediction, ...]
+    models: tuple[Prediction, ...]
+    databases: tuple[Prediction, ...]
+    database_alone: Prediction | None
+
+    @property
+    def measured(self) -> tuple[Prediction, ...]:
+        """What is worth a measurement: every single draft model, the two best hierarchies of models, the best over a database."""
+        alone = () if self.database_alone is None else (self.database_alone,)
+        return (self.plain, *self.single, *self.models[:2], *alone, *self.databases[:1])
+
+
+def picks(mixture: Mixture, drafts: Sequence[str], *, bottom: str | None = DATABASE, most: int = MOST) -> Picks:
+    """For every subset of ``drafts`` (smallest first), over nothing and over ``bottom``, the best lookaheads by the law."""
+    law = MixedLaw(mixture)
+
+    def best(beneath: str | None, chosen: tuple[str, ...]) -> Prediction:
+        at = (min(_START, most),) * len(chosen)
+        begun = law.predict(stack_of(beneath, tuple(zip(chosen, at, strict=True)), TARGET)).ms_per_token
+        found = refine(law, (beneath, chosen), (begun, at), most)[1] if chosen else ()
+        return law.predict(stack_of(beneath, tuple(zip(chosen, found, strict=True)), TARGET))
+
+    def ranked(beneath: str | None, sizes: Sequence[int]) -> tuple[Prediction, ...]:
+        return tuple(
+            sorted((best(beneath, c) for n in sizes for c in combinations(drafts, n)), key=lambda p: p.ms_per_token)
+        )
+
+    several = range(2, len(drafts) + 1)
+    return Picks(
+        plain=best(None, ()),
+        single=ranked(None, (1,)),
+        models=ranked(None, several),
+        databases=ranked(bottom, range(1, len(drafts) + 1)) if bottom else (),
+        database_alone=best(bottom, ()) if bottom else None,
+    )
+
+
+def needed(calibration: Calibration, drafts: Sequence[str]) -> dict[str, Any] | None:
+    """What would have to be otherwise: the law's gain of the best hierarchy of models over the best single draft, texts pooled.
+
+    ``gain[k][j]`` is that gain (1.2: a fifth more tokens a second) were the drafts below the largest ``cheaper[k]`` times as costly and
+    every draft model's tokens accepted by the draft models above with a chance higher by ``closer[j]``. ``None`` with one draft model.
+    """
+    if len(drafts) < 2:
+        return None
+    gain = []
+    for cost in CHEAPER:
+        row = []
+        for by in CLOSER:
+            costs = {m: c.scaled(cost) if m in drafts[:-1] else c for m, c in calibration.costs.items()}
+            edges = {
+                pair: e.shifted(by) if pair[1] != calibration.target else e for pair, e in calibration.edges.items()
+            }
+            found = picks(Mixture.of(replace(calibration, costs=costs, edges=edges)), drafts, bottom=None)
+            row.append(found.single[0].ms_per_token / found.models[0].ms_per_token)
+        gain.append(row)
+    return {"cheaper": list(CHEAPER), "closer": list(CLOSER), "gain": gain}
+
+
+def measure_point(
+    engine: LocalEngine,
+    drafts: Sequence[str],
+    texts: Suite,
+    others: Suite,
+    sampling: Sampling,
+    *,
+    tokens: int,
+    calibration_tokens: int,
+    repeats: int,
+    clock: str,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> dict[str, Any] | None:
+    """Calibrate on ``texts``, pick, measure on ``others``: the point as JSON data, times by ``clock``, ``None`` when interrupted."""
+    begun = time.time()
+    engine.clock = CLOCKS[clock]
+    kept = calibrate(
+        engine, texts, drafts, (DATABASE,), sampling=sampling, max_new_tokens=calibration_tokens, progress=progress
+    )
+    if kept is None or not kept.complete:
+        return None
+    found = picks(kept.mixture, drafts)
+    predicted = {p.stack: p for p in found.measured}
+    outputs = measured(engine, tuple(predicted), others, sampling, tokens=tokens, repeats=repeats, progress=progress)
+    if not all(any(o.timed_tokens for o in runs) for runs in outputs[clock].values()):
+        raise ValueError("nothing was decoded on the prompts: every text ended at once")
+    rows = [_row(p, found.plain, outputs, clock, sampling.greedy) for p in predicted.values()]
+    ms = {row["stack"]: row["ms_per_token"] for row in rows}
+    single = min((p.stack for p in found.single), key=ms.__getitem__)
+    compared = {
+        "models_over_single_draft": (found.models, single),
+        "databases_over_single_draft": (found.databases, single),
+        "databases_over_database_alone": (
+            found.databases,
+            None if found.database_alone is None else found.database_alone.stack,
+        ),
+    }
+    return {
+        "target": engine.models.target,
+        "note": engine.models.padding_note,
+        "pad_layers": engine.models.pad_layers,
+        "pad_noise": engine.models.pad_noise,
+        **_costs(kept, drafts),
+        "acceptance": {
+            f"{a.draft} > {a.verifier}": {
+                "rate": a.accepted / a.examined,
+                "interval": [a.low, a.high],
+                "examined": a.examined,
+            }
+            for a in kept.acceptance
+        },
+        "overlap": overlap(engine, drafts, others),
+        "best_single_draft": single,
+        "rows": rows,
+        **{
+            name: None
+            if not hierarchies or over is None
+            else _compared(hierarchies[0], predicted[over], outputs, clock)
+            for name, (hierarchies, over) in compared.items()
+        },
+        "needed": needed(kept.calibration, drafts),
+        "load_average": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "seconds": time.time() - begun,
+    }
+
+
+def measured(
+    engine: LocalEngine,
+    stacks: Sequence[str],
+    suite: Suite,
+    sampling: Sampling,
+    *,
+    tokens: int,
+    repeats: int,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> dict[str, dict[str, list[Output]]]:
+    """Decode every prompt by every stack, the stacks taking turns: outputs by clock (:data:`CLOCKS`) and stack, medians of ``repeats``.
+
+    ``cpu`` is the processor time of the decoding thread, without what the system gave to others in between; with one thread on a CPU
+    nothing is done elsewhere.
+    """
+    runs: dict[tuple[str, int], list[dict[str, Output]]] = {}
+    total = repeats * len(suite.prompts) * len(stacks)
+    for stack in stacks:
+        progress(Progress(0, total, stack, ""))
+        _clocked(engine, suite.prompts[0].text, stack, WARM_UP_TOKENS, sampling)
+    for _ in range(repeats):
+        for k, prompt in enumerate(suite.prompts):
+            for stack in stacks:
+                progress(Progress(sum(map(len, runs.values())), total, stack, prompt.id))
+                runs.setdefault((stack, k), []).append(_clocked(engine, prompt.text, stack, tokens, at(sampling, k)))
+    prompts = range(len(suite.prompts))
+    return {
+        clock: {stack: [median_of([run[clock] for run in runs[stack, k]]) for k in prompts] for stack in stacks}
+        for clock in CLOCKS
+    }
+
+
+def _clocked(engine: LocalEngine, prompt: str, stack: str, tokens: int, sampling: Sampling) -> dict[str, Output]:
+    """One decode, timed from the end of prefill by each of :data:`CLOCKS`."""
+    settings = {
+        "temperature": sampling.temperature,
+        "top_k": sampling.top_k,
+        "top_p": sampling.top_p,
+        "seed": sampling.seed,
+    }
+    begun: dict[str, int] = {}
+    for event in engine.decode(prompt, stack, max_new_tokens=tokens, record=False, **settings):
+        if isinstance(event, Started):
+            begun = {name: clock() for name, clock in CLOCKS.items()}
+        elif isinstance(event, Finished):
+            spent = {name: (clock() - begun[name]) / 1e9 for name, clock in CLOCKS.items()}
+            output = from_trace(event.trace)
+            return {name: replace(output, seconds=seconds) for name, seconds in spent.items()}
+    raise AssertionError("a decode that is not closed ends with Finished")
+
+
+def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[str, float]:
+    """Mean sum of min(p, q) between the target and each draft model over all positions of the prompts, at temperature 1.
+
+    The chance that a token drawn from the draft model is accepted (Leviathan et al. 2023), were the text the prompts'.
+    """
+    import torch
+
+    ids = [
+        torch.tensor([engine.tokenizer.encode(p.text)[:_LONGEST_TEXT]], device=engine.models.device)
+        for p in suite.prompts
+    ]
+
+    def rows(name: str) -> torch.Tensor:
+        with torch.inference_mode():
+            return torch.cat([torch.softmax(engine.model(name)(one).logits[0].float(), -1) for one in ids])
+
+    p = rows(TARGET)
+    return {name: float(torch.minimum(p, rows(name)).sum(-1).mean()) for name in drafts}
+
+
+def _costs(kept: Kept, drafts: Sequence[str]) -> dict[str, Any]:
+    """What a drafted token and a forward of the target cost in real rounds, ms and over the target's; what more tokens cost the target."""
+    curve = kept.calibration.costs[TARGET].verifying(16)
+    # Launches draft several tokens at once: their price is spread over a usual number of them.
+    ms = {name: kept.calibration.costs[name].alone(_START) / _START for name in drafts}
+    return {
+        "ms_per_forward": {**ms, TARGET: float(curve[1])},
+        "cost_ratio": {name: value / float(curve[1]) for name, value in ms.items()},
+        "verifying_over_one": {str(m): float(curve[m] / curve[1]) for m in (2, 4, 8, 16)},
+    }
+
+
+def _row(
+    predicted: Prediction, plain: Prediction, by_clock: dict[str, dict[str, list[Output]]], clock: str, greedy: bool
+) -> dict[str, Any]:
+    outputs, plainly = by_clock[clock][predicted.stack], by_clock[clock][TARGET]
+    wall = by_clock["wall"][predicted.stack]
+    found = figures(outputs, plainly)
+    speed, interval = found["tokens_per_second"], found["tokens_per_second_ci"]
+    ms = 1e3 / speed
+    gain = plain.ms_per_token / predicted.ms_per_token
+    return {
+        "stack": predicted.stack,
+        "kind": _kind(predicted.stack),
+        "ms_per_token": ms,
+        "ms_per_token_ci": None if interval is None else [1e3 / s for s in reversed(interval)],
+        "wall_ms_per_token": 1e3 * sum(o.seconds for o in wall) / sum(o.timed_tokens for o in wall),
+        "predicted_ms_per_token": predicted.ms_per_token,
+        "prediction_error": predicted.ms_per_token / ms - 1,
+        "speedup_over_plain": found["speedup_over_plain"],
+        "speedup_over_plain_ci": found["speedup_over_plain_ci"],
+        "predicted_speedup_over_plain": gain,
+        "speedup_prediction_error": gain / found["speedup_over_plain"] - 1,
+        "acceptance_length": found["mean_acceptance_length"],
+        "predicted_acceptance_length": predicted.acceptance_length,
+        "same_as_plain": [sum(o.token_ids == p.token_ids for o, p in zip(outputs, plainly, strict=True)), len(plainly)]
+        if greedy
+        else None,
+    }
+
+
+def _kind(text: str) -> str:
+    stack = parse(text)
+    if stack.bottom is not None:
+        return "databases under models" if stack.drafts else "databases"
+    return ("plain", "one draft", "models")[min(2, len(stack.drafts))]
+
+
+def _compared(
+    hierarchy: Prediction, over: Prediction, by_clock: dict[str, dict[str, list[Output]]], clock: str
+) -> dict[str, Any]:
+    """How much faster the one is than the other, over the same prompts."""
+    found, wall = (figures(by_clock[c][hierarchy.stack], by_clock[c][over.stack]) for c in (clock, "wall"))
+    return {
+        "hierarchy": hierarchy.stack,
+        "over": over.stack,
+        "speedup": found["speedup_over_plain"],
+        "speedup_ci": found["speedup_over_plain_ci"],
+        "wall_speedup": wall["speedup_over_plain"],
+        "wall_speedup_ci": wall["speedup_over_plain_ci"],
+        "predicted_speedup": over.ms_per_token / hierarchy.ms_per_token,
+    }

@@ -1,0 +1,210 @@
+"""Databases of growing corpora: what building them takes, and what a look-up costs.
+
+>>> python -m benchmarks.scale [--sizes 1,3,10,30] [--json OUT]
+
+The corpus is the ladder's: the Python source of this environment, by the ladder's tokenizer. Each size is built and asked in a process of
+its own, so that its memory is its own. Nothing is cut to a number of bytes: a key is kept when it was seen twice and adds something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hsd_viz.disk import write_whole
+from hsd_viz.drafting.context import spell
+from hsd_viz.drafting.guarded import open_index
+from hsd_viz.drafting.index.build import build_streamed
+from hsd_viz.drafting.index.count import Pruning
+from hsd_viz.machine import describe
+
+LOOKUPS = 20_000
+#: Tokens of text a look-up is given.
+TAIL = 8
+_SAMPLED_EVERY = 0.02
+
+
+def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any]:
+    """Build and ask a statistics database of each of ``sizes`` tokens. Raises ValueError where the corpus is too small for one."""
+    from tokenizers import Tokenizer
+
+    from hsd_viz.ladder import corpus
+    from hsd_viz.ladder.load import model_path
+    from hsd_viz.ladder.tokenizer import EOS_ID
+
+    tokenizer = Tokenizer.from_file(str(model_path("target") / "tokenizer.json"))
+    vocabulary = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
+    files = corpus.collect()
+    with tempfile.TemporaryDirectory(prefix="hsd-viz-scale-") as folder:
+        begin = time.perf_counter()
+        progress("tokenizing")
+        for name, chosen in (("train", corpus.train_files(files)), ("heldout", corpus.heldout_files(files))):
+            np.save(Path(folder) / f"{name}.npy", corpus.tokenize(chosen, tokenizer, EOS_ID))
+        seconds = time.perf_counter() - begin
+        tokens = len(np.load(Path(folder) / "train.npy", mmap_mode="r"))
+        if max(sizes) > tokens:
+            raise ValueError(f"the corpus of this environment has {tokens} tokens, not {max(sizes)}")
+        rows = []
+        for size in sizes:
+            progress(f"{size} tokens")
+            task = {"folder": folder, "tokens": size, "vocabulary": vocabulary, "eos": EOS_ID}
+            ran = subprocess.run(
+                [sys.executable, "-m", __spec__.name, "--one", json.dumps(task)], capture_output=True, text=True
+            )
+            if ran.returncode:
+                raise ValueError(
+                    f"the process that was to count {size} tokens failed: {(ran.stderr.strip() or '-').splitlines()[-1]}"
+                )
+            rows.append(json.loads(ran.stdout))
+    notes = {
+        "peak_memory_bytes": "growth of anonymous memory while building; pages of mapped files, which the system can have back, are apart",
+        "peak_resident_bytes": "all memory of the building process at its highest, mapped files and the interpreter included",
+        "lookup_us": "one look-up of the last 8 tokens at random places of held-out text, the clock's own time included",
+    }
+    return {
+        "machine": describe(),
+        "notes": notes,
+        "corpus": {"tokens": tokens, "tokenizing_seconds": seconds, "vocabulary": vocabulary},
+        "sizes": rows,
+    }
+
+
+def measure_one(folder: str, tokens: int, vocabulary: int, eos: int) -> dict[str, Any]:
+    """Build and ask the database of the first ``tokens`` tokens; its file is left in ``folder`` for as long as that lives."""
+    text = np.load(Path(folder) / "train.npy", mmap_mode="r")[:tokens]
+    path = Path(folder) / f"statistics-{tokens}.hsdb"
+
+    def feed(writer) -> dict:
+        starts = [*np.flatnonzero(text == eos).tolist(), tokens]
+        for start, end in pairwise(starts):
+            writer.add(text[start:end])
+            writer.end()
+        return {}
+
+    anonymous = _Anonymous()
+    before = anonymous.now()
+    begin = time.perf_counter()
+    with anonymous:
+        pruning = Pruning(least=2, max_bytes=2**31)
+        build_streamed(
+            feed, path, kind="statistics", vocabulary_size=vocabulary, vocabulary_hash="scale", pruning=pruning
+        )
+    seconds = time.perf_counter() - begin
+    resident = _status("VmHWM")
+    begin = time.perf_counter()
+    index = open_index(path)
+    opening = time.perf_counter() - begin
+    heldout = np.load(Path(folder) / "heldout.npy")
+    places = np.random.default_rng(0).integers(TAIL, len(heldout), LOOKUPS)
+    tails = [spell(heldout[i - TAIL : i].tolist()) for i in places]
+    first, again = _timed(index, tails), _timed(index, tails)
+    lengths = [match[0] if (match := index.lookup(tail)) else 0 for tail in tails]
+    return {
+        "tokens": tokens,
+        "build_seconds": seconds,
+        "tokens_per_second": tokens / seconds,
+        "peak_memory_bytes": anonymous.most - before,
+        "peak_resident_bytes": resident,
+        "file_bytes": index.size,
+        "keys": sum(index.header["keys_by_length"].values()),
+        "keys_by_length": index.header["keys_by_length"],
+        "continuations": index.header["continuations"],
+        "opening_ms": 1e3 * opening,
+        "read_whole_on_opening": type(index).__name__ == "Index",
+        "mean_key_length": statistics.fmean(lengths),
+        "lookup_us": {"first_touch": first, "again": again},
+    }
+
+
+def _timed(index, tails: list[str]) -> dict[str, float]:
+    """Median, 99th percentile and greatest time of a look-up, in microseconds."""
+    lookup, clock = index.lookup, time.perf_counter_ns
+    times = np.empty(len(tails))
+    for i, tail in enumerate(tails):
+        begin = clock()
+        lookup(tail)
+        times[i] = clock() - begin
+    return {
+        "median": float(np.median(times)) / 1e3,
+        "p99": float(np.percentile(times, 99)) / 1e3,
+        "most": float(times.max()) / 1e3,
+    }
+
+
+def _status(name: str) -> int:
+    """A line of what Linux says of this process, in bytes."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    raise ValueError("this system does not say how much memory a process has: the measurement needs Linux")
+
+
+class _Anonymous:
+    """The memory of this process that is no file's, looked at again and again while in use; pages of mapped files can be had back."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def now(self) -> int:
+        return _status("RssAnon")
+
+    def _look(self) -> None:
+        while not self._over.wait(_SAMPLED_EVERY):
+            self.most = max(self.most, self.now())
+
+    def __enter__(self) -> _Anonymous:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def main() -> int:
+    """The command line of this module."""
+    parser = argparse.ArgumentParser(description="measure databases of growing corpora")
+    parser.add_argument("--sizes", default="1,3,10,30", help="millions of tokens (default 1,3,10,30)")
+    parser.add_argument("--json", type=Path, metavar="OUT")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.one:
+        print(json.dumps(measure_one(**json.loads(args.one))))
+        return 0
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        sizes = [round(1e6 * float(size)) for size in args.sizes.split(",")]
+        report = measure_scale(sizes, lambda text: print(text, file=sys.stderr, flush=True))
+    except ValueError as error:
+        print(f"scale: {error}", file=sys.stderr)
+        return 2
+    for row in report["sizes"]:
+        look = row["lookup_us"]["again"]
+        print(
+            f"{row['tokens'] / 1e6:5.1f} M tokens: built in {row['build_seconds']:.0f} s, {row['peak_memory_bytes'] / 1e6:.0f} MB of "
+            f"memory, file {row['file_bytes'] / 1e6:.1f} MB, look-up {look['median']:.1f} us (p99 {look['p99']:.1f})"
+        )
+    if args.json:
+        write_whole(args.json, json.dumps(report, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

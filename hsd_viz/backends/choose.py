@@ -1,0 +1,100 @@
+"""Which runtime serves a model: the fastest there is for it here, the eager one until that is ready."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import torch
+
+from hsd_viz.backends.native.build import Build, default_build
+from hsd_viz.backends.native.drafter import native_drafter
+from hsd_viz.backends.native.model import FAMILIES, NativeModel, unsupported
+from hsd_viz.decoding.model import HFModel, Model
+from hsd_viz.drafting.tree import Drafter
+
+RUNTIMES = ("auto", "eager")
+
+
+class Runtimes:
+    """Finds for each model the fastest runtime: ``native`` on the CPU, ``cuda-graphs`` on a GPU, else ``eager``.
+
+    The library is compiled in the background from the moment this object is made, unless it is in the cache already; until it
+    is there, and where it cannot be, models on the CPU are eager and drafters are Python's. ``wish="eager"`` asks for nothing
+    else. ``free`` tells the bytes of memory that are left: native weights are a packed copy, and where that finds no room a model
+    stays eager. Safe for several threads.
+    """
+
+    def __init__(
+        self,
+        device: torch.device,
+        wish: str = "auto",
+        build: Build | None = None,
+        free: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        if wish not in RUNTIMES:
+            raise ValueError(f"unknown runtime {wish!r}: it is one of {', '.join(RUNTIMES)}")
+        self._eager = wish == "eager"
+        #: Drafting is the processor's work wherever the models are.
+        self._drafting = None if self._eager else (build or default_build()).start()
+        self._build = self._drafting if device.type == "cpu" else None
+        self._free = free
+        self._found: dict[int, tuple[Model, str | None]] = {}
+        self._lock = threading.Lock()
+
+    def pick(self, model: HFModel) -> tuple[Model, str | None]:
+        """``model`` in the fastest runtime that is ready, and why that is the eager one where another was wished for."""
+        if self._eager:
+            return model, None
+        with self._lock:
+            # A model, once found, is kept by what was found, so that its id stays its own.
+            if id(model) not in self._found:
+                if self.compiling:
+                    return model, "the native runtime is being compiled"
+                self._found[id(model)] = self._native(model) if self._build else self._graphs(model)
+            return self._found[id(model)]
+
+    def drafter(self, drafter: Drafter | None) -> Drafter | None:
+        """What drafts as ``drafter`` does, the sooner where the library is ready and has its like; it must not have begun a run."""
+        ready = self._drafting is not None and self._drafting.state == "ready"
+        return native_drafter(drafter, self._drafting.library) if ready else drafter
+
+    @property
+    def compiling(self) -> bool:
+        """Whether a faster runtime may be ready later."""
+        return self._build is not None and self._build.state == "compiling"
+
+    @property
+    def packed(self) -> frozenset[str]:
+        """The Hugging Face model types whose weights are held a second time."""
+        return (
+            frozenset(family.config_class.model_type for family in FAMILIES) if self._build is not None else frozenset()
+        )
+
+    def wait(self, progress: Callable[[str], None] = lambda text: None) -> None:
+        """Return when nothing is being compiled any more; ``progress`` is told once a second what is."""
+        while self._drafting is not None and self._drafting.state == "compiling":
+            progress("compiling the native runtime")
+            self._drafting.wait(1.0)
+
+    def _native(self, model: HFModel) -> tuple[Model, str | None]:
+        if self._build.state == "unavailable":
+            return model, self._build.reason
+        if any(p.device != model.device for p in model.module.parameters()):
+            return model, "its weights are spread over several places"
+        why = unsupported(model.module)
+        if why is not None:
+            return model, why
+        left = self._free()
+        if left is not None and model.parameters * model.dtype.itemsize > left:
+            return model, "there is no room for a packed copy of the weights"
+        try:
+            return NativeModel(model, self._build), None
+        except ValueError as error:
+            return model, str(error)
+
+    def _graphs(self, model: HFModel) -> tuple[Model, str | None]:
+        from hsd_viz.backends.cuda_graphs import GraphModel
+
+        graphs = GraphModel(model)
+        return (model, graphs.reason) if graphs.runtime == "eager" else (graphs, None)

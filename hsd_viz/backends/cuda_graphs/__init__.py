@@ -1,0 +1,5 @@
+"""Models over static buffers, their forwards replayed as CUDA graphs."""
+
+from hsd_viz.backends.cuda_graphs.model import GraphModel
+
+__all__ = ["GraphModel"]

@@ -1,0 +1,230 @@
+"""Llama and its relatives written for few launches: at batch 1 a step is as long as its weights take to read, if nothing else is.
+
+Against the Hugging Face module: queries, keys and values are one product, so are gate and up; residuals are added by the
+products themselves; norms are one launch; the rotary table is computed once; grouped queries share their keys without
+copying them. Numbers differ from the module's by rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from hsd_viz.backends.cuda_graphs.buffers import StaticCache
+from hsd_viz.backends.cuda_graphs.forward import WIDTHS, Seen
+from hsd_viz.decoding.model import HFModel
+
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
+_STEADY_ROPE = ("default", "linear", "llama3", "yarn")
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The weights of one layer (biases and the norms of queries and keys may be ``None``) and the kind of its mask."""
+
+    before: Tensor
+    qkv: Tensor
+    qkv_bias: Tensor | None
+    query_norm: Tensor | None
+    key_norm: Tensor | None
+    out: Tensor
+    out_bias: Tensor | None
+    between: Tensor
+    gate_up: Tensor
+    gate_up_bias: Tensor | None
+    down: Tensor
+    down_bias: Tensor | None
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Heads of queries, heads of keys, their size, the norms' epsilon, the scores' scale."""
+
+    heads: int
+    kv_heads: int
+    size: int
+    eps: float
+    scale: float
+
+
+def why_not(model: HFModel) -> str | None:
+    """Why a model is none that :class:`LeanForward` knows; ``None`` where it is one."""
+    config = model.module.config
+    if config.model_type not in FAMILIES:
+        return f"{config.model_type} is none of {', '.join(FAMILIES)}"
+    rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
+    if rope not in _STEADY_ROPE:
+        return f"its rotary table ({rope}) depends on the text's length"
+    if config.hidden_act not in ("silu", "swish"):
+        return f"its activation is {config.hidden_act}"
+    if any(
+        not isinstance(m, nn.Linear)
+        for layer in model.module.model.layers
+        for m in (layer.self_attn.q_proj, layer.mlp.down_proj)
+    ):
+        return "its weights are quantised"
+    return None
+
+
+def fuse(*parts: nn.Linear) -> tuple[Tensor, Tensor | None]:
+    """The weights of several linear maps of one input as one matrix, and their biases.
+
+    The maps keep working: their parameters become views of the joint memory, so that nothing is held twice.
+    """
+    joint = []
+    for name in ("weight", "bias"):
+        tensors = [getattr(part, name) for part in parts]
+        if all(t is None for t in tensors):
+            joint.append(None)
+            continue
+        if any(t is None for t in tensors):
+            raise ValueError("some of its joint maps have a bias and some have none")
+        whole = _adjacent(tensors)
+        if whole is None:
+            whole = torch.cat([t.detach() for t in tensors])
+            for tensor, view in zip(tensors, whole.split([len(t) for t in tensors]), strict=True):
+                tensor.data = view
+        joint.append(whole)
+    return joint[0], joint[1]
+
+
+def _adjacent(tensors: list[Tensor]) -> Tensor | None:
+    """The tensors as one, where they already lie side by side."""
+    first, end = tensors[0], tensors[0].storage_offset()
+    for tensor in tensors:
+        beside = (
+            tensor.untyped_storage().data_ptr() == first.untyped_storage().data_ptr() and tensor.storage_offset() == end
+        )
+        if not beside or not tensor.is_contiguous() or tensor.dtype != first.dtype:
+            return None
+        end += tensor.numel()
+    return first.detach().as_strided((sum(len(t) for t in tensors), *first.shape[1:]), first.stride())
+
+
+def block(
+    x: Tensor,
+    weights: Layer,
+    shape: Shape,
+    keys: Tensor,
+    values: Tensor,
+    places: Tensor,
+    bucket: int,
+    mask: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+) -> Tensor:
+    """One layer: ``x`` ``[w, width]`` to the same; writes its keys and values ``[1, kv heads, capacity, size]`` at ``places``.
+
+    ``mask`` is ``[group * w, bucket]``, ``cos`` and ``sin`` are ``[w, 1, size]``, the latter with the rotation's sign.
+    """
+    w, group = len(x), shape.heads // shape.kv_heads
+    mixed = F.linear(F.rms_norm(x, x.shape[-1:], weights.before, shape.eps), weights.qkv, weights.qkv_bias)
+    mixed = mixed.view(w, shape.heads + 2 * shape.kv_heads, shape.size)
+    turned, v = mixed.split([shape.heads + shape.kv_heads, shape.kv_heads], dim=1)
+    if weights.query_norm is not None:
+        q, k = turned.split([shape.heads, shape.kv_heads], dim=1)
+        q, k = (
+            F.rms_norm(t, (shape.size,), norm, shape.eps)
+            for t, norm in ((q, weights.query_norm), (k, weights.key_norm))
+        )
+        turned = torch.cat([q, k], dim=1)
+    turned = torch.addcmul(turned * cos, turned.roll(shape.size // 2, -1), sin)
+    q, k = turned.split([shape.heads, shape.kv_heads], dim=1)
+    keys.index_copy_(2, places, k.transpose(0, 1)[None])
+    values.index_copy_(2, places, v.transpose(0, 1)[None])
+    # The queries of one group stand as rows before their common keys.
+    q = (
+        q.reshape(w, shape.kv_heads, group, shape.size)
+        .permute(1, 2, 0, 3)
+        .reshape(1, shape.kv_heads, group * w, shape.size)
+    )
+    y = F.scaled_dot_product_attention(
+        q, keys[:, :, :bucket], values[:, :, :bucket], attn_mask=mask[None, None], scale=shape.scale
+    )
+    y = y.view(shape.kv_heads, group, w, shape.size).permute(2, 0, 1, 3).reshape(w, shape.heads * shape.size)
+    x = _add(x, y, weights.out, weights.out_bias)
+    gate, up = F.linear(
+        F.rms_norm(x, x.shape[-1:], weights.between, shape.eps), weights.gate_up, weights.gate_up_bias
+    ).chunk(2, dim=-1)
+    return _add(x, F.silu(gate) * up, weights.down, weights.down_bias)
+
+
+def _add(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """``x + y @ weight.T + bias``, the product adding ``x`` itself. Takes ``x`` over: elsewhere it would have to be copied first."""
+    added = torch.addmm(x, y, weight.t()) if torch.compiler.is_compiling() else x.addmm_(y, weight.t())
+    return added if bias is None else added + bias
+
+
+class LeanForward:
+    """The forward of a model that :func:`why_not` has nothing against. ``compile`` is ``True`` or a backend of ``torch.compile``."""
+
+    def __init__(self, model: HFModel) -> None:
+        module, config = model.module, model.module.config
+        body = module.model
+        size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        self._shape = Shape(
+            config.num_attention_heads, config.num_key_value_heads, size, config.rms_norm_eps, size**-0.5
+        )
+        kinds = getattr(config, "layer_types", None)
+        self._layers = [self._read(layer, kinds[k] if kinds else None) for k, layer in enumerate(body.layers)]
+        self._embedding, self._norm, self._head = (
+            body.embed_tokens.weight.detach(),
+            body.norm.weight.detach(),
+            module.lm_head,
+        )
+        self._rotary = body.rotary_emb
+        self._vocabulary = model.vocab_size
+        self._compiled: Callable[..., Tensor] | None = None
+
+    @staticmethod
+    def _read(layer: nn.Module, kind: str | None) -> Layer:
+        attention, mlp = layer.self_attn, layer.mlp
+        qkv, qkv_bias = fuse(attention.q_proj, attention.k_proj, attention.v_proj)
+        gate_up, gate_up_bias = fuse(mlp.gate_proj, mlp.up_proj)
+        norms = [getattr(getattr(attention, name, None), "weight", None) for name in ("q_norm", "k_norm")]
+        tensors = (
+            layer.input_layernorm.weight,
+            qkv,
+            qkv_bias,
+            *norms,
+            attention.o_proj.weight,
+            attention.o_proj.bias,
+            layer.post_attention_layernorm.weight,
+            gate_up,
+            gate_up_bias,
+            mlp.down_proj.weight,
+            mlp.down_proj.bias,
+        )
+        return Layer(*(None if t is None else t.detach() for t in tensors), kind)
+
+    def compile(self, backend: str) -> None:
+        """From now on layers run through ``torch.compile``, where they are captured: one compilation per width and bucket serves all."""
+        # Every width and bucket is a compilation of the same function; torch gives up after eight.
+        torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 128)
+        self._compiled = torch.compile(block, backend=backend, fullgraph=True, dynamic=False)
+
+    def prepare(self, cache: StaticCache) -> None:
+        cos, sin = self._rotary(self._embedding[:1, None], cache.index[None])
+        left, right = sin[0, :, None].chunk(2, dim=-1)
+        # The left half is turned by minus the right one: with the sign in the table, swapping the halves is all that is left.
+        cache.rotary = cos[0, :, None].contiguous(), torch.cat([-left, right], dim=-1)
+
+    def __call__(self, ids: Tensor, positions: Tensor, seen: Seen, cache: StaticCache, rows: int) -> Tensor:
+        shape = self._shape
+        group = shape.heads // shape.kv_heads
+        masks = {kind: mask.repeat(group, 1) if group > 1 else mask for kind, mask in seen.items()}
+        only = next(iter(masks.values()))
+        cos, sin = (table.index_select(0, positions) for table in cache.rotary)
+        x = self._embedding.index_select(0, ids)
+        # A prompt may have any width: compiling each would take far longer than it saves.
+        run = self._compiled if self._compiled is not None and len(ids) <= WIDTHS[-1] else block
+        for weights, layer in zip(self._layers, cache.layers, strict=True):
+            mask = masks.get(weights.kind, only)
+            x = run(x, weights, shape, layer.keys, layer.values, cache.places, cache.bucket, mask, cos, sin)
+        x = F.rms_norm(x[-rows:], x.shape[-1:], self._norm, shape.eps)
+        return F.linear(x, self._head.weight, self._head.bias)[:, : self._vocabulary]

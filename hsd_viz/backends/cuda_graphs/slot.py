@@ -1,0 +1,113 @@
+"""Buffers for one decode at a time, with all that was captured over them."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+import torch
+from torch import Tensor
+
+from hsd_viz.backends.cuda_graphs.buffers import Layout, StaticCache, capacity_of
+from hsd_viz.backends.cuda_graphs.capture import Captured, Capturer, Work
+from hsd_viz.backends.cuda_graphs.feed import Feed
+from hsd_viz.backends.cuda_graphs.forward import Forward
+
+#: Graphs kept per slot. Widths, buckets and settings of sampling make many over the days of a server; the one not used longest goes.
+MOST = 64
+
+
+class Replays:
+    """What a model's slots share: how work is captured (``None``: it is called each time), and what came of it.
+
+    ``reason`` is why some work could not be captured, ``None`` where nothing failed.
+    """
+
+    def __init__(self, capturer: Capturer | None) -> None:
+        self.capturer = capturer
+        self.reason: str | None = None
+        self.captures = 0
+        # A replay and the copying of its outputs belong together: see CudaCapturer.
+        self.lock = threading.Lock()
+
+
+class Slot:
+    """Static buffers for one sequence. What is done a second time over them is captured and replayed from then on."""
+
+    def __init__(self, forward: Forward, layout: Layout, device: torch.device, replays: Replays, capacity: int) -> None:
+        self._forward = forward
+        self._replays = replays
+        self.device = device
+        self.cache = StaticCache(layout, capacity_of(capacity), device)
+        forward.prepare(self.cache)
+        self._feeds: dict[int, Feed] = {}
+        self._chances: dict[int, Tensor] = {}
+        self._captured: dict[tuple, Captured] = {}
+        self._refused: set[tuple] = set()
+        self._asked: Counter[tuple] = Counter()
+        self.dropped = False
+
+    def feed(self, width: int) -> Feed:
+        """The feed of that width, always the same one."""
+        if width not in self._feeds:
+            self._feeds[width] = Feed(width, self.device)
+        return self._feeds[width]
+
+    def chances(self, n: int) -> Tensor:
+        """Room for ``n`` uniform numbers ``[n]``, always the same."""
+        if n not in self._chances:
+            self._chances[n] = torch.zeros(n, dtype=torch.float64, device=self.device)
+        return self._chances[n]
+
+    def reserve(self, length: int) -> None:
+        """See to it that ``length`` places are there; what is cached stays."""
+        if length > self.cache.capacity:
+            # Graphs write where the buffers lay when they were captured.
+            self._captured.clear()
+            self._refused.clear()
+            self._asked.clear()
+            self.cache.grow(capacity_of(length))
+            self._forward.prepare(self.cache)
+
+    def captured(self) -> list[tuple]:
+        """The names of all that was captured."""
+        return list(self._captured)
+
+    def asked(self, key: tuple) -> int:
+        """How often the work ``key`` was wanted so far, done or not; counts this time too."""
+        self._asked[key] += 1
+        return self._asked[key]
+
+    def run(self, key: tuple, work: Work, *, again: bool) -> tuple[Tensor, ...]:
+        """Do ``work``, which reads and writes static tensors only; ``again``: it is worth capturing. The results are the caller's own."""
+        replays = self._replays
+        captured = self._captured.pop(key, None)
+        if captured is None:
+            if replays.capturer is None or not again or key in self._refused:
+                return work()
+            try:
+                captured = replays.capturer.capture(work)
+            except RuntimeError as error:
+                self._refused.add(key)
+                if replays.reason is None:
+                    replays.reason = (
+                        f"{key} cannot be captured: {(str(error).strip().splitlines() or [type(error).__name__])[0]}"
+                    )
+                return work()
+            replays.captures += 1
+            if len(self._captured) >= MOST:
+                del self._captured[next(iter(self._captured))]
+        # The order of use: the last one behind all others.
+        self._captured[key] = captured
+        with replays.lock:
+            captured.replay()
+            return tuple(output.clone() for output in captured.outputs)
+
+    def drop(self) -> None:
+        """Give all memory back; the slot is of no use afterwards."""
+        self.dropped = True
+        self._captured.clear()
+        self._feeds.clear()
+        self.cache.blocks.clear()
+        for layer in self.cache.layers:
+            layer.keys = layer.values = None

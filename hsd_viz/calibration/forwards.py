@@ -1,0 +1,79 @@
+"""What a forward costs by the number of tokens fed, measured by itself, and how that shape is fitted to what real rounds took.
+
+Real rounds pay more than a forward by itself: other models have been through the processor's caches since, rules of acceptance
+are applied, and trees are gathered. But they visit few widths often. So the shape of the curve is measured by itself, at every
+width, and its height in real rounds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hsd_viz.calibration.timing import monotone
+
+if TYPE_CHECKING:
+    from hsd_viz.decoding.model import Model
+
+WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
+#: A width counts for itself when real rounds were timed there so often.
+ENOUGH = 20
+
+
+def isolated(
+    models: Mapping[str, Model],
+    *,
+    widths: Sequence[int] = WIDTHS,
+    context: int = 256,
+    repeats: int = 15,
+    clock: Callable[[], int] = time.perf_counter_ns,
+    figure: Callable[[Sequence[float]], float] = median,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> dict[str, dict[int, float]]:
+    """ms, ``{name: {tokens fed: ms}}``, of forwards behind ``context`` tokens that give a row for each token fed: medians, or another
+    ``figure``.
+
+    The models take turns, as they do in a stack. A forward is over when its rows' likeliest tokens are known here, which is what a
+    round waits for. ``context`` is shortened where a model reads less. ``clock`` gives nanoseconds.
+    """
+    longest = min([context + max(widths), *(m.positions for m in models.values() if m.positions is not None)])
+    context = max(1, longest - max(widths))
+    vocabulary = min(m.vocab_size for m in models.values())
+    ids = np.random.default_rng(0).integers(0, vocabulary, context + max(widths)).tolist()
+    sessions = {name: model.session() for name, model in models.items()}
+    for session in sessions.values():
+        session.forward(ids[:context], 1)
+    times: dict[str, dict[int, list[float]]] = {name: {w: [] for w in widths} for name in models}
+    for repeat in range(repeats + 1):
+        for width in widths:
+            for name, session in sessions.items():
+                if cancelled():
+                    return {}
+                start = clock()
+                session.forward(ids[context : context + width], width).argmax(-1).tolist()
+                spent = clock() - start
+                session.truncate(context)
+                if repeat:  # the first of each grows buffers
+                    times[name][width].append(spent / 1e6)
+    return {name: {width: figure(found) for width, found in by_width.items()} for name, by_width in times.items()}
+
+
+def fitted(shape: Mapping[int, float], real: Mapping[int, tuple[float, int]]) -> tuple[float, ...]:
+    """c(1), c(2), ... in ms: ``shape`` (ms by tokens fed, isolated) at the height of ``real`` (median ms, count, of real rounds).
+
+    The ratio of the two is known at the widths that real rounds visited often; it is interpolated between them and kept
+    beyond, and the curve never falls.
+    """
+    widths = np.array(sorted(shape))
+    every = np.arange(1, int(max(widths[-1], *real)) + 1)
+    step = (shape[widths[-1]] - shape[widths[-2]]) / (widths[-1] - widths[-2]) if len(widths) > 1 else 0.0
+    base = np.interp(every, widths, [shape[int(w)] for w in widths])
+    base += np.maximum(0, every - widths[-1]) * max(0.0, step)
+    often = [m for m, (_, count) in real.items() if count >= ENOUGH] or [max(real, key=lambda m: real[m][1])]
+    ratio = np.interp(every, sorted(often), [real[m][0] / base[m - 1] for m in sorted(often)])
+    weights = [float(real[m][1]) if m in real else 1.0 for m in every.tolist()]
+    return tuple(monotone((base * ratio).tolist(), weights))

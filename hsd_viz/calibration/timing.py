@@ -1,0 +1,131 @@
+"""Cost curves from the calls of traces: medians by tokens fed, made monotone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+
+from hsd_viz.latency.costs import LevelCost, LookupCost
+from hsd_viz.trace import CallRow, Trace
+
+_MS = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """``models`` and ``lookups`` by name; ``forwards`` says on how many timed forwards (or launches) a model's curve stands.
+
+    ``fed`` lists the numbers of tokens at which its verification was timed; between them the curve is interpolated, below the first it
+    is flat (too high, if anything) and above the last it goes on with the last step. ``medians`` has each of them by itself: (ms, count).
+    """
+
+    models: Mapping[str, LevelCost]
+    lookups: Mapping[str, LookupCost]
+    forwards: Mapping[str, int]
+    fed: Mapping[str, tuple[int, ...]]
+    medians: Mapping[str, Mapping[int, tuple[float, int]]]
+
+
+def timings(traces: Iterable[tuple[Trace, Mapping[int, str], str | None]]) -> Timing:
+    """Times from (trace, names by level, the database's name or ``None``).
+
+    A verification's overhead is its round's time less the calls and rounds inside it, at the target plus the pause before
+    its next round; medians. What a drafting loop spends between its forwards is part of that.
+    """
+    verifying: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    drafts: dict[str, list[CallRow]] = defaultdict(list)
+    overheads: dict[str, list[float]] = defaultdict(list)
+    pauses: dict[str, list[float]] = defaultdict(list)
+    looked: dict[str, list[float]] = defaultdict(list)
+    updated: dict[str, list[float]] = defaultdict(list)
+    for trace, names, bottom in traces:
+        for call in trace.call_rows:
+            if call.kind == "verify":
+                verifying[call.name][call.fed].append(call.duration_ns * _MS)
+            elif call.kind == "draft":
+                drafts[call.name].append(call)
+            elif call.kind == "lookup" and bottom is not None:
+                looked[bottom].append(call.duration_ns * _MS)
+            elif call.kind == "update" and bottom is not None:
+                updated[bottom].append(call.duration_ns * _MS)
+        _overheads(trace, names, overheads, pauses)
+
+    models = {}
+    for name in dict.fromkeys([*verifying, *drafts]):
+        forward = curve(verifying[name]) if verifying[name] else None
+        draft, launch = _drafting(drafts[name]) if drafts[name] else (None, 0.0)
+        overhead = sum(median(found[name]) for found in (overheads, pauses) if found[name])
+        models[name] = LevelCost(forward or draft, draft, overhead, launch)
+    lookups = {b: LookupCost(_middle(looked[b]), _middle(updated[b])) for b in looked}
+    forwards = {m: sum(map(len, verifying[m].values())) + len(drafts[m]) for m in models}
+    medians = {
+        name: {m: (median(found), len(found)) for m, found in sorted(verifying[name].items())} for name in models
+    }
+    return Timing(models, lookups, forwards, {name: tuple(found) for name, found in medians.items()}, medians)
+
+
+def curve(times: Mapping[int, list[float]]) -> tuple[float, ...]:
+    """c(1), c(2), ... up to the most tokens fed, in ms, from times by tokens fed: medians, monotone, interpolated."""
+    fed = sorted(times)
+    levels = monotone([median(times[m]) for m in fed], [len(times[m]) for m in fed])
+    return tuple(np.interp(np.arange(1, fed[-1] + 1), fed, levels).tolist())
+
+
+def monotone(values: list[float], weights: list[float]) -> list[float]:
+    """The closest curve that never falls, by weighted squares (pool adjacent violators, Ayer et al. 1955)."""
+    pools: list[list[float]] = []
+    for value, weight in zip(values, weights, strict=True):
+        pools.append([value, weight, 1])
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            v, w, n = pools.pop()
+            pools[-1] = [(pools[-1][0] * pools[-1][1] + v * w) / (pools[-1][1] + w), pools[-1][1] + w, pools[-1][2] + n]
+    return [value for value, _, n in pools for _ in range(int(n))]
+
+
+def _drafting(calls: list[CallRow]) -> tuple[tuple[float, ...], float]:
+    """(cost of a drafting forward by tokens fed, cost of a launch besides)."""
+    if all(c.steps == 1 for c in calls):
+        by_fed: dict[int, list[float]] = defaultdict(list)
+        for c in calls:
+            by_fed[c.fed].append(c.duration_ns * _MS)
+        return curve(by_fed), 0.0
+    # Launches: a straight line over the number of steps, through the medians; one length alone gives no intercept.
+    by_steps: dict[int, list[float]] = defaultdict(list)
+    for c in calls:
+        by_steps[c.steps].append(c.duration_ns * _MS)
+    steps = np.array(sorted(by_steps), float)
+    times = np.array([median(by_steps[int(n)]) for n in steps])
+    weights = np.array([len(by_steps[int(n)]) for n in steps], float)
+    through_zero = float((weights * steps * times).sum() / (weights * steps * steps).sum())
+    if len(steps) == 1:
+        return (through_zero,), 0.0
+    slope, launch = np.polyfit(steps, times, 1, w=np.sqrt(weights))
+    if slope <= 0:
+        return (0.0,), float(np.average(times, weights=weights))
+    return ((float(slope),), float(launch)) if launch >= 0 else ((through_zero,), 0.0)
+
+
+def _overheads(
+    trace: Trace, names: Mapping[int, str], overheads: dict[str, list[float]], pauses: dict[str, list[float]]
+) -> None:
+    own = {r.id: r.duration_ns for r in trace.round_rows}
+    for r in trace.round_rows:
+        if r.parent in own:
+            own[r.parent] -= r.duration_ns
+    for c in trace.call_rows:
+        if c.round in own:
+            own[c.round] -= c.duration_ns
+    for r in trace.round_rows:
+        overheads[names[r.level]].append(max(0.0, own[r.id] * _MS))
+    top = sorted((r for r in trace.round_rows if r.parent is None), key=lambda r: r.start_ns)
+    for this, following in pairwise(top):
+        pauses[names[this.level]].append(max(0.0, (following.start_ns - this.start_ns - this.duration_ns) * _MS))
+
+
+def _middle(values: list[float]) -> float:
+    return median(values) if values else 0.0

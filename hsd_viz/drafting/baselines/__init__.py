@@ -1,0 +1,1 @@
+"""Baselines: published drafting methods, each after its paper or program."""

@@ -1,0 +1,1 @@
+"""The statistics index: file format, counting, building and inspection."""

@@ -1,0 +1,1 @@
+"""Prompt suites, prompt files and chat templates. No torch here."""

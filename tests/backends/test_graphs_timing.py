@@ -1,0 +1,151 @@
+"""What a launch cost is told by the device, once it is through: own times add up to no more than the wall, and never overlap."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+import torch
+from tape import TapeCapturer
+from test_graphs import eager
+
+from hsd_viz.backends.cuda_graphs import GraphModel
+from hsd_viz.backends.cuda_graphs.capture import Capturable
+from hsd_viz.decoding.log import Log
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.drafting import make_drafter
+from hsd_viz.stack import Bottom
+
+
+class Device:
+    """A clock for the host and a device that works beside it: a timer's time is what was launched before it was stopped."""
+
+    def __init__(self):
+        self.time = 0
+
+    def log(self):
+        return Log.by(lambda: self.time)
+
+    def timer(self, ns):
+        device = self
+
+        class Timer:
+            launched = device.time
+
+            def stop(self):
+                pass
+
+            def ns(self):
+                assert device.time >= self.launched + ns, "asked before the device was through"
+                return ns
+
+        return Timer()
+
+
+@pytest.fixture
+def device():
+    return Device()
+
+
+def spans(log):
+    return [(c.start_ns, c.start_ns + c.duration_ns) for c in log.calls]
+
+
+def test_a_launch_takes_its_time_from_the_call_that_waited_for_it(device):
+    log = device.log()
+    log.open_round(1)
+    device.time = 10
+    timer = device.timer(600)
+    device.time = 30  # the launch returned after 20
+    log.call(0, "nano", "draft", 10, fed=4, steps=4, timer=timer)
+    device.time = 40
+    start = log.now()
+    device.time = 2_000  # the verification waited for both
+    log.call(1, "target", "verify", start, fed=5)
+    assert spans(log) == [(10, 610), (610, 2_000)]
+
+
+def test_several_launches_follow_each_other(device):
+    log = device.log()
+    log.open_round(1)
+    timers = [device.timer(100), device.timer(300)]
+    device.time = 50
+    log.call(0, "nano", "draft", 0, fed=1, timer=timers[0])
+    log.call(0, "nano", "draft", 50, fed=1, timer=timers[1])
+    device.time = 1_000
+    log.call(1, "target", "verify", 60, fed=3)
+    assert spans(log) == [(0, 100), (100, 400), (400, 1_000)]
+
+
+def test_a_launch_that_was_over_before_the_next_call_began_leaves_that_one_alone(device):
+    log = device.log()
+    log.open_round(1)
+    timer = device.timer(100)
+    log.call(0, "nano", "draft", 0, fed=1, timer=timer)
+    device.time = 900
+    log.call(1, "target", "verify", 500, fed=3)
+    assert spans(log) == [(0, 100), (500, 900)]
+
+
+def test_calls_that_wait_for_themselves_are_as_they_were(device):
+    log = device.log()
+    log.open_round(0)
+    device.time = 70
+    log.call(0, "target", "verify", 20, fed=1)
+    assert spans(log) == [(20, 70)]
+
+
+def test_the_loop_times_its_launches(monkeypatch):
+    """A device that claims a millisecond for each launch gets it, out of the verification that follows."""
+    asked = []
+
+    class Timer:
+        def stop(self):
+            asked.append("stopped")
+
+        def ns(self):
+            return 1_000
+
+    target = GraphModel(eager("llama"), capturer=TapeCapturer())
+    draft, verifier = target.session(), target.session()
+    draft.timer = Timer
+    loop = Loop([Level("nano", draft, 3), Level("target", verifier)], None, Sampling(), [1, 2, 3], max_new_tokens=24)
+    for _ in loop.prefill():
+        pass
+    for _ in loop.rounds():
+        pass
+    calls = [c for c in loop.log.calls if c.kind != "prefill"]
+    drafts = [c for c in calls if c.kind == "draft"]
+    assert len(asked) == len(drafts) > 3
+    assert {c.duration_ns for c in drafts} == {1_000}
+    for before, after in pairwise(calls):
+        assert before.start_ns + before.duration_ns <= after.start_ns
+    assert sum(c.duration_ns for c in calls) <= loop.log.now()
+
+
+STACKS = {"one draft": [3], "two drafts": [2, 5], "database": [], "database under a draft": [4]}
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_verification_looks_at_the_device_once(stack, temperature, monkeypatch):
+    """The path of a GPU, run here: whatever would make the host wait raises, but for one transfer a verification."""
+    looks = []
+    honest = torch.Tensor.tolist
+    monkeypatch.setattr(torch.Tensor, "tolist", lambda self: looks.append(1) or honest(self))
+    model = GraphModel(eager("llama"), capturer=TapeCapturer())
+    levels = [Level(f"m{k}", model.session(), n) for k, n in enumerate(STACKS[stack])] + [
+        Level("target", model.session())
+    ]
+    drafter = make_drafter(Bottom("db", ("context",)), costs=None) if "database" in stack else None
+    loop = Loop(levels, drafter, Sampling(temperature=temperature, seed=3), [1, 2, 3] * 5, max_new_tokens=40)
+    for _ in loop.prefill():
+        pass
+    monkeypatch.setattr(torch.Tensor, "is_cpu", False, raising=False)
+    looks.clear()
+    drafted = 0
+    with torch.inference_mode(), Capturable():
+        for verified in loop.rounds():
+            drafted += len(verified.draft)
+    assert drafted and len(looks) == len(loop.log.rounds)

@@ -1,0 +1,1 @@
+"""Recording of the shipped traces, pictures of the page, page measurements; run from a checkout."""

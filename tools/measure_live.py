@@ -1,0 +1,101 @@
+"""The kernel's side of tools/measure_page.py: a dashboard that decodes everything twice, once for the page and once for nobody."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hsd_viz import load_engine
+from hsd_viz.engine.local import LocalEngine
+from hsd_viz.trace import Event, Finished, Started, Trace
+
+#: The environment variable that names the file for the rates, a JSON object a line.
+PLACE = "HSD_VIZ_MEASURED"
+PROMPT = "def main("
+#: Seconds of quiet between the two decodes of a pair.
+BETWEEN = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run on the page, as long as the context of the models allows; greedy, so that both decodes of a pair write the same."""
+
+    stack: str
+    temperature: float
+    tokens: int
+    seed: int = 0
+
+    @property
+    def words(self) -> str:
+        return f"{self.stack}, T = {self.temperature:g}"
+
+
+RUNS = (Run("target", 0.0, 2000), Run("nano:4 > target", 0.0, 2000), Run("nano:4 > small:8 > target", 0.0, 2000))
+
+
+class Paired:
+    """An engine whose runs are decoded once more with nobody looking on, by turns before and after; writes down both rates."""
+
+    def __init__(self, engine: LocalEngine, path: Path) -> None:
+        self._engine, self._path, self._runs = engine, path, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def decode(self, prompt: str, stack: str = "target", **options: Any) -> Iterator[Event]:
+        first = self._runs % 2 == 0
+        self._runs += 1
+        rates: dict[str, float] = {}
+        if first:
+            rates |= self._alone(prompt, stack, options)
+            time.sleep(BETWEEN)
+        yield from _timed(self._engine.decode(prompt, stack, **options), "watched", rates)
+        if not first:
+            time.sleep(BETWEEN)
+            rates |= self._alone(prompt, stack, options)
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(rates) + "\n")
+
+    def _alone(self, prompt: str, stack: str, options: dict[str, Any]) -> dict[str, float]:
+        rates: dict[str, float] = {}
+        for _event in _timed(self._engine.decode(prompt, stack, **options), "alone", rates):
+            pass
+        return rates
+
+
+def _timed(events: Iterator[Event], name: str, rates: dict[str, float]) -> Iterator[Event]:
+    """Pass the events on and put into ``rates`` the tokens a second from the first to the last, by the clock and, under another name, by
+    the processor time of this thread, which leaves out what others do on the machine. What the taker of an event does in between counts.
+    """
+    for event in events:
+        if isinstance(event, Started):
+            begun, spent = time.perf_counter(), time.thread_time()
+        if isinstance(event, Finished):
+            rates["tokens"] = len(event.trace.token_rows)
+            rates[name] = rates["tokens"] / (time.perf_counter() - begun)
+            rates[f"{name}_processor"] = rates["tokens"] / (time.thread_time() - spent)
+        yield event
+
+
+def paired_dashboard():
+    """The dashboard over such an engine. Models are compiled before it opens."""
+    import hsd_viz as hsd
+
+    engine = load_engine(threads=1)
+    engine.wait_ready()
+    return hsd.dashboard(Paired(engine, Path(os.environ[PLACE])))
+
+
+def long_trace(stack: str, tokens: int) -> Trace:
+    """A run of exactly so many tokens at temperature 1. Raises ``ValueError`` where every seed ends the text before."""
+    engine = load_engine(threads=1)
+    for seed in range(1, 40):
+        trace = engine.run(PROMPT, stack, max_new_tokens=tokens, temperature=1.0, seed=seed)
+        if len(trace.token_rows) == tokens:
+            return trace
+    raise ValueError(f"no seed gives a text of {tokens} tokens")

@@ -1,0 +1,351 @@
+"""Measure the page: how soon it opens, how much travels, how fast views follow a key, what a live run loses to being looked at.
+
+    python tools/measure_page.py [--json FILE] [--repeats N] [--only load,keys,live]
+
+All of it in a real Chromium against Voilà as ``hsd-viz dashboard`` serves it, on this machine as it is: the load average is written
+beside the figures. Takes about five minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from hsd_viz.disk import write_whole
+from hsd_viz.machine import describe
+from tools.measure_live import PLACE, PROMPT, RUNS, Run
+from tools.pages import Server, chromium, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+#: Milliseconds that anything may take before the measurement is given up.
+PATIENCE = 120_000
+#: The run that keys walk through: this many tokens, drawn, so that drafts are turned down often.
+TOKENS = 1000
+STACK = "db > nano:4 > target"
+#: Keys as people press them: events, tokens, rounds, there and back.
+KEYS = ("ArrowRight", "ArrowRight", ".", "ArrowRight", "Shift+ArrowRight", "ArrowLeft", ".", "Shift+ArrowRight")
+#: Tabs that keys are pressed on, and what then is to follow.
+OWN = ("token stream", "player")
+TABS = {"Round": (*OWN, "inspector"), "Timeline": (*OWN, "timeline"), "Acceptance": (*OWN, "chart")}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--json", type=Path, help="write every single figure there")
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="visits of each kind, and runs with and without the page (default 5)"
+    )
+    parser.add_argument(
+        "--only", default="load,keys,live", help="what to measure, of load, keys and live (default: all)"
+    )
+    args = parser.parse_args()
+    parts: dict[str, Callable[[Browser, int], Any]] = {"load": load, "keys": keys, "live": live}
+    report: dict[str, Any] = {"machine": describe(), "command": shlex.join(["python", *sys.argv])}
+    with chromium() as browser:
+        for name in args.only.split(","):
+            begun, before = time.monotonic(), os.getloadavg()[0]
+            report[name] = parts[name](browser, args.repeats)
+            report[name]["load_average"] = [before, os.getloadavg()[0]]
+            print(
+                f"  ({name}: {time.monotonic() - begun:.0f} s, load average {before:.2f} to {os.getloadavg()[0]:.2f})\n",
+                flush=True,
+            )
+    if args.json:
+        write_whole(args.json, json.dumps(report, indent=1) + "\n")
+
+
+# --- opening ------------------------------------------------------------------------------------------------------------
+
+
+def load(browser: Browser, repeats: int) -> dict[str, Any]:
+    """Visits with an empty browser cache, of kernels started for the visit and of kernels that waited for it, turn by turn."""
+    visits: dict[str, list[dict[str, float]]] = {"cold": [], "preheated": []}
+    sizes: dict[str, Any] = {}
+    memory = 0
+    with serving() as cold, serving(preheat=True) as heated:
+        servers = {"cold": cold, "preheated": heated}
+        for _ in range(repeats):
+            for kind, server in servers.items():
+                rest(*servers.values())
+                kernels = psutil.Process(heated.pid).children(recursive=True)
+                memory = (
+                    max(memory, *(k.memory_info().rss for k in kernels)) if kind == "preheated" and kernels else memory
+                )
+                with opened(browser, server.url) as page:
+                    visits[kind].append(arrival(page))
+                    sizes[kind] = weight(page, visits[kind][-1]["the trace"])
+    print(f"{'opening the page, ms':<28}{'median':>8}{'least':>8}{'most':>8}")
+    for kind, all_ in visits.items():
+        for what in all_[0]:
+            values = [v[what] for v in all_]
+            print(f"  {kind + ': ' + what:<26}{median(values):8.0f}{min(values):8.0f}{max(values):8.0f}")
+    print(f"{'bytes until the trace shows':<28}{'kB':>8}{'files':>8}")
+    for what, (size, count) in sorted(sizes["cold"].items(), key=lambda row: -row[1][0]):
+        print(f"  {what:<26}{size / 1000:8.0f}{count:8d}")
+    print(f"  {'all':<26}{sum(size for size, _ in sizes['cold'].values()) / 1000:8.0f}")
+    print(f"a waiting kernel: {memory / 1e6:.0f} MB")
+    medians = {kind: {what: median(v[what] for v in all_) for what in all_[0]} for kind, all_ in visits.items()}
+    return {"milliseconds": visits, "medians": medians, "bytes_and_files": sizes, "waiting_kernel_bytes": memory}
+
+
+def arrival(page: Page) -> dict[str, float]:
+    """When what was first painted, ms from the navigation, and when the server had sent the page."""
+    page.wait_for_function("Object.keys(hsdMeasure.seen).length === 3 && Object.values(hsdMeasure.seen).every(Boolean)")
+    seen = page.evaluate("hsdMeasure.seen")
+    something = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    sent = page.evaluate("performance.getEntriesByType('navigation')[0].responseEnd")
+    return {
+        "something": something,
+        "page sent": sent,
+        **{name: seen[name] for name in ("the trace", "the player", "the first tab")},
+    }
+
+
+def weight(page: Page, until: float) -> dict[str, tuple[int, int]]:
+    """Bytes over the wire (headers too) and the number of files or messages, by kind, of what came before ``until`` (ms)."""
+    entries = page.evaluate(
+        "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
+        ".map((e) => [new URL(e.name).pathname, e.transferSize, e.responseEnd])"
+    )
+    messages = page.evaluate(
+        "hsdMeasure.traffic.map(([at, bytes, sent]) => [sent ? 'websocket, sent' : 'websocket, received', bytes, at])"
+    )
+    sums: dict[str, tuple[int, int]] = {}
+    for name, size, at in [*((kind_of(path), size, at) for path, size, at in entries), *messages]:
+        if at <= until:
+            total, count = sums.get(name, (0, 0))
+            sums[name] = (total + int(size), count + 1)
+    return sums
+
+
+def kind_of(path: str) -> str:
+    """What a file is, by its address."""
+    name = path.rpartition("/")[2]
+    if not name:
+        return "page"
+    if "/labextensions/" in path:
+        *_, extension = path.partition("/labextensions/")
+        return f"scripts of {extension.partition('/static')[0]}"
+    kinds = {"js": "scripts of Voilà", "css": "style sheets", "woff": "fonts", "woff2": "fonts", "ttf": "fonts"}
+    return kinds.get(name.partition("?")[0].rpartition(".")[2], "other")
+
+
+def rest(*servers: Server) -> None:
+    """Wait until the servers and their kernels have nothing to do: kernels that wait for visitors are ready then."""
+    quiet, until = 0, time.monotonic() + PATIENCE / 1000
+    while quiet < 3 and time.monotonic() < until:
+        before = sum(map(_spent, servers))
+        time.sleep(0.5)
+        quiet = quiet + 1 if sum(map(_spent, servers)) - before < 0.05 else 0
+
+
+def _spent(server: Server) -> float:
+    """Processor seconds of a server and its kernels."""
+    total = 0.0
+    main_ = psutil.Process(server.pid)
+    for process in (main_, *main_.children(recursive=True)):
+        try:
+            times = process.cpu_times()
+            total += times.user + times.system
+        except psutil.NoSuchProcess:
+            continue
+    return total
+
+
+# --- keys ---------------------------------------------------------------------------------------------------------------
+
+
+def keys(browser: Browser, repeats: int) -> dict[str, Any]:
+    """From a key to the painted frame that shows it, on a run of 1 000 tokens opened from a file."""
+    from tools.measure_live import long_trace
+
+    with tempfile.TemporaryDirectory() as folder, serving() as server:
+        trace = long_trace(STACK, TOKENS)
+        file = Path(folder) / "long.json.gz"
+        trace.save(file)
+        with opened(browser, server.url) as page:
+            arrival(page)
+            found = walked(page, file, 8 * repeats)
+    print(f"{f'key to painted, ms ({TOKENS} tokens)':<32}{'keys':>6}{'median':>8}{'worst':>8}")
+    for view, values in found.items():
+        print(f"  {view:<30}{len(values):6d}{median(values):8.0f}{max(values):8.0f}")
+    medians = {view: median(values) for view, values in found.items()}
+    return {
+        "stack": STACK,
+        "tokens": TOKENS,
+        "rounds": len(trace.round_rows),
+        "milliseconds": found,
+        "medians": medians,
+    }
+
+
+def walked(page: Page, file: Path, presses: int) -> dict[str, list[float]]:
+    """Open a trace of ``TOKENS`` tokens on the page and press keys on each tab: by view, what each key took that changed it, ms."""
+    found: dict[str, list[float]] = {}
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a trace").click()
+    chooser.value.set_files(file)
+    page.wait_for_function(
+        f"new Set([...document.querySelectorAll('.hsd-out .hsd-tok[data-i]')].map((t) => t.dataset.i)).size === {TOKENS}"
+    )
+    for tab, views in TABS.items():
+        page.get_by_role("tab", name=tab, exact=True).click()
+        if "chart" in views:
+            page.wait_for_function("document.querySelector('.hsd-chart .js-plotly-plot')?.data?.[0].x.length > 0")
+        page.wait_for_timeout(2000)
+        page.mouse.move(2, 2)
+        page.locator(".hsd-out").focus()
+        page.evaluate(f"hsdMeasure.listen({TOKENS}, {json.dumps(views)})")
+        for number in range(presses):
+            for view, ms in press(page, KEYS[number % len(KEYS)]).items():
+                found.setdefault(f"{view} ({tab})" if view in OWN else view, []).append(ms)
+        page.evaluate("hsdMeasure.deaf()")
+    return found
+
+
+def press(page: Page, key: str) -> dict[str, float]:
+    """Press a key and wait for all views; what each took, ms. A view that had nothing to change is left out."""
+    page.keyboard.press(key)
+    try:
+        page.wait_for_function("hsdMeasure.settled()", timeout=5000)
+    except Exception as error:
+        raise RuntimeError(f"not every view followed {key}: {page.evaluate('hsdMeasure.key()')}") from error
+    page.wait_for_timeout(80)
+    return page.evaluate("hsdMeasure.key().ms")
+
+
+# --- live runs ----------------------------------------------------------------------------------------------------------
+
+
+def live(browser: Browser, repeats: int) -> dict[str, Any]:
+    """Live runs of the page, each beside the same decode that nobody looks at, turn by turn, in one kernel."""
+    runs: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        rates = Path(folder) / "rates.jsonl"
+        rates.touch()
+        os.environ[PLACE] = str(rates)
+        with serving(notebook=notebook(Path(folder))) as server, opened(browser, server.url) as page:
+            arrival(page)
+            for turn in range(repeats + 1):
+                for run in RUNS:
+                    figures = followed(page, run, rates)
+                    if turn:  # the first loads the models
+                        runs.append({"stack": run.stack, "temperature": run.temperature, **figures})
+    print(
+        f"{'live runs':<32}{'tokens/s':>9}{'alone':>9}{'ratio':>7}{'by CPU':>8}{'updates/s':>10}{'lag ms':>8}{'worst':>7}"
+    )
+    medians = {}
+    for run in RUNS:
+        mine = [r for r in runs if r["stack"] == run.stack and r["temperature"] == run.temperature]
+        medians[run.words] = {
+            name: median(r[name] for r in mine) for name in mine[0] if isinstance(mine[0][name], (int, float))
+        }
+        m = medians[run.words]
+        rates = f"{m['watched']:9.0f}{m['alone']:9.0f}{m['ratio']:7.3f}{m['ratio_processor']:8.3f}{m['updates_per_second']:10.1f}"
+        print(f"  {run.words:<30}{rates}{m['lag_ms']:8.0f}{m['worst_lag_ms']:7.0f}")
+    return {"runs": runs, "medians": medians}
+
+
+def notebook(folder: Path) -> Path:
+    """A notebook with the dashboard of measure_live.py."""
+    source = f"import sys\n\nsys.path.insert(0, {str(Path(__file__).parents[1])!r})\nfrom tools.measure_live import paired_dashboard\n\npaired_dashboard()"
+    cell = {
+        "cell_type": "code",
+        "id": "paired",
+        "metadata": {},
+        "source": source,
+        "execution_count": None,
+        "outputs": [],
+    }
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    path = folder / "paired.ipynb"
+    path.write_text(
+        json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}), encoding="utf-8"
+    )
+    return path
+
+
+def followed(page: Page, run: Run, rates: Path) -> dict[str, Any]:
+    """One run on the page: its speed with the page looking on and without, updates a second and how long tokens were under way."""
+    for label, value in (
+        ("Prompt", PROMPT),
+        ("Stack", run.stack),
+        ("New tokens", run.tokens),
+        ("Temperature", run.temperature),
+        ("Seed", run.seed),
+    ):
+        field = page.get_by_label(label, exact=True)
+        field.fill(str(value))
+        field.blur()
+    page.wait_for_timeout(1000)
+    page.evaluate("hsdMeasure.follow()")
+    before = len(rates.read_text().splitlines())
+    page.get_by_role("button", name="Run", exact=True).click()
+    until = time.monotonic() + PATIENCE / 1000
+    while len(lines := rates.read_text().splitlines()) == before:
+        if time.monotonic() > until:
+            raise RuntimeError(f"{run.words} did not end: {page.get_by_role('alert').all_text_contents()}")
+        time.sleep(0.2)
+    page.wait_for_function("!document.querySelector('.hsd-live')")
+    page.wait_for_timeout(500)
+    rate = json.loads(lines[-1])
+    processor = rate["watched_processor"] / rate["alone_processor"]
+    return {**rate, "ratio": rate["watched"] / rate["alone"], "ratio_processor": processor, **flow(page)}
+
+
+def flow(page: Page) -> dict[str, float]:
+    """How the run that was followed came to be painted: updates a second, and ms from the end of a round to the frame that shows it."""
+    grown, steps = page.evaluate("hsdMeasure.grown()"), page.evaluate("hsdMeasure.steps()")
+    seconds = (grown[-1][0] - grown[0][0]) / 1000
+    # The first moment of the run on the page's clock, as the quickest message has it: a message is made soon after its last round.
+    zero = min(step["made"] - step["ended"] / 1e6 for step in steps)
+    lags, tokens = [], 0
+    for step in steps:
+        tokens += step["tokens"]
+        paint = next((at for at, n in grown if n >= tokens), None)
+        if paint is not None:
+            lags.append(paint - (zero + step["ended"] / 1e6))
+    return {
+        "messages": len(steps),
+        "updates": len(grown),
+        "updates_per_second": (len(grown) - 1) / seconds if seconds else 0.0,
+        "bytes": sum(step["bytes"] for step in steps),
+        "lag_ms": median(lags),
+        "worst_lag_ms": max(lags),
+    }
+
+
+# --- pages --------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def opened(browser: Browser, url: str) -> Iterator[Page]:
+    """A page in a browser of its own: nothing is in its cache."""
+    context = browser.new_context(viewport={"width": 1400, "height": 1000}, color_scheme="light")
+    context.add_init_script(SCRIPT)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    try:
+        page.goto(url, wait_until="commit")
+        yield page
+    finally:
+        context.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""Take the README's pictures anew: ``python tools/pictures.py [dashboard|round|race|live ...]``. Run it after recording the traces anew.
+
+All come from the page as ``hsd-viz dashboard`` serves it. ``live`` is a run on this machine: its frames are what Chromium painted, at the
+times at which it painted them, played back :data:`SLOWER` times slower, then some steps of the player. It needs Pillow.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hsd_viz.disk import write_whole
+from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.views.tour_steps import STEPS, locate
+from tools.pages import chromium, served
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from playwright.sync_api import Browser, Page
+
+HERE = Path(__file__).parents[1] / "docs"
+PATIENCE = 120_000
+#: A short run takes about half a second: at its own pace nobody could follow it.
+SLOWER = 4
+#: The run that ``live`` shows: its stack, its temperature, its length in tokens.
+LIVE = ("db > nano:4 > small:7 > target", 0.8, 320)
+#: Pixels of ``live``: as the page is laid out, and as the picture is kept.
+LAID_OUT, KEPT = (1300, 1000), (1000, 769)
+
+
+def dashboard(browser: Browser, url: str) -> Path:
+    """The page with a token pinned."""
+    page = _opened(browser, url, 1400, 1440)
+    page.get_by_role("button", name="Longest accepted draft").click()
+    return _taken(page, "dashboard")
+
+
+def round_(browser: Browser, url: str) -> Path:
+    """A round at temperature > 0 in which chance rejected a draft, with its arithmetic: where the tour stops for it."""
+    name, found = locate(next(s for s in STEPS if s.key == "chance"), [r.name for r in bundled()], load_bundled)
+    page = _opened(browser, f"{url}?trace={name}&step={found.step}", 1400, 2200)
+    return _taken(page, "round", ".hsd-inspector")
+
+
+def race(browser: Browser, url: str) -> Path:
+    """Recorded runs of one prompt side by side, in the middle of their race."""
+    page = _opened(browser, url, 1400, 1700)
+    page.get_by_role("tab", name="Compare", exact=True).click()
+    view = page.locator(".hsd-versus")
+    view.wait_for()
+    clock = view.locator("input[type=range]").first
+    clock.evaluate("e => { e.value = e.max * 0.2; e.dispatchEvent(new Event('input', { bubbles: true })); }")
+    clock.scroll_into_view_if_needed()
+    return _taken(page, "race", ".hsd-versus", height=1150)
+
+
+def live(browser: Browser, url: str) -> Path:
+    """A live run, as it was painted, and the player's first rounds after it, as an animated picture."""
+    page = _opened(browser, url, *LAID_OUT)
+    for label, value in zip(("Stack", "Temperature", "New tokens"), LIVE, strict=True):
+        page.get_by_label(label, exact=True).fill(str(value))
+    run = page.get_by_role("button", name="Run", exact=True)
+    finished = lambda: page.wait_for_function("b => !b.disabled", arg=run.element_handle())
+    # The first run loads the models; the second is the one to be seen.
+    run.click()
+    page.wait_for_timeout(500)
+    finished()
+    page.locator(".hsd-text-view").evaluate("e => e.scrollIntoView({ block: 'start' })")
+    page.wait_for_timeout(1500)
+    with _Film(page) as film:
+        run.click()
+        page.wait_for_timeout(200)
+        finished()
+        page.wait_for_timeout(300)
+    frames = [(image, seconds * SLOWER) for image, seconds in film.frames()]
+    frames[-1] = (frames[-1][0], 1.5)
+    step = page.get_by_role("button", name="Next event")
+    for _ in range(16):
+        step.click()
+        page.wait_for_timeout(250)
+        frames.append((_image(page.screenshot()), 0.5))
+    return _animated(frames, HERE / "live.webp")
+
+
+def _opened(browser: Browser, url: str, width: int, height: int) -> Page:
+    page = browser.new_page(viewport={"width": width, "height": height})
+    page.set_default_timeout(PATIENCE)
+    page.goto(url, wait_until="domcontentloaded", timeout=PATIENCE)
+    page.wait_for_selector(".hsd-panel .hsd-linked")
+    page.wait_for_timeout(2000)
+    return page
+
+
+def _taken(page: Page, name: str, selector: str | None = None, height: float | None = None) -> Path:
+    """The page as it is now, or what ``selector`` finds on it, at most ``height`` pixels of that, and a margin."""
+    page.mouse.move(2, 2)
+    page.evaluate("document.activeElement.blur()")
+    page.wait_for_timeout(1500)
+    clip = None
+    if selector:
+        box = page.locator(selector).first.bounding_box()
+        box["height"] = min(box["height"], height or box["height"])
+        clip = {"x": box["x"] - 20, "y": box["y"] - 16, "width": box["width"] + 40, "height": box["height"] + 32}
+    path = HERE / f"{name}.png"
+    write_whole(path, page.screenshot(clip=clip))
+    page.close()
+    return path
+
+
+class _Film:
+    """What Chromium paints, with the times at which it did, while the block lasts."""
+
+    def __init__(self, page: Page) -> None:
+        self._session = page.context.new_cdp_session(page)
+        self._painted: list[tuple[float, bytes]] = []
+        self._session.on("Page.screencastFrame", self._on_frame)
+        self._page = page
+
+    def _on_frame(self, frame: dict) -> None:
+        self._painted.append((frame["metadata"]["timestamp"], base64.b64decode(frame["data"])))
+        self._session.send("Page.screencastFrameAck", {"sessionId": frame["sessionId"]})
+
+    def __enter__(self) -> _Film:
+        self._session.send("Page.startScreencast", {"format": "png", "everyNthFrame": 1})
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end = time.time()
+        self._session.send("Page.stopScreencast")
+
+    def frames(self) -> list[tuple[Image, float]]:
+        """Every frame with the seconds for which it stood."""
+        times = [at for at, _ in self._painted] + [max(self._end, self._painted[-1][0])]
+        return [
+            (_image(data), after - before)
+            for (_, data), before, after in zip(self._painted, times, times[1:], strict=False)
+        ]
+
+
+def _image(data: bytes) -> Image:
+    from PIL import Image
+
+    return Image.open(io.BytesIO(data)).convert("RGB").resize(KEPT, Image.Resampling.LANCZOS)
+
+
+def _animated(frames: list[tuple[Image, float]], path: Path) -> Path:
+    out = io.BytesIO()
+    images, times = zip(*((image, max(20, round(seconds * 1000))) for image, seconds in frames), strict=True)
+    images[0].save(
+        out, "WEBP", save_all=True, append_images=images[1:], duration=list(times), loop=0, quality=50, method=6
+    )
+    write_whole(path, out.getvalue())
+    return path
+
+
+PICTURES: dict[str, Callable[[Browser, str], Path]] = {
+    "dashboard": dashboard,
+    "round": round_,
+    "race": race,
+    "live": live,
+}
+
+
+def main(names: list[str]) -> None:
+    unknown = [name for name in names if name not in PICTURES]
+    if unknown:
+        raise SystemExit(f"no picture is called {unknown[0]}: there are {', '.join(PICTURES)}")
+    with served() as url, chromium() as browser:
+        for name in names or PICTURES:
+            path = PICTURES[name](browser, url)
+            print(f"{path} ({path.stat().st_size / 1e6:.2f} MB)")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
