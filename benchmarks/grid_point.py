@@ -18,7 +18,7 @@ from hsd_viz.bench.output import Output, from_trace, median_of
 from hsd_viz.bench.report import figures
 from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, at, calibrate
 from hsd_viz.calibration.mixture import MixedLaw, Mixture
-from hsd_viz.calibration.store import Kept
+from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.affine import MOST, stack_of
 from hsd_viz.latency.calibration import Calibration
@@ -241,7 +241,7 @@ def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[st
     return {name: float(torch.minimum(p, rows(name)).sum(-1).mean()) for name in drafts}
 
 
-def _costs(kept: Kept, drafts: Sequence[str]) -> dict[str, Any]:
+def _costs(kept: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
     """What a drafted token and a forward of the target cost in real rounds, ms and over the target's; what more tokens cost the target."""
     curve = kept.calibration.costs[TARGET].verifying(16)
     # Launches draft several tokens at once: their price is spread over a usual number of them.

@@ -43,7 +43,7 @@ class StackError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Bottom:
+class DraftSource:
     """A database, rival or ``auto`` at the bottom; ``items`` are databases, in the order in which they are asked, and options; () for
     its default. Those of ``auto`` are ``db`` and the names of models, as they are (unquoted)."""
 
@@ -76,7 +76,7 @@ class Model:
 class Stack:
     """A parsed stack, bottom first; the last part is the target. ``levels`` are the parts, level 0 at the bottom."""
 
-    bottom: Bottom | None
+    bottom: DraftSource | None
     models: tuple[Model, ...]
 
     @property
@@ -88,7 +88,7 @@ class Stack:
         return self.models[:-1]
 
     @property
-    def parts(self) -> tuple[Bottom | Model, ...]:
+    def parts(self) -> tuple[DraftSource | Model, ...]:
         return self.models if self.bottom is None else (self.bottom, *self.models)
 
     @property
@@ -124,7 +124,7 @@ def parse(text: str) -> Stack:
     if not isinstance(text, str) or not text.strip():
         raise StackError("the stack is empty: write for example 'target', 'nano:4 > target' or 'db > nano:4 > target'")
     parts = [p.strip() for p in _split(text, ">")]
-    bottom: Bottom | None = None
+    bottom: DraftSource | None = None
     models: list[Model] = []
     for place, part in enumerate(parts):
         if not part:
@@ -149,7 +149,7 @@ def parse(text: str) -> Stack:
     if bottom is not None and bottom.name == "auto":
         target = models[-1]
         if len(models) > 1:
-            named = Bottom("auto", ("db", *(m.name for m in models[:-1])))
+            named = DraftSource("auto", ("db", *(m.name for m in models[:-1])))
             raise StackError(
                 f"'auto' chooses who drafts and stands right before the target: write '{named} > {target}'"
             )
@@ -194,7 +194,7 @@ def _split(text: str, mark: str) -> list[str]:
     return parts
 
 
-def _bottom(part: str) -> Bottom | None:
+def _bottom(part: str) -> DraftSource | None:
     found = _BOTTOM.match(part)
     if not found or (found[1] not in BOTTOMS and found[2] is None):
         return None
@@ -202,7 +202,7 @@ def _bottom(part: str) -> Bottom | None:
     if name not in BOTTOMS:
         raise StackError(f"unknown part '{part}': brackets follow one of {', '.join(BOTTOMS)}, not '{name}'")
     if inner is None:
-        return Bottom(name)
+        return DraftSource(name)
     allowed = BOTTOMS[name]
     if not allowed:
         raise StackError(f"'{name}' takes no brackets: write '{name}'")
@@ -214,7 +214,7 @@ def _bottom(part: str) -> Bottom | None:
             raise StackError(f"unknown item '{item}' in '{part}': {name}[...] takes {', '.join(allowed)}")
         if items.count(item) > 1:
             raise StackError(f"'{item}' stands twice in '{part}'")
-    return Bottom(name, items)
+    return DraftSource(name, items)
 
 
 def _option(item: str, part: str) -> str:

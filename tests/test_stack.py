@@ -6,24 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hsd_viz.stack import BOTTOMS, Bottom, HFStack, Model, Stack, StackError, parse, parse_bench
+from hsd_viz.stack import BOTTOMS, DraftSource, HFStack, Model, Stack, StackError, parse, parse_bench
 
 READ = {
     "target": Stack(None, (Model("target"),)),
     " nano:4>target ": Stack(None, (Model("nano", 4), Model("target"))),
-    "db > nano:6 > small:8 > target": Stack(Bottom("db"), (Model("nano", 6), Model("small", 8), Model("target"))),
-    "db[ context , statistics ] > target": Stack(Bottom("db", ("context", "statistics")), (Model("target"),)),
-    "lookup > owner/name:3 > ./a/b": Stack(Bottom("lookup"), (Model("owner/name", 3), Model("./a/b"))),
+    "db > nano:6 > small:8 > target": Stack(DraftSource("db"), (Model("nano", 6), Model("small", 8), Model("target"))),
+    "db[ context , statistics ] > target": Stack(DraftSource("db", ("context", "statistics")), (Model("target"),)),
+    "lookup > owner/name:3 > ./a/b": Stack(DraftSource("lookup"), (Model("owner/name", 3), Model("./a/b"))),
     '"./a b > c":2 > "~/x:4"': Stack(None, (Model("./a b > c", 2), Model("~/x:4"))),
     "hd[statistics,context,window] > target": Stack(
-        Bottom("hd", ("statistics", "context", "window")), (Model("target"),)
+        DraftSource("hd", ("statistics", "context", "window")), (Model("target"),)
     ),
-    "ngram-cache > nano > target": Stack(Bottom("ngram-cache"), (Model("nano"), Model("target"))),
+    "ngram-cache > nano > target": Stack(DraftSource("ngram-cache"), (Model("nano"), Model("target"))),
     "/abs/v1.5 > target": Stack(None, (Model("/abs/v1.5"), Model("target"))),
-    "auto > target": Stack(Bottom("auto"), (Model("target"),)),
-    "auto[ db, nano ]>target": Stack(Bottom("auto", ("db", "nano")), (Model("target"),)),
+    "auto > target": Stack(DraftSource("auto"), (Model("target"),)),
+    "auto[ db, nano ]>target": Stack(DraftSource("auto", ("db", "nano")), (Model("target"),)),
     'auto[owner/name:v2,"./a, b]",db] > small': Stack(
-        Bottom("auto", ("owner/name:v2", "./a, b]", "db")), (Model("small"),)
+        DraftSource("auto", ("owner/name:v2", "./a, b]", "db")), (Model("small"),)
     ),
 }
 
@@ -87,13 +87,13 @@ paths = st.text(st.characters(codec="utf-8", exclude_characters='"', exclude_cat
 )
 names = words | st.tuples(words, words).map("/".join) | paths.filter(lambda p: p == p.strip())
 lookaheads = st.none() | st.integers(1, 64)
-options = st.lists(st.just("db") | names, max_size=3, unique=True).map(lambda items: Bottom("auto", tuple(items)))
+options = st.lists(st.just("db") | names, max_size=3, unique=True).map(lambda items: DraftSource("auto", tuple(items)))
 bottoms = (
     st.none()
     | options
     | st.sampled_from(sorted(BOTTOMS)).flatmap(
         lambda name: st.permutations(BOTTOMS[name]).flatmap(
-            lambda order: st.integers(0, len(order)).map(lambda n: Bottom(name, tuple(order[:n])))
+            lambda order: st.integers(0, len(order)).map(lambda n: DraftSource(name, tuple(order[:n])))
         )
     )
 )

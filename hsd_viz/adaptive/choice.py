@@ -76,7 +76,7 @@ class Chooser:
         return self._wait <= 0
 
     @property
-    def elsewhere(self) -> float | None:
+    def min_gain_rate(self) -> float | None:
         """Tokens per cost of a plain step, reached on the whole: what a node of a database's draft, by its score, has to beat.
 
         ``None`` where a database serves well: lambda is then mostly its own, and a tree that is the best by itself was found better.

@@ -14,7 +14,7 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import names
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.stack import Bottom, Stack
+from hsd_viz.stack import DraftSource, Stack
 from hsd_viz.stack import Model as Part
 
 #: Nodes of the largest database draft: as many as the choice may want of them.
@@ -35,7 +35,7 @@ def levels_of(stack: Stack, target: str) -> Stack:
     ladder = names()
     items = stack.bottom.items or ("db", *(ladder[: ladder.index(target)] if target in ladder else ()))
     return Stack(
-        Bottom("db") if "db" in items else None, (*(Part(item) for item in items if item != "db"), stack.target)
+        DraftSource("db") if "db" in items else None, (*(Part(item) for item in items if item != "db"), stack.target)
     )
 
 
@@ -49,10 +49,10 @@ def in_order(levels: Stack, loaded: Sequence[Model]) -> tuple[Stack, list[Model]
 def resolved(levels: Stack) -> Stack:
     """``auto`` with all its options written out."""
     items = ([] if levels.bottom is None else ["db"]) + [m.name for m in levels.drafts]
-    return Stack(Bottom("auto", tuple(items)), (levels.target,))
+    return Stack(DraftSource("auto", tuple(items)), (levels.target,))
 
 
-class Learnt:
+class EstimateCache:
     """Estimates by the models and the sampling that they are about: what runs of one engine leave to each other.
 
     They begin from the calibration that is kept of this machine, models and sampling, where there is one, else from a quick look at what

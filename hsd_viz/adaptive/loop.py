@@ -140,7 +140,7 @@ class AutoLoop(Loop):
         """What the database has for this round."""
         self._tell()
         if self._weighs:
-            self._database.elsewhere = self.chooser.elsewhere
+            self._database.min_gain_rate = self.chooser.min_gain_rate
         start = self.log.now()
         found = self._look_up(room)
         spent = self.log.now() - start

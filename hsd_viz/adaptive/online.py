@@ -134,7 +134,7 @@ class Acceptance:
         return rounds if steps <= n else rounds + (steps - n) / self.tokens(n, idle)
 
 
-class Beneath:
+class DatabaseDraftStats:
     """A database's drafts beneath a model: mean nodes and mean accepted nodes."""
 
     __slots__ = ("_seen", "accepted", "drafted")
@@ -150,7 +150,7 @@ class Beneath:
         self.accepted += (accepted - self.accepted) * share
 
 
-class Low:
+class RobustMinimum:
     """The lower part of times, as a logarithm: what they are when no other work comes between.
 
     Of the first few the least is believed, for whoever runs for the first time is slow. Then longer times count for less than
@@ -225,7 +225,7 @@ class Pace:
     __slots__ = ("_all", "_kinds", "_scale")
 
     def __init__(self, known: bool) -> None:
-        self._all = Low(0.0, known)
+        self._all = RobustMinimum(0.0, known)
         self._kinds: dict[Hashable, float] = {}
         self._scale: dict[Hashable, float] = {}
 

@@ -7,7 +7,15 @@ from itertools import accumulate, combinations
 from math import exp, log
 from typing import NamedTuple
 
-from hsd_viz.adaptive.online import Acceptance, Beneath, Curve, Low, Pace, prior_acceptance, prior_cost
+from hsd_viz.adaptive.online import (
+    Acceptance,
+    Curve,
+    DatabaseDraftStats,
+    Pace,
+    RobustMinimum,
+    prior_acceptance,
+    prior_cost,
+)
 from hsd_viz.latency.calibration import Calibration
 
 #: Rounds' worth of time that may be spent on options that look worse, to learn about them, where acceptance was never measured.
@@ -106,7 +114,7 @@ class Estimates:
         self._kept = (0.0, 0.0)
         lookup = calibration.lookup(bottom).lookup if calibration and bottom else 0.0
         self.lookup = lookup
-        self._lookup = Low(log(max(lookup, 1e-9)), lookup > 0)
+        self._lookup = RobustMinimum(log(max(lookup, 1e-9)), lookup > 0)
         self._looked = (0.0, 0.0)
         #: The database's drafts beneath each model.
         self.tiers = [self._tier(calibration, n) for n in names]
@@ -126,10 +134,12 @@ class Estimates:
         #: Rounds, and choices; of what was measured less is to be learnt at first.
         self.rounds, self.choices = ATTENTIVE if calibration and calibration.edges else 0, 0
 
-    def _tier(self, calibration: Calibration | None, name: str) -> Beneath:
+    def _tier(self, calibration: Calibration | None, name: str) -> DatabaseDraftStats:
         tier = calibration.tiers.get((self.bottom or "", name)) if calibration else None
         return (
-            Beneath(*PRIOR_TIER) if tier is None else Beneath(sum(m * p for m, _, p in tier.outcomes), tier.tokens - 1)
+            DatabaseDraftStats(*PRIOR_TIER)
+            if tier is None
+            else DatabaseDraftStats(sum(m * p for m, _, p in tier.outcomes), tier.tokens - 1)
         )
 
     @property

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any
 
 from hsd_viz.bench.output import Answer, Output
-from hsd_viz.bench.rivals import Tuned
+from hsd_viz.bench.transformers_settings import Tuned
 from hsd_viz.disk import write_whole
 from hsd_viz.prompts.suites import Suite
 

@@ -13,12 +13,12 @@ from typing import Any
 from hsd_viz.bench.measure import Measured, measure
 from hsd_viz.calibration.calibrate import TARGET, TOKENS, calibrated, probe
 from hsd_viz.calibration.mixture import MixedLaw, choose, fill
-from hsd_viz.calibration.store import Kept
+from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import names
 from hsd_viz.latency.costs import LevelCost
 from hsd_viz.latency.law import Prediction
-from hsd_viz.latency.select import Choice, Doubt, doubts
+from hsd_viz.latency.select import Choice, Sensitivity, doubts
 from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import Stack, parse
@@ -29,7 +29,7 @@ PROMPTS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PlanRequest:
     """What is asked for. ``models`` are the draft models (``None``: those of the ladder below the target), ``stacks`` are predicted and
     measured besides those that the ranking brings up; ``measured`` of its best are measured (0: nothing is), on the calibration's own
     prompts with ``same_prompts``.
@@ -77,10 +77,10 @@ class Plan:
     """
 
     models: tuple[str, ...]
-    kept: Kept
+    kept: StoredCalibration
     kept_before: bool
     choice: Choice
-    doubts: tuple[Doubt, ...]
+    doubts: tuple[Sensitivity, ...]
     rows: tuple[tuple[Prediction, Measured | None], ...]
     repriced: Mapping[str, float]
     measured_on: str
@@ -107,7 +107,7 @@ def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
 def plan(
     engine: Any,
     suite: Suite,
-    wish: Wish,
+    wish: PlanRequest,
     *,
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
@@ -176,7 +176,7 @@ def plan(
     )
 
 
-def _repriced(kept: Kept, costs: dict[str, LevelCost], found: Mapping[str, Measured]) -> dict[str, float]:
+def _repriced(kept: StoredCalibration, costs: dict[str, LevelCost], found: Mapping[str, Measured]) -> dict[str, float]:
     """What the law says of the measured stacks at the costs of the very decodes that measured them, acceptance being the calibration's."""
     law = MixedLaw(
         kept.mixture.priced(
@@ -192,7 +192,7 @@ def _always(choice: Choice, ranked: Sequence[Prediction]) -> list[Prediction]:
     return [p for p in (choice.best_single_draft, databases[0] if databases else None, choice.plain) if p is not None]
 
 
-def _drafts(engine: Any, suite: Suite, wish: Wish, stacks: Sequence[Stack]) -> tuple[str, ...]:
+def _drafts(engine: Any, suite: Suite, wish: PlanRequest, stacks: Sequence[Stack]) -> tuple[str, ...]:
     """The draft models, smallest first."""
     models = getattr(engine, "models", None)
     # A padded target has the drafts of the one it is made from.

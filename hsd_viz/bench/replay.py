@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hsd_viz.drafting.observe import Harvester, Observer
+from hsd_viz.drafting.observe import LogitsObserver, Observer
 from hsd_viz.drafting.tree import Drafter, DraftTree
 
 
@@ -47,7 +47,7 @@ class Replayed:
 
 def can_replay(drafter: Drafter) -> bool:
     """Whether the drafter looks at nothing but the text."""
-    return not isinstance(drafter, Observer | Harvester)
+    return not isinstance(drafter, Observer | LogitsObserver)
 
 
 def replay(

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from hsd_viz.bench.checkpoint import Checkpoint
 from hsd_viz.bench.output import Output, median_of
 from hsd_viz.bench.profile import Round, profile_decode
-from hsd_viz.bench.rivals import TUNING_TOKENS, Tuned, tune
 from hsd_viz.bench.rows import STATES, Decoder, LoopDecoder, Row, rows_of
+from hsd_viz.bench.transformers_settings import TUNING_TOKENS, Tuned, tune
 from hsd_viz.bench.turns import ask
 from hsd_viz.budget import check_budget
 from hsd_viz.decoding.limits import PromptTooLong

@@ -9,7 +9,7 @@ from typing import Any
 
 from hsd_viz.bench.answers import text_tables
 from hsd_viz.bench.profile import FORWARD
-from hsd_viz.bench.rivals import GRIDS, in_words
+from hsd_viz.bench.transformers_settings import GRIDS, in_words
 from hsd_viz.bench.verdict import few, kind, ranked, warnings
 from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.words import counted

@@ -23,7 +23,7 @@ from typing import Any
 from hsd_viz.calibration.estimate import Estimates, estimate
 from hsd_viz.calibration.forwards import fitted, isolated
 from hsd_viz.calibration.mixture import Mixture, mixture, stretches
-from hsd_viz.calibration.store import Acceptance, Kept, identity, load, path_of, save, texts_of
+from hsd_viz.calibration.store import Acceptance, StoredCalibration, identity, load, path_of, save, texts_of
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.progress import Progress
@@ -72,7 +72,7 @@ def calibrate(
     max_new_tokens: int = TOKENS,
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> Kept | None:
+) -> StoredCalibration | None:
     """Measure on the prompts of ``suite``; ``drafts`` are the draft models, smallest first.
 
     Cut short (``cancelled`` is asked before each decode; Ctrl-C) it stands on the prompts that every stack had finished, with ``complete``
@@ -118,7 +118,7 @@ def calibrate(
     prompts = [p.text for p in suite.prompts[: len(texts)]]
     # Under greedy decoding all stacks write the same text, so its parts can be told apart.
     alike = [part for text in texts for part in stretches(text)] if sampling.greedy else texts
-    return Kept(
+    return StoredCalibration(
         identity=who,
         texts=_texts(engine, suite.name, prompts, drafts, bottoms, max_levels, max_new_tokens),
         created=begun,
@@ -145,7 +145,7 @@ def calibrated(
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
     note: Callable[[str], None] = lambda sentence: None,
-) -> tuple[Kept | None, bool]:
+) -> tuple[StoredCalibration | None, bool]:
     """The kept calibration where a young one fits, else a new one, which is then kept: (it, whether it had been kept).
 
     ``fresh`` measures anew in any case. ``note`` gets a sentence where a kept one cannot be read or a new one cannot be kept.

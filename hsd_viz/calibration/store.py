@@ -41,7 +41,7 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredCalibration:
     """A calibration with what it stands on.
 
     ``identity`` is the engine's (:func:`identity`), ``texts`` says what was decoded: the suite's name, a hash of the prompts, their
@@ -115,7 +115,7 @@ def path_of(identity: Mapping[str, Any], texts: Mapping[str, Any]) -> Path:
     return folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
 
-def save(kept: Kept) -> Path:
+def save(kept: StoredCalibration) -> Path:
     """Keep a calibration; returns its file. Raises ``ValueError`` with one sentence where that cannot be."""
     path = path_of(kept.identity, kept.texts)
     try:
@@ -125,7 +125,7 @@ def save(kept: Kept) -> Path:
     return path
 
 
-def load(path: Path) -> Kept:
+def load(path: Path) -> StoredCalibration:
     """A calibration from its file. Raises ``FileNotFoundError``, and ``ValueError`` with one sentence for anything unreadable."""
     if not path.is_file():
         raise FileNotFoundError(path)
@@ -135,7 +135,7 @@ def load(path: Path) -> Kept:
         raise ValueError(f"the calibration kept in {path} cannot be read") from None
 
 
-def newest(wanted: Mapping[str, Any], now: float | None = None) -> Kept | None:
+def newest(wanted: Mapping[str, Any], now: float | None = None) -> StoredCalibration | None:
     """The newest fresh calibration that :func:`covers` an engine, whatever its texts; ``None`` where there is none."""
     best = None
     for path in sorted(folder().glob("*.json")):
@@ -148,7 +148,7 @@ def newest(wanted: Mapping[str, Any], now: float | None = None) -> Kept | None:
     return best
 
 
-def to_dict(kept: Kept) -> dict[str, Any]:
+def to_dict(kept: StoredCalibration) -> dict[str, Any]:
     """As plain JSON data."""
     return {
         "format": FORMAT,
@@ -165,11 +165,11 @@ def to_dict(kept: Kept) -> dict[str, Any]:
     }
 
 
-def from_dict(data: Any) -> Kept:
+def from_dict(data: Any) -> StoredCalibration:
     """The inverse of :func:`to_dict`. Raises ``ValueError``, ``KeyError`` or ``TypeError`` for anything else."""
     if data["format"] != FORMAT or data["schema"] != SCHEMA:
         raise ValueError("another format")
-    return Kept(
+    return StoredCalibration(
         identity=data["identity"],
         texts=data["texts"],
         created=float(data["created"]),

@@ -146,7 +146,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure; returns the exit code. Raises ``ValueError`` with one sentence for bad input."""
     from hsd_viz.bench import Progress, Settings, build_report, load_suite, read_stacks, run_bench
-    from hsd_viz.bench.rivals import spare_prompts
+    from hsd_viz.bench.transformers_settings import spare_prompts
     from hsd_viz.prompts.templates import choose_template, opening
 
     outputs = [path for path in (args.json, args.html, args.answers) if path is not None]

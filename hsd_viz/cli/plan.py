@@ -81,10 +81,10 @@ def add(commands: argparse._SubParsersAction) -> None:
 def run(args: argparse.Namespace) -> int:
     """Plan; returns the exit code. Raises ``ValueError`` with one sentence for bad input."""
     from hsd_viz.bench import Progress, load_suite
-    from hsd_viz.bench.plan import Wish, plan, report
+    from hsd_viz.bench.plan import PlanRequest, plan, report
     from hsd_viz.bench.plan_text import plan_table
 
-    wish = Wish(
+    wish = PlanRequest(
         models=None if args.models is None else tuple(name.strip() for name in args.models.split(",")),
         stacks=tuple(args.stack),
         max_levels=args.max_levels,

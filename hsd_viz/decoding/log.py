@@ -22,7 +22,7 @@ class Timer(Protocol):
     def ns(self) -> int: ...
 
 
-class Judged(NamedTuple):
+class VerifiedDraft(NamedTuple):
     """A draft that a verifier judged: all that its :class:`~hsd_viz.trace.records.DraftRow` rows are made of.
 
     ``p``, ``q``, ``u`` are the verdict's, by node; ``walked`` the nodes that it accepted, ``accepted`` those of them that were kept.
@@ -75,7 +75,7 @@ class Log:
 
     zero: int = field(default_factory=perf_counter_ns)
     rounds: list[RoundRow] = field(default_factory=list)
-    drafts: list[Judged] = field(default_factory=list)
+    drafts: list[VerifiedDraft] = field(default_factory=list)
     calls: list[CallRow] = field(default_factory=list)
     # Of each open round its id, its level and its start, the innermost last.
     _open: list[tuple[int, int, int]] = field(default_factory=list)
@@ -104,7 +104,7 @@ class Log:
         drafted, why = len(tree), None
         if drafted:
             self.drafts.append(
-                _row(Judged, (this, level, tree, verdict.p, verdict.q, verdict.u, verdict.accepted, accepted))
+                _row(VerifiedDraft, (this, level, tree, verdict.p, verdict.q, verdict.u, verdict.accepted, accepted))
             )
         else:
             why = tree.why_empty or "no match"
@@ -154,7 +154,7 @@ class Log:
         start = max(last.start_ns, over)
         return last._replace(start_ns=start, duration_ns=end - start)
 
-    def take(self) -> tuple[list[Judged], list[RoundRow], list[CallRow]]:
+    def take(self) -> tuple[list[VerifiedDraft], list[RoundRow], list[CallRow]]:
         """Hand over what was gathered so far."""
         taken = self.drafts, self.rounds, self.calls
         self.drafts, self.rounds, self.calls = [], [], []

@@ -29,7 +29,7 @@ from hsd_viz.decoding.sampling import distribution, sample
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.transfer import put
 from hsd_viz.decoding.verify import Verdict, verify_chain, walk, walk_on_device, walk_on_host
-from hsd_viz.drafting.observe import COOLEST, TOP, Harvester, Observer
+from hsd_viz.drafting.observe import COOLEST, TOP, LogitsObserver, Observer
 from hsd_viz.drafting.tree import Drafter, DraftTree
 
 PREFILL_CHUNK = 512
@@ -133,7 +133,7 @@ class Loop:
         self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
         self.eos = eos
         self.budget = budget if budget is not None or drafter is None else drafter.nodes
-        self._observed, self._harvested = isinstance(drafter, Observer), isinstance(drafter, Harvester)
+        self._observed, self._harvested = isinstance(drafter, Observer), isinstance(drafter, LogitsObserver)
         self.draws = Draws(sampling.seed)
         self.log = Log()
         # What is handed up where nothing is drafted; nobody adds to it.

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from hsd_viz.decoding.details import describe, details, likeliest
-from hsd_viz.decoding.log import Judged
+from hsd_viz.decoding.log import VerifiedDraft
 from hsd_viz.decoding.loop import Loop, Verified
 from hsd_viz.decoding.sampling import distribution
 from hsd_viz.decoding.text import TokenText
@@ -37,7 +37,7 @@ class Noted(NamedTuple):
     paths: list[tuple[int, ...]] | None
     numbers: list[float] | None
     correction: tuple[Top | None, Top | None, float | None]
-    judged: list[Judged]
+    judged: list[VerifiedDraft]
     rounds: list[RoundRow]
     calls: list[CallRow]
 

@@ -37,7 +37,7 @@ from hsd_viz.drafting.baselines.window import JacobiWindow
 from .context import spell
 from .expand import trie
 from .hierarchy import Database
-from .tree import DraftTree, ends
+from .tree import DraftTree, as_eos_set
 
 #: Tokens of a draft, drafts of a step, places in a bucket.
 LENGTH = 4
@@ -116,7 +116,7 @@ class HierarchyDrafting:
         stored: StoredDrafts | None = None,
     ) -> None:
         self.sources = tuple(sources)
-        self.ends = ends(eos)
+        self.ends = as_eos_set(eos)
         self.stored = stored if stored is not None else StoredDrafts(shared)
         self.start(())
 

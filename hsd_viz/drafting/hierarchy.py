@@ -15,7 +15,7 @@ from .context import ContextDatabase, Match, spell
 from .costs import CPU_MARGINAL, CostCurve, cost_curve
 from .estimates import DISCOUNTS, LONGEST_BUCKET, Trust
 from .logits import LOGITS, LogitsDatabase
-from .tree import DraftTree, ends
+from .tree import DraftTree, as_eos_set
 
 #: No node is drafted that the verifier is expected to reach less often than this; where verifying is free, than that.
 LEAST_SCORE, LEAST_FREE = 0.01, 0.001
@@ -53,14 +53,14 @@ class DatabaseDrafter:
         longest: int = 8,
     ) -> None:
         self.sources = tuple(sources)
-        self.ends = ends(eos)
+        self.ends = as_eos_set(eos)
         self.costs = cost_curve(costs)
         self.temperature = temperature
         self._floor = LEAST_FREE if costs is None else LEAST_SCORE
         self.longest = longest
         #: Tokens per cost of a step without a draft that a decode reaches on the whole, where somebody keeps count. A node is then worth
         #: its cost when what it adds is more than that; without it each tree is made the best by itself, whatever others are like.
-        self.elsewhere: float | None = None
+        self.min_gain_rate: float | None = None
         self._shared = shared
         self._tables: dict[int, tuple[list[float], list[float]]] = {}
         self.start(())
@@ -133,7 +133,7 @@ class DatabaseDrafter:
         """The tree of at most ``budget`` nodes after ``text`` that promises the most tokens for its cost.
 
         Nodes are added best first, so scores never rise from one to the next; the tree kept is the prefix of them with the best
-        ratio of expected tokens (1 + Σ scores) to cost. Where it is known what is reached ``elsewhere``, it is all nodes that are
+        ratio of expected tokens (1 + Σ scores) to cost. Where it is known what is reached ``min_gain_rate``, it is all nodes that are
         better than that.
         """
         if budget < 1:
@@ -146,9 +146,9 @@ class DatabaseDrafter:
         asked: dict[int, list[tuple]] = {}
         queue: list[tuple] = []
         picked: list[tuple] = []
-        elsewhere = self.elsewhere
+        min_gain_rate = self.min_gain_rate
         expected = 1.0
-        best_ratio = elsewhere or 1.0
+        best_ratio = min_gain_rate or 1.0
         best = -1
         node, reach, tail, bound = -1, 1.0, spell(text[-longest:]), longest
         matched = False
@@ -176,7 +176,7 @@ class DatabaseDrafter:
             picked.append((token, parent, entry))
             expected += reach
             ratio = expected / at[node + 1]
-            if elsewhere is not None:
+            if min_gain_rate is not None:
                 best = node
             elif ratio > best_ratio:
                 best_ratio, best = ratio, node
@@ -234,7 +234,7 @@ class HarvestingDrafter(DatabaseDrafter):
     def harvest(
         self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]], chances: Sequence[Sequence[float]]
     ) -> None:
-        """The target's likeliest tokens after ``text`` and each node: see :class:`hsd_viz.drafting.observe.Harvester`."""
+        """The target's likeliest tokens after ``text`` and each node: see :class:`hsd_viz.drafting.observe.LogitsObserver`."""
         longest, put = self._rows.longest, self._rows.put
         tails = [spell(text[-longest:])]
         for token, parent in zip(tree.tokens, tree.parents, strict=True):

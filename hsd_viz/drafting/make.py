@@ -10,7 +10,7 @@ from hsd_viz.drafting.baselines.recycling import TokenRecycling
 from hsd_viz.drafting.baselines.retrieval import Retrieval
 from hsd_viz.drafting.baselines.sam import SAMDecoding
 from hsd_viz.drafting.baselines.suffix import SuffixDecoding
-from hsd_viz.stack import DATABASES, Bottom
+from hsd_viz.stack import DATABASES, DraftSource
 
 from .costs import CPU_MARGINAL, CostCurve
 from .hd import HierarchyDrafting, StoredDrafts, WindowedHierarchyDrafting
@@ -24,7 +24,7 @@ _DRAFTERS = "db, hd, lookup, sam, suffix, recycling, retrieval or ngram-cache"
 
 
 def make_drafter(
-    bottom: Bottom,
+    bottom: DraftSource,
     *,
     databases: SharedDatabases | None = None,
     memory: Memory | None = None,
@@ -74,7 +74,7 @@ def make_drafter(
     raise ValueError(f"no drafter is called '{name}': the bottom of a stack is {_DRAFTERS}")
 
 
-def _sources(bottom: Bottom, shared: SharedDatabases, stands_for: dict[str, str]) -> tuple[str, ...]:
+def _sources(bottom: DraftSource, shared: SharedDatabases, stands_for: dict[str, str]) -> tuple[str, ...]:
     """The databases to ask, in order: those named, else all there are. ``stands_for`` tells under which name one is stored."""
     named = tuple(item for item in bottom.items if item in DATABASES)
     there = tuple(s for s in DATABASES if s == "context" or stands_for.get(s, s) in shared.found)

@@ -28,7 +28,7 @@ class Observer(Drafter, Protocol):
 
 
 @runtime_checkable
-class Harvester(Drafter, Protocol):
+class LogitsObserver(Drafter, Protocol):
     """A drafter that keeps what the target held likely, and how likely."""
 
     def harvest(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .tree import ends
+from .tree import as_eos_set
 
 #: From a batch of prompts of one length to what the model writes after each, without the prompt.
 Generate = Callable[[list[list[int]]], list[list[int]]]
@@ -61,7 +61,7 @@ def collect_outputs(
     begun anew.
     """
     path = Path(path)
-    ends_with = ends(eos)
+    ends_with = as_eos_set(eos)
     kept = _kept(path, identity)
     digests = [_digest(batch) for batch in batches]
     path.parent.mkdir(parents=True, exist_ok=True)

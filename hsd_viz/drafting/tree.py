@@ -142,7 +142,7 @@ class DraftTree:
         return self.parents == list(range(-1, len(self.tokens) - 1))
 
 
-def ends(eos: int | Collection[int] | None) -> frozenset[int]:
+def as_eos_set(eos: int | Collection[int] | None) -> frozenset[int]:
     """End-of-text token ids, however they are given: none, one or several."""
     return frozenset() if eos is None else frozenset((eos,) if isinstance(eos, int) else eos)
 

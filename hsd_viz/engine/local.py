@@ -33,7 +33,7 @@ from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.machine import cpu_model
-from hsd_viz.stack import Bottom, Stack, parse
+from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
 
 DEFAULT_LOOKAHEAD = 4
@@ -90,7 +90,7 @@ class LocalEngine:
         #: What the drafts of `db` cost their verifiers.
         self._costs = DraftCosts()
         #: What `auto` has found out about costs and acceptance.
-        self.learnt = auto.Learnt()
+        self.learnt = auto.EstimateCache()
 
     @property
     def device(self) -> str:
@@ -265,7 +265,7 @@ class LocalEngine:
         return self._drafter(parsed.bottom, target, memory, None, temperature), self._eos(target)
 
     def _drafter(
-        self, bottom: Bottom, target: str, memory: Memory | None, costs: Sequence[float] | None, temperature: float
+        self, bottom: DraftSource, target: str, memory: Memory | None, costs: Sequence[float] | None, temperature: float
     ) -> Drafter:
         shared = self._shared(target)
         memory = (

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.stack import MAX_LOOKAHEAD, Bottom, Model, Stack, parse
+from hsd_viz.stack import MAX_LOOKAHEAD, DraftSource, Model, Stack, parse
 
 MOST = 16
 
@@ -67,7 +67,7 @@ def allow(most: int, max_drafts: int | None) -> None:
 
 def stack_of(bottom: str | None, drafts: Sequence[tuple[str, int]], target: str) -> Stack:
     """A stack from its parts."""
-    beneath: Bottom | None = None if bottom is None else parse(f"{bottom} > target").bottom
+    beneath: DraftSource | None = None if bottom is None else parse(f"{bottom} > target").bottom
     return Stack(beneath, (*(Model(name, g) for name, g in drafts), Model(target)))
 
 

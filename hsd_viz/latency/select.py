@@ -70,7 +70,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class Sensitivity:
     """What one wrong figure would change: ``what`` was changed, the pick then, and what keeping the old pick would cost.
 
     ``regret`` is the share by which the kept stack is slower than the new pick, 0 where the pick stays.
@@ -116,7 +116,7 @@ def select(
 
 def doubts(
     choice: Choice, calibration: Calibration, *, acceptance: float = 0.05, cost: float = 0.2, **limits
-) -> tuple[Doubt, ...]:
+) -> tuple[Sensitivity, ...]:
     """What would change if one figure were off, worst first.
 
     One at a time, each pair's conditional acceptance is moved by +-``acceptance`` and each model's cost by +-``cost`` (a share).
@@ -126,7 +126,7 @@ def doubts(
     for what, changed in _changes(calibration, acceptance, cost):
         now = select(changed, **limits).picked
         kept = Law(changed).predict(choice.picked.stack)
-        out.append(Doubt(what, now.stack, max(0.0, kept.ms_per_token / now.ms_per_token - 1)))
+        out.append(Sensitivity(what, now.stack, max(0.0, kept.ms_per_token / now.ms_per_token - 1)))
     return tuple(sorted(out, key=lambda d: -d.regret))
 
 

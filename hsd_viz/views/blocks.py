@@ -8,7 +8,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from hsd_viz.stack import BOTTOMS, DATABASES, MAX_LOOKAHEAD, Bottom, Model, Stack, StackError, parse
+from hsd_viz.stack import BOTTOMS, DATABASES, MAX_LOOKAHEAD, DraftSource, Model, Stack, StackError, parse
 from hsd_viz.views.linked import css, esm, page_palette
 
 #: What each bottom is, in words.
@@ -132,7 +132,7 @@ def _stack(parts: Any) -> Stack:
         items = parts[0].get("items")
         if not isinstance(items, list) or len(items) > MOST_PARTS:
             raise StackError(f"the items of '{_name(parts[0].get('name'))}' are no list of up to {MOST_PARTS} names")
-        bottom = Bottom(_name(parts[0].get("name")), tuple(map(_name, items)))
+        bottom = DraftSource(_name(parts[0].get("name")), tuple(map(_name, items)))
     return Stack(
         bottom, tuple(Model(_name(p.get("name")), _lookahead(p.get("lookahead"))) for p in parts[bottom is not None :])
     )

@@ -34,7 +34,7 @@ import traitlets
 
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
-from hsd_viz.views.palette import DATABASES, HUES, RIVALS
+from hsd_viz.views.palette import BASELINES, DATABASES, HUES
 from hsd_viz.views.scripts import joined
 
 #: What stands in front of every linked view's script.
@@ -55,7 +55,7 @@ def page_palette() -> dict[str, Any]:
     """The palette as the browser gets it."""
     return {
         "hues": {name: asdict(hue) for name, hue in HUES.items()},
-        "rivals": list(RIVALS),
+        "rivals": list(BASELINES),
         "databases": list(DATABASES),
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DATABASES = ("context", "model", "statistics")
-RIVALS = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache", "hd", "lookahead")
+BASELINES = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache", "hd", "lookahead")
 #: How strongly a token's ink tints its background, in each theme.
 TINT = 0.10
 
@@ -40,7 +40,7 @@ def family(source: str) -> str:
     """The key in :data:`HUES` of a source: databases, ``nano`` and ``small`` have their own, other draft models share one."""
     if source in HUES and source not in ("draft", "rival"):
         return source
-    return "rival" if source in RIVALS else "draft"
+    return "rival" if source in BASELINES else "draft"
 
 
 def label(source: str) -> str:

@@ -15,7 +15,7 @@ from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import make_drafter
-from hsd_viz.stack import Bottom
+from hsd_viz.stack import DraftSource
 
 
 class Device:
@@ -138,7 +138,7 @@ def test_a_verification_looks_at_the_device_once(stack, temperature, monkeypatch
     levels = [Level(f"m{k}", model.session(), n) for k, n in enumerate(STACKS[stack])] + [
         Level("target", model.session())
     ]
-    drafter = make_drafter(Bottom("db", ("context",)), costs=None) if "database" in stack else None
+    drafter = make_drafter(DraftSource("db", ("context",)), costs=None) if "database" in stack else None
     loop = Loop(levels, drafter, Sampling(temperature=temperature, seed=3), [1, 2, 3] * 5, max_new_tokens=40)
     for _ in loop.prefill():
         pass

@@ -25,7 +25,7 @@ from hsd_viz.drafting.index.build import build_model_database, build_statistics
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import Index, Table, marks, write_index
 from hsd_viz.engine import load_engine
-from hsd_viz.stack import Bottom
+from hsd_viz.stack import DraftSource
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
 
@@ -108,11 +108,11 @@ def same(one, other) -> None:
 
 @st.composite
 def run(draw, token=tokens):
-    """A prompt, and rounds of it: (tokens kept but not emitted, budget, what is reached elsewhere) per draft, then tokens emitted."""
+    """A prompt, and rounds of it: (tokens kept but not emitted, budget, what is reached min_gain_rate) per draft, then tokens emitted."""
     prompt = draw(st.lists(token, max_size=60))
     ahead = st.lists(token, max_size=4)
-    elsewhere = st.one_of(st.none(), st.floats(0.5, 4), st.just(0.0))
-    drafts = st.lists(st.tuples(ahead, st.integers(0, 64), elsewhere), max_size=3)
+    min_gain_rate = st.one_of(st.none(), st.floats(0.5, 4), st.just(0.0))
+    drafts = st.lists(st.tuples(ahead, st.integers(0, 64), min_gain_rate), max_size=3)
     return prompt, draw(st.lists(st.tuples(drafts, st.lists(token, max_size=9), st.booleans()), max_size=12))
 
 
@@ -123,8 +123,8 @@ def follow(one, twin, prompt, rounds) -> int:
     text, nodes = list(prompt), 0
     for drafts, emitted, obedient in rounds:
         tree = None
-        for ahead, budget, elsewhere in drafts:
-            one.elsewhere = twin.elsewhere = elsewhere
+        for ahead, budget, min_gain_rate in drafts:
+            one.min_gain_rate = twin.min_gain_rate = min_gain_rate
             tree = one.draft(text + ahead, budget)
             same(tree, twin.draft(text + ahead, budget))
             nodes += len(tree)
@@ -311,15 +311,15 @@ def test_what_has_no_twin_stays_as_it_is(files):
     shared = SharedDatabases(found=dict(files))
     for drafter in (
         None,
-        make_drafter(Bottom("lookup")),
-        make_drafter(Bottom("hd"), databases=shared),
-        make_drafter(Bottom("db", ("context", "logits")), memory=Memory()),
+        make_drafter(DraftSource("lookup")),
+        make_drafter(DraftSource("hd"), databases=shared),
+        make_drafter(DraftSource("db", ("context", "logits")), memory=Memory()),
         DatabaseDrafter(("context", "model"), {"model": Other()}),
         DatabaseDrafter(("context",), {}, longest=17),
     ):
         assert native_drafter(drafter, library) is drafter
-    assert isinstance(make_drafter(Bottom("db", ("context", "logits")), memory=Memory()), HarvestingDrafter)
-    twin = native(make_drafter(Bottom("db"), databases=shared, eos=2))
+    assert isinstance(make_drafter(DraftSource("db", ("context", "logits")), memory=Memory()), HarvestingDrafter)
+    twin = native(make_drafter(DraftSource("db"), databases=shared, eos=2))
     assert (twin.name, twin.nodes, twin.sources, twin.ends) == ("db", 24, ("context", "model", "statistics"), {2})
     assert native_drafter(twin, library) is twin
 

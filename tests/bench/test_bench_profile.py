@@ -10,7 +10,7 @@ import torch
 
 from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench, text_table
 from hsd_viz.bench.profile import DRAFTING, Stopwatch, profile_decode, summary
-from hsd_viz.bench.rivals import GRIDS, spare_prompts, tune
+from hsd_viz.bench.transformers_settings import GRIDS, spare_prompts, tune
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.engine.local import load_engine

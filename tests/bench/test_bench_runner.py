@@ -7,7 +7,7 @@ from hsd_viz.bench.output import Output, draft_seconds, from_trace, median_of
 from hsd_viz.bench.rows import REMEMBER, rows_of
 from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.stack import BOTTOMS, Bottom, StackError
+from hsd_viz.stack import BOTTOMS, DraftSource, StackError
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
 
 SUITE = Suite("two", {"all": "All."}, (Prompt("1", "all", "first"), Prompt("2", "all", "second")))
@@ -188,13 +188,13 @@ def test_only_what_remembers_has_a_row_for_each_state():
 @pytest.mark.parametrize("name", sorted(set(BOTTOMS) - {"auto", "retrieval"}))
 def test_the_drafters_that_remember_are_those_that_a_memory_changes(name):
     def drafts(memory: Memory) -> list[int]:
-        drafter = make_drafter(Bottom(name), memory=memory)
+        drafter = make_drafter(DraftSource(name), memory=memory)
         drafter.start([1, 2])
         drafter.extend([9])
         return drafter.draft([1, 2, 9], 8).tokens
 
     memory = Memory()
-    earlier = make_drafter(Bottom(name), memory=memory)
+    earlier = make_drafter(DraftSource(name), memory=memory)
     text = [5, 6, *[9, 3, 4] * 6]
     earlier.start(text[:2])
     for k in range(2, len(text)):

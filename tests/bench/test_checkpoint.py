@@ -6,7 +6,7 @@ from test_bench_runner import SUITE, FakeEngine
 from hsd_viz.bench import Prompt, Settings, Suite, run_bench
 from hsd_viz.bench.checkpoint import PAUSE, Checkpoint, beside, fingerprint
 from hsd_viz.bench.output import Answer, Output, joined
-from hsd_viz.bench.rivals import Tuned
+from hsd_viz.bench.transformers_settings import Tuned
 
 ABOUT = {"stacks": ["target"], "settings": {"repeats": 2}, "threads": (1, 2)}
 STACKS = ["target", "suffix > target"]

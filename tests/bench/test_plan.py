@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fake_engine import WORLD, FakeEngine
 
 from hsd_viz.bench import Prompt, Suite, load_suite
-from hsd_viz.bench.plan import Wish, plan, report, split
+from hsd_viz.bench.plan import PlanRequest, plan, report, split
 from hsd_viz.bench.plan_text import plan_table
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.stack import parse
@@ -29,8 +29,8 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
 
 
-def wish(**options) -> Wish:
-    return Wish(**{"models": ("mid", "tiny"), "limit": 12, "repeats": 1, "sampling": WARM, **options})
+def wish(**options) -> PlanRequest:
+    return PlanRequest(**{"models": ("mid", "tiny"), "limit": 12, "repeats": 1, "sampling": WARM, **options})
 
 
 @pytest.fixture(scope="module")

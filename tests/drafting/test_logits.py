@@ -9,7 +9,7 @@ from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.estimates import GREEDY, SAMPLED, priors
 from hsd_viz.drafting.hierarchy import HarvestingDrafter
 from hsd_viz.drafting.logits import LogitsDatabase
-from hsd_viz.drafting.observe import Harvester
+from hsd_viz.drafting.observe import LogitsObserver
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.stack import StackError, parse
 
@@ -41,7 +41,7 @@ def test_what_cannot_come_is_no_proposal_and_the_oldest_keys_go():
 
 def test_rows_of_rejected_nodes_are_drafted_from_later():
     drafter = make_drafter(bottom("db[logits]"), costs=None)
-    assert isinstance(drafter, HarvestingDrafter) and isinstance(drafter, Harvester)
+    assert isinstance(drafter, HarvestingDrafter) and isinstance(drafter, LogitsObserver)
     drafter.start([1, 2])
     assert drafter.draft([1, 2], 4).why_empty == "no match"
     tree = DraftTree()

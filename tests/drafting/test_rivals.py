@@ -18,7 +18,7 @@ from hsd_viz.drafting.baselines.retrieval import Retrieval
 from hsd_viz.drafting.baselines.suffix_tree import SuffixTree
 from hsd_viz.drafting.memory import Memory
 from hsd_viz.drafting.observe import Observer
-from hsd_viz.stack import Bottom
+from hsd_viz.stack import DraftSource
 from hsd_viz.trace.records import NO_DRAFT
 
 # --- Token Recycling --------------------------------------------------------------------------------------------------
@@ -314,15 +314,15 @@ def test_original_lookup_by_hand():
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 BOTTOMS = [
-    Bottom("hd"),
-    Bottom("hd", ("statistics", "context", "window")),
-    Bottom("lookup"),
-    Bottom("lookup", ("original",)),
-    Bottom("sam"),
-    Bottom("suffix"),
-    Bottom("recycling"),
-    Bottom("retrieval"),
-    Bottom("ngram-cache"),
+    DraftSource("hd"),
+    DraftSource("hd", ("statistics", "context", "window")),
+    DraftSource("lookup"),
+    DraftSource("lookup", ("original",)),
+    DraftSource("sam"),
+    DraftSource("suffix"),
+    DraftSource("recycling"),
+    DraftSource("retrieval"),
+    DraftSource("ngram-cache"),
 ]
 CORPUS = Exact([[k % 7 for k in range(s, s + 40, 3)] for s in range(5)], longest=6)
 SHARED = SharedDatabases({"statistics": CORPUS})
@@ -422,7 +422,7 @@ def test_cold_and_warm():
         memory = Memory()
         drafts = []
         for state in (memory, memory, Memory(), None):
-            drafter = make_drafter(Bottom(name), memory=state)
+            drafter = make_drafter(DraftSource(name), memory=state)
             drafter.start([8])
             drafts.append(drafter.draft([8, 3, 1, 4], 8).tokens)
             for k, token in enumerate(text):
@@ -437,10 +437,10 @@ def test_cold_and_warm():
 
 def test_unknown_and_absent():
     with pytest.raises(ValueError, match="'retrieval' cannot be used: no statistics database"):
-        make_drafter(Bottom("retrieval"))
+        make_drafter(DraftSource("retrieval"))
     with pytest.raises(ValueError, match="no drafter is called 'what': the bottom of a stack is db, hd, lookup"):
-        make_drafter(Bottom("what"))
-    assert make_drafter(Bottom("ngram-cache")).static is None
+        make_drafter(DraftSource("what"))
+    assert make_drafter(DraftSource("ngram-cache")).static is None
     for options in ({"shortest": 0}, {"shortest": 3, "longest": 2}, {"most": 0}, {"depth": 0}):
         with pytest.raises(ValueError, match="out of range"):
             Retrieval(CORPUS, **options)

@@ -10,14 +10,14 @@ from hsd_viz.backends.cuda_graphs import GraphModel
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.drafting import make_drafter
-from hsd_viz.stack import Bottom
+from hsd_viz.stack import DraftSource
 
 STACKS = {
     "one draft": ([4], None),
     "two drafts": ([3, 6], None),
-    "database": ([], Bottom("db", ("context",))),
-    "rival": ([], Bottom("lookup")),
-    "database under a draft": ([4], Bottom("db", ("context",))),
+    "database": ([], DraftSource("db", ("context",))),
+    "rival": ([], DraftSource("lookup")),
+    "database under a draft": ([4], DraftSource("db", ("context",))),
 }
 RUNTIMES = ("eager", "graphs", "lean")
 

@@ -12,7 +12,7 @@ from hsd_viz.decoding.sampling import distribution, draw
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.transfer import put
 from hsd_viz.decoding.verify import verify_chain
-from hsd_viz.stack import Bottom
+from hsd_viz.stack import DraftSource
 
 LEVEL = 1e-4
 
@@ -30,7 +30,7 @@ def test_database_stacks_equal_plain_sampling(runtime, device):
     for temperature in (0.7, 1.0):
         sampling = Sampling(temperature=temperature, seed=4)
         plain = run([target], [], None, [1, 2, 3], 60, sampling)
-        for bottom in (Bottom("db", ("context",)), Bottom("lookup")):
+        for bottom in (DraftSource("db", ("context",)), DraftSource("lookup")):
             assert run([target], [], bottom, [1, 2, 3], 60, sampling) == plain
 
 

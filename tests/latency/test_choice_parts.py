@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 from worlds import NAMES, PROSE, close
 
-from hsd_viz.adaptive.online import Acceptance, Curve, Low, Pace
+from hsd_viz.adaptive.online import Acceptance, Curve, Pace, RobustMinimum
 from hsd_viz.adaptive.options import Estimates, Option
 from hsd_viz.latency.costs import LevelCost
 
@@ -16,7 +16,7 @@ from hsd_viz.latency.costs import LevelCost
 def test_times_are_their_lower_part():
     """A forward that other work stretches now and then costs what it costs in peace; one that has become slow is believed."""
     noise = random.Random(1)
-    low = Low(0.0)
+    low = RobustMinimum(0.0)
     for _ in range(300):
         low.see(noise.choice([0.0, 0.05, 0.1, 0.1, 1.0, 2.5]))
     assert 0.0 < low.value < 0.35

@@ -27,7 +27,7 @@ from hsd_viz.engine import load_engine
 from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost, LookupCost
-from hsd_viz.stack import Bottom
+from hsd_viz.stack import DraftSource
 from hsd_viz.trace.metrics import check
 from hsd_viz.views.payload import level_names
 
@@ -110,7 +110,7 @@ def test_random_models(runtime, dtype, cls):
                 ends = [k for k, t in enumerate(expected) if t in eos]
                 expected = expected[: ends[0] + 1] if ends else expected
                 levels = [Level(name, m.session()) for name, m in zip(NAMES, (*drafts, target), strict=True)]
-                drafter = make_drafter(Bottom("db", ("context",)), eos=min(eos, default=None), costs=0.05)
+                drafter = make_drafter(DraftSource("db", ("context",)), eos=min(eos, default=None), costs=0.05)
                 loop = cls(
                     levels,
                     drafter,

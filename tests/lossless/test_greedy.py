@@ -13,7 +13,7 @@ from ladders import NEAR_TIE, bundled_prompts, ladder_engine, needs_native, rand
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import make_drafter
-from hsd_viz.stack import Bottom
+from hsd_viz.stack import DraftSource
 
 STACKS = [
     "nano:4 > target",
@@ -48,20 +48,20 @@ PARTS = [
     ([1], None),
     ([3, 6], None),
     ([2, 2, 5], None),
-    ([], Bottom("db", ("context",))),
-    ([], Bottom("lookup")),
-    ([], Bottom("db", ("context", "logits"))),
-    ([4], Bottom("db", ("context",))),
-    ([4], Bottom("db", ("logits", "context"))),
-    ([2, 7], Bottom("lookup")),
-    ([], Bottom("hd")),
-    ([], Bottom("hd", ("context", "window"))),
-    ([], Bottom("lookup", ("original",))),
-    ([], Bottom("sam")),
-    ([], Bottom("suffix")),
-    ([], Bottom("recycling")),
-    ([], Bottom("ngram-cache")),
-    ([3], Bottom("recycling")),
+    ([], DraftSource("db", ("context",))),
+    ([], DraftSource("lookup")),
+    ([], DraftSource("db", ("context", "logits"))),
+    ([4], DraftSource("db", ("context",))),
+    ([4], DraftSource("db", ("logits", "context"))),
+    ([2, 7], DraftSource("lookup")),
+    ([], DraftSource("hd")),
+    ([], DraftSource("hd", ("context", "window"))),
+    ([], DraftSource("lookup", ("original",))),
+    ([], DraftSource("sam")),
+    ([], DraftSource("suffix")),
+    ([], DraftSource("recycling")),
+    ([], DraftSource("ngram-cache")),
+    ([3], DraftSource("recycling")),
 ]
 
 
@@ -105,7 +105,7 @@ def test_context_ends_every_stack_at_the_same_place(runtime, dtype):
     prompt = list(range(10))
     plain, _ = run([target], [], None, prompt, 500, positions=40)
     assert len(plain) == 30
-    for lookaheads, bottom in [([8], None), ([], Bottom("lookup")), ([3, 8], None)]:
+    for lookaheads, bottom in [([8], None), ([], DraftSource("lookup")), ([3, 8], None)]:
         models = [draft] * len(lookaheads) + [target]
         assert run(models, lookaheads, bottom, prompt, 500, positions=40)[0] == plain
 

@@ -22,7 +22,7 @@ from hsd_viz.decoding.model import HFModel
 from hsd_viz.decoding.sampling import distribution
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import load_model, load_tokenizer
-from hsd_viz.stack import Bottom
+from hsd_viz.stack import DraftSource
 
 pytestmark = needs_native
 
@@ -38,9 +38,9 @@ LADDER = {
     "nano:4 > target": (["nano", "target"], [4], None),
     "nano:3 > small:6 > target": (["nano", "small", "target"], [3, 6], None),
     "nano:1 > target": (["nano", "target"], [1], None),
-    "db[context] > target": (["target"], [], Bottom("db", ("context",))),
-    "db[context] > nano:4 > target": (["nano", "target"], [4], Bottom("db", ("context",))),
-    "lookup > small:7 > target": (["small", "target"], [7], Bottom("lookup")),
+    "db[context] > target": (["target"], [], DraftSource("db", ("context",))),
+    "db[context] > nano:4 > target": (["nano", "target"], [4], DraftSource("db", ("context",))),
+    "lookup > small:7 > target": (["small", "target"], [7], DraftSource("lookup")),
 }
 
 

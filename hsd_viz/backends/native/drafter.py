@@ -50,7 +50,7 @@ class NativeDatabaseDrafter(DatabaseDrafter):
         self._native = library.quick
         self._draft = self._native.hsd_drafter_draft
         self.sources = like.sources
-        self.temperature, self.longest, self.elsewhere = like.temperature, like.longest, like.elsewhere
+        self.temperature, self.longest, self.min_gain_rate = like.temperature, like.longest, like.min_gain_rate
         self._floor, self._shared = like._floor, like._shared
         self._free, self._most_in = None, 0
         self.ends, self.costs = like.ends, like.costs
@@ -103,14 +103,14 @@ class NativeDatabaseDrafter(DatabaseDrafter):
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         if budget < 1:
             return DraftTree(why_empty="no room")
-        length, elsewhere, given = len(text), self.elsewhere, self._untold
+        length, min_gain_rate, given = len(text), self.min_gain_rate, self._untold
         told = -1 if given is None else len(given)
         tail = text[-max(self.longest, length - self._emitted) :]
         given = [*given, *tail] if told > 0 else tail
         if len(given) > self._most_in or budget > self._budget:
             self._make_room(len(given), budget)
         self._in[: len(given)] = given
-        n = self._draft(self._handle, told, len(tail), length, budget, _NAN if elsewhere is None else elsewhere)
+        n = self._draft(self._handle, told, len(tail), length, budget, _NAN if min_gain_rate is None else min_gain_rate)
         self._untold = None
         if n < 1:
             if n < -1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.tree import DraftTree, ends
+from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
 
 class PromptLookup:
@@ -24,7 +24,7 @@ class PromptLookup:
     ) -> None:
         if longest < 1 or most < 1:
             raise ValueError(f"n-grams of {longest} tokens and copies of {most} are out of range: both are at least 1")
-        self.ends = ends(eos)
+        self.ends = as_eos_set(eos)
         self.longest = longest
         self.most = self.nodes = most
         self.whole = whole

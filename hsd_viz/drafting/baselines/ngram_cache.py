@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.hierarchy import Database
-from hsd_viz.drafting.tree import DraftTree, ends
+from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
 #: N-gram lengths of the context and dynamic caches, and that of the static one.
 LONGEST = 4
@@ -67,7 +67,7 @@ class NgramCache:
     ) -> None:
         if most < 1:
             raise ValueError(f"a draft of {most} tokens is out of range: it is at least 1")
-        self.ends = ends(eos)
+        self.ends = as_eos_set(eos)
         self.dynamic = dynamic if dynamic is not None else DynamicCache()
         self.static = static
         self.most = self.nodes = most

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from hsd_viz.drafting.tree import DraftTree, ends
+from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
 #: The published tree of 80 nodes: for each depth, how many children the nodes one level up have, in order; the first is the text's
 #: last token. The k-th child of a node is its k-th likeliest successor.
@@ -52,7 +52,7 @@ class TokenRecycling:
     nodes = sum(map(sum, TEMPLATE))
 
     def __init__(self, *, successors: Successors | None = None, eos: int | Collection[int] | None = None) -> None:
-        self.ends = ends(eos)
+        self.ends = as_eos_set(eos)
         self.successors = successors if successors is not None else {}
         self._template = list(unfold(TEMPLATE))
 

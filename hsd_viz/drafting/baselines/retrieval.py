@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.expand import trie
 from hsd_viz.drafting.hierarchy import Database
-from hsd_viz.drafting.tree import DraftTree, ends
+from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
 
 class Retrieval:
@@ -40,7 +40,7 @@ class Retrieval:
                 f"suffixes of {longest} down to {shortest} tokens, {most} nodes and depth {depth} are out of range"
             )
         self.corpus = corpus
-        self.ends = ends(eos)
+        self.ends = as_eos_set(eos)
         self.longest = longest
         self.shortest = shortest
         self.most = self.nodes = most

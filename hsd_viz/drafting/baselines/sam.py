@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
 
 from hsd_viz.drafting.baselines.automaton import BREAK, StaticAutomaton, SuffixAutomaton
-from hsd_viz.drafting.tree import DraftTree, ends
+from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
 
 class SAMDecoding:
@@ -42,7 +42,7 @@ class SAMDecoding:
     ) -> None:
         if most < 1 or alpha < 0 or bias < 0 or width < 1:
             raise ValueError(f"drafts of {most} tokens, alpha {alpha}, bias {bias} and width {width} are out of range")
-        self.ends = ends(eos)
+        self.ends = as_eos_set(eos)
         self.static = static
         self.most = self.nodes = most
         self.alpha = alpha

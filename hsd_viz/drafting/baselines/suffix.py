@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
 
 from hsd_viz.drafting.baselines.suffix_tree import Spot, SuffixTree
-from hsd_viz.drafting.tree import DraftTree, ends
+from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
 #: Outputs remembered from run to run.
 OUTPUTS = 10_000
@@ -46,7 +46,7 @@ class SuffixDecoding:
             raise ValueError(
                 f"alpha {alpha} and a least probability of {least} are out of range: above 0, and from 0 to 1"
             )
-        self.ends = ends(eos)
+        self.ends = as_eos_set(eos)
         self.outputs = outputs if outputs is not None else SuffixTree(depth, OUTPUTS)
         self.depth = self.nodes = depth
         self.alpha = alpha
