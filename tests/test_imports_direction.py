@@ -9,14 +9,14 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 ALLOWED = {
-    "trace": {"words"},
+    "trace": {"disk", "words"},
     "stack": set(),
     "disk": set(),
     "words": set(),
-    "budget": set(),
+    "checks": set(),
     "progress": set(),
     "machine": {"words"},
-    "drafting": {"stack", "trace"},
+    "drafting": {"checks", "disk", "stack", "trace"},
     "latency": {"stack", "trace", "calibration"},
     "decoding": {"drafting", "latency", "stack", "trace"},
     "ladder": {"drafting", "disk"},
@@ -27,7 +27,7 @@ ALLOWED = {
     "engine": {
         "adaptive",
         "backends",
-        "budget",
+        "checks",
         "calibration",
         "decoding",
         "drafting",
@@ -40,7 +40,7 @@ ALLOWED = {
         "trace",
     },
     "bench": {
-        "budget",
+        "checks",
         "calibration",
         "decoding",
         "disk",
