@@ -25,9 +25,9 @@ import numpy as np
 
 from hsd_viz.disk import write_whole
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.guarded import open_index
 from hsd_viz.drafting.index.build import build_streamed
 from hsd_viz.drafting.index.count import Pruning
+from hsd_viz.drafting.index.read import open_index
 from hsd_viz.machine import describe
 
 LOOKUPS = 20_000

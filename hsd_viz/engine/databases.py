@@ -8,11 +8,10 @@ from typing import Any
 
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.drafting.index.build import LONGEST, build_fivegrams, build_streamed
+from hsd_viz.drafting.index.corpus import CorpusWriter, Encode, find_texts, write_texts
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import SUFFIX
-from hsd_viz.drafting.index.spool import CorpusWriter
-from hsd_viz.drafting.index.texts import Encode, find_texts, write_texts
-from hsd_viz.drafting.outputs import collect_outputs
+from hsd_viz.drafting.index.outputs import collect_outputs
 from hsd_viz.drafting.shared import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.engine.models import Models

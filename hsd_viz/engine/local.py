@@ -16,9 +16,9 @@ import torch
 from hsd_viz.adaptive import engine as auto
 from hsd_viz.adaptive.loop import AutoLoop
 from hsd_viz.backends.choose import Runtimes
-from hsd_viz.checks import check_budget
 from hsd_viz.calibration.draft_costs import DraftCosts
 from hsd_viz.calibration.lookaheads import calibrated_lookaheads
+from hsd_viz.checks import check_budget
 from hsd_viz.decoding.decode import decode
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import count
 
 from hsd_viz.drafting.context import ContextDatabase, spell
 from hsd_viz.drafting.index.build import build_model_database, build_statistics, split_documents
-from hsd_viz.drafting.index.count import Pruning, count
-from hsd_viz.drafting.index.format import DatabaseError, Index, mark, marks, pack_counts, write_index
+from hsd_viz.drafting.index.count import Pruning
+from hsd_viz.drafting.index.format import DatabaseError, mark, marks, pack_counts
 from hsd_viz.drafting.index.inspect import describe
+from hsd_viz.drafting.index.read import Index
+from hsd_viz.drafting.index.select import write_index
 from hsd_viz.drafting.shared import SharedDatabases, vocabulary_hash
 
 EVERYTHING = Pruning(least=1, least_continuation=1, least_share=0.0, most=7, max_bytes=10**8)
@@ -155,7 +158,7 @@ def test_a_file_under_the_wrong_name_is_refused(folder):
     (folder / "model.hsdb").rename(folder / "statistics.hsdb")
     shared = SharedDatabases.open(folder, VOCABULARY)
     assert not shared.found
-    assert "holds a model database" in shared.absent["statistics"]
+    assert "contains a model database" in shared.absent["statistics"]
     assert "does not exist" in shared.absent["model"]
 
 
@@ -192,14 +195,14 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(DatabaseError, match="cannot be read"):
         Index(path)
     path.write_text(json.dumps({"no": "database"} | {str(i): i for i in range(20)}))
-    with pytest.raises(DatabaseError, match="no database file"):
+    with pytest.raises(DatabaseError, match="is not a database file"):
         Index(path)
 
 
 def test_two_processes_read_one_file(folder):
     path = folder / "statistics.hsdb"
     program = (
-        "import sys; from hsd_viz.drafting.index.format import Index; i = Index(sys.argv[1]); print('open', flush=True); "
+        "import sys; from hsd_viz.drafting.index.read import Index; i = Index(sys.argv[1]); print('open', flush=True); "
         "sys.stdin.readline(); print([i.lookup(chr(t)) for t in range(50)])"
     )
     run = [sys.executable, "-c", program, str(path)]

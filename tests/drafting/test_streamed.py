@@ -1,4 +1,4 @@
-"""Databases of any size: counted part by part on disk, the very file that counting in memory gives."""
+"""Databases of any size: counting part by part on disk writes the same file as counting in memory."""
 
 import os
 import tracemalloc
@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import count
 
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.index.build import build_model_database, build_statistics, build_streamed
+from hsd_viz.drafting.index.build import build_streamed
 from hsd_viz.drafting.index.count import Level, Pruning
 from hsd_viz.drafting.index.external import divide
-from hsd_viz.drafting.index.format import Index
-from hsd_viz.drafting.select import Candidates, find_cut
+from hsd_viz.drafting.index.read import Index
+from hsd_viz.drafting.index.select import Candidates, find_cut, write_index
 
 FACTS = {"vocabulary_hash": "v", "longest": 4}
 
@@ -38,10 +39,11 @@ documents = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=40), min_s
 def test_the_file_is_that_of_counting_in_memory(tmp_path_factory, texts, model, part_tokens, vocabulary_size, least):
     folder = tmp_path_factory.mktemp("streamed")
     pruning = Pruning(least=least, least_continuation=1, least_share=0.1, most=3, max_bytes=10**8)
-    facts = {**FACTS, "vocabulary_size": vocabulary_size, "pruning": pruning}
-    build = build_model_database if model else build_statistics
-    build([np.array(t) for t in texts], folder / "memory", **facts)
-    stream(texts, folder / "disk", **facts, kind="model" if model else "statistics", part_tokens=part_tokens)
+    facts = {"vocabulary_size": vocabulary_size, "vocabulary_hash": "v", "kind": "model" if model else "statistics"}
+    table = count(texts, vocabulary_size=vocabulary_size, longest=4, pruning=pruning, per_document=model)
+    meta = {"outputs" if model else "documents": len(texts), "tokens": sum(map(len, texts))}
+    write_index(folder / "memory", table, **facts, meta=meta)
+    stream(texts, folder / "disk", **facts, longest=4, pruning=pruning, part_tokens=part_tokens)
     assert (folder / "disk").read_bytes() == (folder / "memory").read_bytes()
     assert {p.name for p in folder.iterdir()} == {"memory", "disk"}, "nothing else is left"
 
@@ -66,7 +68,7 @@ def test_the_best_keys_that_fit_are_found_without_sorting(tmp_path_factory, foun
         firsts = np.concatenate(([0], np.cumsum(numbers)))
         zeros = np.zeros(firsts[-1], dtype=np.int64)
         candidates.add(
-            [Level(np.zeros(len(block), np.uint32), zeros[: len(block)], lengths, gains, firsts, zeros, zeros)]
+            [Level(np.zeros(len(block), np.uint32), lengths, zeros[: len(block)], firsts, zeros, zeros, gains)]
         )
     gains, lengths, sizes = (np.concatenate(column) for column in zip(*candidates.weights(2), strict=True))
     order = np.lexsort((lengths, -gains))

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
 from hsd_viz.drafting.costs import CostCurve, cost_curve
+from hsd_viz.drafting.db import LEAST_FREE, LEAST_SCORE, DatabaseDrafter
 from hsd_viz.drafting.estimates import MOST_RATE, Trust
-from hsd_viz.drafting.hierarchy import LEAST_FREE, LEAST_SCORE, DatabaseDrafter
 from hsd_viz.drafting.index.build import build_model_database, build_statistics
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.shared import vocabulary_hash
