@@ -38,18 +38,12 @@ class CostCurve:
         object.__setattr__(self, "slopes", (*slopes, last))
         object.__setattr__(self, "least_slope", min(self.slopes))
 
-    def at(self, nodes: int) -> float:
-        """Return the relative cost of verifying ``nodes`` draft tokens."""
-        known = len(self.relative) - 1
-        return self.relative[nodes] if nodes <= known else self.relative[known] + (nodes - known) * self.slopes[known]
-
     def tables(self, nodes: int) -> tuple[list[float], list[float]]:
-        """Return :meth:`at` and :meth:`slope` of 0 to ``nodes`` as lists, for inner loops."""
-        return [self.at(m) for m in range(nodes + 1)], [self.slope(m) for m in range(nodes + 1)]
-
-    def slope(self, nodes: int) -> float:
-        """Return the least relative cost per token of any tree larger than ``nodes``."""
-        return self.slopes[min(nodes, len(self.slopes) - 1)]
+        """Return the relative costs and the slopes of 0 to ``nodes`` draft tokens."""
+        last = len(self.relative) - 1
+        beyond = range(1, nodes + 1 - last)
+        costs = [*self.relative[: nodes + 1], *(self.relative[last] + k * self.slopes[last] for k in beyond)]
+        return costs, [*self.slopes[: nodes + 1], *(self.slopes[last] for _ in beyond)]
 
 
 def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:

@@ -20,7 +20,7 @@ from hsd_viz.backends.native.drafter import NativeDatabaseDrafter, native_drafte
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.costs import cost_curve
 from hsd_viz.drafting.db import DatabaseDrafter, LogitsDatabaseDrafter
-from hsd_viz.drafting.index.build import build_model_database, build_statistics
+from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import Table, marks
 from hsd_viz.drafting.index.read import GuardedIndex, Index
@@ -74,8 +74,8 @@ def write(folder: Path, size: int, texts: list[list[int]]) -> dict[str, Path]:
     paths = {"model": folder / "model.hsdb", "statistics": folder / "statistics.hsdb"}
     facts = {"vocabulary_size": size, "vocabulary_hash": "h", "pruning": Pruning(least=2)}
     half = len(texts) // 2
-    build_statistics([np.array(text) for text in texts[half:]], paths["statistics"], **facts)
-    build_model_database(texts[:half], paths["model"], **facts)
+    build_database([np.array(text) for text in texts[half:]], paths["statistics"], kind="statistics", **facts)
+    build_database(texts[:half], paths["model"], kind="model", **facts)
     return paths
 
 

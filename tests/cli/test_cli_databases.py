@@ -189,7 +189,7 @@ def test_a_large_file_is_opened_unread_and_verified_on_demand(tmp_path, words, c
     assert main(["databases", "inspect", str(path)]) == 0
     assert "opened without being read whole" in capsys.readouterr().out
     assert main(["databases", "inspect", str(path), "--verify"]) == 2
-    assert "its checksum does not fit" in capsys.readouterr().err
+    assert "its contents do not match its checksum" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

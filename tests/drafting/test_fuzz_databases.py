@@ -11,7 +11,7 @@ import pytest
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.index.build import build_fivegrams, build_model_database, build_statistics
+from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import PREAMBLE, DatabaseError
 from hsd_viz.drafting.index.read import GuardedIndex, Index, open_index
@@ -35,10 +35,10 @@ def whole(texts, tmp_path_factory):
     folder = tmp_path_factory.mktemp("good")
     facts = {"vocabulary_size": SIZE, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
     sequences = [t.tolist() for t in texts]
-    build_statistics(texts, folder / "statistics", pruning=Pruning(least=2), **facts)
-    build_model_database(sequences, folder / "model", **facts)
+    build_database(texts, folder / "statistics", kind="statistics", pruning=Pruning(least=2), **facts)
+    build_database(sequences, folder / "model", kind="model", **facts)
     build_fivegrams(sequences, folder / "fivegrams", **facts)
-    build_statistics(texts, folder / "wide", pruning=Pruning(least=2), **{**facts, "vocabulary_size": 70_000})
+    build_database(texts, folder / "wide", kind="statistics", pruning=Pruning(least=2), **{**facts, "vocabulary_size": 70_000})
     return {p.name: p.read_bytes() for p in folder.iterdir()}
 
 
@@ -217,7 +217,7 @@ def test_a_bucket_without_an_end_costs_no_more_than_others(tmp_path):
     path = tmp_path / "large"
     text = [rng.integers(0, 3000, 300_000).astype(np.uint16)]
     pruning = Pruning(least=1, max_bytes=10**8, least_continuation=1)
-    build_statistics(text, path, vocabulary_size=3000, vocabulary_hash="v", longest=3, pruning=pruning)
+    build_database(text, path, kind="statistics", vocabulary_size=3000, vocabulary_hash="v", longest=3, pruning=pruning)
     good = path.read_bytes()
     begin = PREAMBLE.size + PREAMBLE.unpack_from(good)[2]
     buckets = Index(path).header["arrays"]["starts"][1]

@@ -1,6 +1,8 @@
 import json
+import struct
 import subprocess
 import sys
+import zlib
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -10,15 +12,20 @@ from hypothesis import strategies as st
 from reference import count
 
 from hsd_viz.drafting.context import ContextDatabase, spell
-from hsd_viz.drafting.index.build import build_model_database, build_statistics, split_documents
+from hsd_viz.drafting.index.build import build_database, split_documents
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import DatabaseError, mark, marks, pack_counts
+from hsd_viz.drafting.index.format import DatabaseError, marks, pack_counts
 from hsd_viz.drafting.index.inspect import describe
 from hsd_viz.drafting.index.read import Index
 from hsd_viz.drafting.index.select import write_index
 from hsd_viz.drafting.shared import SharedDatabases, vocabulary_hash
 
 EVERYTHING = Pruning(least=1, least_continuation=1, least_share=0.0, most=7, max_bytes=10**8)
+
+
+def mark(key):
+    """The 32-bit hash of one key."""
+    return zlib.crc32(struct.pack(f"<{len(key)}I", *key))
 
 
 def brute(documents, longest, per_document=False):
@@ -135,8 +142,8 @@ def folder(tmp_path):
     rng = np.random.default_rng(1)
     texts = [rng.integers(0, 50, 300) for _ in range(30)]
     facts = {"vocabulary_size": 50, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
-    build_statistics(texts, tmp_path / "statistics.hsdb", pruning=Pruning(least=2), **facts)
-    build_model_database([t.tolist() for t in texts], tmp_path / "model.hsdb", meta={"decoding": "greedy"}, **facts)
+    build_database(texts, tmp_path / "statistics.hsdb", kind="statistics", pruning=Pruning(least=2), **facts)
+    build_database([t.tolist() for t in texts], tmp_path / "model.hsdb", kind="model", meta={"decoding": "greedy"}, **facts)
     return tmp_path
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reference import count
 
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.index.build import build_streamed
+from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Level, Pruning
 from hsd_viz.drafting.index.external import divide
 from hsd_viz.drafting.index.read import Index
@@ -28,7 +28,7 @@ def stream(documents, path, **options):
             writer.end()
         return {}
 
-    build_streamed(feed, path, **options)
+    build_database(feed, path, **options)
 
 
 documents = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=40), min_size=1, max_size=6)
@@ -120,7 +120,7 @@ def test_memory_is_bounded_by_a_part(tmp_path):
                 writer.end()
             return {}
 
-        build_streamed(feed, path, kind="statistics", vocabulary_size=500, pruning=pruning, part_tokens=20_000, **FACTS)
+        build_database(feed, path, kind="statistics", vocabulary_size=500, pruning=pruning, part_tokens=20_000, **FACTS)
 
     one, eight = peak(5), peak(40)
     assert eight < 2 * one, (one, eight)
@@ -135,11 +135,11 @@ def test_an_interrupted_build_leaves_nothing(tmp_path):
 
     options = {**FACTS, "vocabulary_size": 6, "kind": "statistics", "pruning": Pruning()}
     with pytest.raises(KeyboardInterrupt):
-        build_streamed(feed, tmp_path / "x.hsdb", **options)
+        build_database(feed, tmp_path / "x.hsdb", **options)
     with pytest.raises(ValueError, match="no text"):
-        build_streamed(lambda writer: {}, tmp_path / "x.hsdb", **options)
+        build_database(lambda writer: {}, tmp_path / "x.hsdb", **options)
     with pytest.raises(ValueError, match="token 6 is outside"):
-        build_streamed(lambda writer: writer.add([6]), tmp_path / "x.hsdb", **options)
+        build_database(lambda writer: writer.add([6]), tmp_path / "x.hsdb", **options)
     assert [p.name for p in Path(tmp_path).iterdir()] == ["x.hsdb"] and (
         tmp_path / "x.hsdb"
     ).read_bytes() == b"the one before"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +21,11 @@ from hsd_viz.drafting.index.select import write_chosen, write_index
 LONGEST = 6
 #: Longest keys that a database can have.
 MOST_LONGEST = 32
-STATISTICS_PRUNING = Pruning(least=4, max_bytes=5_900_000)
-MODEL_PRUNING = Pruning(least=2, least_continuation=1, max_bytes=1_900_000)
+#: Default pruning by kind of database.
+PRUNING = {
+    "statistics": Pruning(least=4, max_bytes=5_900_000),
+    "model": Pruning(least=2, least_continuation=1, max_bytes=1_900_000),
+}
 #: 5-grams of Hierarchy Drafting, in all and per first token.
 FIVEGRAMS = 100_000
 FIVEGRAMS_PER_TOKEN = 7
@@ -40,80 +42,46 @@ def split_documents(tokens: np.ndarray, eos: int) -> list[np.ndarray]:
     return [tokens[a:b] for a, b in zip(starts, ends, strict=True)]
 
 
-def build_statistics(
-    documents: Sequence[np.ndarray],
-    path: str | Path,
-    *,
-    vocabulary_size: int,
-    vocabulary_hash: str,
-    longest: int = LONGEST,
-    pruning: Pruning = STATISTICS_PRUNING,
-    meta: Mapping | None = None,
-    progress: Progress | None = None,
-) -> None:
-    """Count the corpus ``documents`` (token arrays) into a statistics database at ``path``, by default of at most 6 MB."""
-    identity = {"kind": "statistics", "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
-    feed = partial(_write_documents, documents, meta)
-    build_streamed(feed, path, **identity, longest=longest, pruning=pruning, progress=progress)
-
-
-def build_model_database(
-    sequences: Sequence[Sequence[int]],
-    path: str | Path,
-    *,
-    vocabulary_size: int,
-    vocabulary_hash: str,
-    longest: int = LONGEST,
-    pruning: Pruning = MODEL_PRUNING,
-    meta: Mapping | None = None,
-    progress: Progress | None = None,
-) -> None:
-    """Count a model's own outputs into a model database at ``path``, by default of at most 2 MB.
-
-    A continuation counts once per output.
-    """
-    identity = {"kind": "model", "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
-    feed = partial(_write_documents, sequences, meta)
-    build_streamed(feed, path, **identity, longest=longest, pruning=pruning, progress=progress)
-
-
-def _write_documents(documents: Sequence, meta: Mapping | None, writer: CorpusWriter) -> Mapping:
-    for document in documents:
-        writer.add(document)
-        writer.end()
-    return meta or {}
-
-
-def build_streamed(
-    feed: Callable[[CorpusWriter], Mapping],
+def build_database(
+    documents: Iterable[Sequence[int] | np.ndarray] | Callable[[CorpusWriter], Mapping],
     path: str | Path,
     *,
     kind: str,
     vocabulary_size: int,
     vocabulary_hash: str,
     longest: int = LONGEST,
-    pruning: Pruning,
+    pruning: Pruning | None = None,
+    meta: Mapping | None = None,
     part_tokens: int = PART_TOKENS,
     progress: Progress | None = None,
 ) -> None:
-    """Count a corpus of any length into a database of ``kind`` (``statistics`` or ``model``) at ``path``, in bounded memory.
+    """Count documents of any number and length into a database file at ``path``, in bounded memory.
 
-    ``feed`` writes the documents and returns facts for the header. Memory and disk space: see
-    :mod:`hsd_viz.drafting.index.external`; temporary files are next to ``path`` and are always removed.
+    ``kind`` is ``statistics`` (a corpus; at most 6 MB unless ``pruning`` specifies it) or ``model`` (a model's own outputs, where
+    a continuation counts once per output; at most 2 MB). ``documents`` are token sequences, or a function that writes them and
+    returns facts for the header. Memory and disk space: see :mod:`hsd_viz.drafting.index.external`; temporary files are next to
+    ``path`` and are always removed.
 
     Raises:
-        ValueError: if the corpus is empty, or ``kind`` or ``longest`` is not valid.
+        ValueError: if there are no tokens, or ``kind`` or ``longest`` is not valid.
     """
-    if kind not in ("statistics", "model"):
-        raise ValueError(f"unknown database '{kind}': expected model or statistics")
+    if kind not in PRUNING:
+        raise ValueError(f"unknown database '{kind}': expected {' or '.join(PRUNING)}")
     check_range("the longest key", longest, 1, MOST_LONGEST)
+    pruning = pruning or PRUNING[kind]
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
         writer = CorpusWriter(folder, vocabulary_size)
         try:
-            meta = feed(writer)
+            if callable(documents):
+                facts = documents(writer)
+            else:
+                facts = {}
+                for document in documents:
+                    writer.add(document)
+                    writer.end()
             corpus = writer.finish()
         finally:
             writer.close()
@@ -132,7 +100,8 @@ def build_streamed(
         candidates = counting.run()
         if progress:
             progress("writing the file", 1.0)
-        facts = {"outputs" if kind == "model" else "documents": len(corpus.ends), "tokens": len(corpus.tokens), **meta}
+        unit = "outputs" if kind == "model" else "documents"
+        facts = {unit: len(corpus.ends), "tokens": len(corpus.tokens), **facts, **(meta or {})}
         identity = {"kind": kind, "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
         write_chosen(candidates, path, **identity, max_bytes=pruning.max_bytes, meta=facts)
     finally:

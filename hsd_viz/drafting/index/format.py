@@ -17,7 +17,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,13 +38,8 @@ class DatabaseError(ValueError):
     """A database file that cannot be used; the message is one line with the file's name."""
 
 
-def mark(key: Sequence[int]) -> int:
-    """Return the mark of a key: its 32-bit hash."""
-    return zlib.crc32(struct.pack(f"<{len(key)}I", *key))
-
-
 def marks(keys: np.ndarray) -> np.ndarray:
-    """Return :func:`mark` of every row of an integer array [keys, tokens], as uint32 [keys]."""
+    """Return the CRC-32 of every row of an integer array [keys, tokens] as little-endian u32, as uint32 [keys]."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         # The reflected polynomial of CRC-32 (ISO 3309), as in zlib.

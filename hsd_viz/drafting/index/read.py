@@ -37,12 +37,14 @@ class Index:
     arrays.
 
     Raises:
-        DatabaseError: if the file is missing, truncated, damaged, of another version or, where ``vocabulary_hash`` is
-        given,
+        DatabaseError: if the file is missing, truncated, damaged, of another version or, if ``vocabulary_hash`` is given,
             made with another tokenizer.
     """
 
-    __slots__ = ("_map", "bits", "header", "longest", "marks", "path", "places", "size", "starts", "values", "wide")
+    #: Most keys to examine in one bucket.
+    most_in_bucket = 2**32
+
+    __slots__ = ("_map", "bits", "header", "keys", "longest", "marks", "path", "places", "size", "starts", "values", "wide")
 
     def __init__(self, path: str | Path, vocabulary_hash: str | None = None, *, whole: bool = True) -> None:
         self.path = Path(path)
@@ -72,6 +74,7 @@ class Index:
         self.bits = 32 - self.header["bits"]
         self.wide = self.header["vocabulary_size"] > 2**16
         self.longest = self.header["longest"]
+        self.keys = len(self.marks)
 
     def _check(self, name: str, whole: bool) -> tuple[dict, int]:
         """Return the header and the offset of the arrays, after checking the header (``whole``: every byte)."""
@@ -99,91 +102,27 @@ class Index:
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
         """Return what followed the longest suffix of ``tail`` that is a key of at most ``longest`` tokens, or ``None``.
 
-        ``tail`` is a text as of :func:`~hsd_viz.drafting.context.spell`. All suffixes of a key are keys, so the search
-        extends the suffix until it misses.
+        ``tail`` is a text as of :func:`~hsd_viz.drafting.context.spell`. All suffixes of a key are keys, so the search extends
+        the suffix until it misses.
         """
-        starts, marks, bits, crc32 = self.starts, self.marks, self.bits, zlib.crc32
+        starts, marks, bits, crc32, keys = self.starts, self.marks, self.bits, zlib.crc32, self.keys
+        most_in_bucket = self.most_in_bucket
         size = len(tail)
         most = self.longest if longest is None or longest > self.longest else longest
         if size > most:
             tail, size = tail[size - most :], most
         # Characters in UTF-32 are the tokens as u32; some ids are surrogates, which are not valid characters.
         packed = utf_32_le_encode(tail, "surrogatepass")[0]
-        found = -1
-        # Most pairs that occur are keys, so the search begins with two tokens; a single one is the fall-back.
-        at = 4 * size - 8 if size > 1 else 4 * size - 4
-        while at >= 0:
-            wanted = crc32(packed[at:])
-            bucket = wanted >> bits
-            i, end = starts[bucket], starts[bucket + 1]
-            while i < end and marks[i] != wanted:
-                i += 1
-            if i < end:
-                found, length = i, at
-                if at == 4 * size - 4:
-                    break
-                at -= 4
-            elif at == 4 * size - 8:
-                at += 4
-            else:
-                break
-        if found < 0:
-            return None
-        total, continuations = self._read(found)
-        return size - (length >> 2), total, continuations
-
-    def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]]:
-        """Return the total and the continuations of the key in row ``key``."""
-        place = self.places[key]
-        at = place >> 3
-        row = self.values[at : at + 1 + 2 * (place & 7)].tolist()
-        if not self.wide and max(row) >= 32768:
-            for i in range(0, len(row), 2):
-                if row[i] >= 32768:
-                    row[i] = (row[i] - 32768) << 8
-        return row[0], list(zip(row[1::2], row[2::2], _NO_POSITIONS, strict=False))
-
-    def entries(self) -> Iterator[tuple[int, list[tuple[int, int, None]]]]:
-        """Yield (total, continuations) of every key, in file order. The keys themselves are stored as marks only."""
-        for key in range(len(self.marks)):
-            yield self._read(key)
-
-
-class GuardedIndex(Index):
-    """An open database file with unchecked arrays: like :class:`Index`, but safe for any contents.
-
-    The search within a bucket is bounded, and only possible rows are returned (tokens below ``limit``, counts of at
-    most their total).
-    """
-
-    __slots__ = ("limit",)
-
-    def __init__(
-        self, path: str | Path, vocabulary_hash: str | None = None, *, vocabulary_size: int | None = None
-    ) -> None:
-        super().__init__(path, vocabulary_hash, whole=False)
-        own = self.header["vocabulary_size"]
-        self.limit = own if vocabulary_size is None else min(own, vocabulary_size)
-
-    def lookup(self, tail: str, longest: int | None = None) -> Match | None:
-        """Return what :meth:`Index.lookup` does, or ``None`` if the row found is damaged."""
-        starts, marks, bits, crc32, keys = self.starts, self.marks, self.bits, zlib.crc32, len(self.marks)
-        size = len(tail)
-        most = self.longest if longest is None or longest > self.longest else longest
-        if size > most:
-            tail, size = tail[size - most :], most
-        packed = utf_32_le_encode(tail, "surrogatepass")[0]
         last = 4 * size - 4
         found = -1
+        # Most pairs that occur are keys, so the search begins with two tokens; a single one is the fall-back.
         at = last - 4 if size > 1 else last
         while at >= 0:
             wanted = crc32(packed[at:])
             bucket = wanted >> bits
             i, end = starts[bucket], starts[bucket + 1]
-            if end > keys:
-                end = keys
-            if end - i > MOST_IN_BUCKET:
-                end = i + MOST_IN_BUCKET
+            if end > keys or end - i > most_in_bucket:  # damaged
+                end = min(keys, i + most_in_bucket)
             while i < end and marks[i] != wanted:
                 i += 1
             if i < end:
@@ -202,6 +141,35 @@ class GuardedIndex(Index):
         except DatabaseError:
             return None
         return size - (length >> 2), total, continuations
+
+    def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]]:
+        """Return the total and the continuations of the key in row ``key``."""
+        place = self.places[key]
+        at = place >> 3
+        row = self.values[at : at + 1 + 2 * (place & 7)].tolist()
+        if not self.wide and max(row) >= 32768:
+            for i in range(0, len(row), 2):
+                if row[i] >= 32768:
+                    row[i] = (row[i] - 32768) << 8
+        return row[0], list(zip(row[1::2], row[2::2], _NO_POSITIONS, strict=False))
+
+
+class GuardedIndex(Index):
+    """An open database file with unchecked arrays: like :class:`Index`, but safe for any contents.
+
+    The search within a bucket is bounded, and only possible rows are returned (tokens below ``limit``, counts of at
+    most their total).
+    """
+
+    most_in_bucket = MOST_IN_BUCKET
+    __slots__ = ("limit",)
+
+    def __init__(
+        self, path: str | Path, vocabulary_hash: str | None = None, *, vocabulary_size: int | None = None
+    ) -> None:
+        super().__init__(path, vocabulary_hash, whole=False)
+        own = self.header["vocabulary_size"]
+        self.limit = own if vocabulary_size is None else min(own, vocabulary_size)
 
     def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]]:
         """Return the possible continuations of a row; raise :class:`DatabaseError` if there are none."""
