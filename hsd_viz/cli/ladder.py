@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.cli import arguments, traces
+from hsd_viz.ladder.training.recipe import PROFILES
 
 _EPILOG = """\
 examples:
@@ -35,15 +36,17 @@ def add(commands: argparse._SubParsersAction) -> None:
     info.add_argument("--json", action="store_true", help="print all that is known as one JSON object")
     info.set_defaults(run=run_info)
 
-    train = actions.add_parser("train", help="train a ladder", description="Train a ladder: the target, then its drafts.", epilog=_EPILOG)
-    train.add_argument("--profile", choices=("cpu", "gpu", "tiny"), default="cpu", help="cpu: about an hour on two cores; tiny: seconds")
+    train = actions.add_parser("train", help="train a ladder", description="Train a ladder: the target, then both drafts.", epilog=_EPILOG)
+    train.add_argument("--profile", choices=PROFILES, default="cpu", help="cpu: two hours on two cores; long: ten; tiny: seconds")
     train.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder for checkpoints, data and weights")
-    train.add_argument("--models", default="target,small,nano", metavar="A,B", help="which of nano, small, target (default all)")
-    train.add_argument("--seed", type=int, default=0, metavar="N", help="of the first weights and the order of the text (default 0)")
+    train.add_argument("--stages", default="target,drafts", metavar="A,B", help="which of target and drafts (default both)")
+    train.add_argument("--steps", action="append", default=[], metavar="STAGE=N", help="steps of a stage instead of the profile's")
+    train.add_argument("--tokenizer", type=Path, metavar="DIR", help="use this tokenizer instead of training one")
+    train.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the initial weights and of the text order (default 0)")
     train.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default cpu")
     train.add_argument("--threads", type=int, metavar="N", help="CPU threads")
-    train.add_argument("--minutes", type=float, metavar="N", help="shorten the training to fit")
-    train.add_argument("--fresh", action="store_true", help="begin anew instead of going on")
+    train.add_argument("--minutes", type=float, metavar="N", help="time limit; the training is shortened to fit")
+    train.add_argument("--fresh", action="store_true", help="start again instead of resuming")
     train.set_defaults(run=run_train)
 
     rebuild = actions.add_parser(
@@ -88,21 +91,31 @@ def run_train(args: argparse.Namespace) -> int:
     weights = train_ladder(
         args.profile,
         args.out,
-        models=args.models.split(","),
+        stages=args.stages.split(","),
         seed=args.seed,
         device=args.device,
         threads=args.threads,
         resume=not args.fresh,
         minutes=args.minutes,
+        steps=dict(_stage_steps(text) for text in args.steps),
+        tokenizer=args.tokenizer,
     )
     print(weights)
     return 0
 
 
+def _stage_steps(text: str) -> tuple[str, int]:
+    """Parse ``STAGE=N``."""
+    stage, _, number = text.partition("=")
+    if not number.isdigit():
+        raise ValueError(f"--steps {text!r} is not of the form STAGE=N, as in target=5000")
+    return stage, int(number)
+
+
 def run_rebuild(args: argparse.Namespace) -> int:
     """Take the weights over where asked, then build what follows from them, step by step."""
     from hsd_viz.ladder import evaluate_ladder, write_card
-    from hsd_viz.ladder.databases import rebuild_databases
+    from hsd_viz.ladder.training.databases import rebuild_databases
     from hsd_viz.ladder.load import weights_dir
 
     data = None

@@ -7,12 +7,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .recipe import NAMES
-
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+NAMES = ("nano", "small", "target")
 _DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 

@@ -18,8 +18,7 @@ import torch
 import torch.nn.functional as F
 
 from .data import heldout_windows
-from .load import load_model, load_tokenizer, weights_hash
-from .recipe import NAMES
+from ..load import NAMES, load_model, load_tokenizer, weights_hash
 
 BUCKETS = ((0, 128), (128, 256), (256, 512), (512, 1024))
 # None ends in white space: the tokenizer joins a line break with the indentation after it, so a prompt cut there reads oddly.

@@ -52,12 +52,15 @@ class Muon(torch.optim.Optimizer):
                 torch._foreach_add_(params, list(updates.unbind()), alpha=-group["lr"] * 0.2 * max(shape) ** 0.5)
 
 
-def optimisers(network: nn.Module, run: Run) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices inside the layers, AdamW for the embedding and the norms. Each group remembers its peak rate."""
+def optimisers(network: nn.Module, run: Run, matrix_rate: float) -> list[torch.optim.Optimizer]:
+    """Return Muon for the matrices inside the layers and AdamW for the embedding and the norms.
+
+    Each parameter group stores its peak learning rate as ``peak``.
+    """
     matrices = [p for n, p in network.named_parameters() if p.dim() == 2 and "embed" not in n]
     others = [p for n, p in network.named_parameters() if p.dim() != 2 or "embed" in n]
     found = [
-        Muon(matrices, run.matrix_rate, run.weight_decay),
+        Muon(matrices, matrix_rate, run.weight_decay),
         torch.optim.AdamW(others, lr=run.vector_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
     ]
     for optimiser in found:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from .corpus import Limits
-from .load import info, weights_dir
-from .recipe import HEAD_DIM, NAMES
+from ..load import NAMES, info, weights_dir
+from .recipe import HEAD_DIM
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:

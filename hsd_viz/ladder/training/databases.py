@@ -18,8 +18,8 @@ from hsd_viz.drafting.index import SUFFIX
 from hsd_viz.drafting.outputs import Generate, choose_prompts, collect_outputs
 from hsd_viz.drafting.shared import FIVEGRAMS, STORED, vocabulary_hash
 
-from .load import load_model, weights_dir, weights_hash
-from .tokenizer import EOS_ID
+from ..load import load_model, weights_dir, weights_hash
+from ..tokenizer import EOS_ID
 
 Progress = Callable[[str, float], None]
 

@@ -9,14 +9,14 @@ import torch
 
 from .network import NORM_EPS, ROPE_BASE, Network
 from .recipe import HEAD_DIM, Profile, Size
-from .tokenizer import EOS_ID
+from ..tokenizer import EOS_ID
 
 
-def llama_config(size: Size, profile: Profile):
-    """The ``LlamaConfig`` whose arithmetic ``network.Network`` does."""
-    from transformers import LlamaConfig
+def model_config(size: Size, profile: Profile):
+    """Return the transformers configuration that corresponds to ``network.Network``."""
+    from transformers import LlamaConfig, Qwen3Config
 
-    return LlamaConfig(
+    return (Qwen3Config if profile.block == "qwen3" else LlamaConfig)(
         vocab_size=profile.vocabulary,
         hidden_size=size.width,
         intermediate_size=size.inner,
@@ -34,14 +34,15 @@ def llama_config(size: Size, profile: Profile):
     )
 
 
-def to_llama(network: Network, profile: Profile):
-    """The network as a ``LlamaForCausalLM`` in float32."""
-    from transformers import LlamaForCausalLM
+def to_transformers(network: Network, profile: Profile):
+    """Return the network as a ``LlamaForCausalLM`` or ``Qwen3ForCausalLM`` in float32."""
+    from transformers import LlamaForCausalLM, Qwen3ForCausalLM
 
-    model = LlamaForCausalLM(llama_config(network.size, profile))
+    kind = Qwen3ForCausalLM if profile.block == "qwen3" else LlamaForCausalLM
+    model = kind(model_config(network.size, profile))
     missing, unexpected = model.load_state_dict(network.state_dict(), strict=False)
     if unexpected or set(missing) - {"lm_head.weight"}:
-        raise ValueError(f"the checkpoint does not fit a Llama of this size: missing {missing}, unexpected {unexpected}")
+        raise ValueError(f"the checkpoint does not fit a {kind.__name__} of this size: missing {missing}, unexpected {unexpected}")
     model.tie_weights()
     return model.eval()
 
@@ -51,7 +52,7 @@ def export(network: Network, profile: Profile, tokenizer_dir: Path, out: Path) -
     fresh = out.with_name(out.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
-    to_llama(network, profile).to(torch.float16).save_pretrained(str(fresh), max_shard_size="14MB")
+    to_transformers(network, profile).to(torch.float16).save_pretrained(str(fresh), max_shard_size="14MB")
     for f in tokenizer_dir.iterdir():
         shutil.copy(f, fresh / f.name)
     shutil.rmtree(out, ignore_errors=True)
@@ -59,9 +60,3 @@ def export(network: Network, profile: Profile, tokenizer_dir: Path, out: Path) -
         # safetensors are written for the owner alone; a shipped file is for all to read.
         f.chmod(0o644)
     fresh.rename(out)
-
-
-def training_record(state: dict, plan: Profile) -> dict:
-    """What is worth keeping of a run: settings, steps, tokens, seconds, the course of the losses."""
-    kept = {key: state[key] for key in ("profile", "seed", "steps", "step", "seconds", "history", "ends", "guides", "run")}
-    return {**kept, "tokens": state["step"] * state["run"]["windows"] * plan.window, "window": plan.window}

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 STDLIB = "python-stdlib"
+# Never read, in any environment: text from these distributions is reserved for judging the models on unseen code.
+RESERVED = frozenset({"flask", "boto3", "botocore", "moto", "cfn-lint"})
 
 # Directories whose files are tests, generated, or somebody else's code under a licence the package's metadata does not state.
 _SKIPPED_PARTS = frozenset(
@@ -145,7 +147,7 @@ def collect(paths: Sequence[str | Path] | None = None, *, stdlib: bool = True, l
         name = (dist.metadata["Name"] or "").lower()
         licence = distribution_licence(dist.metadata)
         # The project's own text is left out: a demonstration on it would be a demonstration on training data.
-        if licence is None or not name or name in seen_names or name == "hsd-viz":
+        if licence is None or not name or name in seen_names or name == "hsd-viz" or name in RESERVED:
             continue
         seen_names.add(name)
         sources.append((name, dist.version, licence, _distribution_paths(dist)))

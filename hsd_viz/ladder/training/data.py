@@ -1,0 +1,116 @@
+"""The corpus as token arrays on disk, and which windows of it each step reads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from . import corpus
+from .recipe import Profile
+from ..tokenizer import EOS_ID, save, train_tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Token arrays, uint16, one dimension: what is learnt from and what is held out."""
+
+    train: np.ndarray
+    heldout: np.ndarray
+
+
+def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> Data:
+    """Collect the corpus and tokenize it into ``out`` (``data/``, ``tokenizer/``), or read what is already there.
+
+    ``tokenizer_dir`` contains the ``tokenizer.json`` to use; without it a tokenizer is trained on the corpus.
+    """
+    folder = out / "data"
+    if not (folder / "manifest.json").exists():
+        files = corpus.collect()
+        if profile.corpus_files is not None:
+            # Some of each, so that a short corpus still has a held-out part.
+            train = corpus.train_files(files)[: profile.corpus_files]
+            files = train + corpus.heldout_files(files)[: max(2, profile.corpus_files // 10)]
+        train, heldout = corpus.train_files(files), corpus.heldout_files(files)
+        if tokenizer_dir is None:
+            save(train_tokenizer(_sample(train, profile.tokenizer_bytes), profile.vocabulary), out / "tokenizer", profile.context)
+        else:
+            (out / "tokenizer").mkdir(parents=True, exist_ok=True)
+            for name in ("tokenizer.json", "tokenizer_config.json"):
+                shutil.copy(tokenizer_dir / name, out / "tokenizer" / name)
+        tokenizer = Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
+        folder.mkdir(parents=True, exist_ok=True)
+        manifest = corpus.manifest(files)
+        for name, part in (("train", train), ("heldout", heldout)):
+            ids = corpus.tokenize(part, tokenizer, EOS_ID)
+            np.save(folder / f"{name}.npy", ids)
+            manifest["total"][f"{name}_tokens"] = len(ids)
+        # Written last: its presence says that the rest is complete.
+        (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
+    return Data(np.load(folder / "train.npy", mmap_mode="r"), np.load(folder / "heldout.npy", mmap_mode="r"))
+
+
+def _sample(files: list[corpus.SourceFile], size: int) -> list[str]:
+    """The texts of the first files, about ``size`` bytes of them."""
+    texts, used = [], 0
+    for f in files:
+        if used > size:
+            break
+        texts.append(f.text)
+        used += len(f.text.encode())
+    return texts
+
+
+def step_chunks(tokens: np.ndarray, step: int, count: int, length: int, seed: int) -> np.ndarray:
+    """Return the chunks of one step; a pure function of its arguments, so resuming needs only the step number.
+
+    Every chunk is read once before any is read twice. The result is int64 [count, length + 1]: inputs and targets overlap by
+    one token.
+
+    Raises:
+        ValueError: if the corpus has fewer chunks than one step reads.
+    """
+    available = (len(tokens) - 1) // length
+    if available < count:
+        raise ValueError(f"the corpus has {available} chunks of {length} tokens; one step needs {count}")
+    epoch, first = divmod(step * count, available // count * count)
+    order = np.random.default_rng([seed, epoch]).permutation(available)[first : first + count]
+    return np.stack([tokens[k * length : (k + 1) * length + 1] for k in order]).astype(np.int64)
+
+
+def cut(chunks: np.ndarray, window: int) -> np.ndarray:
+    """Cut chunks [count, n · window + 1] into windows [count · n, window + 1] that overlap by one token."""
+    starts = range(0, chunks.shape[1] - 1, window)
+    return np.concatenate([chunks[:, s : s + window + 1] for s in starts])
+
+
+def add_repeats(windows: np.ndarray, share: float, step: int, seed: int) -> np.ndarray:
+    """Replace a ``share`` of the windows by windows in which a passage occurs twice, then continues.
+
+    In the second occurrence one token of the passage is substituted by another everywhere, like a renamed variable. Models of
+    this size learn to copy from their context late from plain text alone; a few such windows are enough.
+    """
+    if not share:
+        return windows
+    windows, random = windows.copy(), np.random.default_rng([seed, step, 1])
+    size = windows.shape[1]
+    for row in np.flatnonzero(random.random(len(windows)) < share):
+        text = windows[row]
+        length = int(random.integers(size // 8, size * 5 // 8))
+        again = text[:length].copy()
+        again[again == random.choice(again)] = random.choice(text)
+        windows[row] = np.concatenate([text[:length], again, text[length:]])[:size]
+    return windows
+
+
+def heldout_windows(tokens: np.ndarray, count: int, window: int) -> np.ndarray:
+    """Up to ``count`` evenly spaced windows of the held-out tokens. Returns int64 [windows, window + 1]."""
+    available = (len(tokens) - 1) // window
+    if available < 1:
+        raise ValueError(f"the held-out part has {len(tokens)} tokens, too few for a window of {window}")
+    picks = np.unique(np.linspace(0, available - 1, min(count, available)).astype(int))
+    return np.stack([tokens[w * window : w * window + window + 1] for w in picks]).astype(np.int64)
