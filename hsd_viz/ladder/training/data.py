@@ -17,10 +17,16 @@ from ..tokenizer import EOS_ID, save, train_tokenizer
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Token arrays, uint16, one dimension: what is learnt from and what is held out."""
+    """Token arrays, uint16, one dimension.
+
+    Attributes:
+        train, heldout: the text to learn from and the held-out text.
+        breaks: for each token id the two tokens of a line break with its indentation, or zeros. Shape: [vocabulary, 2].
+    """
 
     train: np.ndarray
     heldout: np.ndarray
+    breaks: np.ndarray
 
 
 def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> Data:
@@ -51,7 +57,20 @@ def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> D
             manifest["total"][f"{name}_tokens"] = len(ids)
         # Written last: its presence says that the rest is complete.
         (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
-    return Data(np.load(folder / "train.npy", mmap_mode="r"), np.load(folder / "heldout.npy", mmap_mode="r"))
+    tokenizer = Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
+    return Data(np.load(folder / "train.npy", mmap_mode="r"), np.load(folder / "heldout.npy", mmap_mode="r"), line_breaks(tokenizer))
+
+
+def line_breaks(tokenizer: Tokenizer) -> np.ndarray:
+    """Return how to split each token that joins line breaks and indentation. Shape: [vocabulary, 2], zeros for other tokens."""
+    vocabulary = tokenizer.get_vocab()
+    table = np.zeros((max(vocabulary.values()) + 1, 2), dtype=np.int64)
+    for token, number in vocabulary.items():
+        spaces = token.lstrip("Ċ")
+        pair = token[: len(token) - len(spaces)], spaces
+        if all(part in vocabulary for part in pair) and set(spaces) == {"Ġ"}:
+            table[number] = [vocabulary[part] for part in pair]
+    return table
 
 
 def _sample(files: list[corpus.SourceFile], size: int) -> list[str]:
@@ -104,6 +123,24 @@ def add_repeats(windows: np.ndarray, share: float, step: int, seed: int) -> np.n
         again = text[:length].copy()
         again[again == random.choice(again)] = random.choice(text)
         windows[row] = np.concatenate([text[:length], again, text[length:]])[:size]
+    return windows
+
+
+def split_breaks(windows: np.ndarray, breaks: np.ndarray, share: float, step: int, seed: int) -> np.ndarray:
+    """Split a ``share`` of the tokens that join a line break and indentation into two, and drop as many tokens at the end.
+
+    A prompt that ends in a line break ends in a token which the tokenizer never puts before indentation. Without these splits
+    the models would be certain that the next line is not indented.
+    """
+    if not share:
+        return windows
+    windows, random = windows.copy(), np.random.default_rng([seed, step, 2])
+    chosen = (breaks[windows].sum(-1) > 0) & (random.random(windows.shape) < share)
+    for row in np.flatnonzero(chosen.any(axis=1)):
+        places = np.flatnonzero(chosen[row])
+        first, second = breaks[windows[row, places]].T
+        windows[row, places] = first
+        windows[row] = np.insert(windows[row], places + 1, second)[: windows.shape[1]]
     return windows
 
 

@@ -44,6 +44,7 @@ class Run:
         windows: pairs (share of the run, window length in tokens) in ascending order of share.
         distillation: weight of KL(target ‖ draft) in the loss; the rest is cross-entropy. 0 trains without a teacher.
         repeats: share of the windows that contain a passage twice, the second time with one token substituted (``data``).
+        splits: share of the tokens joining a line break and indentation that are split in two (``data``).
         average: decay rate of the exponential moving average of the weights; 0 disables it.
     """
 
@@ -59,6 +60,7 @@ class Run:
     windows: tuple[tuple[float, int], ...] = ((0.0, 512), (0.9, 1024))
     distillation: float = 0.0
     repeats: float = 0.0
+    splits: float = 0.0
     average: float = 0.0
 
     def window_at(self, step: int, steps: int) -> int:
@@ -101,7 +103,7 @@ def _cpu() -> Profile:
 
 def _long() -> Profile:
     windows = ((0.0, 256), (0.06, 512), (0.35, 1024))
-    shared = {"batch": 8192, "warmup": 100, "decay": 0.25, "windows": windows, "repeats": 0.05, "average": 0.998}
+    shared = {"batch": 8192, "warmup": 100, "decay": 0.25, "windows": windows, "repeats": 0.05, "splits": 0.04, "average": 0.998}
     target = Run(steps=7400, rates={"target": 8e-3}, **shared)
     drafts = Run(steps=4900, rates={"small": 8e-3, "nano": 1e-2}, distillation=0.9, **shared)
     return Profile("long", {"target": target, "drafts": drafts}, SIZES, block="qwen3")
@@ -109,7 +111,7 @@ def _long() -> Profile:
 
 def _gpu() -> Profile:
     windows = ((0.0, 512), (0.3, 1024), (0.9, 2048))
-    shared = {"vector_rate": 4e-3, "warmup": 100, "windows": windows, "repeats": 0.05, "average": 0.99}
+    shared = {"vector_rate": 4e-3, "warmup": 100, "windows": windows, "repeats": 0.05, "splits": 0.04, "average": 0.99}
     target = Run(steps=6000, rates={"target": 1.4e-2}, batch=32_768, **shared)
     drafts = Run(steps=4000, rates={"small": 1.6e-2, "nano": 2e-2}, batch=65_536, distillation=0.9, **shared)
     runs = {"target": target, "drafts": drafts}
@@ -118,7 +120,7 @@ def _gpu() -> Profile:
 
 def _tiny() -> Profile:
     sizes = {"nano": Size(1, 64, 128), "small": Size(1, 128, 128), "target": Size(2, 128, 256)}
-    shared = {"batch": 128, "warmup": 2, "windows": ((0.0, 32), (0.9, 64)), "repeats": 0.2, "average": 0.8}
+    shared = {"batch": 128, "warmup": 2, "windows": ((0.0, 32), (0.9, 64)), "repeats": 0.2, "splits": 0.05, "average": 0.8}
     target = Run(steps=12, rates={"target": 6e-3}, **shared)
     drafts = Run(steps=12, rates={"small": 6e-3, "nano": 6e-3}, distillation=0.8, **shared)
     files = {"tokenizer_bytes": 200_000, "corpus_files": 60}

@@ -75,6 +75,7 @@ class Stage:
         run, chunk = self.run, self.profile.chunk
         chunks = text.step_chunks(self.data.train, step, run.batch // chunk, chunk, self.seed)
         rows = text.add_repeats(text.cut(chunks, run.window_at(step, self.steps)), run.repeats, step, self.seed)
+        rows = text.split_breaks(rows, self.data.breaks, run.splits, step, self.seed)
         ids = torch.from_numpy(rows).to(self.device)
         return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
 
