@@ -104,8 +104,8 @@ def _cpu() -> Profile:
 def _long() -> Profile:
     windows = ((0.0, 256), (0.06, 512), (0.35, 1024))
     shared = {"batch": 8192, "warmup": 100, "decay": 0.25, "windows": windows, "repeats": 0.05, "splits": 0.04, "average": 0.998}
-    target = Run(steps=7400, rates={"target": 8e-3}, **shared)
-    drafts = Run(steps=4900, rates={"small": 8e-3, "nano": 1e-2}, distillation=0.9, **shared)
+    target = Run(steps=7400, rates={"target": 5e-3}, **shared)
+    drafts = Run(steps=4900, rates={"small": 6e-3, "nano": 8e-3}, distillation=0.9, **shared)
     return Profile("long", {"target": target, "drafts": drafts}, SIZES, block="qwen3")
 
 
