@@ -26,7 +26,7 @@ from .cuts import Cut, Size, Source, as_prompt, code, cut_lines, find, is_text, 
 from .locality import in_prompt
 
 if TYPE_CHECKING:
-    from hsd_viz.ladder.corpus import SourceFile
+    from hsd_viz.ladder.training.corpus import SourceFile
 
 PER_CATEGORY = 32
 PER_PACKAGE = 6
@@ -51,7 +51,7 @@ def build_python(files: Sequence[SourceFile] | None = None) -> tuple[dict, list[
 
     ``files``: a corpus; when left out, this environment's, as far as the manifest names its files.
     """
-    from hsd_viz.ladder import corpus
+    from hsd_viz.ladder.training import corpus
 
     everything = corpus.collect() if files is None else files
     heldout, notes = recorded_heldout(everything) if files is None else (corpus.heldout_files(everything), [])

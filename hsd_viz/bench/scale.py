@@ -40,7 +40,7 @@ def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any
     """Build and ask a statistics database of each of ``sizes`` tokens. Raises ValueError where the corpus is too small for one."""
     from tokenizers import Tokenizer
 
-    from hsd_viz.ladder import corpus
+    from hsd_viz.ladder.training import corpus
     from hsd_viz.ladder.load import model_path
     from hsd_viz.ladder.tokenizer import EOS_ID
 

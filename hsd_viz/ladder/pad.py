@@ -69,7 +69,9 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0, inner
         raise ValueError(f"an inner width of {inner} is out of range: it is a whole number from 1 to 1000000")
     body = getattr(module, "model", None)
     last = body.layers[-1] if hasattr(body, "layers") else None
-    if not all(hasattr(getattr(last, part, None), name) for part, name in (("self_attn", "o_proj"), ("mlp", "down_proj"))):
+    if not all(
+        hasattr(getattr(last, part, None), name) for part, name in (("self_attn", "o_proj"), ("mlp", "down_proj"))
+    ):
         raise ValueError(f"{module.config.model_type} cannot be padded: its layers are not those of a Llama")
 
     padded = copy.copy(module)
@@ -105,7 +107,11 @@ def _widen(mlp: nn.Module, inner: int) -> None:
     for name, along in (("gate_proj", 0), ("up_proj", 0), ("down_proj", 1)):
         linear = getattr(mlp, name)
         index = torch.arange(inner, device=linear.weight.device) % linear.weight.shape[along]
-        linear.weight = torch.nn.Parameter(linear.weight.index_select(along, index), requires_grad=linear.weight.requires_grad)
+        linear.weight = torch.nn.Parameter(
+            linear.weight.index_select(along, index), requires_grad=linear.weight.requires_grad
+        )
         if along == 0 and linear.bias is not None:
-            linear.bias = torch.nn.Parameter(linear.bias.index_select(0, index), requires_grad=linear.bias.requires_grad)
+            linear.bias = torch.nn.Parameter(
+                linear.bias.index_select(0, index), requires_grad=linear.bias.requires_grad
+            )
         linear.out_features, linear.in_features = linear.weight.shape

@@ -5,7 +5,7 @@ import pytest
 from hsd_viz.bench import load_suite, suites
 from hsd_viz.bench.heldout import CATEGORIES, build_heldout
 from hsd_viz.bench.locality import locality, repeated
-from hsd_viz.ladder.corpus import SourceFile, is_heldout
+from hsd_viz.ladder.training.corpus import SourceFile, is_heldout
 
 
 def write(tmp_path, content: str | bytes) -> str:

@@ -9,7 +9,7 @@ from hsd_viz.bench.locality import in_prompt, locality
 from hsd_viz.bench.python_suite import CATEGORIES, build_python, locality_table
 from hsd_viz.bench.replay import Text, replay
 from hsd_viz.drafting import DraftTree
-from hsd_viz.ladder.corpus import SourceFile
+from hsd_viz.ladder.training.corpus import SourceFile
 from hsd_viz.ladder.load import model_path, weights_dir
 
 SHIPPED = Path(suites.__file__).parent / "suites" / "python.json"

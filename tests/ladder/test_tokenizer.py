@@ -30,7 +30,19 @@ def test_round_trip_of_any_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "\n\n\n", "  x = 1 \t\r\n", " leading", "trailing ", "a , b . c !", "n't 're 'm", "e\u0301 \u00e9", "日本語 🙂"]
+    "text",
+    [
+        "",
+        " ",
+        "\n\n\n",
+        "  x = 1 \t\r\n",
+        " leading",
+        "trailing ",
+        "a , b . c !",
+        "n't 're 'm",
+        "e\u0301 \u00e9",
+        "日本語 🙂",
+    ],
 )
 def test_the_wrapped_tokenizer_round_trips(text: str) -> None:
     wrapped = wrap(BPE, 128)

@@ -1,13 +1,13 @@
 """The training text of the ladder: permissively licensed Python source found on this machine.
 
-The standard library and every installed distribution whose metadata names only permissive licences are read, everything else
-is left out (the default is to deny). Whole files are held out by a hash of their package and relative path, so that the
-tokenizer, the models and the statistics database never see them. All of it is a pure function of the files present::
+The corpus consists of the standard library and of the installed distributions whose metadata name only permissive licences;
+everything else is excluded. Whole files are held out by a hash of their package and relative path, so that the tokenizer, the
+models and the statistics database never see them. The corpus is a pure function of the installed files::
 
     files = corpus.collect()
     train, heldout = corpus.train_files(files), corpus.heldout_files(files)
 
-No torch here.
+Does not import torch.
 """
 
 from __future__ import annotations
@@ -33,10 +33,21 @@ STDLIB = "python-stdlib"
 # Never read, in any environment: text from these distributions is reserved for judging the models on unseen code.
 RESERVED = frozenset({"flask", "boto3", "botocore", "moto", "cfn-lint"})
 
-# Directories whose files are tests, generated, or somebody else's code under a licence the package's metadata does not state.
+# Directories of tests, of generated code, or of vendored code whose licence the package's metadata does not state.
 _SKIPPED_PARTS = frozenset(
     [
-        *("test", "tests", "testing", "_testing", "testdata", "test_data", "_test", "idle_test", "tests_", "conftest.py"),
+        *(
+            "test",
+            "tests",
+            "testing",
+            "_testing",
+            "testdata",
+            "test_data",
+            "_test",
+            "idle_test",
+            "tests_",
+            "conftest.py",
+        ),
         *("_vendored", "vendor", "vendored", "third_party", "extern", "externals", "_extern", "_externals", "_bundled"),
         *("lib2to3", "site-packages", "__pycache__", "validators", "graph_objs", "serialized_patterns"),
     ]
@@ -46,7 +57,7 @@ _GENERATED = re.compile(r"@generated|auto(?:matically|-)? ?generated|generated b
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a file and a package may contribute, in bytes; ratios are compressed over plain size."""
+    """Limits of a file and a package in bytes; ratios are compressed size over plain size."""
 
     file_bytes: int = 400_000
     least_bytes: int = 200
@@ -73,12 +84,12 @@ def _digest(package: str, path: str) -> int:
 
 
 def is_heldout(package: str, path: str, per_mille: int = 30) -> bool:
-    """Whether the file ``path`` of ``package`` is held out. Depends on the two names alone, never on the text."""
+    """Return whether a file is held out. Depends on the names of package and file only, never on the text."""
     return _digest(package, path) % 1000 < per_mille
 
 
 def _strip_header(text: str) -> str:
-    """Drop a leading comment block that is a copyright notice: the same lines in thousands of files teach nothing."""
+    """Remove a leading comment block that is a copyright notice: thousands of files begin with the same lines."""
     lines = text.split("\n")
     end = 0
     while end < len(lines) and (lines[end].startswith("#") or not lines[end].strip()):
@@ -88,7 +99,7 @@ def _strip_header(text: str) -> str:
 
 
 def _readable(path: Path, limits: Limits) -> str | None:
-    """The text of a file worth learning from, or None."""
+    """Return the text of a file, or ``None`` if the file is excluded."""
     try:
         raw = path.read_bytes()
     except OSError:
@@ -130,12 +141,19 @@ def _distribution_paths(dist: metadata.Distribution) -> list[tuple[str, Path]]:
     return [(name, Path(str(dist.locate_file(name)))) for name in names if not name.startswith("..") and _wanted(name)]
 
 
-def collect(paths: Sequence[str | Path] | None = None, *, stdlib: bool = True, limits: Limits | None = None) -> list[SourceFile]:
+def collect(
+    paths: Sequence[str | Path] | None = None, *, stdlib: bool = True, limits: Limits | None = None
+) -> list[SourceFile]:
     """Read the corpus: the standard library and the permissively licensed distributions of an environment.
 
-    ``paths`` are directories that hold installed distributions (default: those of the running interpreter). Files come sorted
-    by a hash of their names, so neighbours are unrelated and a package over its limit loses a random share. Exact copies are
-    kept once. Raises ValueError when nothing is found.
+    Files are sorted by a hash of their names, so neighbours are unrelated and a package above its limit loses a random share.
+    Exact copies are kept once.
+
+    Args:
+        paths: directories with installed distributions (default: those of the running interpreter).
+
+    Raises:
+        ValueError: if no permissively licensed file is found.
     """
     limits = limits or Limits()
     sources: list[tuple[str, str, str, list[tuple[str, Path]]]] = []
@@ -146,8 +164,8 @@ def collect(paths: Sequence[str | Path] | None = None, *, stdlib: bool = True, l
     for dist in metadata.distributions(path=where):
         name = (dist.metadata["Name"] or "").lower()
         licence = distribution_licence(dist.metadata)
-        # The project's own text is left out: a demonstration on it would be a demonstration on training data.
-        if licence is None or not name or name in seen_names or name == "hsd-viz" or name in RESERVED:
+        # The project itself is excluded: a demonstration on its files must not be one on training data.
+        if licence is None or not name or name in seen_names or name in {"hsd-viz", *RESERVED}:
             continue
         seen_names.add(name)
         sources.append((name, dist.version, licence, _distribution_paths(dist)))
@@ -166,38 +184,42 @@ def collect(paths: Sequence[str | Path] | None = None, *, stdlib: bool = True, l
                 continue
             seen_texts.add(key)
             used += len(text.encode())
-            files.append(SourceFile(package, version, licence, path, text, is_heldout(package, path, limits.heldout_per_mille)))
+            files.append(
+                SourceFile(package, version, licence, path, text, is_heldout(package, path, limits.heldout_per_mille))
+            )
     if not files:
         raise ValueError("no permissively licensed Python source was found in the given environment")
     return sorted(files, key=lambda f: hashlib.sha256(f"order/{f.package}/{f.path}".encode()).digest())
 
 
 def train_files(files: Iterable[SourceFile] | None = None) -> list[SourceFile]:
-    """The files the tokenizer, the models and the databases may learn from (reads the environment when ``files`` is None)."""
+    """Return the files for the tokenizer, the models and the databases (``None``: those of this environment)."""
     return [f for f in (collect() if files is None else files) if not f.heldout]
 
 
 def heldout_files(files: Iterable[SourceFile] | None = None) -> list[SourceFile]:
-    """The files nothing has learnt from: for prompts and for measuring (reads the environment when ``files`` is None)."""
+    """Return the held-out files, for prompts and measurements (``None``: those of this environment)."""
     return [f for f in (collect() if files is None else files) if f.heldout]
 
 
 def tokenize(files: Sequence[SourceFile], tokenizer: Tokenizer, eos_id: int, batch: int = 512) -> np.ndarray:
-    """All files as one uint16 array, each preceded by ``eos_id``. Shape: [tokens]."""
+    """Return all files as one uint16 array [tokens], each file preceded by ``eos_id``."""
     import numpy as np
 
     pieces: list[np.ndarray] = []
-    # A file that spells the special token out must give its letters, not an end of text.
+    # A file that contains the text of the special token is encoded as its letters, not as an end of text.
     tokenizer.encode_special_tokens = True
     for start in range(0, len(files), batch):
-        for encoding in tokenizer.encode_batch([f.text for f in files[start : start + batch]], add_special_tokens=False):
+        for encoding in tokenizer.encode_batch(
+            [f.text for f in files[start : start + batch]], add_special_tokens=False
+        ):
             pieces.append(np.array([eos_id, *encoding.ids], dtype=np.uint16))
     tokenizer.encode_special_tokens = False
     return np.concatenate(pieces)
 
 
 def manifest(files: Sequence[SourceFile]) -> dict:
-    """What the corpus was made of: per package version, licence, files and bytes; totals; the held-out names."""
+    """Return version, licence, files and bytes by package, the totals, and the names of the held-out files."""
     packages: dict[str, dict] = {}
     counted = ("files", "bytes", "heldout_files", "heldout_bytes")
     for f in files:

@@ -1,4 +1,4 @@
-"""The corpus as token arrays on disk, and which windows of it each step reads."""
+"""The corpus as token arrays on disk, and the windows that each step reads."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
+from ..tokenizer import EOS_ID, save, train_tokenizer
 from . import corpus
 from .recipe import Profile
-from ..tokenizer import EOS_ID, save, train_tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +38,35 @@ def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> D
     if not (folder / "manifest.json").exists():
         files = corpus.collect()
         if profile.corpus_files is not None:
-            # Some of each, so that a short corpus still has a held-out part.
+            # Files of both parts, so that a short corpus has held-out text too.
             train = corpus.train_files(files)[: profile.corpus_files]
             files = train + corpus.heldout_files(files)[: max(2, profile.corpus_files // 10)]
-        train, heldout = corpus.train_files(files), corpus.heldout_files(files)
         if tokenizer_dir is None:
-            save(train_tokenizer(_sample(train, profile.tokenizer_bytes), profile.vocabulary), out / "tokenizer", profile.context)
+            texts = _sample(corpus.train_files(files), profile.tokenizer_bytes)
+            save(train_tokenizer(texts, profile.vocabulary), out / "tokenizer", profile.context)
         else:
             (out / "tokenizer").mkdir(parents=True, exist_ok=True)
             for name in ("tokenizer.json", "tokenizer_config.json"):
                 shutil.copy(tokenizer_dir / name, out / "tokenizer" / name)
-        tokenizer = Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
-        folder.mkdir(parents=True, exist_ok=True)
-        manifest = corpus.manifest(files)
-        for name, part in (("train", train), ("heldout", heldout)):
-            ids = corpus.tokenize(part, tokenizer, EOS_ID)
-            np.save(folder / f"{name}.npy", ids)
-            manifest["total"][f"{name}_tokens"] = len(ids)
-        # Written last: its presence says that the rest is complete.
-        (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
-    tokenizer = Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
-    return Data(np.load(folder / "train.npy", mmap_mode="r"), np.load(folder / "heldout.npy", mmap_mode="r"), line_breaks(tokenizer))
+        _tokenize(files, _tokenizer(out), folder)
+    train, heldout = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("train", "heldout"))
+    return Data(train, heldout, line_breaks(_tokenizer(out)))
+
+
+def _tokenizer(out: Path) -> Tokenizer:
+    return Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
+
+
+def _tokenize(files: list[corpus.SourceFile], tokenizer: Tokenizer, folder: Path) -> None:
+    """Write the token arrays and the manifest of ``files`` into ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = corpus.manifest(files)
+    for name, part in (("train", corpus.train_files(files)), ("heldout", corpus.heldout_files(files))):
+        ids = corpus.tokenize(part, tokenizer, EOS_ID)
+        np.save(folder / f"{name}.npy", ids)
+        manifest["total"][f"{name}_tokens"] = len(ids)
+    # Written last: its presence means that the rest is complete.
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
 
 
 def line_breaks(tokenizer: Tokenizer) -> np.ndarray:
@@ -74,7 +82,7 @@ def line_breaks(tokenizer: Tokenizer) -> np.ndarray:
 
 
 def _sample(files: list[corpus.SourceFile], size: int) -> list[str]:
-    """The texts of the first files, about ``size`` bytes of them."""
+    """Return the texts of the first files, about ``size`` bytes."""
     texts, used = [], 0
     for f in files:
         if used > size:
@@ -145,9 +153,13 @@ def split_breaks(windows: np.ndarray, breaks: np.ndarray, share: float, step: in
 
 
 def heldout_windows(tokens: np.ndarray, count: int, window: int) -> np.ndarray:
-    """Up to ``count`` evenly spaced windows of the held-out tokens. Returns int64 [windows, window + 1]."""
+    """Return up to ``count`` evenly spaced windows of the held-out tokens, int64 [windows, window + 1].
+
+    Raises:
+        ValueError: if there are fewer tokens than one window.
+    """
     available = (len(tokens) - 1) // window
     if available < 1:
-        raise ValueError(f"the held-out part has {len(tokens)} tokens, too few for a window of {window}")
+        raise ValueError(f"the held-out part has {len(tokens)} tokens; a window needs {window}")
     picks = np.unique(np.linspace(0, available - 1, min(count, available)).astype(int))
     return np.stack([tokens[w * window : w * window + window + 1] for w in picks]).astype(np.int64)

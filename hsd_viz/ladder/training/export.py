@@ -1,4 +1,4 @@
-"""From training checkpoints to Hugging Face checkpoints: fp16 safetensors, config, tokenizer."""
+"""Write Hugging Face checkpoints from trained networks: float16 safetensors, configuration, tokenizer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 
+from ..tokenizer import EOS_ID
 from .network import NORM_EPS, ROPE_BASE, Network
 from .recipe import HEAD_DIM, Profile, Size
-from ..tokenizer import EOS_ID
 
 
 def model_config(size: Size, profile: Profile):
@@ -42,13 +42,17 @@ def to_transformers(network: Network, profile: Profile):
     model = kind(model_config(network.size, profile))
     missing, unexpected = model.load_state_dict(network.state_dict(), strict=False)
     if unexpected or set(missing) - {"lm_head.weight"}:
-        raise ValueError(f"the checkpoint does not fit a {kind.__name__} of this size: missing {missing}, unexpected {unexpected}")
+        raise ValueError(f"the checkpoint does not fit a {kind.__name__}: missing {missing}, unexpected {unexpected}")
     model.tie_weights()
     return model.eval()
 
 
 def export(network: Network, profile: Profile, tokenizer_dir: Path, out: Path) -> None:
-    """Write a complete Hugging Face checkpoint into ``out``: fp16, no file above 14 MB."""
+    """Write a complete Hugging Face checkpoint into ``out``, in float16 files of at most 14 MB.
+
+    Raises:
+        ValueError: if the network does not have the profile's architecture.
+    """
     fresh = out.with_name(out.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
@@ -57,6 +61,6 @@ def export(network: Network, profile: Profile, tokenizer_dir: Path, out: Path) -
         shutil.copy(f, fresh / f.name)
     shutil.rmtree(out, ignore_errors=True)
     for f in fresh.iterdir():
-        # safetensors are written for the owner alone; a shipped file is for all to read.
+        # safetensors creates files readable by their owner only; shipped files must be readable by all.
         f.chmod(0o644)
     fresh.rename(out)

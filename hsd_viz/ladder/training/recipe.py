@@ -103,7 +103,15 @@ def _cpu() -> Profile:
 
 def _long() -> Profile:
     windows = ((0.0, 256), (0.06, 512), (0.35, 1024))
-    shared = {"batch": 8192, "warmup": 100, "decay": 0.25, "windows": windows, "repeats": 0.05, "splits": 0.04, "average": 0.998}
+    shared = {
+        "batch": 8192,
+        "warmup": 100,
+        "decay": 0.25,
+        "windows": windows,
+        "repeats": 0.05,
+        "splits": 0.04,
+        "average": 0.998,
+    }
     target = Run(steps=7400, rates={"target": 5e-3}, **shared)
     drafts = Run(steps=4900, rates={"small": 6e-3, "nano": 8e-3}, distillation=0.9, **shared)
     return Profile("long", {"target": target, "drafts": drafts}, SIZES, block="qwen3")
@@ -120,7 +128,14 @@ def _gpu() -> Profile:
 
 def _tiny() -> Profile:
     sizes = {"nano": Size(1, 64, 128), "small": Size(1, 128, 128), "target": Size(2, 128, 256)}
-    shared = {"batch": 128, "warmup": 2, "windows": ((0.0, 32), (0.9, 64)), "repeats": 0.2, "splits": 0.05, "average": 0.8}
+    shared = {
+        "batch": 128,
+        "warmup": 2,
+        "windows": ((0.0, 32), (0.9, 64)),
+        "repeats": 0.2,
+        "splits": 0.05,
+        "average": 0.8,
+    }
     target = Run(steps=12, rates={"target": 6e-3}, **shared)
     drafts = Run(steps=12, rates={"small": 6e-3, "nano": 6e-3}, distillation=0.8, **shared)
     files = {"tokenizer_bytes": 200_000, "corpus_files": 60}

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ class RunLog:
 
     def write(self, event: str, **fields: Any) -> None:
         """Append one entry with the current time (UTC)."""
-        time = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        time = datetime.now(UTC).isoformat(timespec="seconds")
         with self.path.open("a") as f:
             f.write(json.dumps({"event": event, "time": time, **fields}) + "\n")
 

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from . import data as text
@@ -58,7 +59,14 @@ class Stage:
     """The models that are trained together on the same batches, and the position they have reached."""
 
     def __init__(self, name: str, profile: Profile, data: text.Data, out: Path, seed: int, device: str) -> None:
-        self.name, self.profile, self.run, self.data, self.seed, self.device = name, profile, profile.runs[name], data, seed, device
+        self.name, self.profile, self.run, self.data, self.seed, self.device = (
+            name,
+            profile,
+            profile.runs[name],
+            data,
+            seed,
+            device,
+        )
         self.path, self.log = out / f"{name}.pt", RunLog(out)
         self.learners = [Learner(model, profile, self.run, seed, device) for model in STAGES[name]]
         self.teacher: Teacher | None = None
@@ -79,13 +87,29 @@ class Stage:
         ids = torch.from_numpy(rows).to(self.device)
         return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
 
-    def compile(self) -> None:
-        """Compile all window lengths, so that no later step waits for it."""
-        for _, window in self.run.windows:
-            ids = torch.zeros(self.run.batch // window, window, dtype=torch.long, device=self.device)
-            self._backward(ids, ids)
+    def blank(self, name: str) -> Network:
+        """Return an untrained model of the profile."""
+        return Network(self.profile.sizes[name], self.profile.vocabulary, None, self.profile.block)
+
+    def compile(self) -> float:
+        """Compile all window lengths, so that no later step waits for it; return the measured seconds of the whole stage."""
+        lengths = [window for _, window in self.run.windows]
+        edges = [*(share for share, _ in self.run.windows), 1.0]
+        seconds = 0.0
+        for length, share in zip(lengths, np.diff(edges), strict=True):
+            ids = torch.zeros(self.run.batch // length, length, dtype=torch.long, device=self.device)
+            self._timed_step(ids)
+            seconds += float(share) * min(self._timed_step(ids) for _ in range(3 if self.device == "cuda" else 1))
         for learner in self.learners:
             learner.network.zero_grad(set_to_none=True)
+        return seconds * self.steps
+
+    def _timed_step(self, ids: torch.Tensor) -> float:
+        started = time.perf_counter()
+        sum(loss.item() for loss in self._backward(ids, ids))
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter() - started
 
     def _backward(self, ids: torch.Tensor, targets: torch.Tensor) -> list[torch.Tensor]:
         rows = self.teacher.logits(ids) if self.teacher else None
@@ -129,7 +153,10 @@ class Stage:
         while self.step < self.steps:
             self.one_step()
             now = time.perf_counter()
-            self.seconds, self.processor_seconds = base[0] + now - started[0], base[1] + time.process_time() - started[1]
+            self.seconds, self.processor_seconds = (
+                base[0] + now - started[0],
+                base[1] + time.process_time() - started[1],
+            )
             if limit is not None and self.step < stays * self.steps and self.seconds > stays * limit:
                 self.steps = min(self.steps, math.ceil(self.step / stays))
             done = self.step == self.steps
@@ -219,6 +246,7 @@ def train_ladder(
         ValueError: for an unknown profile, stage or device, for a checkpoint of another seed or profile, and if another process
             trains in ``out``.
     """
+    started = time.perf_counter()
     plan = find_profile(profile) if isinstance(profile, str) else profile
     for name in (*stages, *(steps or ())):
         if name not in STAGES:
@@ -231,23 +259,48 @@ def train_ladder(
     out.mkdir(parents=True, exist_ok=True)
     with exclusive(out):
         data = text.prepare(plan, out, tokenizer)
-        for name in sorted(stages, key=list(STAGES).index):
-            stage = Stage(name, plan, data, out, seed, device)
+        chosen = [Stage(name, plan, data, out, seed, device) for name in STAGES if name in stages]
+        for stage in chosen:
             if resume and stage.path.exists():
                 stage.restore()
-            stage.steps = (steps or {}).get(name, stage.steps)
-            if stage.run.distillation and stage.step < stage.steps:
-                stage.teacher = Teacher(trained_target(out, plan), plan, device)
-            settings = {"device": device, "threads": torch.get_num_threads(), "torch": torch.__version__, "pid": os.getpid()}
-            stage.log.write("start", profile=plan.name, stage=name, step=stage.step, steps=stage.steps, seed=seed, **settings)
-            if stage.step < stage.steps and plan.compile:
-                stage.compile()
-            stage.fit(60 * minutes * _SHARES[name] if minutes else None, progress, stop_at)
-            if stop_at is None:
-                stage.log.write("end", stage=name, step=stage.step, tokens=stage.tokens)
-                stage.export(out)
+            stage.steps = (steps or {}).get(stage.name, stage.steps)
+        limits = _limits(chosen, started + 60 * minutes) if minutes else {}
+        for stage in chosen:
+            _run_stage(stage, out, limits.get(stage.name), progress, stop_at)
     return out / "weights"
 
 
-# How a time limit is divided until it is measured.
-_SHARES = {"target": 0.7, "drafts": 0.3}
+def _limits(stages: list[Stage], deadline: float) -> dict[str, float]:
+    """Compile all stages and divide the time that remains by their measured durations; return seconds by stage."""
+    durations = {}
+    for stage in stages:
+        if stage.run.distillation:
+            stage.teacher = Teacher(stage.blank("target"), stage.profile, stage.device)
+        durations[stage.name] = stage.compile()
+    left, total = deadline - time.perf_counter(), sum(durations.values())
+    return {stage.name: stage.seconds + left * durations[stage.name] / total for stage in stages}
+
+
+def _run_stage(
+    stage: Stage, out: Path, limit: float | None, progress: Callable[[Progress], None], stop_at: int | None
+) -> None:
+    """Train one stage to its end and export its models."""
+    settings = {
+        "device": stage.device,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "pid": os.getpid(),
+    }
+    place = {"step": stage.step, "steps": stage.steps, "seed": stage.seed}
+    stage.log.write("start", profile=stage.profile.name, stage=stage.name, **place, **settings)
+    if stage.step < stage.steps:
+        if stage.run.distillation:
+            network = trained_target(out, stage.profile)
+            stage.teacher = stage.teacher or Teacher(stage.blank("target"), stage.profile, stage.device)
+            stage.teacher.network.load_state_dict(network.state_dict())
+        if stage.profile.compile and limit is None:
+            stage.compile()
+    stage.fit(limit, progress, stop_at)
+    if stop_at is None:
+        stage.log.write("end", stage=stage.name, step=stage.step, tokens=stage.tokens)
+        stage.export(out)

@@ -1,4 +1,4 @@
-"""What may be learnt from, and what is held out."""
+"""Which files the corpus contains, and which are held out."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from email.message import Message
 
 import pytest
 
-from hsd_viz.ladder import corpus
-from hsd_viz.ladder.licences import distribution_licence, expression_is_permissive, header_is_permissive
+from hsd_viz.ladder.training import corpus
+from hsd_viz.ladder.training.licences import distribution_licence, expression_is_permissive, header_is_permissive
 
 BODY = "".join(
     f"def function_{i}(alpha, beta_{i}):\n    '''Add {i * 7919} to what {chr(97 + i)} holds.'''\n    return alpha + {i * i * 31}\n\n"
@@ -57,14 +57,18 @@ def test_the_licence_filter_denies_by_default(given: Message, accepted: bool) ->
 def test_expressions_and_headers() -> None:
     assert not expression_is_permissive("")
     assert not header_is_permissive("# This file is under the GNU Lesser General Public License")
-    assert not header_is_permissive("# This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0")
+    assert not header_is_permissive(
+        "# This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0"
+    )
     assert header_is_permissive("# Licensed under the Apache License, Version 2.0")
 
 
 def _install(root, name: str, licence: str, files: dict[str, str]) -> None:
     info = root / f"{name}-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0\nLicense-Expression: {licence}\n")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0\nLicense-Expression: {licence}\n"
+    )
     for path, text in files.items():
         place = root / path
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -86,6 +90,7 @@ def environment(tmp_path):
         "free/noted.py": header + BODY,
     }
     _install(tmp_path, "free", "MIT", many | extra)
+    _install(tmp_path, "flask", "MIT", {"flask/a.py": BODY + "# reserved\n"})
     _install(tmp_path, "bound", "MPL-2.0", {"bound/a.py": BODY + "# bound\n"})
     return tmp_path
 
@@ -94,7 +99,13 @@ def test_collect_takes_only_what_it_should(environment) -> None:
     files = corpus.collect([environment], stdlib=False)
     paths = {f.path for f in files}
     assert {f.package for f in files} == {"free"}
-    assert not paths & {"free/tests/test_x.py", "free/_vendor/other.py", "free/made.py", "free/bound.py", "free/flat.py"}
+    assert not paths & {
+        "free/tests/test_x.py",
+        "free/_vendor/other.py",
+        "free/made.py",
+        "free/bound.py",
+        "free/flat.py",
+    }
     assert len({"free/copy.py", "free/m3.py"} & paths) == 1
     noted = next(f for f in files if f.path == "free/noted.py")
     assert noted.text.startswith("def function_0")
