@@ -17,7 +17,7 @@ ALLOWED = {
     "drafting": {"stack", "trace"},
     "latency": {"stack", "trace"},
     "decoding": {"drafting", "latency", "stack", "trace"},
-    "ladder": {"drafting"},
+    "ladder": {"drafting", "trace"},
     "runtime": {"decoding", "disk", "drafting", "ladder"},
     "bench": {"budget", "decoding", "disk", "drafting", "ladder", "latency", "runtime", "stack", "trace", "words"},
     "engine": {"bench", "budget", "decoding", "drafting", "ladder", "latency", "runtime", "stack", "trace"},

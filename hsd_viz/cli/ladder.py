@@ -108,9 +108,8 @@ def run_info(args: argparse.Namespace) -> int:
     for name, row in found["models"].items():
         print(_line(name, row, evaluation.get("models", {}).get(name, {})))
     for pair, row in evaluation.get("pairs", {}).items():
-        print(
-            f"{pair.replace('/', ' → ')}: Σ min(p, q) {row['overlap']:.3f}, greedy agreement {row['greedy_agreement']:.3f}"
-        )
+        agreement = f"Σ min(p, q) {row['overlap']:.3f}, greedy agreement {row['greedy_agreement']:.3f}"
+        print(f"{pair.replace('/', ' → ')}: {agreement}")
     labels = {
         "repetition": "greedy repetition",
         "copied": "copied after edit prompts",
@@ -121,21 +120,18 @@ def run_info(args: argparse.Namespace) -> int:
         print(f"target writes: {', '.join(shown)}")
     total = found.get("corpus", {}).get("total", {})
     if total:
-        print(
-            f"corpus: {total['files']} files, {total['bytes'] / 1e6:.1f} MB, and {total['heldout_files']} files held out"
-        )
+        print(f"corpus: {total['files']} files, {total['bytes'] / 1e6:.1f} MB; {total['heldout_files']} files held out")
     return 0
 
 
 def _line(name: str, row: dict[str, Any], measured: dict[str, Any]) -> str:
-    text = f"{name:<7} {row['parameters'] / 1e6:5.1f} M parameters, {row['layers']} layers x {row['width']}, weights {row['hash']}"
-    tokens = row.get("training", {}).get("tokens")
-    loss = measured.get("loss")
-    return (
-        text
-        + (f", trained on {tokens / 1e6:.1f} M tokens" if tokens else "")
-        + (f", held-out loss {loss:.3f}" if loss else "")
-    )
+    shape = f"{row['parameters'] / 1e6:5.1f} M parameters, {row['layers']} layers x {row['width']}"
+    parts = [f"{name:<7} {shape}", f"weights {row['hash']}"]
+    if tokens := row.get("training", {}).get("tokens"):
+        parts.append(f"trained on {tokens / 1e6:.1f} M tokens")
+    if loss := measured.get("loss"):
+        parts.append(f"held-out loss {loss:.3f}")
+    return ", ".join(parts)
 
 
 def run_train(args: argparse.Namespace) -> int:

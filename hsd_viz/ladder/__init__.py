@@ -1,7 +1,7 @@
 """The shipped ladder: three small language models of one family with one tokenizer.
 
-``load`` (use the models), ``tokenizer``, ``pad`` (models at any cost); ``training`` contains everything that makes the models.
-Names below load on first use; importing the package imports nothing else.
+``load`` (use the models), ``tokenizer``, ``pad`` (models at any cost); ``training`` contains everything that makes the
+models. Names below load on first use; importing the package imports nothing else.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 
 _MODULES = {
     "collect": "training.corpus", "train_files": "training.corpus", "heldout_files": "training.corpus",
-    "info": "load", "load_model": "load", "load_tokenizer": "load", "model_path": "load", "names": "load", "weights_hash": "load",
+    "info": "load", "load_model": "load", "load_tokenizer": "load", "model_path": "load", "names": "load",
+    "weights_hash": "load",
     "train_ladder": "training.train", "evaluate_ladder": "training.evaluation", "write_card": "training.card",
 }  # fmt: skip
 

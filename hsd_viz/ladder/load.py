@@ -93,9 +93,10 @@ def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float
 
 
 def info(directory: str | Path | None = None) -> dict:
-    """Return the facts about the shipped models: ``models`` (parameters, size, hash, training), ``corpus`` and ``evaluation``.
+    """Return what is recorded about the shipped models.
 
-    Parts without a record are absent. Does not import torch.
+    The parts are ``models`` (parameters, size, hash, training), ``corpus`` and ``evaluation``; parts without
+    a record are absent. Does not import torch.
     """
     root = Path(directory) if directory is not None else weights_dir()
     models: dict[str, dict] = {}

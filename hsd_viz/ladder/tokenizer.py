@@ -1,4 +1,4 @@
-"""The tokenizer of the ladder: byte-level BPE over all 256 bytes without normalization, so decoding inverts encoding."""
+"""The tokenizer of the ladder: byte-level BPE over all 256 bytes, without normalization; decoding inverts encoding."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
 
 
 def wrap(tokenizer: Tokenizer, context: int) -> PreTrainedTokenizerFast:
-    """Return the tokenizer as a transformers object. It adds no special tokens; ``<|endoftext|>`` begins and ends a file."""
+    """Return the tokenizer as a transformers object.
+
+    It adds no special tokens; ``<|endoftext|>`` begins and ends a file.
+    """
     from transformers import PreTrainedTokenizerFast
 
     return PreTrainedTokenizerFast(

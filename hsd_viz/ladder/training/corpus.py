@@ -1,8 +1,9 @@
 """The training text of the ladder: permissively licensed Python source found on this machine.
 
-The corpus consists of the standard library and of the installed distributions whose metadata name only permissive licences;
-everything else is excluded. Whole files are held out by a hash of their package and relative path, so that the tokenizer, the
-models and the statistics database never see them. The corpus is a pure function of the installed files::
+The corpus consists of the standard library and of the installed distributions whose metadata name only permissive
+licences; everything else is excluded. Whole files are held out by a hash of their package and relative path, so that
+the tokenizer, the models and the statistics database never see them. The corpus is a pure function of the installed
+files::
 
     files = corpus.collect()
     train, heldout = corpus.train_files(files), corpus.heldout_files(files)
@@ -146,8 +147,8 @@ def collect(
 ) -> list[SourceFile]:
     """Read the corpus: the standard library and the permissively licensed distributions of an environment.
 
-    Files are sorted by a hash of their names, so neighbours are unrelated and a package above its limit loses a random share.
-    Exact copies are kept once.
+    Files are sorted by a hash of their names, so neighbours are unrelated and a package above its limit loses a random
+    share. Exact copies are kept once.
 
     Args:
         paths: directories with installed distributions (default: those of the running interpreter).

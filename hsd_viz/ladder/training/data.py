@@ -70,7 +70,10 @@ def _tokenize(files: list[corpus.SourceFile], tokenizer: Tokenizer, folder: Path
 
 
 def line_breaks(tokenizer: Tokenizer) -> np.ndarray:
-    """Return how to split each token that joins line breaks and indentation. Shape: [vocabulary, 2], zeros for other tokens."""
+    """Return how to split each token that joins line breaks and indentation.
+
+    Shape: [vocabulary, 2], zeros for other tokens.
+    """
     vocabulary = tokenizer.get_vocab()
     table = np.zeros((max(vocabulary.values()) + 1, 2), dtype=np.int64)
     for token, number in vocabulary.items():
@@ -95,8 +98,8 @@ def _sample(files: list[corpus.SourceFile], size: int) -> list[str]:
 def step_chunks(tokens: np.ndarray, step: int, count: int, length: int, seed: int) -> np.ndarray:
     """Return the chunks of one step; a pure function of its arguments, so resuming needs only the step number.
 
-    Every chunk is read once before any is read twice. The result is int64 [count, length + 1]: inputs and targets overlap by
-    one token.
+    Every chunk is read once before any is read twice. The result is int64 [count, length + 1]: inputs and targets
+    overlap by one token.
 
     Raises:
         ValueError: if the corpus has fewer chunks than one step reads.
@@ -118,8 +121,8 @@ def cut(chunks: np.ndarray, window: int) -> np.ndarray:
 def add_repeats(windows: np.ndarray, share: float, step: int, seed: int) -> np.ndarray:
     """Replace a ``share`` of the windows by windows in which a passage occurs twice, then continues.
 
-    In the second occurrence one token of the passage is substituted by another everywhere, like a renamed variable. Models of
-    this size learn to copy from their context late from plain text alone; a few such windows are enough.
+    In the second occurrence one token of the passage is substituted by another everywhere, like a renamed variable.
+    Models of this size learn to copy from their context late from plain text alone; a few such windows are enough.
     """
     if not share:
         return windows
@@ -135,10 +138,10 @@ def add_repeats(windows: np.ndarray, share: float, step: int, seed: int) -> np.n
 
 
 def split_breaks(windows: np.ndarray, breaks: np.ndarray, share: float, step: int, seed: int) -> np.ndarray:
-    """Split a ``share`` of the tokens that join a line break and indentation into two, and drop as many tokens at the end.
+    """Split a ``share`` of the tokens that join a line break and indentation; the windows keep their length.
 
-    A prompt that ends in a line break ends in a token which the tokenizer never puts before indentation. Without these splits
-    the models would be certain that the next line is not indented.
+    A prompt that ends in a line break ends in a token which the tokenizer never puts before indentation. Without these
+    splits the models would be certain that the next line is not indented.
     """
     if not share:
         return windows

@@ -33,16 +33,16 @@ def rebuild_databases(
 ) -> list[Path]:
     """Build ``statistics.hsdb``, ``model.hsdb`` and ``fivegrams.hsdb``; return their paths.
 
-    The target continues ``prompts`` passages of the corpus by ``new_tokens`` each, with greedy decoding. Many short outputs are
-    better than few long ones: small models repeat themselves, and repetitions are in the context database anyway. An
-    interrupted run resumes after its last complete batch.
+    The target continues ``prompts`` passages of the corpus by ``new_tokens`` each, with greedy decoding. Many short
+    outputs are better than few long ones: small models repeat themselves, and repetitions are in the context database
+    anyway. An interrupted run resumes after its last complete batch.
 
     Args:
         out: folder of the databases (default: that of the shipped ones).
         weights: folder that contains ``target`` (default: the shipped weights).
         data: folder of a ``train.npy`` tokenized with the target's tokenizer (default: read this environment's corpus).
         only: one of the two kinds; the 5-grams belong to the model database.
-        dtype: data type of the outputs; bfloat16 is more than twice as fast as float32 where the processor multiplies it.
+        dtype: data type of the forward passes; bfloat16 takes less than half the time on processors that support it.
         progress: called with the current activity and its completed share.
 
     Raises:

@@ -1,7 +1,8 @@
 """How good the ladder is: held-out loss, agreement of each pair, and what the target writes.
 
-Σ min(p, q) over the vocabulary, averaged over held-out positions, is the probability that a token sampled from the draft's
-row q is accepted by speculative sampling against the target's row p (Leviathan et al. 2023, arXiv 2211.17192, corollary 3.6).
+Σ min(p, q) over the vocabulary, averaged over held-out positions, is the probability that a token sampled from the
+draft's row q is accepted by speculative sampling against the target's row p (Leviathan et al. 2023, arXiv 2211.17192,
+corollary 3.6).
 """
 
 from __future__ import annotations
@@ -65,8 +66,9 @@ def measure(
         prompts: prompts by kind for ``quality.measure_writing``; ``None`` leaves this part out.
 
     Returns:
-        ``windows``, ``window``, ``models`` (per model ``loss`` in nats per token, ``loss_by_position``, ``accuracy``, ``hash``),
-        ``pairs`` (per ``draft/target``: ``overlap``, ``greedy_agreement``, ``kl``) and, with prompts, ``writing``.
+        ``windows``, ``window``, ``models`` (per model ``loss`` in nats per token, ``loss_by_position``, ``accuracy``,
+        ``hash``), ``pairs`` (per ``draft/target``: ``overlap``, ``greedy_agreement``, ``kl``) and, with prompts,
+        ``writing``.
 
     Raises:
         ValueError: if ``root`` contains no model of the ladder.
@@ -114,8 +116,8 @@ def evaluate_ladder(
 ) -> dict:
     """Evaluate the models in ``root`` (default ``trained/weights``) on the held-out tokens of ``trained/data``.
 
-    Writes ``evaluation.json``, the corpus manifest and the training log beside the models, or with ``out`` only the evaluation
-    into this file. Returns the evaluation.
+    Writes ``evaluation.json``, the corpus manifest and the training log beside the models, or with ``out`` only the
+    evaluation into this file. Returns the evaluation.
     """
     trained, root = Path(trained), Path(root) if root is not None else Path(trained) / "weights"
     heldout = np.load(trained / "data" / "heldout.npy", mmap_mode="r")

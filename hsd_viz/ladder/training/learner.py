@@ -19,7 +19,7 @@ def autocast(device: str) -> torch.autocast:
 
 
 def rate_at(step: int, steps: int, run: Run) -> float:
-    """Return the learning rate at ``step`` as a share of its peak: linear rise, constant, linear fall to ``run.floor``."""
+    """Return the learning rate at ``step`` as a share of its peak: rising, constant, falling to ``run.floor``."""
     rise = min(1.0, (step + 1) / max(1, run.warmup))
     left = (steps - step) / max(1.0, run.decay * steps)
     return rise * (run.floor + (1 - run.floor) * min(1.0, left))

@@ -34,8 +34,8 @@ _ALLOWED_CLASSIFIERS = {
 }
 # Spellings of the free-text field, compared in lower case without punctuation.
 _ALLOWED_NAMES = {
-    "mit": "MIT", "mit license": "MIT", "the mit license": "MIT",
-    "bsd": "BSD", "bsd license": "BSD", "new bsd": "BSD-3-Clause", "bsd 2 clause": "BSD-2-Clause", "bsd 2 clause license": "BSD-2-Clause",
+    "mit": "MIT", "mit license": "MIT", "the mit license": "MIT", "bsd": "BSD", "bsd license": "BSD",
+    "new bsd": "BSD-3-Clause", "bsd 2 clause": "BSD-2-Clause", "bsd 2 clause license": "BSD-2-Clause",
     "bsd 3 clause": "BSD-3-Clause", "bsd 3 clause license": "BSD-3-Clause", "bsd 3": "BSD-3-Clause",
     "apache 2 0": "Apache-2.0", "apache 2 0 license": "Apache-2.0",
     "apache license 2 0": "Apache-2.0", "apache license version 2 0": "Apache-2.0",

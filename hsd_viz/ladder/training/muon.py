@@ -1,8 +1,8 @@
 """The optimizers: Muon for the matrices, AdamW for the other parameters.
 
 Muon (Jordan et al. 2024) replaces the momentum of a matrix by the nearest orthogonal matrix, computed by Newton–Schulz
-iteration; scaled by 0.2·√(longer side), its updates have the magnitude of AdamW's (Liu et al. 2025, arXiv 2502.16982). At a few
-million tokens it reaches a lower loss than AdamW alone.
+iteration; scaled by 0.2·√(longer side), its updates have the magnitude of AdamW's (Liu et al. 2025, arXiv 2502.16982).
+At a few million tokens it reaches a lower loss than AdamW alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ def orthogonalise(stack: Tensor, steps: int = 5) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Orthogonalized Nesterov momentum. Matrices of one shape are processed as one batch, which makes the iteration cheap."""
+    """Orthogonalized Nesterov momentum.
+
+    Matrices of one shape are processed as one batch, which makes the iteration cheap.
+    """
 
     def __init__(self, matrices: list[nn.Parameter], lr: float, weight_decay: float, momentum: float = 0.95) -> None:
         super().__init__(matrices, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum})

@@ -13,7 +13,8 @@ from hsd_viz.trace.metrics import repetition_share
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-# Openings of the fixed-seed samples. None ends in white space: the tokenizer joins a line break and the indentation after it.
+# Openings of the fixed-seed samples. None ends in white space: the tokenizer joins a line break and the indentation
+# after it.
 OPENINGS = (
     "def read_lines(path):",
     "class Stack:",
@@ -88,8 +89,8 @@ def parsed_lines(text: str) -> tuple[int, int]:
     """Return how many non-blank lines belong to a block that ``ast.parse`` accepts, and how many there are.
 
     A block begins at an unindented line; a segment of consecutive blocks is accepted as a whole (a string may contain
-    unindented lines), and the segmentation with the most accepted lines counts. The last block was cut by the length limit:
-    its lines up to the last position where it parses are accepted.
+    unindented lines), and the segmentation with the most accepted lines counts. The last block was cut by the length
+    limit: its lines up to the last position where it parses are accepted.
     """
     lines = text.split("\n")
     blank = [not line.strip() for line in lines]
@@ -123,8 +124,8 @@ def measure_writing(
         prompts: ``heldout`` (for repetition) and ``edit`` (for copying); a missing entry is not measured.
 
     Returns:
-        ``repetition`` (mean share of greedy tokens that end an 8-gram of the same output), ``copied`` (median share of copied
-        4-grams, greedy), ``parsed`` (share of lines, see ``parsed_lines``) and ``samples``.
+        ``repetition`` (mean share of greedy tokens that end an 8-gram of the same output), ``copied`` (median share of
+        copied 4-grams, greedy), ``parsed`` (share of lines, see ``parsed_lines``) and ``samples``.
     """
     found: dict = {}
     if prompts.get("heldout"):

@@ -14,7 +14,10 @@ assert sorted(sum(STAGES.values(), ())) == sorted(NAMES)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The shape of one model. Attention heads have 64 dimensions, embeddings are tied, the feed-forward part is SwiGLU."""
+    """The shape of one model.
+
+    Attention heads have 64 dimensions, embeddings are tied, the feed-forward part is SwiGLU.
+    """
 
     layers: int
     width: int
@@ -32,9 +35,9 @@ SIZES = {"nano": Size(2, 128, 384), "small": Size(4, 256, 768), "target": Size(6
 class Run:
     """The settings of one stage.
 
-    The learning rate rises over ``warmup`` steps, is constant, and falls linearly to ``floor`` of its peak over the last
-    ``decay`` share of ``steps`` (warm-up, stable, decay). Because it is constant before the decay, ``steps`` can be changed
-    until the decay begins.
+    The learning rate rises over ``warmup`` steps, is constant, and falls linearly to ``floor`` of its peak over the
+    last ``decay`` share of ``steps`` (warm-up, stable, decay). Because it is constant before the decay, ``steps`` can
+    be changed until the decay begins.
 
     Attributes:
         steps: optimizer steps.
@@ -43,7 +46,8 @@ class Run:
         vector_rate: peak learning rate of AdamW (embedding and norms).
         windows: pairs (share of the run, window length in tokens) in ascending order of share.
         distillation: weight of KL(target ‖ draft) in the loss; the rest is cross-entropy. 0 trains without a teacher.
-        repeats: share of the windows that contain a passage twice, the second time with one token substituted (``data``).
+        repeats: share of the windows that contain a passage twice, the second time with one token substituted
+            (``data``).
         splits: share of the tokens joining a line break and indentation that are split in two (``data``).
         average: decay rate of the exponential moving average of the weights; 0 disables it.
     """

@@ -1,203 +1,33 @@
-"""Train the ladder: the target on the corpus, then both drafts together on the corpus and on the target's distributions.
+"""Train the ladder: the target on the corpus, then both drafts together on the corpus and the target's distributions.
 
     hsd-viz ladder train --profile long --out DIR
 
-Deterministic for a given seed, machine and thread count. The same command resumes a stopped run from its last checkpoint;
-the resumed run repeats the losses of an uninterrupted one.
+Deterministic for a given seed, machine and thread count. The same command resumes a stopped run from its last
+checkpoint; the resumed run repeats the losses of an uninterrupted one.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 
-from . import data as text
-from .export import export
-from .learner import Learner, Teacher, rate_at
+from .data import prepare
+from .learner import Learner, Teacher
 from .network import Network
 from .recipe import STAGES, Profile
 from .recipe import profile as find_profile
-from .storage import RunLog, exclusive, load_checkpoint, save_checkpoint
+from .stage import Stage
+from .storage import exclusive, load_checkpoint
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The state of a stage. Losses in nats per token, by model; ``eta`` in seconds."""
-
-    stage: str
-    step: int
-    steps: int
-    tokens: int
-    loss: dict[str, float]
-    heldout: dict[str, dict[str, float]]
-    tokens_per_second: float
-    eta: float
-
-    def __str__(self) -> str:
-        losses = "  ".join(f"{name} {loss:.3f}" for name, loss in self.loss.items())
-        held = "  ".join(f"{v:.3f}" for losses in self.heldout.values() for v in losses.values())
-        speed = f"{self.tokens_per_second:6.0f} tok/s  {self.eta / 60:5.1f} min left"
-        return f"{self.stage:>6} {self.step}/{self.steps}  {self.tokens / 1e6:6.2f} M tokens  {losses}  held-out {held}  {speed}"
-
-
-def to_stderr(progress: Progress) -> None:
-    """Print one line of progress."""
-    print(progress, file=sys.stderr, flush=True)
-
-
-class Stage:
-    """The models that are trained together on the same batches, and the position they have reached."""
-
-    def __init__(self, name: str, profile: Profile, data: text.Data, out: Path, seed: int, device: str) -> None:
-        self.name, self.profile, self.run, self.data, self.seed, self.device = (
-            name,
-            profile,
-            profile.runs[name],
-            data,
-            seed,
-            device,
-        )
-        self.path, self.log = out / f"{name}.pt", RunLog(out)
-        self.learners = [Learner(model, profile, self.run, seed, device) for model in STAGES[name]]
-        self.teacher: Teacher | None = None
-        self.step, self.steps = 0, self.run.steps
-        self.seconds, self.processor_seconds, self.summed = 0.0, 0.0, 0
-
-    @property
-    def tokens(self) -> int:
-        """Tokens each model has seen."""
-        return self.step * self.run.batch
-
-    def batch_at(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return inputs and targets of a step, [windows, length] each."""
-        run, chunk = self.run, self.profile.chunk
-        chunks = text.step_chunks(self.data.train, step, run.batch // chunk, chunk, self.seed)
-        rows = text.add_repeats(text.cut(chunks, run.window_at(step, self.steps)), run.repeats, step, self.seed)
-        rows = text.split_breaks(rows, self.data.breaks, run.splits, step, self.seed)
-        ids = torch.from_numpy(rows).to(self.device)
-        return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
-
-    def blank(self, name: str) -> Network:
-        """Return an untrained model of the profile."""
-        return Network(self.profile.sizes[name], self.profile.vocabulary, None, self.profile.block)
-
-    def compile(self) -> float:
-        """Compile all window lengths, so that no later step waits for it; return the measured seconds of the whole stage."""
-        lengths = [window for _, window in self.run.windows]
-        edges = [*(share for share, _ in self.run.windows), 1.0]
-        seconds = 0.0
-        for length, share in zip(lengths, np.diff(edges), strict=True):
-            ids = torch.zeros(self.run.batch // length, length, dtype=torch.long, device=self.device)
-            self._timed_step(ids)
-            seconds += float(share) * min(self._timed_step(ids) for _ in range(3 if self.device == "cuda" else 1))
-        for learner in self.learners:
-            learner.network.zero_grad(set_to_none=True)
-        return seconds * self.steps
-
-    def _timed_step(self, ids: torch.Tensor) -> float:
-        started = time.perf_counter()
-        sum(loss.item() for loss in self._backward(ids, ids))
-        if self.device == "cuda":
-            torch.cuda.synchronize()
-        return time.perf_counter() - started
-
-    def _backward(self, ids: torch.Tensor, targets: torch.Tensor) -> list[torch.Tensor]:
-        rows = self.teacher.logits(ids) if self.teacher else None
-        return [learner.backward(ids, targets, rows) for learner in self.learners]
-
-    def one_step(self) -> None:
-        """Take one optimizer step with every model."""
-        losses = self._backward(*self.batch_at(self.step))
-        for learner, loss in zip(self.learners, losses, strict=True):
-            learner.loss_sum += loss
-            learner.update(self.step, self.steps)
-        self.step += 1
-        self.summed += 1
-
-    def state(self) -> dict[str, Any]:
-        """Return the checkpoint."""
-        kept = ("step", "steps", "seconds", "processor_seconds", "summed", "seed")
-        models = {learner.name: learner.state() for learner in self.learners}
-        return {"profile": self.profile.name, "models": models} | {key: getattr(self, key) for key in kept}
-
-    def restore(self) -> None:
-        """Continue from the checkpoint.
-
-        Raises:
-            ValueError: if the checkpoint is of another seed or profile.
-        """
-        state = load_checkpoint(self.path)
-        if (state["seed"], state["profile"]) != (self.seed, self.profile.name):
-            found = f"profile {state['profile']} and seed {state['seed']}"
-            raise ValueError(f"{self.path} was trained with {found}: choose another directory")
-        for learner in self.learners:
-            learner.restore(state["models"][learner.name])
-        for key in ("step", "steps", "seconds", "processor_seconds", "summed"):
-            setattr(self, key, state[key])
-
-    def fit(self, limit: float | None, progress: Callable[[Progress], None], stop_at: int | None = None) -> None:
-        """Train to the end, with checkpoints. ``limit``: seconds; the decay is brought forward so that the run ends in time."""
-        windows = text.heldout_windows(self.data.heldout, 16, min(self.profile.chunk, 1024))
-        base, saved = (self.seconds, self.processor_seconds), time.perf_counter()
-        started, first, stays = (saved, time.process_time()), self.step, 1 - self.run.decay
-        while self.step < self.steps:
-            self.one_step()
-            now = time.perf_counter()
-            self.seconds, self.processor_seconds = (
-                base[0] + now - started[0],
-                base[1] + time.process_time() - started[1],
-            )
-            if limit is not None and self.step < stays * self.steps and self.seconds > stays * limit:
-                self.steps = min(self.steps, math.ceil(self.step / stays))
-            done = self.step == self.steps
-            if done or self.step % self.profile.evaluate_every == 0:
-                held = {learner.name: learner.measure(windows) for learner in self.learners}
-                self.log.write("heldout", stage=self.name, step=self.step, tokens=self.tokens, heldout=held)
-            if done or self.step % self.profile.log_every == 0:
-                progress(self._report((self.step - first) * self.run.batch / (now - started[0])))
-            if done or now - saved >= self.profile.checkpoint_seconds:
-                save_checkpoint(self.path, self.state())
-                saved = time.perf_counter()
-            if stop_at is not None and self.step >= stop_at and not done:
-                return
-
-    def _report(self, speed: float) -> Progress:
-        """Write the mean losses since the last report to the log and return the progress."""
-        losses = {learner.name: learner.loss_sum.item() / self.summed for learner in self.learners}
-        for learner in self.learners:
-            learner.loss_sum.zero_()
-        self.summed = 0
-        place = {"stage": self.name, "step": self.step, "tokens": self.tokens}
-        spent = {"seconds": round(self.seconds, 1), "processor_seconds": round(self.processor_seconds, 1)}
-        rate = round(rate_at(self.step - 1, self.steps, self.run), 4)
-        window = self.run.window_at(self.step - 1, self.steps)
-        self.log.write("step", **place, loss=losses, rate=rate, window=window, **spent)
-        held = {learner.name: learner.heldout for learner in self.learners}
-        left = (self.steps - self.step) * self.run.batch / speed
-        return Progress(self.name, self.step, self.steps, self.tokens, losses, held, speed, left)
-
-    def record(self) -> dict[str, Any]:
-        """Return the part of the run that is shipped beside the weights."""
-        kept = {key: getattr(self, key) for key in ("step", "steps", "seconds", "processor_seconds", "seed", "tokens")}
-        return {"profile": self.profile.name, "block": self.profile.block, **kept, "run": asdict(self.run)}
-
-    def export(self, out: Path) -> None:
-        """Write the Hugging Face checkpoints of this stage into ``out/weights``."""
-        for learner in self.learners:
-            folder = out / "weights" / learner.name
-            export(learner.best(), self.profile, out / "tokenizer", folder)
-            record = {**self.record(), "heldout": learner.heldout}
-            (folder / "training.json").write_text(json.dumps(record, indent=1) + "\n")
+def to_stderr(line: str) -> None:
+    """Print a line of progress."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def trained_target(out: Path, profile: Profile) -> Network:
@@ -227,7 +57,7 @@ def train_ladder(
     minutes: float | None = None,
     steps: Mapping[str, int] | None = None,
     tokenizer: Path | None = None,
-    progress: Callable[[Progress], None] = to_stderr,
+    progress: Callable[[str], None] = to_stderr,
     stop_at: int | None = None,
 ) -> Path:
     """Train the ladder and write Hugging Face checkpoints into ``out/weights``; return that folder.
@@ -237,14 +67,14 @@ def train_ladder(
         stages: which of ``target`` and ``drafts`` to train; the target is always first.
         resume: continue from the checkpoints in ``out``.
         minutes: time limit of the whole ladder; the schedules are shortened to fit.
-        steps: number of steps by stage instead of the profile's, also for a resumed stage. Changing it before the decay begins
-            does not change the steps already taken.
+        steps: number of steps by stage instead of the profile's, also for a resumed stage. Changing it before the decay
+            begins does not change the steps already taken.
         tokenizer: folder of the tokenizer to use if ``out`` contains no corpus yet; by default one is trained.
         stop_at: leave each stage at this step (for tests).
 
     Raises:
-        ValueError: for an unknown profile, stage or device, for a checkpoint of another seed or profile, and if another process
-            trains in ``out``.
+        ValueError: for an unknown profile, stage or device, for a checkpoint of another seed or profile, and if another
+            process trains in ``out``.
     """
     started = time.perf_counter()
     plan = find_profile(profile) if isinstance(profile, str) else profile
@@ -258,7 +88,7 @@ def train_ladder(
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     with exclusive(out):
-        data = text.prepare(plan, out, tokenizer)
+        data = prepare(plan, out, tokenizer)
         chosen = [Stage(name, plan, data, out, seed, device) for name in STAGES if name in stages]
         for stage in chosen:
             if resume and stage.path.exists():
@@ -282,16 +112,11 @@ def _limits(stages: list[Stage], deadline: float) -> dict[str, float]:
 
 
 def _run_stage(
-    stage: Stage, out: Path, limit: float | None, progress: Callable[[Progress], None], stop_at: int | None
+    stage: Stage, out: Path, limit: float | None, progress: Callable[[str], None], stop_at: int | None
 ) -> None:
     """Train one stage to its end and export its models."""
-    settings = {
-        "device": stage.device,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "pid": os.getpid(),
-    }
-    place = {"step": stage.step, "steps": stage.steps, "seed": stage.seed}
+    settings = {"device": stage.device, "threads": torch.get_num_threads(), "torch": torch.__version__}
+    place = {"step": stage.step, "steps": stage.steps, "seed": stage.seed, "pid": os.getpid()}
     stage.log.write("start", profile=stage.profile.name, stage=stage.name, **place, **settings)
     if stage.step < stage.steps:
         if stage.run.distillation:

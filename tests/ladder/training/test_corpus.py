@@ -10,7 +10,8 @@ from hsd_viz.ladder.training import corpus
 from hsd_viz.ladder.training.licences import distribution_licence, expression_is_permissive, header_is_permissive
 
 BODY = "".join(
-    f"def function_{i}(alpha, beta_{i}):\n    '''Add {i * 7919} to what {chr(97 + i)} holds.'''\n    return alpha + {i * i * 31}\n\n"
+    f"def function_{i}(alpha, beta_{i}):\n    '''Add {i * 7919} to what {chr(97 + i)} holds.'''\n"
+    f"    return alpha + {i * i * 31}\n\n"
     for i in range(12)
 )
 

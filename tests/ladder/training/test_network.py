@@ -1,4 +1,4 @@
-"""The training network has the arithmetic of transformers; the optimizer and the losses have their defining properties."""
+"""The training network computes what transformers computes; properties of the optimizer and the losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The training loop: models learn, a stopped run repeats the uninterrupted one, and the export is the trained network."""
+"""The training loop: models learn, a killed run repeats the uninterrupted one, the export is the trained network."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from hsd_viz.ladder.load import load_model
 from hsd_viz.ladder.training.data import Data, prepare
 from hsd_viz.ladder.training.learner import rate_at
 from hsd_viz.ladder.training.recipe import STAGES, Run, profile
+from hsd_viz.ladder.training.stage import Stage
 from hsd_viz.ladder.training.storage import LOG, exclusive, load_checkpoint, read_log, save_checkpoint
-from hsd_viz.ladder.training.train import Stage, train_ladder
+from hsd_viz.ladder.training.train import train_ladder
 
 QUIET = {"threads": 1, "progress": lambda _: None}
 
