@@ -1,9 +1,9 @@
 """Cost-padded models: real, lossless runs at any chosen cost and acceptance.
 
-A residual layer whose output projections are zero adds nothing to the residual stream: a model with such
-layers appended has the same outputs at a higher cost. Small noise in these projections changes the model, the more the
-larger it is. A small model and its padded copy therefore form a pair with any cost ratio and acceptance; the name of a padded model
-states its padding (:func:`padded_name`).
+A residual layer whose output projections are zero adds nothing to the residual stream: a model with such layers
+appended has the same outputs at a higher cost. Small noise in these projections changes the model, the more the
+larger it is. A small model and its padded copy therefore form a pair with any cost ratio and acceptance; the name of
+a padded model states its padding (:func:`padded_name`).
 """
 
 from __future__ import annotations
