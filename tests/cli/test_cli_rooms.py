@@ -131,13 +131,13 @@ def test_rebuild_takes_weights_over_and_rebuilds_in_order(weights, tmp_path, mon
 
         return step
 
-    import hsd_viz.engine.record
+    import tools.record
 
     monkeypatch.setattr(hsd_viz.ladder, "evaluate_ladder", note("evaluate"), raising=False)
     monkeypatch.setattr(hsd_viz.ladder, "write_card", note("card", Path("card.md")), raising=False)
     monkeypatch.setattr(hsd_viz.ladder.training.databases, "rebuild_databases", note("databases", [Path("model.hsdb")]))
-    monkeypatch.setattr(hsd_viz.engine.record, "record_traces", note("traces", [Path("one.json.gz")]))
-    monkeypatch.setattr(hsd_viz.engine.record, "record_side_by_side", note("side by side", [Path("two.json.gz")]))
+    monkeypatch.setattr(tools.record, "record_traces", note("traces", [Path("one.json.gz")]))
+    monkeypatch.setattr(tools.record, "record_side_by_side", note("side by side", [Path("two.json.gz")]))
     assert main(["ladder", "rebuild", "--trained", str(trained)]) == 0
     assert [name for name, *_ in done] == ["evaluate", "databases", "traces", "side by side", "card"]
     assert done[0][1] == (trained, weights) and done[1][2] == {"data": trained / "data"}
@@ -190,10 +190,10 @@ def test_traces_are_listed_where_only_one_kind_is_there(monkeypatch, capsys):
 
 
 def test_traces_are_recorded_one_kind_or_the_other(tmp_path, monkeypatch, capsys):
-    import hsd_viz.engine.record
+    import tools.record
 
     for kind in ("record_traces", "record_side_by_side"):
-        monkeypatch.setattr(hsd_viz.engine.record, kind, lambda out, progress, kind=kind: [out / kind])
+        monkeypatch.setattr(tools.record, kind, lambda out, progress, kind=kind: [out / kind])
     assert main(["traces", "record", "--out", str(tmp_path)]) == 0
     assert main(["traces", "record", "--out", str(tmp_path), "--side-by-side"]) == 0
     assert capsys.readouterr().out.split() == [str(tmp_path / "record_traces"), str(tmp_path / "record_side_by_side")]
