@@ -49,7 +49,7 @@ def test_reads(text):
         ("db:4 > target", "takes no lookahead"),
         ("db[] > target", "''"),
         ("db[contxt] > target", "(did you mean 'context'?)"),
-        ("bd[context] > target", "(did you mean 'db'?)"),
+        ("sufix[3] > target", "(did you mean 'suffix'?)"),
         ("db[context,context] > target", "twice"),
         ("sam[3] > target", "no brackets"),
         ("lookup[3] > target", "takes original"),
