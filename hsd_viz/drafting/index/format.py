@@ -75,7 +75,7 @@ class Table:
 
 
 def pack_rows(table: Table, order: np.ndarray, wide: bool, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return the arrays ``places`` and ``values`` for the rows of ``table`` in this ``order``, starting at value ``first``."""
+    """Return the arrays ``places`` and ``values`` for the rows of ``table`` in ``order``, from value ``first``."""
     numbers = np.diff(table.firsts)[order]
     offsets = np.concatenate(([0], np.cumsum(1 + 2 * numbers)))
     values = np.zeros(offsets[-1], dtype="<u4" if wide else "<u2")
@@ -95,7 +95,7 @@ def bucket_bits(keys: int) -> int:
 
 
 def write_file(path: str | Path, header: dict, arrays: Iterable[Iterable[bytes]]) -> None:
-    """Write a database file atomically from its header and the bytes of its arrays, in pieces, in the header's order."""
+    """Write a database file atomically: its header, and its arrays in pieces of bytes in the header's order."""
     path = Path(path)
     head = json.dumps(header).encode()
     head += b" " * (-(PREAMBLE.size + len(head)) % 8)

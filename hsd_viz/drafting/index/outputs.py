@@ -25,10 +25,11 @@ def choose_prompts(
     lengths: Sequence[int] = (12, 24, 48, 96),
     seed: int = 0,
 ) -> list[list[list[int]]]:
-    """Return batches of ``batch`` prompts from ``documents``, a quarter of them from a document's beginning; about ``number``.
+    """Return about ``number`` prompts from ``documents`` in batches of ``batch``.
 
-    All prompts of a batch have one length, so that they need no padding, and the lengths alternate. Documents shorter
-    than a prompt are skipped. The same arguments return the same prompts.
+    A quarter of them are from a document's beginning. All prompts of a batch have one length, so that they need no
+    padding, and the lengths alternate. Documents shorter than a prompt are skipped. The same arguments return the same
+    prompts.
 
     Raises:
         ValueError: if no document is long enough.
