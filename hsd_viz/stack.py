@@ -14,9 +14,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
+
+from hsd_viz.words import did_you_mean
 
 DATABASES = ("context", "model", "statistics")
 #: Every draft source, with the items it takes in brackets.
@@ -185,16 +185,12 @@ def parse_bench(text: str) -> Stack | HFStack:
     name, inner = found[1], found[2]
     if name not in HF_STACKS:
         allowed = f"{', '.join(HF_STACKS[:2])} and hf-assistant[MODEL]"
-        raise StackError(f"unknown stack '{name}': the loops of transformers are {allowed}{_hint(name, HF_STACKS)}")
+        raise StackError(
+            f"unknown stack '{name}': the loops of transformers are {allowed}{did_you_mean(name, HF_STACKS)}"
+        )
     if (name == "hf-assistant") != bool(inner and inner.strip()):
         raise StackError(f"'{text.strip()}' is not valid: write hf-generate, hf-lookup or hf-assistant[nano]")
     return HFStack(name, _parse_model(inner.strip()).name if inner else None)
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    """Return a suggestion for a misspelled name, empty if none is close."""
-    close = get_close_matches(name, known, 1)
-    return f" (did you mean '{close[0]}'?)" if close else ""
 
 
 def _split(text: str, mark: str) -> list[str]:
@@ -220,7 +216,9 @@ def _parse_source(part: str) -> DraftSource | None:
         return None
     name, inner = found[1], found[2]
     if name not in BOTTOMS:
-        raise StackError(f"unknown name '{name}' in '{part}': expected {', '.join(BOTTOMS)}{_hint(name, BOTTOMS)}")
+        raise StackError(
+            f"unknown name '{name}' in '{part}': expected {', '.join(BOTTOMS)}{did_you_mean(name, BOTTOMS)}"
+        )
     if inner is None:
         return DraftSource(name)
     allowed = BOTTOMS[name]
@@ -232,7 +230,7 @@ def _parse_source(part: str) -> DraftSource | None:
     for item in items:
         if item not in allowed:
             raise StackError(
-                f"unknown item '{item}' in '{part}': {name}[...] takes {', '.join(allowed)}{_hint(item, allowed)}"
+                f"unknown item '{item}' in '{part}': {name}[...] takes {', '.join(allowed)}{did_you_mean(item, allowed)}"
             )
         if items.count(item) > 1:
             raise StackError(f"'{item}' appears twice in '{part}'")

@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 ALLOWED = {
     "trace": {"disk", "words"},
-    "stack": set(),
+    "stack": {"words"},
     "disk": set(),
     "words": set(),
     "checks": set(),

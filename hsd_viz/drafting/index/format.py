@@ -14,7 +14,6 @@ then token, count, ...).
 from __future__ import annotations
 
 import json
-import os
 import struct
 import zlib
 from collections.abc import Iterable
@@ -22,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+from hsd_viz.disk import replacing
 
 MAGIC = b"HSDVIZDB"
 VERSION = 1
@@ -100,24 +101,17 @@ def write_file(path: str | Path, header: dict, arrays: Iterable[Iterable[bytes]]
     head = json.dumps(header).encode()
     head += b" " * (-(PREAMBLE.size + len(head)) % 8)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        with open(fresh, "wb") as f:
-            f.write(bytes(PREAMBLE.size) + head)
-            crc = 0
-            for pieces in arrays:
-                size = 0
-                for piece in pieces:
-                    size += len(piece)
-                    crc = zlib.crc32(piece, crc)
-                    f.write(piece)
-                padding = bytes(-size % 8)
-                crc = zlib.crc32(padding, crc)
-                f.write(padding)
-            f.seek(0)
-            f.write(PREAMBLE.pack(MAGIC, VERSION, len(head), zlib.crc32(head), crc))
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)
+    with replacing(path, sync=True) as fresh, open(fresh, "wb") as f:
+        f.write(bytes(PREAMBLE.size) + head)
+        crc = 0
+        for pieces in arrays:
+            size = 0
+            for piece in pieces:
+                size += len(piece)
+                crc = zlib.crc32(piece, crc)
+                f.write(piece)
+            padding = bytes(-size % 8)
+            crc = zlib.crc32(padding, crc)
+            f.write(padding)
+        f.seek(0)
+        f.write(PREAMBLE.pack(MAGIC, VERSION, len(head), zlib.crc32(head), crc))

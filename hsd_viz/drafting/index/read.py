@@ -43,21 +43,6 @@ class Index:
     #: Most keys to examine in one bucket.
     most_in_bucket = 2**32
 
-    __slots__ = (
-        "_map",
-        "bits",
-        "header",
-        "keys",
-        "longest",
-        "marks",
-        "path",
-        "places",
-        "size",
-        "starts",
-        "values",
-        "wide",
-    )
-
     def __init__(self, path: str | Path, vocabulary_hash: str | None = None, *, whole: bool = True) -> None:
         self.path = Path(path)
         name = self.path.name
@@ -174,7 +159,6 @@ class GuardedIndex(Index):
     """
 
     most_in_bucket = MOST_IN_BUCKET
-    __slots__ = ("limit",)
 
     def __init__(
         self, path: str | Path, vocabulary_hash: str | None = None, *, vocabulary_size: int | None = None
