@@ -1,0 +1,128 @@
+"""Question files: parsed, checked, and downloaded once."""
+
+import hashlib
+import json
+import threading
+
+import pytest
+
+from hsd_viz.prompts import specbench
+from hsd_viz.prompts.specbench import question_file
+from hsd_viz.prompts.suites import load_suite
+
+QUESTIONS = [
+    {"question_id": 81, "category": "writing", "turns": ["Write a line.", "Now another."]},
+    {"question_id": 9, "category": "coding", "turns": ["Write a loop.", "Faster."], "reference": ["x", "y"]},
+    {"question_id": 400, "category": "qa", "turns": ["who was it"]},
+    {"question_id": 401, "category": "riddles", "turns": ["What has keys?"]},
+]
+
+
+def write(tmp_path, lines: list, name: str = "question.jsonl") -> str:
+    path = tmp_path / name
+    path.write_bytes(b"\n".join(x if isinstance(x, bytes) else json.dumps(x).encode() for x in lines) + b"\n")
+    return str(path)
+
+
+def test_the_categories_of_mt_bench_are_one_task_and_keep_their_names(tmp_path):
+    suite = load_suite(write(tmp_path, [b"\xef\xbb\xbf" + json.dumps(QUESTIONS[0]).encode(), *QUESTIONS[1:], b"  \r"]))
+    assert suite.name == "question.jsonl" and list(suite.categories) == ["mt_bench", "qa", "riddles"]
+    assert [(p.id, p.category) for p in suite.prompts] == [
+        ("81", "mt_bench"),
+        ("9", "mt_bench"),
+        ("400", "qa"),
+        ("401", "riddles"),
+    ]
+    assert suite.prompts[0].turns == ("Write a line.", "Now another.") and suite.prompts[0].text == "Write a line."
+    assert suite.prompts[1].origin == {"question_id": 9, "category": "coding"}
+    assert [p.category for p in suite.limited(3).prompts] == ["mt_bench", "qa", "riddles"]
+
+
+GOOD = {"question_id": 1, "category": "qa", "turns": ["x"]}
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        (b'{"question_id": 2', "not JSON"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"question_id": ' + b"1" * 5000 + b"}", "not JSON"),
+        (b'{"question_id": 2, "category": "q\xff"}', "not UTF-8 text (byte 33 of the line is 0xff)"),
+        ([1], "a question must be a JSON object"),
+        ({"question_id": 2, "turns": ["x"]}, "no category"),
+        ({**GOOD, "question_id": "2"}, "question_id must be an integer"),
+        ({**GOOD, "question_id": True}, "question_id must be an integer"),
+        ({**GOOD, "question_id": 2, "category": " "}, "category must be a non-empty string"),
+        ({**GOOD, "question_id": 2, "turns": []}, "turns must be a list"),
+        ({**GOOD, "question_id": 2, "turns": "x"}, "turns must be a list"),
+        ({**GOOD, "question_id": 2, "turns": ["x", " "]}, "turns must be a list"),
+        ({**GOOD, "question_id": 2, "turns": ["\ud800"]}, "lone surrogate"),
+        (GOOD, "question_id 1 occurs twice"),
+    ],
+)
+def test_a_malformed_line_is_named(tmp_path, line, part):
+    path = write(tmp_path, [GOOD, b"", line])
+    with pytest.raises(ValueError) as caught:
+        load_suite(path)
+    assert (
+        str(caught.value).startswith(f"{path}, line 3: ")
+        and part in str(caught.value)
+        and "\n" not in str(caught.value)
+    )
+
+
+def test_a_file_without_questions_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="contains no question"):
+        load_suite(write(tmp_path, [b"", b" "]))
+
+
+# --- fetching ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def known(monkeypatch) -> bytes:
+    data = json.dumps(GOOD).encode()
+    monkeypatch.setattr(specbench, "SHA256", hashlib.sha256(data).hexdigest())
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    return data
+
+
+def test_the_questions_are_downloaded_once_and_checked(tmp_path, known, monkeypatch):
+    monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
+    monkeypatch.setattr(specbench, "_fetch", lambda: known)
+    suite = load_suite("spec-bench")
+    assert suite.name == "spec-bench" and len(suite.prompts) == 1
+    (path,) = (tmp_path / "suites").iterdir()
+    monkeypatch.setattr(specbench, "_fetch", lambda: pytest.fail("downloaded again"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert load_suite("spec-bench") == suite
+    # A broken copy is not used.
+    path.write_bytes(known[:-1])
+    with pytest.raises(ValueError, match=r"HF_HUB_OFFLINE forbids downloading it.*--suite"):
+        load_suite("spec-bench")
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    assert question_file(fetch=lambda: known).read_bytes() == known
+
+
+def test_a_failed_or_wrong_download_is_a_one_line_error(tmp_path, known):
+    def no_network():
+        raise OSError("no route")
+
+    with pytest.raises(ValueError, match=r"cannot be downloaded from https://\S+ \(no route\): give the path"):
+        question_file(tmp_path, no_network)
+    with pytest.raises(ValueError, match="its SHA-256 differs"):
+        question_file(tmp_path, lambda: known + b"\n")
+    assert not list(tmp_path.iterdir())
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(ValueError, match="cannot write"):
+        question_file(blocked, lambda: known)
+
+
+def test_a_silent_network_times_out(monkeypatch):
+    silence = threading.Event()
+    monkeypatch.setattr(specbench.urllib.request, "urlopen", lambda *a, **k: silence.wait(5))
+    monkeypatch.setattr(specbench, "_TIMEOUT", 0.05)
+    with pytest.raises(OSError, match="no answer in"):
+        specbench._fetch()
+    silence.set()
