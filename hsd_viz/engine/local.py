@@ -139,7 +139,7 @@ class LocalEngine:
         memory: Memory | None = None,
         budget: int | None = None,
     ) -> Iterator[Event]:
-        """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``; see :class:`hsd_viz.engine.base.Engine`.
+        """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``; see :class:`hsd_viz.engine.Engine`.
 
         ``memory`` is what drafters remember from run to run (some rivals do): the same one for every run of a stack means warm;
         by default each run begins cold. ``budget`` is the most draft tokens that a database or rival at the bottom may put up at a

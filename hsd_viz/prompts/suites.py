@@ -13,10 +13,10 @@ from hsd_viz.words import did_you_mean
 _FOLDER = Path(__file__).parent / "data"
 #: Shipped suite -> description; the default suite first.
 SHIPPED = {
-    "heldout": "The small default suite: places in files that no model here was trained on, chosen for how much the next "
-    "text repeats the prompt, so that a few prompts cover both extremes.",
-    "python": "Six kinds of Python text, not selected for repetition, from files that no model or database was built from. "
-    "They differ in how much of the next text occurs earlier, from nearly all of it in the prompt to none.",
+    "heldout": "The small default suite: places in files that no model here was trained on, chosen for how much the "
+    "next text repeats the prompt, so that a few prompts cover both extremes.",
+    "python": "Six kinds of Python text, not selected for repetition, from files that no model or database was built "
+    "from. They differ in how much of the next text occurs earlier, from nearly all of it in the prompt to none.",
 }
 #: The suite that is downloaded.
 SPEC_BENCH = "spec-bench"
@@ -32,7 +32,7 @@ def names() -> tuple[str, ...]:
 def load_suite(name_or_path: str) -> Suite:
     """Load a suite by name, a ``.jsonl`` file of questions or a text file of prompts.
 
-    Three or more blank lines separate the prompts of a text file. ``spec-bench`` is downloaded once (:mod:`~hsd_viz.prompts.specbench`).
+    Three or more blank lines separate the prompts of a text file. ``spec-bench`` is downloaded once.
 
     Raises ValueError for an unknown name, and for a file that cannot be read or contains no prompt.
     """
