@@ -67,7 +67,7 @@ def load_bundled(name: str, folder: Path = TRACES) -> Trace:
     if name in recordings:
         return Trace.load(folder / Path(recordings[name].file).name)
     known = f"use one of {', '.join(recordings)}" if recordings else "none are installed"
-    raise TraceError(f"unknown recorded trace {name!r}: {known}{did_you_mean(name, recordings)}")
+    raise TraceError(f"no recorded trace is named {name!r}: {known}{did_you_mean(name, recordings)}")
 
 
 def steps(trace: Trace) -> list[Step]:
@@ -125,20 +125,14 @@ class ReplayEngine:
             if trace.meta.get("prompt") == prompt and trace.meta.get("chat", False) == chat and same:
                 return self.replay(trace)
         raise ValueError(
-            "no recording has this prompt, stack and sampling, and a new decode needs torch: "
+            "nothing was recorded for this prompt, stack and sampling, and a new decode needs torch: "
             "pip install 'hsd-viz[models]', or choose a recorded trace"
         )
 
     def run(self, prompt: str, stack: str = "target", **options: Any) -> Trace:
         """Replay to the end without waiting and return the trace."""
-        pace, self._pace = self._pace, 0
-        try:
-            for event in self.decode(prompt, stack, **options):
-                if isinstance(event, Finished):
-                    return event.trace
-        finally:
-            self._pace = pace
-        raise AssertionError("a replay ends with Finished")
+        *_, finished = ReplayEngine(self._folder, pace=0).decode(prompt, stack, **options)
+        return finished.trace
 
     def replay(self, trace: Trace) -> Iterator[Event]:
         """Yield the events of a trace at this engine's pace."""
