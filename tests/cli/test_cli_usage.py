@@ -81,7 +81,7 @@ def test_the_command_itself_shows_the_stack_language(argv, capsys):
         (["export", "nowhere.json.gz", "--csv", "tables"], "nowhere.json.gz"),
         (["export", "nowhere.json.gz"], "--csv"),
         (["ladder", "train", "--profile", "huge", "--out", "x"], "'huge'"),
-        (["ladder", "rebuild", "--trained", "nowhere"], "nowhere holds no trained ladder"),
+        (["ladder", "rebuild", "--trained", "nowhere"], "nowhere contains no trained ladder"),
         (["dashboard", "--host", "0.0.0.0"], "token"),
     ],
 )
