@@ -1,7 +1,7 @@
-"""hsd_viz: see, measure and learn speculative decoding.
+"""See, measure and learn speculative decoding.
 
-Importing this package imports neither torch nor transformers: names load when they are first used, so that the viewer and
-recorded traces work without them.
+Importing this package imports neither torch nor transformers: names load on first use, so that the viewer and recorded
+traces work without them.
 
 >>> import hsd_viz as hsd
 >>> str(hsd.parse("db>nano:4>target"))
@@ -32,8 +32,8 @@ __all__ = [
     "views",
 ]
 
-# Public name -> (module, attribute); no attribute: the module itself (hsd_viz.dashboard can be called).
-_HOMES: dict[str, tuple[str, str | None]] = {
+# Public name -> (module, attribute); no attribute: the module itself (hsd_viz.dashboard is callable).
+_SOURCES: dict[str, tuple[str, str | None]] = {
     "StackError": ("hsd_viz.stack", "StackError"),
     "Trace": ("hsd_viz.trace", "Trace"),
     "TraceError": ("hsd_viz.trace", "TraceError"),
@@ -47,9 +47,9 @@ _HOMES: dict[str, tuple[str, str | None]] = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _SOURCES:
         raise AttributeError(f"module 'hsd_viz' has no attribute {name!r}")
-    module, attribute = _HOMES[name]
+    module, attribute = _SOURCES[name]
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:

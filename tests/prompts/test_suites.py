@@ -128,7 +128,7 @@ def test_repetition_counts_the_ends_of_known_n_grams():
 
 def test_locality_is_what_lookup_could_have_drafted():
     prompt = "alpha beta gamma delta epsilon\n"
-    assert locality(prompt, "entirely other words stand here") == 0
+    assert locality(prompt, "entirely different words follow now") == 0
     # All but the first three words and marks of the copy end a 4-gram of the prompt.
     copied = locality(prompt, prompt)
     assert copied == pytest.approx(7 / 10)
@@ -155,16 +155,16 @@ def synthetic() -> list[SourceFile]:
         SourceFile(f"package{k}", "1.0", "MIT", f"package{k}/a.py", text.replace("first", f"first_{k}"), True)
         for k in range(3)
     ]
-    learnt = SourceFile("package9", "1.0", "MIT", "package9/a.py", files[0].text, False)
-    return [*files, learnt]
+    trained = SourceFile("package9", "1.0", "MIT", "package9/a.py", files[0].text, False)
+    return [*files, trained]
 
 
-def test_building_is_deterministic_and_passes_by_what_was_learnt():
+def test_building_is_deterministic_and_omits_training_text():
     files = synthetic()
     suite = build_heldout(files)
     assert suite == build_heldout(files[::-1])
     assert {p["category"] for p in suite["prompts"]} == {"rewrite", "siblings"}
-    # The text of package0 was learnt from under another name, package9 is no held-out file.
+    # The text of package0 is also training text, of package9, which is not held out.
     assert {p["origin"]["package"] for p in suite["prompts"]} == {"package1", "package2"}
     rewrite = next(p for p in suite["prompts"] if p["category"] == "rewrite")
     assert "The same function under another name" in rewrite["text"] and rewrite["locality"] > 0.8

@@ -38,7 +38,7 @@ def tokenizer(template: str | None = None) -> PreTrainedTokenizerFast:
 
 
 def plain_trace(tokens: int, seconds: float) -> Trace:
-    """A plain decode: one token a round."""
+    """A plain decode: one token per round."""
     trace = Trace({"wall_ns": round((1 + seconds) * 1e9), "prefill_ns": 10**9})
     for k in range(tokens):
         trace.token_rows.append(TokenRow(k, k, "x", None, k, "plain", "target", (0,), 0))
