@@ -87,7 +87,8 @@ class Parser(argparse.ArgumentParser):
 def build_parser() -> Parser:
     """Return the parser of ``hsd-viz``; parsed arguments carry the command's function as ``run``."""
     parser = Parser(prog="hsd-viz", description="See, measure and learn speculative decoding.", epilog=_EPILOG)
-    parser.add_argument("--version", action="version", version=f"hsd-viz {version('hsd-viz')}")
+    text = "print the version and exit"
+    parser.add_argument("--version", action="version", version=f"hsd-viz {version('hsd-viz')}", help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     for module in (decode, bench, plan, dashboard, export, traces, databases, ladder):
         module.add(commands)
