@@ -162,7 +162,10 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
     seen.add(key)
     tree = ast.parse(inspect.getsource(importlib.import_module(thing.__module__)))
     node = next(n for n in tree.body if getattr(n, "name", None) == thing.__qualname__)
-    yield from _class(node) if isinstance(node, ast.ClassDef) else _function(node, 3)
+    if isinstance(node, ast.ClassDef):
+        yield from _class(node)
+    elif isinstance(node, ast.FunctionDef):
+        yield from _function(node, 3)
 
 
 def _class(node: ast.ClassDef) -> Iterator[str]:

@@ -54,10 +54,10 @@ class Parser(argparse.ArgumentParser):
     """An argument parser with one-line errors, suggestions for misspelled words, and deprecated option names."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        super().__init__(*args, allow_abbrev=False, **kwargs)
+        options: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+        super().__init__(*args, **options | kwargs)
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         words = [self._renamed(word) for word in args or ()]
         found, unknown = super().parse_known_args(words, namespace)
         if unknown:

@@ -88,18 +88,18 @@ def number(low: float, high: float, kind: type = int) -> Callable[[str], Any]:
     return parse
 
 
-def file_name(text: str) -> Path:
-    """Parse an option that names a file; an empty name would mean the current folder."""
-    if not text:
-        raise argparse.ArgumentTypeError("the file name is empty")
-    return Path(text)
+def _path_type(what: str) -> Callable[[str], Path]:
+    """Return an option type for paths that rejects an empty text, which would mean the current folder."""
+
+    def parse(text: str) -> Path:
+        if not text:
+            raise argparse.ArgumentTypeError(f"the {what} name is empty")
+        return Path(text)
+
+    return parse
 
 
-def folder_name(text: str) -> Path:
-    """Parse an option that names a folder."""
-    if not text:
-        raise argparse.ArgumentTypeError("the folder name is empty")
-    return Path(text)
+file_name, folder_name = _path_type("file"), _path_type("folder")
 
 
 def check_output(path: Path) -> None:

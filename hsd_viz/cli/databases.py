@@ -111,18 +111,21 @@ def run_inspect(args: argparse.Namespace) -> int:
 
     folder = args.path is not None and args.path.is_dir()
     paths = sorted(args.path.glob("*.hsdb")) if folder else [args.path] if args.path is not None else shipped()
+    if folder and not paths:
+        raise ValueError(f"'{args.path}' contains no databases (.hsdb files)")
     if not paths:
-        if folder:
-            raise ValueError(f"'{args.path}' contains no databases (.hsdb files)")
         raise ValueError("this installation contains no databases: build them with `hsd-viz databases build`")
     text = read_text(args.text, "text") if args.text is not None else None
     found = [describe(path, args.top, verify=args.verify) for path in paths]
-    tokenizers: dict[str, Any] = {}
+    required = text is not None or args.tokenizer is not None
+    tokenizer, vocabulary = _tokenizer(args.tokenizer, required)
     for facts in found:
-        tokenizer = _tokenizer(facts, args.tokenizer, text is not None, tokenizers)
-        if tokenizer is not None:
+        if facts["vocabulary_hash"] == vocabulary:
             for entry in facts["most_used"]:
                 entry["text"] = [tokenizer.decode(entry["key"]), tokenizer.decode(entry["tokens"])]
+        elif required:
+            other = f"'{args.tokenizer}'" if args.tokenizer else "the ladder's: use --tokenizer"
+            raise ValueError(f"'{Path(facts['path']).name}' was built with another tokenizer than {other}")
         if text is not None and (facts["kind"] != "fivegrams" or (args.path is not None and not folder)):
             facts["hit_rates"] = _hit_rates(facts["path"], tokenizer, text)
     if args.json:
@@ -132,44 +135,27 @@ def run_inspect(args: argparse.Namespace) -> int:
     return 0
 
 
-def _tokenizer(facts: dict[str, Any], name: str | None, needed: bool, known: dict[str, Any]) -> Any:
-    """Return the tokenizer that a file was built with; None if it is unknown and not ``needed``."""
+def _tokenizer(name: str | None, required: bool) -> tuple[Any, str | None]:
+    """Return a tokenizer and the hash of its vocabulary; without a name the shipped one, (None, None) if missing."""
     from hsd_viz.drafting.shared import vocabulary_hash
-
-    try:
-        if name not in known:
-            known[name] = _ladders() if name is None else _named(name)
-    except ModuleNotFoundError:
-        if needed or name is not None:
-            raise
-        return None
-    tokenizer, vocabulary = known[name]
-    if vocabulary_hash(vocabulary) == facts["vocabulary_hash"]:
-        return tokenizer
-    if name is None and not needed:
-        return None
-    whose = f"'{name}'" if name else "the ladder's: use --tokenizer"
-    raise ValueError(f"'{Path(facts['path']).name}' was built with another tokenizer than {whose}")
-
-
-def _named(name: str) -> tuple[Any, dict[str, int]]:
-    from hsd_viz.engine.databases import find_tokenizer
-
-    tokenizer = find_tokenizer(name)
-    return tokenizer, tokenizer.get_vocab()
-
-
-def _ladders() -> tuple[Any, dict[str, int]]:
-    """Return the shipped tokenizer without importing transformers."""
-    from tokenizers import Tokenizer
-
     from hsd_viz.ladder.load import weights_dir
 
+    if name is not None:
+        from hsd_viz.engine.databases import find_tokenizer
+
+        tokenizer = find_tokenizer(name)
+        return tokenizer, vocabulary_hash(tokenizer.get_vocab())
+    try:
+        from tokenizers import Tokenizer  # transformers would take seconds to import
+    except ModuleNotFoundError:
+        if required:
+            raise
+        return None, None
     path = weights_dir() / "target" / "tokenizer.json"
     if not path.exists():
-        return None, {}
+        return None, None
     tokenizer = Tokenizer.from_file(str(path))
-    return tokenizer, tokenizer.get_vocab(with_added_tokens=True)
+    return tokenizer, vocabulary_hash(tokenizer.get_vocab(with_added_tokens=True))
 
 
 def _hit_rates(path: str, tokenizer: Any, text: str) -> dict[str, Any]:

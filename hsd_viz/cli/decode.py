@@ -6,7 +6,7 @@ import argparse
 import codecs
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing
 from dataclasses import asdict
 from typing import Any
@@ -101,7 +101,7 @@ def _prompt(args: argparse.Namespace) -> str:
         raise ValueError(f"the prompt on standard input is not UTF-8 text (byte {error.start})") from None
 
 
-def _follow(events: Iterator[Event], show: bool) -> tuple[Trace | None, str | None]:
+def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | None, str | None]:
     """Consume a decode and return (its trace, what stopped it early). The trace is None if no token was reached."""
     trace: Trace | None = None
     # A character may span several tokens; it is shown with its last byte.
@@ -116,7 +116,7 @@ def _follow(events: Iterator[Event], show: bool) -> tuple[Trace | None, str | No
                     arguments.status()
                     trace = Trace(event.meta)
                     trace.pieces.update(event.pieces)
-                elif isinstance(event, Step):
+                elif isinstance(event, Step) and trace is not None:
                     trace.append(event)
                     if show:
                         sys.stdout.write(decoder.decode(_bytes(event.tokens)))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
@@ -78,8 +78,7 @@ def recorder() -> ModuleType:
     path = Path(__file__).resolve().parents[2] / "tools" / "record.py"
     if not path.is_file():
         raise ValueError(f"recording traces needs a checkout of the project: {path} does not exist")
-    name = "hsd_viz_recorder"
-    spec = importlib.util.spec_from_file_location(name, path)
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    loader = SourceFileLoader("hsd_viz_recorder", str(path))
+    sys.modules[loader.name] = module = ModuleType(loader.name)
+    loader.exec_module(module)
     return module

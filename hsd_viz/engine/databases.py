@@ -72,13 +72,13 @@ def build_model(
             too_long += 1
             return [[] for _ in batch]
 
-    identity = {"weights": engine.models.hash(target) or target, "decoding": "greedy"}
+    identity: dict[str, Any] = {"weights": engine.models.hash(target) or target, "decoding": "greedy"}
     identity |= {"max_new_tokens": max_new_tokens, "dtype": engine.dtype}
     sequences = collect_outputs(generate, batches, out / OUTPUTS, identity=identity, eos=None, progress=progress)
     if too_long == len(batches):
         raise ValueError("every prompt fills the model's context: use shorter ones")
     vocabulary = vocabulary_hash(text.tokenizer.get_vocab())
-    facts = {"vocabulary_size": engine.models.get(target).vocab_size, "vocabulary_hash": vocabulary}
+    facts: dict[str, Any] = {"vocabulary_size": engine.models.get(target).vocab_size, "vocabulary_hash": vocabulary}
     meta = {"model": target, **identity, "prompts": len(batches)}
 
     def feed(writer: CorpusWriter) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def build_text(
         return {"from": [str(p) for p in paths][:20], **counted}
 
     path = Path(out) / f"statistics{SUFFIX}"
-    identity = {"vocabulary_size": size, "vocabulary_hash": vocabulary_hash(vocabulary)}
+    identity: dict[str, Any] = {"vocabulary_size": size, "vocabulary_hash": vocabulary_hash(vocabulary)}
     build_streamed(feed, path, kind="statistics", **identity, longest=longest, pruning=pruning, progress=progress)
     return [path]
 

@@ -131,8 +131,8 @@ class ReplayEngine:
 
     def run(self, prompt: str, stack: str = "target", **options: Any) -> Trace:
         """Replay to the end without waiting and return the trace."""
-        *_, finished = ReplayEngine(self._folder, pace=0).decode(prompt, stack, **options)
-        return finished.trace
+        events = ReplayEngine(self._folder, pace=0).decode(prompt, stack, **options)
+        return next(event.trace for event in events if isinstance(event, Finished))
 
     def replay(self, trace: Trace) -> Iterator[Event]:
         """Yield the events of a trace at this engine's pace."""

@@ -181,7 +181,7 @@ def start(*argv: str) -> subprocess.Popen:
     command = [
         sys.executable,
         "-m",
-        "hsd_viz.cli",
+        "hsd_viz",
         "decode",
         "--stack",
         "target",
