@@ -32,8 +32,8 @@ __all__ = [
     "views",
 ]
 
-# Public name -> (module, attribute); no attribute: the module itself (hsd_viz.dashboard is callable).
-_SOURCES: dict[str, tuple[str, str | None]] = {
+# Public name -> (module, attribute); no attribute: the module itself (hsd_viz.dashboard can be called).
+_HOMES: dict[str, tuple[str, str | None]] = {
     "StackError": ("hsd_viz.stack", "StackError"),
     "Trace": ("hsd_viz.trace", "Trace"),
     "TraceError": ("hsd_viz.trace", "TraceError"),
@@ -47,9 +47,9 @@ _SOURCES: dict[str, tuple[str, str | None]] = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _SOURCES:
+    if name not in _HOMES:
         raise AttributeError(f"module 'hsd_viz' has no attribute {name!r}")
-    module, attribute = _SOURCES[name]
+    module, attribute = _HOMES[name]
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -1,19 +1,14 @@
-"""Wording and bounds that several packages share."""
+"""Wordings and bounds that several rooms share."""
 
 from __future__ import annotations
 
 import pytest
 
 from hsd_viz.budget import MAX_BUDGET, check_budget
-from hsd_viz.words import counted, did_you_mean
+from hsd_viz.words import counted
 
 
-def test_a_close_name_is_suggested():
-    assert did_you_mean("targt", ["nano", "target"]) == "; did you mean 'target'?"
-    assert did_you_mean("x", ["nano"]) == ""
-
-
-def test_singular_and_plural():
+def test_one_of_a_thing_and_several():
     assert [counted(n, "thread") for n in (0, 1, 2)] == ["0 threads", "1 thread", "2 threads"]
 
 

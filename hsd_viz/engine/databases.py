@@ -118,7 +118,7 @@ def build_text(
         return {"from": [str(p) for p in paths][:20], **counted}
 
     path = Path(out) / f"statistics{SUFFIX}"
-    identity: dict[str, Any] = {"vocabulary_size": size, "vocabulary_hash": vocabulary_hash(vocabulary)}
+    identity = {"vocabulary_size": size, "vocabulary_hash": vocabulary_hash(vocabulary)}
     build_streamed(feed, path, kind="statistics", **identity, longest=longest, pruning=pruning, progress=progress)
     return [path]
 

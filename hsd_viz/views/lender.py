@@ -46,7 +46,7 @@ class Lender:
         return None if self._allow_models else LADDER
 
     def decode(self, request: Request) -> Iterator[Event]:
-        """The events of what is asked for, the loading of its models first. Raises as :meth:`hsd_viz.engine.Engine.decode`."""
+        """The events of what is asked for, the loading of its models first. Raises as :meth:`hsd_viz.engine.base.Engine.decode`."""
         key = (request.device, request.dtype)
         if self._own and (self.engine is None or key != self._key):
             yield Stage("loading PyTorch")

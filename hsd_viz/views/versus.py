@@ -63,7 +63,7 @@ def decode_each(
 ) -> Iterator[tuple[int, Event]]:
     """Decode one prompt with two or three stacks, one after the other; yield (which of them, event).
 
-    ``stacks`` are stacks or names of :data:`SIDES`, ``options`` those of :meth:`hsd_viz.engine.Engine.decode`, the same for
+    ``stacks`` are stacks or names of :data:`SIDES`, ``options`` those of :meth:`hsd_viz.engine.base.Engine.decode`, the same for
     all. Before each run ``warm_up`` tokens are decoded and thrown away (0: none), so that what only a first run costs is on nobody's
     clock. All stacks are checked before the first event; closing the iterator cancels. Raises ``ValueError`` with one sentence.
     """
