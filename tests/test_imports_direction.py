@@ -10,14 +10,14 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 ALLOWED = {
-    "trace": {"words"},
-    "stack": set(),
+    "trace": {"disk", "words"},
+    "stack": {"words"},
     "disk": set(),
     "words": set(),
-    "budget": set(),
+    "checks": set(),
     "progress": set(),
     "machine": {"words"},
-    "drafting": {"stack", "trace"},
+    "drafting": {"checks", "disk", "stack", "trace"},
     "latency": {"stack", "trace", "calibration"},
     "decoding": {"drafting", "latency", "stack", "trace"},
     "ladder": {"drafting", "disk", "prompts", "trace"},
@@ -28,7 +28,7 @@ ALLOWED = {
     "engine": {
         "adaptive",
         "backends",
-        "budget",
+        "checks",
         "calibration",
         "decoding",
         "drafting",
@@ -42,7 +42,7 @@ ALLOWED = {
         "words",
     },
     "bench": {
-        "budget",
+        "checks",
         "calibration",
         "decoding",
         "disk",
