@@ -77,8 +77,7 @@ class Tier:
         total = sum(chance for _, _, chance in self.outcomes)
         if abs(total - 1) > _SUM_TOLERANCE or any(not 0 <= a <= m or c < 0 for m, a, c in self.outcomes):
             raise ValueError(
-                "the outcomes of a database's drafts need probabilities that sum to 1 and at most as many accepted tokens "
-                "as drafted ones"
+                "outcomes need probabilities that sum to 1 and at most as many accepted tokens as drafted ones"
             )
 
     @classmethod
