@@ -19,7 +19,7 @@ from hsd_viz.stack import parse
 
 
 def random_stack(seed: int):
-    """(calibration, stack text, lookaheads, coin loop) of 2 to 4 models, every third with a database beneath."""
+    """(calibration, stack text, lookaheads, coin loop) of 2 to 4 models, every third with a database below."""
     random = np.random.default_rng(seed)
     drafts, databases = int(random.integers(1, 4)), seed % 3 == 2
     calibration = random_stacks.random_calibration(random, drafts, databases=databases)
@@ -62,7 +62,7 @@ def price_of(calibration: Calibration, loop: CoinLoop):
 
 
 def compare(seeds, error: float):
-    """The worst and the mean relative error over random stacks, whose simulations have a standard error of at most ``error``."""
+    """The worst relative errors over random stacks, simulated to a standard error of at most ``error``."""
     found = []
     for seed in seeds:
         calibration, stack, loop = random_stack(seed)
