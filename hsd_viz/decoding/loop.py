@@ -25,6 +25,7 @@ from hsd_viz.decoding import host
 from hsd_viz.decoding.draws import Draws
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.model import CachedModel
+from hsd_viz.decoding.policy import FixedStack, Policy
 from hsd_viz.decoding.sampling import distribution, sample
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.transfer import put
@@ -108,7 +109,7 @@ class Loop:
     """One decode. ``levels`` are the models, bottom first, the target last; ``drafter`` stands beneath them, if any.
 
     ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds the
-    nodes of a database's draft (``None``: what its drafter was made for).
+    nodes of a database's draft (``None``: what its drafter was made for). ``policy`` chooses which levels draft (default: all).
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class Loop:
         positions: int | None = None,
         eos: frozenset[int] = frozenset(),
         budget: int | None = None,
+        policy: Policy | None = None,
     ) -> None:
         assert prompt and levels and max_new_tokens > 0
         # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
@@ -134,6 +136,7 @@ class Loop:
         self.eos = eos
         self.budget = budget if budget is not None or drafter is None else drafter.nodes
         self._observed, self._harvested = isinstance(drafter, Observer), isinstance(drafter, LogitsObserver)
+        self.policy = policy if policy is not None else FixedStack()
         self.draws = Draws(sampling.seed)
         self.log = Log()
         # What is handed up where nothing is drafted; nobody adds to it.
@@ -161,13 +164,14 @@ class Loop:
                 self.log.call(0, self.drafter.name, "update", start, fed=len(tokens))
             self.text += tokens
             self.log.close_round(verified.draft.tree, verified.verdict, verified.accepted, verified.outcome)
+            self.policy.observe(self, verified)
             yield verified
             if tokens[-1] in self.eos:
                 return
 
     def propose(self, room: int) -> Draft:
-        """What the target verifies next. Whoever decides may look at all that is past, never at a token before it is kept."""
-        return self.draft(self.chain, room)
+        """Return what the target verifies next, as the policy decides."""
+        return self.policy.propose(self, room)
 
     def draft(self, chain: Chain, room: int) -> Draft:
         """call(i), level i the last of ``chain``: at most ``room`` tokens that follow ``text``, distributed as level i's own (a
