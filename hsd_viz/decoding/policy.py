@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from hsd_viz.decoding.loop import Draft, Loop, Verified
+    from hsd_viz.decoding.loop import Draft, Loop, Verification
 
 
 class Policy(Protocol):
@@ -18,7 +18,7 @@ class Policy(Protocol):
     def propose(self, loop: Loop, room: int) -> Draft:
         """Return what the target verifies next, at most ``room`` tokens; levels draft through :meth:`Loop.draft`."""
 
-    def observe(self, loop: Loop, verified: Verified) -> None:
+    def observe(self, loop: Loop, verified: Verification) -> None:
         """Learn from a round of the target that has just ended; ``loop.text`` includes its tokens."""
 
 
@@ -28,5 +28,5 @@ class FixedStack:
     def propose(self, loop: Loop, room: int) -> Draft:
         return loop.draft(loop.chain, room)
 
-    def observe(self, loop: Loop, verified: Verified) -> None:
+    def observe(self, loop: Loop, verified: Verification) -> None:
         pass
