@@ -17,7 +17,10 @@ from hsd_viz.backends.native.session import NativeSession
 from hsd_viz.decoding.model import HFModel
 
 FAMILIES = (LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM)
-TYPES = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2}
+#: How weights can be stored, with the number the library has for each.
+STORAGE = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2, torch.float16: 3}
+#: The types of a module that have a native forward.
+TYPES = (torch.float32, torch.float64, torch.bfloat16)
 #: Angles that do not depend on how long the text is.
 ROTARY = ("default", "linear", "llama3", "yarn")
 #: The largest difference from the module's logits, relative to the largest logit. The module rounds its norms to float32 even in
@@ -61,8 +64,9 @@ class NativeModel:
     """The weights of an :class:`~hsd_viz.decoding.model.HFModel`, packed for the native forward, shared by all decodes.
 
     In float32 and float64 all arithmetic is of that type (norms in float32, as in transformers). With bfloat16 only the weights
-    are: activations, sums and the cache are float32. The embedding is read from the module's own tensor. Later changes of the module's
-    weights are not seen.
+    are: activations, sums and the cache are float32. Float32 weights that are exactly representable in 16 bits, as those of a
+    float16 or bfloat16 checkpoint are, are stored in 16 bits (``storage``): half the bytes, and the same results to the last bit,
+    because widening is exact. Later changes of the module's weights are not seen.
 
     Raises ``ValueError`` with the reason when there is no native runtime here or the model has no native forward, and when the
     packed model does not give the module's logits on a probe.
@@ -81,6 +85,8 @@ class NativeModel:
         self.parameters = model.parameters
         #: The type of logits and of the cache.
         self.compute = torch.float64 if self.dtype == torch.float64 else torch.float32
+        #: The type in which the weights are stored.
+        self.storage = _storage([tensor for _, _, tensor in self._tensors()])
         self._lock = threading.Lock()
         self._angles: tuple[Tensor, Tensor] | None = None
         self.handle = self._pack()
@@ -124,7 +130,7 @@ class NativeModel:
         body, config = self.module.model, self.module.config
         attention = body.layers[0].self_attn
         shape = Shape(
-            type=TYPES[self.dtype],
+            type=STORAGE[self.storage],
             layers=self.layers,
             width=config.hidden_size,
             heads=config.num_attention_heads,
@@ -139,7 +145,7 @@ class NativeModel:
         if not handle:
             raise failure(self.library)
         for layer, slot, tensor in self._tensors():
-            held = tensor.detach().contiguous()
+            held = tensor.detach().to(self.storage).contiguous()
             if slot == "embedding":
                 self._embedding = held
             if not self.library.hsd_model_set(handle, layer, SLOTS.index(slot), held.data_ptr()):
@@ -203,3 +209,15 @@ class NativeModel:
                 raise ValueError(
                     f"{self.name}: the native forward differs from the model's own by {off:.1e} of its largest logit"
                 )
+
+
+@torch.inference_mode()
+def _storage(tensors: list[Tensor]) -> torch.dtype:
+    """Return the smallest type that holds all ``tensors`` exactly: of float32 ones perhaps float16 or bfloat16."""
+    dtype = tensors[0].dtype
+    if dtype != torch.float32:
+        return dtype
+    for half in (torch.float16, torch.bfloat16):
+        if all(torch.equal(tensor.to(half).to(dtype), tensor) for tensor in tensors):
+            return half
+    return dtype
