@@ -90,7 +90,7 @@ def gauged(models: Mapping[str, Model], sampling: Sampling) -> Calibration:
     clock, costs = clock_for(models.values()), {}
     for name, forward in forwards(models).items():
         session, draft = models[name].session(), {}
-        if hasattr(session, "sample") and forward[0] <= SLOW:
+        if session.can_sample and forward[0] <= SLOW:
             session.forward([0] * CONTEXT, 1)
             few, many = (_launch(session, n, sampling, clock) for n in LAUNCHES)
             step = max(0.0, many - few) / (LAUNCHES[1] - LAUNCHES[0])

@@ -14,8 +14,7 @@ from typing import Any
 
 from hsd_viz.adaptive.choice import Chooser
 from hsd_viz.adaptive.options import Estimates, Option
-from hsd_viz.decoding.loop import Chain, Draft, Loop, Verified
-from hsd_viz.drafting.hierarchy import DatabaseDrafter
+from hsd_viz.decoding.loop import Chain, Draft, Loop, Verification
 from hsd_viz.drafting.tree import DraftTree
 
 _MS = 1e-6
@@ -43,7 +42,7 @@ class AutoLoop(Loop):
         #: The database, and how much of the text it has: where nobody asks it, it is told what was emitted when somebody does.
         self._database, self._told = self.drafter, len(self.text)
         self._patient = self.drafter is not None and not (self._observed or self._harvested)
-        self._weighs = isinstance(self.drafter, DatabaseDrafter)
+        self._weighs = hasattr(self.drafter, "min_gain_rate")
         self._found: Draft | None = None
         #: What the database said about the round in progress, where it was asked before the choice.
         self._tree: DraftTree | None = None
@@ -64,7 +63,7 @@ class AutoLoop(Loop):
             # From here on nobody tells it each round.
             self.drafter = None
 
-    def rounds(self) -> Iterator[Verified]:
+    def rounds(self) -> Iterator[Verification]:
         for verified in super().rounds():
             option = self.option
             self._served += 1

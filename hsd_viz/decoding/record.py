@@ -132,9 +132,7 @@ class Recorder:
                 kind, source, path, depth = record.outcome, "target", (record.level,), 0
                 correction = record.correction
             piece, raw = self._text.piece(token)
-            rows.append(
-                TokenRow(self._index, token, piece, raw, this, kind, source, path, depth, *detail, *correction)
-            )
+            rows.append(TokenRow(self._index, token, piece, raw, this, kind, source, path, depth, *detail, *correction))
             self._index += 1
         return rows
 

@@ -102,9 +102,7 @@ def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] |
     return Verdict(accepted, says[last], last + 1, examined, p, [1.0] * n, [None] * n)
 
 
-def verify_chain(
-    tokens: list[int], q: np.ndarray, p: np.ndarray, u: Sequence[float], r: Sequence[float]
-) -> Verdict:
+def verify_chain(tokens: list[int], q: np.ndarray, p: np.ndarray, u: Sequence[float], r: Sequence[float]) -> Verdict:
     """Accept the longest prefix of a sampled chain and draw the token after it.
 
     ``tokens`` ``[n]`` were sampled from the rows ``q`` ``[n, V]``; ``p`` ``[n + 1, V]`` are the verifier's rows at the same

@@ -56,12 +56,12 @@ class DatabaseDrafter:
         self.ends = as_eos_set(eos)
         self.costs = cost_curve(costs)
         self.temperature = temperature
-        self._floor = LEAST_FREE if costs is None else LEAST_SCORE
+        self.floor = LEAST_FREE if costs is None else LEAST_SCORE
         self.longest = longest
         #: Tokens per cost of a step without a draft that a decode reaches on the whole, where somebody keeps count. A node is then worth
         #: its cost when what it adds is more than that; without it each tree is made the best by itself, whatever others are like.
         self.min_gain_rate: float | None = None
-        self._shared = shared
+        self.shared = shared
         self._tables: dict[int, tuple[list[float], list[float]]] = {}
         self.start(())
 
@@ -75,7 +75,7 @@ class DatabaseDrafter:
             (
                 i,
                 s == "context",
-                self._context.lookup if s == "context" else self._shared[s].lookup,
+                self._context.lookup if s == "context" else self.shared[s].lookup,
                 self._trust.rates[i],
                 DISCOUNTS[s],
             )
@@ -142,7 +142,7 @@ class DatabaseDrafter:
         if budget not in self._tables:
             self._tables[budget] = self.costs.tables(budget)
         at, slopes = self._tables[budget]
-        least_slope, floor = self.costs.least_slope, self._floor
+        least_slope, floor = self.costs.least_slope, self.floor
         asked: dict[int, list[tuple]] = {}
         queue: list[tuple] = []
         picked: list[tuple] = []

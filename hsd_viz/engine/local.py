@@ -15,14 +15,14 @@ import torch
 
 from hsd_viz.adaptive import engine as auto
 from hsd_viz.adaptive.loop import AutoLoop
-from hsd_viz.backends.choose import Runtimes
+from hsd_viz.backends.choose import Runtimes, backend_for
 from hsd_viz.budget import check_budget
 from hsd_viz.calibration.draft_costs import DraftCosts
 from hsd_viz.calibration.lookaheads import calibrated_lookaheads
-from hsd_viz.decoding.decode import decode
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import Model
+from hsd_viz.decoding.record import Recorder, decode
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
@@ -82,8 +82,10 @@ class LocalEngine:
         self.models.packed = runtimes.packed
         self._runtimes = runtimes
         self._folder = databases
-        #: What times decodes. Nanoseconds of the thread's own processor time (``time.thread_time_ns``) leave out what others do on a CPU.
+        #: The clock of decodes, in ns. The thread's own processor time (``time.thread_time_ns``) leaves out other work on the CPU.
         self.clock: Callable[[], int] = time.perf_counter_ns
+        #: Called with the loop and the recorder of each decode before it starts: where a profiler attaches.
+        self.on_decode: Callable[[Loop, Recorder], None] | None = None
         self._databases: dict[str, SharedDatabases] = {}
         #: What `hd` has worked out from the databases: a matter of time alone, so every run may use it.
         self._stored: dict[str, StoredDrafts] = {}
@@ -234,8 +236,9 @@ class LocalEngine:
             positions=positions,
             eos=eos,
             budget=auto.NODES if choosing and budget is None else budget,
+            backend=backend_for(loaded[-1]),
+            log=Log.by(self.clock),
         )
-        loop.log = Log.by(self.clock)
         shown = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
         meta = self._meta(shown, written, resolved, loaded, sampling, max_new_tokens)
         if choosing:
@@ -245,7 +248,10 @@ class LocalEngine:
             meta["databases"] = str(self._folder)
         meta["runtime_note"] = ", ".join(sorted(notes)) or None
         try:
-            yield from decode(loop, text, meta, record=record)
+            recorder = Recorder(loop, text, record)
+            if self.on_decode is not None:
+                self.on_decode(loop, recorder)
+            yield from decode(loop, recorder, meta)
         except torch.OutOfMemoryError:
             raise ValueError(
                 f"{self.device} ran out of memory: use smaller models, a shorter prompt or fewer tokens"

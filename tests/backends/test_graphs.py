@@ -24,7 +24,7 @@ from transformers import (
 
 from hsd_viz.backends.cuda_graphs import GraphModel
 from hsd_viz.backends.cuda_graphs.buffers import bucket_of
-from hsd_viz.backends.cuda_graphs.feed import width_of
+from hsd_viz.backends.cuda_graphs.forward import width_of
 from hsd_viz.backends.cuda_graphs.forward import WIDTHS
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.decoding.settings import Sampling

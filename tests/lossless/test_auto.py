@@ -14,11 +14,12 @@ import torch
 from ladders import bundled_prompts, ladder_engine, needs_native, random_model
 from test_chi_square import FEWER_TOKENS, LEVEL, SHAPED, TOKENS, p_values
 from test_greedy import RUNTIMES
-from toys import Guesser, Launching, Markov, V, models
+from toys import HOST, Guesser, Launching, Markov, V, models
 
 from hsd_viz.adaptive.choice import Chooser
 from hsd_viz.adaptive.loop import AutoLoop
 from hsd_viz.adaptive.options import Estimates, Option
+from hsd_viz.backends.choose import backend_for
 from hsd_viz.decoding.loop import Draft, Level, Loop
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import make_drafter
@@ -101,7 +102,15 @@ def test_random_models(runtime, dtype, cls):
     for seed in range(5):
         prompt = torch.randint(0, 64, (5 + seed,), generator=torch.Generator().manual_seed(seed)).tolist()
         plain, _ = decoded(
-            Loop([Level("target", target.session())], None, Sampling(), prompt, max_new_tokens=60), prompt
+            Loop(
+                [Level("target", target.session())],
+                None,
+                Sampling(),
+                prompt,
+                max_new_tokens=60,
+                backend=backend_for(target),
+            ),
+            prompt,
         )
         estimates = Estimates(NAMES, (1, 4, 16), bottom="db")
         for eos in (frozenset(), frozenset([plain[30]]), frozenset([plain[0]])):
@@ -120,6 +129,7 @@ def test_random_models(runtime, dtype, cls):
                     positions=256,
                     eos=eos,
                     estimates=estimates,
+                    backend=backend_for(target),
                 )
                 out, served = decoded(loop, prompt)
                 assert out == expected
@@ -176,6 +186,7 @@ def toy(
         [0],
         max_new_tokens=tokens,
         estimates=priced("db") if estimates is None else estimates,
+        backend=HOST,
     )
     for _ in loop.prefill():
         pass

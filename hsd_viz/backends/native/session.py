@@ -77,9 +77,7 @@ class NativeSession:
         walked = found[rows + 2 : rows + 2 + found[rows]]
         p, nodes = [_FATES[fate] for fate in found[2 * rows + 2 :]], rows - 1
         accepted = [row - 1 for row in walked[1:]]
-        verdict = Verdict(
-            accepted, found[walked[-1]], walked[-1], found[rows + 1], p, [1.0] * nodes, [None] * nodes
-        )
+        verdict = Verdict(accepted, found[walked[-1]], walked[-1], found[rows + 1], p, [1.0] * nodes, [None] * nodes)
         return GreedyForward(logits, verdict, self._numbers[: len(walked) * (2 + 2 * most)] if most else None)
 
     def _forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None, details: int) -> Tensor:

@@ -22,6 +22,7 @@ from codecs import utf_32_le_encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -166,6 +167,17 @@ def write_file(path: str | Path, header: dict, arrays: Iterable[Iterable[bytes]]
         fresh.unlink(missing_ok=True)
 
 
+class IndexLayout(NamedTuple):
+    """The arrays of an open database file, and how they are read: see the top of this module."""
+
+    starts: memoryview
+    marks: memoryview
+    places: memoryview
+    values: memoryview
+    shift: int
+    wide: bool
+
+
 class Index:
     """An open database file. Read-only, memory-mapped: any number of runs and processes share its pages.
 
@@ -217,6 +229,11 @@ class Index:
         self._bits = 32 - self.header["bits"]
         self._wide = self.header["vocabulary_size"] > 2**16
         self.longest = self.header["longest"]
+
+    @property
+    def layout(self) -> IndexLayout:
+        """The arrays as they are in memory, for readers in other languages."""
+        return IndexLayout(self._starts, self._marks, self._places, self._values, self._bits, self._wide)
 
     def _check(self, name: str, whole: bool) -> tuple[dict, int]:
         """The header and where the arrays begin, once the header (``whole``: every byte) is known to be as it was written."""
