@@ -84,7 +84,7 @@ class Runtimes:
         )
 
     def wait(self, progress: Callable[[str], None] = lambda text: None) -> None:
-        """Wait until nothing is being compiled; ``progress`` is called once a second."""
+        """Wait until nothing is being compiled; ``progress`` is called every second."""
         while self._drafting is not None and self._drafting.state == "compiling":
             progress("compiling the native runtime")
             self._drafting.wait(1.0)

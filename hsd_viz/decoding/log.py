@@ -68,7 +68,7 @@ class VerifiedDraft(NamedTuple):
 
 @dataclass(slots=True)
 class Log:
-    """Records of the round in progress. The loop reports to it; whoever runs the loop takes the records (:meth:`take`).
+    """Records of the round in progress. The loop reports to it; the consumer of the loop takes the records (:meth:`take`).
 
     ``zero`` is the clock at the start of the decode; all times are nanoseconds after it. ``clock`` gives nanoseconds: wall time, or
     another clock for measurements on a machine with other work (:meth:`by`).

@@ -16,7 +16,7 @@ import torch
 from models import CONFIGS, eager, ids, native, path_to, random_tree
 
 from hsd_viz.backends import Build, NativeModel, default_build
-from hsd_viz.backends.native import model as model_module
+from hsd_viz.backends.native import weights as weights_module
 from hsd_viz.backends.native import session as session_module
 from hsd_viz.decoding.model import HFModel
 
@@ -214,7 +214,7 @@ def test_weights_stored_in_16_bits_give_the_same_bits(build, monkeypatch, name, 
         parameter[1, 0] = torch.finfo(half).max if half == torch.float16 else 3.0
     stored = NativeModel(HFModel("stored", module), build)
     assert stored.storage == half
-    monkeypatch.setattr(model_module, "_storage", lambda tensors: torch.float32)
+    monkeypatch.setattr(weights_module, "_storage", lambda tensors: torch.float32)
     wide = NativeModel(HFModel("wide", module), build)
     assert wide.storage == torch.float32 and wide.weight_bytes == 2 * stored.weight_bytes
     parents = random_tree(9, seed=5)

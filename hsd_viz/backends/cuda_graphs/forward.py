@@ -15,7 +15,7 @@ from hsd_viz.backends.device import fill, put
 from hsd_viz.decoding.masks import CHUNKED, FULL, SLIDING, layer_kinds
 from hsd_viz.decoding.model import HFModel
 
-#: Widths that have a graph of their own; a forward of another width up to the last is padded to the next.
+#: Widths with a graph each; other widths up to the last are padded to the next.
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 #: A mask ``[width, bucket]`` for each kind of layer that a model has, to be added to the scores.
 Seen = dict[str, Tensor]
@@ -85,7 +85,7 @@ class Feed:
         self.ids, self.positions, self.sees, self.length, self.last = self._packed.split([width, width, width, 1, 1])
 
     def fill(self, tokens: Sequence[int], tail: Tensor | None, cached: int, parents: Sequence[int] | None) -> None:
-        """Set everything for one forward. ``tail``, ids that only the device knows, follow ``tokens``."""
+        """Set everything for a forward pass. ``tail``, ids that only the device knows, follow ``tokens``."""
         n = len(tokens) + (0 if tail is None else len(tail))
         positions, sees = lineage(n, cached, parents)
         rest = self.width - n
@@ -161,7 +161,7 @@ def lineage(n: int, cached: int, parents: Sequence[int] | None) -> tuple[list[in
 def run(
     forward: Forward, rules: Rules, cache: StaticCache, feed: Feed | WideFeed | Next, bucket: int, rows: int
 ) -> Tensor:
-    """Run one forward pass of what ``feed`` holds: the logits ``[rows, V]`` of its last ``rows`` tokens, padding included.
+    """Run a forward pass of what ``feed`` holds: the logits ``[rows, V]`` of its last ``rows`` tokens, padding included.
 
     All that changes from one forward to the next is read from device tensors, so that this can be captured.
     """

@@ -1,4 +1,4 @@
-"""A Hugging Face model whose forwards are captured once and replayed: one launch where there were hundreds."""
+"""A Hugging Face model whose forward passes are captured once and replayed: one launch instead of hundreds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SPARE = 2
 class GraphModel:
     """The weights of ``model`` over static buffers, its work replayed as CUDA graphs.
 
-    Small models on a GPU spend their time on launches: a step is hundreds of them, a graph is one. Every width of a forward
+    Small models on a GPU spend their time on launches: a step is hundreds of them, a graph is one. Every width of a forward pass
     and every length of a draft has its graph per bucket of text length (512, 768, 1024, ...), captured when it is needed for the
     second time. Llama and its relatives run through :class:`~hsd_viz.backends.cuda_graphs.lean.LeanForward` (``lean=False``: as
     they are), everything else through its own module.
@@ -108,7 +108,7 @@ class GraphModel:
     ) -> None:
         """Capture in advance what a decode around ``length`` tokens needs, so that none of its rounds has to.
 
-        ``widths`` of forwards (a verification of n draft tokens feeds n + 1, or a few more), ``drafts`` the tokens of a launch.
+        ``widths`` of forward passes (a verification of n draft tokens feeds n + 1, or a few more), ``drafts`` the tokens of a launch.
         """
         session = self.session()
         if not isinstance(session, GraphSession):
