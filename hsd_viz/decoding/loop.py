@@ -23,7 +23,6 @@ from torch import Tensor
 from hsd_viz.decoding.backend import Backend, Number
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.model import CachedModel, GreedyForward
-from hsd_viz.decoding.policy import FixedStack, Policy
 from hsd_viz.decoding.sampling import Draws
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict
@@ -103,9 +102,9 @@ class Loop:
     """One decode. ``levels`` are the models, bottom first, the target last; ``drafter`` is the database or baseline below them, if any.
 
     ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds the nodes of a
-    database's draft (``None``: the drafter's own default). ``backend`` does the arithmetic of sampling and verification. ``policy``
-    chooses which levels draft (default: all). ``log`` records rounds and calls. With ``details`` > 0, the target describes so many of
-    the likeliest tokens of each walked row in its forward pass, where it can.
+    database's draft (``None``: the drafter's own default). ``backend`` does the arithmetic of sampling and verification. ``log``
+    records rounds and calls. With ``details`` > 0, the target describes so many of the likeliest tokens of each walked row in its
+    forward pass, where it can.
     """
 
     def __init__(
@@ -120,7 +119,6 @@ class Loop:
         positions: int | None = None,
         eos: frozenset[int] = frozenset(),
         budget: int | None = None,
-        policy: Policy | None = None,
         log: Log | None = None,
     ) -> None:
         assert prompt and levels and max_new_tokens > 0
@@ -134,7 +132,6 @@ class Loop:
         self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
         self.eos = eos
         self.budget = budget if budget is not None or drafter is None else drafter.nodes
-        self.policy = policy if policy is not None else FixedStack()
         self.draws = Draws(sampling.seed)
         self.log = log if log is not None else Log()
         self.details = 0
@@ -149,19 +146,14 @@ class Loop:
         top = len(self.levels) - 1
         while (room := self.limit - len(self.text)) > 0:
             self.log.open_round(top)
-            verified = self.verify(top, self.propose(room - 1))
+            verified = self.verify(top, self.draft(self.chain, room - 1))
             if self.drafter is not None:
                 self._update_drafter(verified)
             self.text += verified.tokens
             self.log.close_round(verified.draft.tree, verified.verdict, verified.accepted, verified.outcome)
-            self.policy.observe(self, verified)
             yield verified
             if verified.tokens[-1] in self.eos:
                 return
-
-    def propose(self, room: int) -> Draft:
-        """Return what the target verifies next, as the policy decides."""
-        return self.policy.propose(self, room)
 
     def draft(self, chain: Chain, room: int) -> Draft:
         """call(i), level i the last of ``chain``: at most ``room`` tokens that follow ``text``, distributed as level i's own (a

@@ -16,8 +16,8 @@ import torch
 from models import CONFIGS, eager, ids, native, path_to, random_tree
 
 from hsd_viz.backends import Build, NativeModel, default_build
-from hsd_viz.backends.native import weights as weights_module
 from hsd_viz.backends.native import session as session_module
+from hsd_viz.backends.native import weights as weights_module
 from hsd_viz.decoding.model import HFModel
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 
 import torch
 
@@ -15,7 +14,6 @@ from hsd_viz.backends.cuda_graphs.session import GraphSession
 from hsd_viz.backends.cuda_graphs.slot import Replays, Slot
 from hsd_viz.backends.llama import unsupported
 from hsd_viz.decoding.model import CachedModel, HFModel
-from hsd_viz.decoding.settings import Sampling
 
 #: Rows over static buffers may differ from the module's own by rounding (TF32 included): this much of the rows' spread. A token that
 #: is seen where it should not be, or is not, changes them by about all of it.
@@ -102,26 +100,6 @@ class GraphModel:
         else:
             slot.cache.clear()
         return GraphSession(slot, self.release)
-
-    def warm(
-        self, length: int, widths: Sequence[int], drafts: Sequence[int] = (), sampling: Sampling | None = None
-    ) -> None:
-        """Capture in advance what a decode around ``length`` tokens needs, so that none of its rounds has to.
-
-        ``widths`` of forward passes (a verification of n draft tokens feeds n + 1, or a few more), ``drafts`` the tokens of a launch.
-        """
-        session = self.session()
-        if not isinstance(session, GraphSession):
-            return
-        sampling = sampling or Sampling()
-        for width in widths:
-            for _ in range(2):  # called, then captured
-                session.length = length
-                session.forward([0] * width, 1)
-        for n in drafts:
-            for _ in range(2):
-                session.length = length
-                session.sample([0], n, sampling, [] if sampling.greedy else [0.5] * n, frozenset())
 
     def release(self, slot: Slot) -> None:
         """Take back the slot of a session that is over."""
