@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from hsd_viz.bench.output import Output, from_trace, median_of
 from hsd_viz.bench.report import figures
 from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, at, calibrate
-from hsd_viz.calibration.mixture import MixedLaw, Mixture
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.affine import MOST, stack_of
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.law import Prediction
+from hsd_viz.latency.mixture import MixedLaw, Mixture
 from hsd_viz.latency.select import refine
+from hsd_viz.latency.vectorised import Prediction
 from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import parse

@@ -12,13 +12,13 @@ from typing import Any
 
 from hsd_viz.bench.measure import Measured, measure
 from hsd_viz.calibration.calibrate import TARGET, TOKENS, calibrated, probe
-from hsd_viz.calibration.mixture import MixedLaw, choose, fill
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import names
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.law import Prediction
+from hsd_viz.latency.mixture import MixedLaw, choose, fill
 from hsd_viz.latency.select import Choice, Sensitivity, doubts
+from hsd_viz.latency.vectorised import Prediction
 from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import Stack, parse

@@ -16,10 +16,10 @@ from fake_engine import WORLD, FakeEngine
 from hsd_viz.bench import Prompt, Suite
 from hsd_viz.calibration import store
 from hsd_viz.calibration.calibrate import TOKENS, calibrate, calibrated, calibration_stacks, estimates_from
-from hsd_viz.calibration.forwards import fitted
-from hsd_viz.calibration.lookaheads import calibrated_lookaheads
-from hsd_viz.calibration.mixture import MixedLaw, fill
+from hsd_viz.calibration.forwards import fit_curve
+from hsd_viz.calibration.pick import calibrated_lookaheads
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.latency.mixture import MixedLaw, fill
 from hsd_viz.stack import parse
 
 DRAFTS = ("tiny", "mid")
@@ -110,7 +110,7 @@ def test_two_kinds_of_text_are_told_apart():
 def test_a_curve_takes_its_shape_from_forwards_by_themselves():
     shape = {m: 1.0 + 0.1 * m for m in (1, 2, 4, 8, 16)}
     real = {m: (1.3 * (1.0 + 0.1 * m), 50) for m in (1, 3, 5)} | {9: (9.0, 2)}
-    assert fitted(shape, real) == pytest.approx([1.3 * (1.0 + 0.1 * m) for m in range(1, 17)])
+    assert fit_curve(shape, real) == pytest.approx([1.3 * (1.0 + 0.1 * m) for m in range(1, 17)])
 
 
 # --- on disk -----------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_a_broken_file_is_said_and_replaced(cache, text):
     path.write_text(text)
     notes: list[str] = []
     kept, before = run(FakeEngine(), notes)
-    assert not before and notes == [f"the calibration kept in {path} cannot be read: it is measured anew"]
+    assert not before and notes == [f"the calibration in {path} cannot be read: it is measured again"]
     assert store.load(path) == kept
 
 
@@ -175,7 +175,7 @@ def test_where_nothing_can_be_kept_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path / "file"))
     notes: list[str] = []
     kept, before = run(FakeEngine(), notes)
-    assert kept is not None and not before and len(notes) == 1 and "cannot be kept" in notes[0]
+    assert kept is not None and not before and len(notes) == 1 and "cannot be saved" in notes[0]
 
 
 @pytest.mark.parametrize("how", ["cancelled", "interrupted"])
@@ -258,5 +258,5 @@ def test_traces_that_do_not_go_together_are_refused():
     two = FakeEngine().run("p", "target", max_new_tokens=4, temperature=0.0, seed=0)
     with pytest.raises(ValueError, match=r"\Athe traces differ in their sampling: "):
         estimates_from([one, two])
-    with pytest.raises(ValueError, match="hold no round"):
+    with pytest.raises(ValueError, match="have no round"):
         estimates_from([])

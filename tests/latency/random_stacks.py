@@ -39,7 +39,8 @@ def random_calibration(
 ) -> Calibration:
     """``drafts`` draft models and a target of cost about 1, everything measured with everything.
 
-    In a ``ladder`` the models stand on a line and acceptance falls with their distance, so that hierarchies pay now and then.
+    In a ``ladder`` the models stand on a line and acceptance falls with their distance, so that hierarchies pay now and
+    then.
     """
     models = (*NAMES[:drafts], "target")
     scales = np.sort(np.exp(random.uniform(np.log(0.01), np.log(0.6), drafts)))

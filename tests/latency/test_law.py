@@ -13,7 +13,7 @@ from simulate import CoinLoop, simulate
 from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.law import Law, fed_per_token, predict
+from hsd_viz.latency.vectorised import Law, fed_per_token, predict
 
 
 def random_stack(seed: int):
@@ -140,5 +140,5 @@ def test_what_is_not_known_is_said():
         with pytest.raises(ValueError, match=words):
             predict(stack, calibration)
     assert Calibration.from_dict(calibration.to_dict()) == calibration
-    with pytest.raises(ValueError, match="no calibration"):
+    with pytest.raises(ValueError, match="not a calibration"):
         Calibration.from_dict({"models": ["a"]})

@@ -1,6 +1,8 @@
-"""The law against the engine's own loop, sampling and rejecting real tokens of table models; costs are made up, counts are not.
+"""The law against the engine's own loop, sampling and rejecting real tokens of table models; costs are made up, counts
+are not.
 
-Acceptance is estimated from the run itself, on-policy, as it would be in use: what is tested is the law and the estimator together.
+Acceptance is estimated from the run itself, on-policy, as it would be in use: what is tested is the law and the
+estimator together.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.law import predict
+from hsd_viz.latency.vectorised import predict
 from hsd_viz.trace import Trace
 
 V = 6

@@ -14,8 +14,8 @@ from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.affine import affine
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.law import Law
-from hsd_viz.latency.select import doubts, select
+from hsd_viz.latency.select import select, sensitivities
+from hsd_viz.latency.vectorised import Law
 from hsd_viz.stack import parse
 
 
@@ -140,14 +140,17 @@ def test_every_answer_is_possible():
         select(Calibration(models, costs, edges), most=65)
 
 
-def test_doubts_name_the_figure_that_matters():
-    """Two drafts that are nearly equal: the pick hangs on either's acceptance, and not on a third one that is never used."""
+def test_sensitivities_name_the_figure_that_matters():
+    """Two drafts that are nearly equal.
+
+    The pick hangs on either's acceptance, and not on a third one that is never used.
+    """
     costs = {"a": LevelCost((0.3,)), "b": LevelCost((0.1,)), "c": LevelCost((0.1,)), "target": LevelCost((1.0,))}
     edges = {("a", "target"): Edge(tail=0.2), ("b", "target"): Edge(tail=0.80), ("c", "target"): Edge(tail=0.79)}
     calibration = Calibration(("a", "b", "c", "target"), costs, edges)
     choice = select(calibration)
     assert parse(choice.picked.stack).drafts[0].name == "b"
-    found = {d.what: d for d in doubts(choice, calibration)}
+    found = {d.what: d for d in sensitivities(choice, calibration)}
     assert (
         parse(found["acceptance of b by target -0.05"].picked).drafts[0].name == "c"
         and found["acceptance of b by target -0.05"].regret > 0.02

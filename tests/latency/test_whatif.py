@@ -11,8 +11,8 @@ from random_stacks import random_calibration
 from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.law import predict
 from hsd_viz.latency.select import select
+from hsd_viz.latency.vectorised import predict
 from hsd_viz.latency.whatif import second_draft, surface
 
 

@@ -12,14 +12,14 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz import views
-from hsd_viz.calibration.mixture import MixedLaw, choose
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.affine import affine
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost, LookupCost
-from hsd_viz.latency.law import predict
+from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import select
+from hsd_viz.latency.vectorised import predict
 from hsd_viz.latency.whatif import second_draft, surface
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
