@@ -9,14 +9,14 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 ALLOWED = {
-    "trace": {"words"},
+    "trace": {"disk", "words"},
     "stack": set(),
     "disk": set(),
     "words": set(),
-    "budget": set(),
+    "checks": set(),
     "progress": set(),
     "machine": {"words"},
-    "drafting": {"stack", "trace"},
+    "drafting": {"checks", "disk", "stack", "trace"},
     "latency": {"stack", "trace"},
     "decoding": {"drafting", "latency", "stack", "trace"},
     "ladder": {"drafting", "disk", "prompts", "trace"},
@@ -25,7 +25,7 @@ ALLOWED = {
     "calibration": {"decoding", "disk", "latency", "progress", "prompts", "stack", "trace"},
     "engine": {
         "backends",
-        "budget",
+        "checks",
         "calibration",
         "decoding",
         "drafting",
@@ -38,7 +38,7 @@ ALLOWED = {
         "trace",
     },
     "bench": {
-        "budget",
+        "checks",
         "calibration",
         "decoding",
         "disk",

@@ -151,7 +151,7 @@ def summary(rounds: Sequence[Round]) -> dict[str, Any] | None:
 def _attach(watch: Stopwatch, wait: Callable[[], None] | None, loop: Loop, recorder: Recorder) -> None:
     """Have a decode's loop and recorder report to ``watch``; ``wait`` is called after each forward pass."""
     if loop.drafter is not None:
-        loop.drafter = _timed(watch, loop.drafter, DRAFTING, ("draft", "extend", "observe", "harvest"))
+        loop.drafter = _timed(watch, loop.drafter, DRAFTING, ("draft", "extend", "observe", "observe_probabilities"))
     for level in loop.levels:
         if level is not None:
             calls = ("forward", "forward_greedy", "sample", "keep")

@@ -200,8 +200,8 @@ def _ladders() -> tuple[Any, dict[str, int]]:
 
 
 def _hit_rates(path: str, tokenizer: Any, text: str) -> dict[str, Any]:
-    from hsd_viz.drafting.guarded import open_index
     from hsd_viz.drafting.index.inspect import hit_rates
+    from hsd_viz.drafting.index.read import open_index
 
     encoded = tokenizer.encode(text, add_special_tokens=False)
     return hit_rates(open_index(path), getattr(encoded, "ids", encoded))

@@ -26,8 +26,7 @@ from hsd_viz.decoding.model import CachedModel, GreedyForward
 from hsd_viz.decoding.sampling import Draws
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict
-from hsd_viz.drafting.observe import COOLEST, TOP, LogitsObserver, Observer
-from hsd_viz.drafting.tree import Drafter, DraftTree
+from hsd_viz.drafting.tree import COOLEST, TOP, Drafter, DraftTree, LogitsObserver, Observer
 
 PREFILL_CHUNK = 512
 _UNKNOWN = -1
@@ -135,7 +134,7 @@ class Loop:
         self.draws = Draws(sampling.seed)
         self.log = log if log is not None else Log()
         self.details = 0
-        self._observed, self._harvested = isinstance(drafter, Observer), isinstance(drafter, LogitsObserver)
+        self._observes, self._observes_logits = isinstance(drafter, Observer), isinstance(drafter, LogitsObserver)
         # The proposals of rounds without a draft; never modified.
         self._off, self._no_room = Draft(DraftTree(why_empty="off")), Draft(DraftTree(why_empty="no room"))
 
@@ -294,11 +293,11 @@ class Loop:
         """Pass the round's tokens to the drafter and, if it learns from them, the likeliest tokens of the target's rows."""
         start, logits, tree = self.log.now(), verified.logits, verified.draft.tree
         most = min(TOP, logits.shape[-1])
-        if self._observed:
+        if self._observes:
             self.drafter.observe(self.text, tree, logits.topk(most).indices.tolist())
-        elif self._harvested:
+        elif self._observes_logits:
             likely = (logits.float() / max(self.sampling.temperature, COOLEST)).softmax(-1).topk(most)
-            self.drafter.harvest(self.text, tree, likely.indices.tolist(), likely.values.tolist())
+            self.drafter.observe_probabilities(self.text, tree, likely.indices.tolist(), likely.values.tolist())
         self.drafter.extend(verified.tokens)
         self.log.call(0, self.drafter.name, "update", start, fed=len(verified.tokens))
 

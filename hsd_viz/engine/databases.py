@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.decoding.limits import PromptTooLong
-from hsd_viz.drafting.index.build import LONGEST, build_fivegrams, build_streamed
+from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams
+from hsd_viz.drafting.index.corpus import CorpusWriter, Encode, find_texts, write_texts
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import SUFFIX
-from hsd_viz.drafting.index.spool import CorpusWriter
-from hsd_viz.drafting.index.texts import Encode, find_texts, write_texts
-from hsd_viz.drafting.outputs import collect_outputs
+from hsd_viz.drafting.index.outputs import collect_outputs
 from hsd_viz.drafting.shared import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.engine.models import Models
@@ -86,7 +85,7 @@ def build_model(
         return meta
 
     path, fivegrams = out / f"model{SUFFIX}", out / f"{FIVEGRAMS}{SUFFIX}"
-    build_streamed(feed, path, kind="model", **facts, longest=longest, pruning=pruning, progress=progress)
+    build_database(feed, path, kind="model", **facts, longest=longest, pruning=pruning, progress=progress)
     build_fivegrams(sequences, fivegrams, **facts, meta=meta)
     return [path, fivegrams]
 
@@ -116,7 +115,7 @@ def build_text(
 
     path = Path(out) / f"statistics{SUFFIX}"
     identity = {"vocabulary_size": size, "vocabulary_hash": vocabulary_hash(vocabulary)}
-    build_streamed(feed, path, kind="statistics", **identity, longest=longest, pruning=pruning, progress=progress)
+    build_database(feed, path, kind="statistics", **identity, longest=longest, pruning=pruning, progress=progress)
     return [path]
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from hsd_viz.backends.choose import Runtimes, backend_for
-from hsd_viz.budget import check_budget
 from hsd_viz.calibration.draft_costs import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
+from hsd_viz.checks import check_budget
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import Model

@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 from hsd_viz.backends import default_build
 from hsd_viz.backends.choose import Runtimes
 from hsd_viz.backends.native.drafter import NativeDatabaseDrafter, native_drafter
+from hsd_viz.calibration.draft_costs import DraftCosts
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
-from hsd_viz.drafting.guarded import GuardedIndex
-from hsd_viz.drafting.hierarchy import DatabaseDrafter, HarvestingDrafter
-from hsd_viz.drafting.index.build import build_model_database, build_statistics
+from hsd_viz.drafting.db import DatabaseDrafter, LogitsDatabaseDrafter
+from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import Index, Table, marks, write_index
+from hsd_viz.drafting.index.format import Table, marks
+from hsd_viz.drafting.index.read import GuardedIndex, Index
+from hsd_viz.drafting.index.select import write_index
 from hsd_viz.engine import load_engine
 from hsd_viz.stack import DraftSource
 
@@ -72,8 +74,8 @@ def write(folder: Path, size: int, texts: list[list[int]]) -> dict[str, Path]:
     paths = {"model": folder / "model.hsdb", "statistics": folder / "statistics.hsdb"}
     facts = {"vocabulary_size": size, "vocabulary_hash": "h", "pruning": Pruning(least=2)}
     half = len(texts) // 2
-    build_statistics([np.array(text) for text in texts[half:]], paths["statistics"], **facts)
-    build_model_database(texts[:half], paths["model"], **facts)
+    build_database([np.array(text) for text in texts[half:]], paths["statistics"], kind="statistics", **facts)
+    build_database(texts[:half], paths["model"], kind="model", **facts)
     return paths
 
 
@@ -315,7 +317,7 @@ def test_what_has_no_twin_stays_as_it_is(files):
         DatabaseDrafter(("context",), {}, longest=17),
     ):
         assert native_drafter(drafter, library) is drafter
-    assert isinstance(make_drafter(DraftSource("db", ("context", "logits")), memory=Memory()), HarvestingDrafter)
+    assert isinstance(make_drafter(DraftSource("db", ("context", "logits")), memory=Memory()), LogitsDatabaseDrafter)
     twin = native(make_drafter(DraftSource("db"), databases=shared, eos=2))
     assert (twin.name, twin.nodes, twin.sources) == ("db", 24, ("context", "model", "statistics"))
     assert native_drafter(twin, library) is twin
@@ -338,6 +340,9 @@ def engine():
 )
 def test_a_decode_is_the_same_with_either(engine, stack, temperature, monkeypatch):
     served = []
+    # Given costs: those that are measured depend on what else the machine does.
+    monkeypatch.setattr(DraftCosts, "known", lambda self, model: True)
+    monkeypatch.setattr(DraftCosts, "of", lambda self, model: tuple(1 + 0.05 * n for n in range(32)))
 
     def decode():
         trace = engine.run(PROMPT, stack, max_new_tokens=96, temperature=temperature, seed=3)

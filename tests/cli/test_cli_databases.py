@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.drafting.guarded import open_index
-from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.index.read import Index, open_index
 from hsd_viz.engine.local import LocalEngine
 
 PROMPT = "def area(width, height):\n"
@@ -190,7 +189,7 @@ def test_a_large_file_is_opened_unread_and_verified_on_demand(tmp_path, words, c
     assert main(["databases", "inspect", str(path)]) == 0
     assert "opened without being read whole" in capsys.readouterr().out
     assert main(["databases", "inspect", str(path), "--verify"]) == 2
-    assert "its checksum does not fit" in capsys.readouterr().err
+    assert "its contents do not match its checksum" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -250,7 +249,7 @@ def test_processes_read_one_large_file_at_once(tmp_path, words):
     )
     path = tmp_path / "statistics.hsdb"
     program = (
-        "import sys; from hsd_viz.drafting.guarded import open_index; i = open_index(sys.argv[1], read_whole=0); "
+        "import sys; from hsd_viz.drafting.index.read import open_index; i = open_index(sys.argv[1], read_whole=0); "
         "print('open', flush=True); sys.stdin.readline(); print([i.lookup(chr(t)) for t in range(100)])"
     )
     run = [sys.executable, "-c", program, str(path)]

@@ -1,4 +1,4 @@
-"""The database drafter in the native runtime: the trees of :class:`~hsd_viz.drafting.hierarchy.DatabaseDrafter`, faster.
+"""The database drafter in the native runtime: the trees of :class:`~hsd_viz.drafting.db.DatabaseDrafter`, faster.
 
 Between two rounds the forward pass sweeps the model's weights through the processor's caches, so drafting starts cold in every round,
 and an interpreter then takes several times as long as in a loop of its own. The class in :mod:`hsd_viz.drafting` documents what is
@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.backends.native.library import Drafting, IndexFile, failure
-from hsd_viz.drafting.context import ContextDatabase
+from hsd_viz.drafting.context import ContextDatabase, Database
+from hsd_viz.drafting.db import SUREST, DatabaseDrafter
 from hsd_viz.drafting.estimates import DISCOUNTS, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
-from hsd_viz.drafting.guarded import MOST_IN_BUCKET, GuardedIndex
-from hsd_viz.drafting.hierarchy import SUREST, Database, DatabaseDrafter
-from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.index.read import MOST_IN_BUCKET, GuardedIndex, Index
 from hsd_viz.drafting.tree import Drafter, DraftTree
 
 #: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.
@@ -34,7 +33,7 @@ def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | N
     """Return the native equivalent of a drafter if there is one, else the drafter itself. To be called before a run begins."""
     if type(drafter) is not DatabaseDrafter or drafter.longest > LONGEST:
         return drafter
-    files = [drafter.shared[source] for source in drafter.sources if source != "context"]
+    files = [drafter.databases[source] for source in drafter.sources if source != "context"]
     return NativeDatabaseDrafter(library, drafter) if all(map(_readable, files)) else drafter
 
 
@@ -53,7 +52,7 @@ class NativeDatabaseDrafter:
         self._draft = self._native.hsd_drafter_draft
         self._reference = reference
         self.sources = reference.sources
-        #: See :class:`~hsd_viz.drafting.hierarchy.DatabaseDrafter`.
+        #: See :class:`~hsd_viz.drafting.db.DatabaseDrafter`.
         self.min_gain_rate = reference.min_gain_rate
         self._free: weakref.finalize | None = None
         self._most_in, self._budget = 0, 0
@@ -71,7 +70,7 @@ class NativeDatabaseDrafter:
         self._free = weakref.finalize(self, native.hsd_drafter_free, self._handle)
         self._free.atexit = False
         for source in self.sources:
-            file = None if source == "context" else _file(reference.shared[source])
+            file = None if source == "context" else _file(reference.databases[source])
             rates = priors(source, reference.temperature)
             self._checked(
                 native.hsd_drafter_add(self._handle, file, (ctypes.c_double * len(rates))(*rates), DISCOUNTS[source])
@@ -136,9 +135,9 @@ class NativeDatabaseDrafter:
         self._in = (ctypes.c_int32 * self._most_in)()
         self._out, self._scores = (ctypes.c_int64 * (7 * self._budget))(), (ctypes.c_double * self._budget)()
         native.hsd_drafter_buffers(handle, self._in, self._out, self._scores)
-        size, eos, costs = self._budget + 1, reference.ends, reference.costs
+        size, eos, costs = self._budget + 1, reference.eos, reference.costs
         at, slopes = ((ctypes.c_double * size)(*table) for table in costs.tables(self._budget))
-        self._checked(native.hsd_drafter_costs(handle, at, slopes, size, costs.least_slope, reference.floor))
+        self._checked(native.hsd_drafter_costs(handle, at, slopes, size, costs.least_slope, reference.min_score))
         self._checked(native.hsd_drafter_ends(handle, (ctypes.c_int32 * len(eos))(*eos), len(eos)))
 
     def _checked(self, result: Any) -> Any:
@@ -151,21 +150,20 @@ def _readable(database: Database) -> bool:
     """Whether the library can read it: a file, of the usual element sizes."""
     if type(database) not in (Index, GuardedIndex):
         return False
-    layout = database.layout
-    return all(view.itemsize == 4 for view in layout[:3]) and 0 <= layout.shift < 32
+    sizes = [view.itemsize for view in (database.starts, database.marks, database.places)]
+    return sizes == [4, 4, 4] and 0 <= database.bits < 32
 
 
 def _file(index: Index) -> IndexFile:
     """Return where the arrays of an index are. They stay there for the index's lifetime."""
-    layout, guarded = index.layout, isinstance(index, GuardedIndex)
-    views = layout[:4]
+    views, guarded = (index.starts, index.marks, index.places, index.values), isinstance(index, GuardedIndex)
     return IndexFile(
         *(np.frombuffer(view, np.uint8).ctypes.data if len(view) else None for view in views),
         *map(len, views),
         index.limit if guarded else -1,
-        layout.values.itemsize,
-        layout.wide,
-        layout.shift,
+        index.values.itemsize,
+        index.wide,
+        index.bits,
         index.longest,
         MOST_IN_BUCKET if guarded else 0,
     )

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
 from hsd_viz.drafting.costs import CostCurve, cost_curve
+from hsd_viz.drafting.db import LEAST_FREE, LEAST_SCORE, DatabaseDrafter
 from hsd_viz.drafting.estimates import MOST_RATE, Trust
-from hsd_viz.drafting.hierarchy import LEAST_FREE, LEAST_SCORE, DatabaseDrafter
-from hsd_viz.drafting.index.build import build_model_database, build_statistics
+from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.stack import parse
@@ -35,8 +35,8 @@ def shared(tmp_path_factory):
         texts.append(text)
     facts = {"vocabulary_size": 8, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
     pruning = Pruning(least=2)
-    build_statistics([np.array(t) for t in texts[:30]], folder / "statistics.hsdb", pruning=pruning, **facts)
-    build_model_database(texts[30:], folder / "model.hsdb", pruning=pruning, **facts)
+    build_database([np.array(t) for t in texts[:30]], folder / "statistics.hsdb", kind="statistics", pruning=pruning, **facts)
+    build_database(texts[30:], folder / "model.hsdb", kind="model", pruning=pruning, **facts)
     return SharedDatabases.open(folder, VOCABULARY)
 
 
