@@ -21,7 +21,7 @@ ALLOWED = {
     "decoding": {"drafting", "latency", "stack", "trace"},
     "ladder": {"drafting", "disk", "prompts", "trace"},
     "prompts": {"decoding", "disk"},
-    "backends": {"decoding", "disk", "drafting", "ladder"},
+    "backends": {"decoding", "disk", "drafting", "ladder", "trace"},
     "calibration": {"decoding", "disk", "latency", "progress", "prompts", "stack", "trace"},
     "engine": {
         "backends",

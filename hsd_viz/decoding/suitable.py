@@ -1,4 +1,4 @@
-"""Whether a model can be decoded here: told from its config where that says it, and from its own forwards where it does not.
+"""Check whether a model can be decoded here: by its config where that suffices, and by its own forward pass where it does not.
 
 Speculative decoding asks four things of a model: it continues text (causal), it reads one text alone (no encoder), its state can
 forget the last tokens (attention, no recurrence), and it takes a mask and positions from outside (draft trees).
@@ -12,7 +12,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, 
 
 from hsd_viz.decoding.masks import CHUNKED, FULL, SLIDING, layer_kinds
 
-#: Rotary tables that change with the longest position of a forward: cached keys would no longer fit those of a later forward.
+#: Rotary tables that change with the longest position fed: cached keys would no longer fit later ones.
 _CHANGING_ROPE = ("dynamic", "longrope")
 _PROBE = 8
 

@@ -107,7 +107,7 @@ def test_tables_have_a_row_for_each_row_of_the_trace(run, tmp_path, capsys):
     ("stack", "part"),
     [
         ("gpt2x > target", "unknown model 'gpt2x'"),
-        ("./folder > target", "./folder is no model"),
+        ("./folder > target", "./folder is not a model"),
         ("hf-generate", "hf-generate"),
     ],
 )

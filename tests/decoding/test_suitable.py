@@ -40,7 +40,7 @@ REFUSED = [
     (BartConfig(), "encoder-decoder"),
     (BertConfig(), "is an encoder"),
     (RobertaConfig(architectures=["RobertaForMaskedLM"], is_decoder=True), "is an encoder"),
-    (ViTConfig(), "no causal language model"),
+    (ViTConfig(), "not a causal language model"),
 ]
 
 

@@ -163,7 +163,7 @@ def run(
 ) -> Tensor:
     """Run a forward pass of what ``feed`` holds: the logits ``[rows, V]`` of its last ``rows`` tokens, padding included.
 
-    All that changes from one forward to the next is read from device tensors, so that this can be captured.
+    All that changes from one forward pass to the next is read from device tensors, so that this can be captured.
     """
     places = cache.index[: feed.width] + feed.length
     cache.aim(places, feed.length, bucket)
