@@ -17,8 +17,8 @@ compiling.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -43,38 +43,61 @@ PAIRS = ((2, 4), (4, 8))
 OVER_DATABASE = (3, 8)
 
 
-def calibration_stacks(
-    drafts: Sequence[str], bottoms: Sequence[str], max_levels: int | None = None, target: str = TARGET
-) -> tuple[str, ...]:
-    """Return the stacks to decode for draft models ``drafts`` (smallest first) under the target, and databases
-    ``bottoms``.
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The decodes of a calibration: draft models (smallest first) and databases (``bottoms``) under ``target``.
 
     ``max_levels`` leaves out the stacks that only higher hierarchies need.
     """
-    most, top = max_levels or 3, Model(target)
-    sources = [parse(f"{bottom} > {TARGET}").bottom for bottom in bottoms]
-    stacks = [Stack(None, (top,))]
-    if most >= 2:
-        stacks += [Stack(None, (Model(i, g), top)) for i in drafts for g in ALONE]
-        stacks += [Stack(source, (top,)) for source in sources]
-    if most >= 3:
-        pairs = combinations(drafts, 2)
-        stacks += [Stack(None, (Model(i, g), Model(j, h), top)) for i, j in pairs for g, h in PAIRS]
-        stacks += [Stack(source, (Model(j, h), top)) for source in sources for j in drafts for h in OVER_DATABASE]
-    return tuple(map(str, stacks))
+
+    suite: Suite
+    drafts: Sequence[str]
+    bottoms: Sequence[str] = ("db",)
+    target: str = TARGET
+    max_levels: int | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    max_new_tokens: int = TOKENS
+
+    def stacks(self) -> tuple[str, ...]:
+        """Return the stacks to decode each prompt with."""
+        most, top = self.max_levels or 3, Model(self.target)
+        sources = [parse(f"{bottom} > {TARGET}").bottom for bottom in self.bottoms]
+        stacks = [Stack(None, (top,))]
+        if most >= 2:
+            stacks += [Stack(None, (Model(i, g), top)) for i in self.drafts for g in ALONE]
+            stacks += [Stack(source, (top,)) for source in sources]
+        if most >= 3:
+            pairs = combinations(self.drafts, 2)
+            stacks += [Stack(None, (Model(i, g), Model(j, h), top)) for i, j in pairs for g, h in PAIRS]
+            over = [(Model(j, h), top) for j in self.drafts for h in OVER_DATABASE]
+            stacks += [Stack(source, models) for source in sources for models in over]
+        return tuple(map(str, stacks))
+
+    def texts(self, engine: Any, prompts: int) -> dict[str, Any]:
+        """Return the description of the first ``prompts`` prompts and of the clock that times them."""
+        texts = [p.text for p in self.suite.prompts[:prompts]]
+        return {
+            **texts_of(self.suite.name, texts, self.max_new_tokens),
+            "levels": self.max_levels,
+            "drafts": list(self.drafts),
+            "bottoms": list(self.bottoms),
+            "clock": "wall" if _clock(engine) is time.perf_counter_ns else "processor",
+        }
+
+    def probe(self, engine: Any) -> dict[str, Any]:
+        """Return the identity of the engine, from one token decoded with a stack of all models."""
+        stack = Stack(None, (*(Model(d, 1) for d in self.drafts), Model(self.target)))
+        return identity(decode(engine, self.suite.prompts[0], str(stack), 1, self.sampling).meta)
 
 
 def calibrate(
     engine: Any,
-    suite: Suite,
-    drafts: Sequence[str],
-    bottoms: Sequence[str] = ("db",),
+    work: Workload,
     *,
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
-    **options: Any,
 ) -> StoredCalibration | None:
-    """Measure on the prompts of ``suite``; ``options`` as for :func:`calibration_steps`.
+    """Measure the decodes of ``work``.
 
     Cancelled (``cancelled`` is called before each decode) or interrupted with Ctrl-C, the calibration covers the
     prompts that every stack had finished, with ``complete`` False; ``None`` without any.
@@ -82,7 +105,7 @@ def calibrate(
     Raises:
         ValueError: for bad input, or if all texts ended at once.
     """
-    steps = calibration_steps(engine, suite, drafts, bottoms, report=progress, cancelled=cancelled, **options)
+    steps = calibration_steps(engine, work, report=progress, cancelled=cancelled)
     stop = False
     try:
         while True:
@@ -98,75 +121,51 @@ def calibrate(
 
 def calibration_steps(
     engine: Any,
-    suite: Suite,
-    drafts: Sequence[str],
-    bottoms: Sequence[str] = ("db",),
+    work: Workload,
     *,
-    target: str = TARGET,
-    max_levels: int | None = None,
-    sampling: Sampling | None = None,
-    max_new_tokens: int = TOKENS,
     report: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Generator[Progress, None, StoredCalibration | None]:
     """Yield the progress before each decode of a calibration, and return the calibration.
 
-    ``drafts`` are the draft models, smallest first, ``target`` the last model of the stacks. ``KeyboardInterrupt`` ends
-    it early. ``report`` gets progress while the engine compiles; ``cancelled`` ends the timing of isolated forward
-    passes.
+    ``KeyboardInterrupt`` ends it early. ``report`` gets progress while the engine compiles; ``cancelled`` ends the
+    timing of isolated forward passes.
     """
-    sampling = sampling or Sampling()
-    stacks = calibration_stacks(drafts, bottoms, max_levels, target)
-    total = len(stacks) * len(suite.prompts)
-    created = time.time()
+    prompts, stacks, sampling = work.suite.prompts, work.stacks(), work.sampling
+    total, created = len(stacks) * len(prompts), time.time()
     texts: list[list[Trace]] = []
     shapes: dict[str, dict[int, float]] = {}
     who: dict[str, Any] = {}
     try:
         for stack in stacks:
             yield Progress(0, total, stack, "")
-            decode(engine, suite.prompts[0], stack, min(WARM_UP_TOKENS, max_new_tokens), sampling)
+            decode(engine, prompts[0], stack, min(WARM_UP_TOKENS, work.max_new_tokens), sampling)
         if hasattr(engine, "wait_ready"):
             engine.wait_ready(lambda text: report(Progress(0, total, "", "", text)))
-        who = identity(probe(engine, suite.prompts[0], drafts, sampling, target).meta)
+        who = work.probe(engine)
         if hasattr(engine, "fast"):
             yield Progress(0, total, "", "", "timing forward passes")
-            models = {**{name: engine.fast(name) for name in drafts}, TARGET: engine.fast(target)}
+            models = {**{name: engine.fast(name) for name in work.drafts}, TARGET: engine.fast(work.target)}
             shapes = time_forwards(models, clock=_clock(engine), cancelled=cancelled)
-        for k, prompt in enumerate(suite.prompts):
+        for k, prompt in enumerate(prompts):
             found = []
             for stack in stacks:
                 yield Progress(k * len(stacks) + len(found), total, stack, prompt.id)
-                found.append(decode(engine, prompt, stack, max_new_tokens, at(sampling, k)))
+                found.append(decode(engine, prompt, stack, work.max_new_tokens, at(sampling, k)))
             texts.append(found)
     except KeyboardInterrupt:
         pass
-    complete = len(texts) == len(suite.prompts)
+    complete = len(texts) == len(prompts)
     if not any(trace.token_rows for text in texts for trace in text):
         if complete:
             raise ValueError("no token was decoded on the calibration prompts: every text ended at once")
         return None
-    about = _texts(engine, suite, len(texts), drafts, bottoms, max_levels, max_new_tokens)
-    return _stored(texts, (*drafts, TARGET), shapes, who, about, created, sampling.greedy, complete)
-
-
-def _stored(
-    texts: list[list[Trace]],
-    models: Sequence[str],
-    shapes: Mapping[str, Mapping[int, float]],
-    who: Mapping[str, Any],
-    about: Mapping[str, Any],
-    created: float,
-    greedy: bool,
-    complete: bool,
-) -> StoredCalibration:
-    """Return the calibration of the decoded ``texts``."""
-    found = estimate([trace for text in texts for trace in text], models)
+    found = estimate([trace for text in texts for trace in text], (*work.drafts, TARGET))
     # With greedy decoding all stacks write the same text, so its stretches can be grouped, too.
-    parts = [part for text in texts for part in stretches(text)] if greedy else texts
+    parts = [part for text in texts for part in stretches(text)] if sampling.greedy else texts
     return StoredCalibration(
         identity=who,
-        texts=about,
+        texts=work.texts(engine, len(texts)),
         created=created,
         seconds=time.time() - created,
         mixture=_shaped(estimate_mixture(parts, found), found, shapes),
@@ -180,28 +179,22 @@ def _stored(
 
 def calibrated(
     engine: Any,
-    suite: Suite,
-    drafts: Sequence[str],
-    bottoms: Sequence[str] = ("db",),
+    work: Workload,
     *,
     fresh: bool = False,
-    max_levels: int | None = None,
-    sampling: Sampling | None = None,
-    max_new_tokens: int = TOKENS,
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
     note: Callable[[str], None] = lambda message: None,
 ) -> tuple[StoredCalibration | None, bool]:
-    """Return the stored calibration if a recent one fits, else measure and store one: (calibration, whether it was
-    stored).
+    """Return (calibration, whether it was stored): a recent stored one if there is one, else a new one, which is saved.
 
     ``fresh`` measures again in any case. ``note`` gets a message if a stored one cannot be read or a new one cannot be
     saved.
     """
-    sampling = sampling or Sampling()
     progress(Progress(0, 0, "", "", "loading the models"))
-    who = identity(probe(engine, suite.prompts[0], drafts, sampling).meta)
-    path = path_of(who, _texts(engine, suite, len(suite.prompts), drafts, bottoms, max_levels, max_new_tokens))
+    if hasattr(engine, "wait_ready"):
+        engine.wait_ready()
+    path = path_of(work.probe(engine), work.texts(engine, len(work.suite.prompts)))
     if not fresh:
         try:
             stored = load(path)
@@ -211,8 +204,7 @@ def calibrated(
             pass
         except ValueError as error:
             note(f"{error}: it is measured again")
-    options = {"max_levels": max_levels, "sampling": sampling, "max_new_tokens": max_new_tokens}
-    found = calibrate(engine, suite, drafts, bottoms, progress=progress, cancelled=cancelled, **options)
+    found = calibrate(engine, work, progress=progress, cancelled=cancelled)
     if found is not None and found.complete:
         try:
             save(found)
@@ -223,73 +215,6 @@ def calibrated(
 
 def _clock(engine: Any) -> Callable[[], int]:
     return getattr(engine, "clock", time.perf_counter_ns)
-
-
-def _texts(
-    engine: Any,
-    suite: Suite,
-    prompts: int,
-    drafts: Sequence[str],
-    bottoms: Sequence[str],
-    max_levels: int | None,
-    max_new_tokens: int,
-) -> dict[str, Any]:
-    """Return what is decoded, the first ``prompts`` of the suite, and the clock that times it."""
-    return {
-        **texts_of(suite.name, [p.text for p in suite.prompts[:prompts]], max_new_tokens),
-        "levels": max_levels,
-        "drafts": list(drafts),
-        "bottoms": list(bottoms),
-        "clock": "wall" if _clock(engine) is time.perf_counter_ns else "processor",
-    }
-
-
-def probe(engine: Any, prompt: Prompt, drafts: Sequence[str], sampling: Sampling, target: str = TARGET) -> Trace:
-    """Decode one token with a stack of all models: loads and checks them. Its meta has the engine's identity."""
-    if hasattr(engine, "wait_ready"):
-        engine.wait_ready()
-    return decode(engine, prompt, str(Stack(None, (*(Model(d, 1) for d in drafts), Model(target)))), 1, sampling)
-
-
-def estimates_from(traces: Iterable[Trace], models: Sequence[str] | None = None) -> Estimates:
-    """Return estimates from any recorded traces of one machine and one way of sampling.
-
-    A trace calls its own target ``target``. Here that name means the largest of the targets; the targets of other
-    traces get their own names. ``models`` orders the models, smallest first (default: by size).
-
-    Raises:
-        ValueError: if the traces differ in machine or sampling, or have no round.
-    """
-    traces = list(traces)
-    if not any(trace.round_rows for trace in traces):
-        raise ValueError("the traces have no round to estimate from: decode a prompt with a stack first")
-    for what in ("device_name", "dtype", "threads", "sampling"):
-        values = {str({**v, "seed": None} if isinstance(v := trace.meta.get(what), dict) else v) for trace in traces}
-        if len(values) > 1:
-            raise ValueError(
-                f"the traces differ in their {what.replace('_', ' ')}: estimates need one machine and one way of sampling"
-            )
-    targets = {t["model"]: t.get("parameters") or 0 for trace in traces if (t := _target(trace))}
-    largest = max(targets, key=targets.__getitem__, default=None)
-    return estimate([_named(trace, largest) for trace in traces], models)
-
-
-def _target(trace: Trace) -> dict[str, Any] | None:
-    models = trace.meta.get("models")
-    return models[-1] if models and "model" in models[-1] else None
-
-
-def _named(trace: Trace, target: str | None) -> Trace:
-    """Return the trace, with its top level under its own name where that is not ``target``."""
-    own = _target(trace)
-    if own is None or own["model"] == target:
-        return trace
-    top = max(c.level for c in trace.call_rows)
-    models = [*trace.meta["models"][:-1], {**own, "name": own["model"]}]
-    out = Trace({**trace.meta, "models": models})
-    out.token_rows, out.draft_rows, out.round_rows = trace.token_rows, trace.draft_rows, trace.round_rows
-    out.call_rows = [c._replace(name=own["model"]) if c.level == top else c for c in trace.call_rows]
-    return out
 
 
 def decode(engine: Any, prompt: Prompt, stack: str, max_new_tokens: int, sampling: Sampling) -> Trace:

@@ -43,8 +43,8 @@ class EdgeEstimate:
     """Acceptance of one model's tokens by another, over ``rounds`` rounds.
 
     ``histogram[k]`` counts rounds that accepted k. ``low`` and ``high`` bound the conditional acceptance accepted /
-    examined (Wilson 1927, 95 %). ``curve`` is the measured survival curve, ``even`` independent acceptance at the same
-    rate.
+    examined (Wilson 1927, 95 %). ``curve`` is the
+    measured survival curve.
     """
 
     rounds: int
@@ -60,10 +60,6 @@ class EdgeEstimate:
     def acceptance(self) -> float:
         """Conditional acceptance, accepted / examined."""
         return self.accepted / self.examined
-
-    @property
-    def even(self) -> Edge:
-        return Edge(tail=self.acceptance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +79,8 @@ class Estimates:
     tiers: dict[tuple[str, str], TierEstimate]
     timing: Timing
 
-    def calibration(self, *, curves: bool = True) -> Calibration:
-        """Return the inputs of the law; with ``curves=False`` acceptance is independent.
+    def calibration(self) -> Calibration:
+        """Return the inputs of the law.
 
         Raises:
             ValueError: if no forward pass of a model was timed.
@@ -92,7 +88,7 @@ class Estimates:
         return Calibration(
             models=self.models,
             costs=dict(self.timing.models),
-            edges={pair: e.curve if curves else e.even for pair, e in self.edges.items()},
+            edges={pair: e.curve for pair, e in self.edges.items()},
             tiers={pair: t.tier for pair, t in self.tiers.items()},
             lookups=dict(self.timing.lookups),
         )

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from hsd_viz.calibration.calibrate import TARGET, calibration_steps
+from hsd_viz.calibration.calibrate import TARGET, Workload, calibration_steps
 from hsd_viz.calibration.store import StoredCalibration, folder, identity, newest, save
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.mixture import Mixture, choose, fill
@@ -67,8 +67,9 @@ def _measure(engine: Any, levels: Stack, meta: Mapping[str, Any], sampling: Samp
     sizes = {m["name"]: m.get("parameters") or 0 for m in meta["models"]}
     drafts = sorted((m.name for m in levels.drafts), key=sizes.__getitem__)
     bottoms = () if levels.bottom is None else (str(levels.bottom),)
-    options = {"target": levels.target.name, "sampling": sampling, "max_new_tokens": TOKENS}
-    steps = calibration_steps(engine, load_suite(SUITE).limited(PROMPTS), drafts, bottoms, **options)
+    prompts, target = load_suite(SUITE).limited(PROMPTS), levels.target.name
+    work = Workload(prompts, drafts, bottoms, target, sampling=sampling, max_new_tokens=TOKENS)
+    steps = calibration_steps(engine, work)
     try:
         while True:
             step = next(steps)

@@ -40,8 +40,8 @@ def timings(traces: Iterable[tuple[Trace, Mapping[int, str], str | None]]) -> Ti
     drafts: dict[str, list[CallRow]] = defaultdict(list)
     overheads: dict[str, list[float]] = defaultdict(list)
     pauses: dict[str, list[float]] = defaultdict(list)
-    looked: dict[str, list[float]] = defaultdict(list)
-    updated: dict[str, list[float]] = defaultdict(list)
+    lookups_ms: dict[str, list[float]] = defaultdict(list)
+    updates_ms: dict[str, list[float]] = defaultdict(list)
     for trace, names, bottom in traces:
         for call in trace.call_rows:
             if call.kind == "verify":
@@ -49,9 +49,9 @@ def timings(traces: Iterable[tuple[Trace, Mapping[int, str], str | None]]) -> Ti
             elif call.kind == "draft":
                 drafts[call.name].append(call)
             elif call.kind == "lookup" and bottom is not None:
-                looked[bottom].append(call.duration_ns * _MS)
+                lookups_ms[bottom].append(call.duration_ns * _MS)
             elif call.kind == "update" and bottom is not None:
-                updated[bottom].append(call.duration_ns * _MS)
+                updates_ms[bottom].append(call.duration_ns * _MS)
         _overheads(trace, names, overheads, pauses)
 
     models = {}
@@ -60,7 +60,7 @@ def timings(traces: Iterable[tuple[Trace, Mapping[int, str], str | None]]) -> Ti
         draft, launch = _drafting(drafts[name]) if drafts[name] else (None, 0.0)
         overhead = sum(median(found[name]) for found in (overheads, pauses) if found[name])
         models[name] = LevelCost(forward or draft, draft, overhead, launch)
-    lookups = {b: LookupCost(_middle(looked[b]), _middle(updated[b])) for b in looked}
+    lookups = {b: LookupCost(_middle(lookups_ms[b]), _middle(updates_ms[b])) for b in lookups_ms}
     forwards = {m: sum(map(len, verifying[m].values())) + len(drafts[m]) for m in models}
     medians = {
         name: {m: (median(found), len(found)) for m, found in sorted(verifying[name].items())} for name in models

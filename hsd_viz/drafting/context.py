@@ -58,7 +58,7 @@ class ContextDatabase:
         self.text += spell(tokens)
 
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
-        """Return what followed the longest suffix of ``tail`` that occurs in the text before its last token, or ``None``.
+        """Return what followed the longest suffix of ``tail`` that occurs with a follower, or ``None``.
 
         ``tail`` (see :func:`spell`) may end in tokens that the text does not contain yet. ``longest`` limits the key,
         for back-off: ``lookup(tail, key_length - 1)`` returns the next match. Candidates: most frequent first, then

@@ -180,7 +180,7 @@ class DatabaseDrafter:
         )
 
     def _learn(self, tokens: Sequence[int]) -> None:
-        """Follow the emitted tokens through the trees drafted since the last call; count hits and misses of the answers."""
+        """Count hits and misses of the answers along the emitted tokens in the trees drafted since the last call."""
         start = len(self._context.text)
         observe = self._trust.observe
         for length, ahead, picked, answers in self._drafts:
@@ -211,9 +211,10 @@ class DatabaseDrafter:
 
 
 class LogitsDatabaseDrafter(DatabaseDrafter):
-    """A database drafter with the target's probabilities as one of its databases, ``logits``, filled after each verification.
+    """A database drafter with the target's probabilities as one of its databases: ``logits``.
 
-    ``databases["logits"]`` is a :class:`~hsd_viz.drafting.logits.LogitsDatabase`, the state that outlives a run.
+    It is filled after each verification. ``databases["logits"]`` is a :class:`~hsd_viz.drafting.logits.LogitsDatabase`,
+    the state that outlives a run.
     """
 
     def __init__(self, sources: Sequence[str], databases: Mapping[str, Database], **options: Any) -> None:
@@ -227,7 +228,7 @@ class LogitsDatabaseDrafter(DatabaseDrafter):
         top: Sequence[Sequence[int]],
         probabilities: Sequence[Sequence[float]],
     ) -> None:
-        """Store the target's probabilities after ``text`` and each node: see :class:`~hsd_viz.drafting.tree.LogitsObserver`."""
+        """Store the target's probabilities: see :class:`~hsd_viz.drafting.tree.LogitsObserver`."""
         longest, put = self._logits.longest, self._logits.put
         tails = [spell(text[-longest:])]
         for token, parent in zip(tree.tokens, tree.parents, strict=True):

@@ -58,7 +58,7 @@ class Trust:
         self._expected = [[0.0] * len(p) for p in self._priors]
 
     def observe(self, database: int, key_length: int, expected: float, hit: bool) -> None:
-        """Record a look-up: its total discounted share ``expected``, and whether it contained the next token (``hit``)."""
+        """Record the total discounted share ``expected`` of a look-up, and whether it had the next token (``hit``)."""
         n = key_length if key_length < LONGEST_BUCKET else LONGEST_BUCKET
         hits, totals = self._hits[database], self._expected[database]
         hits[n] = seen = hits[n] + hit

@@ -1,4 +1,4 @@
-"""``hd``: Hierarchy Drafting as published. Three databases with one-token keys, accessed in order until seven drafts are found.
+"""``hd``: Hierarchy Drafting as published. One-token keys, databases accessed in order until seven drafts are found.
 
 Source: Cho et al., "Lossless Acceleration of Large Language Models with Hierarchical Drafting based on Temporal
 Locality in Speculative Decoding", Findings of NAACL 2025, arXiv 2502.05609 (repository zomss/Hierarchy_Drafting),
@@ -78,7 +78,7 @@ class StoredDrafts:
         return self._model[last]
 
     def statistics(self, key: str) -> list[Row]:
-        """Return what followed ``key`` in the corpus: up to 4 tokens each, longest paths first, none a prefix of another."""
+        """Return what followed ``key`` in the corpus: up to 4 tokens each, longest first, no prefixes of others."""
         if key not in self._statistics:
             lookup = self.shared["statistics"].lookup
             nodes = continuation_trie(lookup, key, nodes=STATISTICS_NODES, depth=STATISTICS_DEPTH)
@@ -156,7 +156,7 @@ class HierarchyDrafting:
         return tree
 
     def add_in_access_order(self, tree: DraftTree, tail: str, budget: int) -> None:
-        """Add drafts after a text that ends in ``tail``, one database after the other, until there are seven or no room."""
+        """Add drafts after ``tail``, one database after the other, until there are seven or the budget is used."""
         children: dict[tuple[int, int], int] = {}
         drafts = 0
         for source in self.sources:
@@ -188,9 +188,10 @@ class HierarchyDrafting:
 
 
 class WindowedHierarchyDrafting(HierarchyDrafting):
-    """Hierarchy Drafting with Lookahead's window: its tokens (at most 27) join the draft tree, its n-grams the context database.
+    """Hierarchy Drafting with Lookahead's window.
 
-    :meth:`observe` advances the window; until then it is not drafted again.
+    The window's tokens (at most 27) join the draft tree, its n-grams the context database. :meth:`observe` advances the
+    window; until then it is not drafted again.
     """
 
     nodes = HierarchyDrafting.nodes + JacobiWindow(BUCKET, LENGTH + 1).nodes

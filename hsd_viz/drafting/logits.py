@@ -21,7 +21,7 @@ MOST = 100_000
 
 
 class LogitsDatabase:
-    """The target's latest row for each key of one to ``longest`` tokens. Passed from run to run it is warm, a new one is cold."""
+    """The target's latest row by keys of one to ``longest`` tokens. Passed from run to run: warm; a new one: cold."""
 
     __slots__ = ("_rows", "longest", "most")
 
@@ -45,7 +45,7 @@ class LogitsDatabase:
             del rows[next(iter(rows))]
 
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
-        """Return the row of the longest suffix of ``tail`` that is a key; counts are probabilities, with a total of 1."""
+        """Return the row of the longest suffix of ``tail`` that is a key; its counts are probabilities."""
         most = self.longest if longest is None or longest > self.longest else longest
         for length in range(min(most, len(tail)), 0, -1):
             row = self._rows.get(tail[-length:])

@@ -97,7 +97,7 @@ def make_drafter(
 
 
 def _sources(bottom: DraftSource, shared: SharedDatabases, stored_as: dict[str, str]) -> tuple[str, ...]:
-    """Return the named databases in order, or else all that exist. ``stored_as`` maps a database to the name of its file."""
+    """Return the named databases, or all that exist. ``stored_as`` maps a database to the name of its file."""
     named = tuple(item for item in bottom.items if item in DATABASES)
     available = tuple(s for s in DATABASES if s == "context" or stored_as.get(s, s) in shared.found)
     for source in named:

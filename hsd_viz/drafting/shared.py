@@ -18,7 +18,7 @@ FIVEGRAMS = "fivegrams"
 
 
 def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
-    """Return the SHA-256 of a tokenizer's vocabulary, its token → id mapping (``tokenizer.get_vocab()``), in hexadecimal.
+    """Return the SHA-256 of a vocabulary, the token → id mapping ``tokenizer.get_vocab()``, in hexadecimal.
 
     Tokenizers with the same tokens and ids have the same hash, regardless of their names.
     """
@@ -37,14 +37,14 @@ def check_folder(folder: str | Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SharedDatabases:
-    """The open databases by source name (``model``, ``statistics``, ``fivegrams``); ``absent`` gives the reason for each other."""
+    """The open databases by name (``model``, ``statistics``, ``fivegrams``); ``absent`` has reasons for the rest."""
 
     found: dict[str, Database] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def open(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
-        """Open ``model.hsdb``, ``statistics.hsdb`` and ``fivegrams.hsdb`` of ``folder`` for models with this token → id mapping.
+        """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping.
 
         ``size`` is the vocabulary size of the models, if it may be smaller than that of a file: larger ids are never
         returned. A file that is missing, damaged or made with another tokenizer is omitted; :meth:`why_absent` returns

@@ -124,7 +124,7 @@ def as_eos_set(eos: int | Collection[int] | None) -> frozenset[int]:
 
 
 class Drafter(Protocol):
-    """A source of point-mass drafts. One object serves one run; state shared between runs is passed to its constructor."""
+    """A source of point-mass drafts. One object serves one run; constructors take the state shared between runs."""
 
     #: The name in the stack text: ``db``, ``lookup``, ...
     name: str
@@ -147,7 +147,7 @@ class Drafter(Protocol):
 
 @runtime_checkable
 class Observer(Drafter, Protocol):
-    """A drafter that learns from the order of the target's logits, also at rejected nodes: Token Recycling, HD's window."""
+    """A drafter that learns from the target's most probable tokens: Token Recycling, HD's window."""
 
     def observe(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]]) -> None:
         """Process a verification of ``tree`` after ``text`` by the target; called before :meth:`extend`.

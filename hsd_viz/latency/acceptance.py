@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -77,17 +77,8 @@ class Tier:
         total = sum(chance for _, _, chance in self.outcomes)
         if abs(total - 1) > _SUM_TOLERANCE or any(not 0 <= a <= m or c < 0 for m, a, c in self.outcomes):
             raise ValueError(
-                "the outcomes of a database's drafts need probabilities that sum to 1 and at most as many accepted tokens "
-                "as drafted ones"
+                "outcomes need probabilities that sum to 1 and at most as many accepted tokens as drafted ones"
             )
-
-    @classmethod
-    def of(cls, hit_rate: float, lengths: Sequence[float], edge: Edge) -> Tier:
-        """Return chains of k tokens with probability ``lengths[k - 1]`` (given a hit), accepted along ``edge``."""
-        outcomes = [(0, 0, 1.0 - hit_rate)]
-        for k, chance in enumerate(lengths, start=1):
-            outcomes += [(k, a, hit_rate * chance * float(p)) for a, p in enumerate(edge.stops(k))]
-        return cls(tuple(outcomes))
 
     @classmethod
     def counted(cls, rounds: Iterable[tuple[int, int, int]]) -> Tier:
@@ -109,17 +100,13 @@ class Tier:
         new = min(1.0, max(0.0, rate + by))
         found: dict[tuple[int, int], float] = {}
         for m, a, chance in self.outcomes:
+            first, shares = a, np.ones(1)
             if new <= rate:
-                chances = Edge(tail=new / rate if rate else 0.0).stops(a)
-                first = 0
+                first, shares = 0, Edge(tail=new / rate if rate else 0.0).stops(a)
             elif a < m:
-                chances = np.array(
-                    [1.0 - (new - rate) / (1 - rate), *((new - rate) / (1 - rate) * Edge(tail=new).stops(m - a - 1))]
-                )
-                first = a
-            else:
-                chances, first = np.ones(1), a
-            for k, share in enumerate(chances, start=first):
+                more = (new - rate) / (1 - rate)
+                shares = np.append(1.0 - more, more * Edge(tail=new).stops(m - a - 1))
+            for k, share in enumerate(shares, start=first):
                 found[m, k] = found.get((m, k), 0.0) + chance * float(share)
         return Tier(tuple((m, a, c) for (m, a), c in sorted(found.items())))
 

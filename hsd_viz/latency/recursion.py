@@ -98,9 +98,9 @@ def verify(call: CallDistribution, survival: Array, cost: LevelCost, reach: int)
     """Return a round of the level above ``call``: one forward pass over its backlog and the draft; accept a prefix, add
     one token.
 
-    ``survival`` ``[..., N]`` is S(0), S(1), ... . With T(k) = P(n >= k) the chance that at least k tokens are accepted
-    is S(k) T(k). ``reach`` is the largest backlog that is followed; with 1 all of them are one token, which is exact
-    for flat costs.
+    ``survival`` ``[..., N]`` is S(0), S(1), ... . With T(k) = P(n >= k) the probability that at least k tokens are
+    accepted is S(k) T(k). ``reach`` is the largest backlog that is followed; with 1 all of them are one token, which is
+    exact for flat costs.
     """
     width = call.sizes.shape[-1]
     survival = survival[..., :width]

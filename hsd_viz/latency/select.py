@@ -71,7 +71,7 @@ class Choice:
 
     @property
     def kind(self) -> str:
-        """``plain``, ``databases only``, ``one draft`` or ``hierarchy`` (several models, or a database below models)."""
+        """``plain``, ``databases only``, ``one draft`` or ``hierarchy`` (more than one source of drafts)."""
         stack = parse(self.picked.stack)
         if not stack.drafts:
             return "plain" if stack.bottom is None else "databases only"
@@ -171,7 +171,7 @@ def join(way: Way, lookaheads: Sequence[int], target: str) -> Stack:
     return stack_of(way[0], tuple(zip(way[1], lookaheads, strict=True)), target)
 
 
-# --- the search --------------------------------------------------------------------------------------------------------
+# --- the search -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)

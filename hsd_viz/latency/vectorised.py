@@ -9,13 +9,12 @@ state.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost, LookupCost
 from hsd_viz.latency.recursion import (
     CallDistribution,
     RoundDistribution,
@@ -26,8 +25,6 @@ from hsd_viz.latency.recursion import (
     verify_lookup,
 )
 from hsd_viz.stack import MAX_LOOKAHEAD, Stack, parse
-
-_MOST_FED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,27 +157,3 @@ class Law:
 def predict(stack: Stack | str, calibration: Calibration) -> Prediction:
     """Return the prediction for one stack; for many stacks over one calibration keep a :class:`Law`."""
     return Law(calibration).predict(stack)
-
-
-def fed_per_token(stack: Stack | str, calibration: Calibration) -> tuple[NDArray[np.float64], ...]:
-    """Return, for each model of the stack, forward passes per emitted token by number of tokens fed (index 0 is not
-    used).
-
-    The law is linear in the costs, so the passes that feed m tokens are the latency where only those have a cost.
-    """
-    stack = parse(stack) if isinstance(stack, str) else stack
-    levels = len(stack.models)
-    free = replace(
-        calibration,
-        costs=dict.fromkeys(calibration.costs, LevelCost((0.0,))),
-        lookups=dict.fromkeys(calibration.bottoms, LookupCost()),
-    )
-    wanted = np.array(predict(stack, free).forwards_per_token[-levels:])
-    rows = [np.zeros(levels)]
-    while np.any(sum(rows) < wanted * (1 - 1e-12)):
-        if len(rows) > _MOST_FED:
-            raise AssertionError("forwards are missing from the distribution of tokens fed")
-        only = LevelCost((0.0,) * (len(rows) - 1) + (1.0, 0.0, 0.0))
-        top = predict(stack, replace(free, costs=dict.fromkeys(free.costs, only)))
-        rows.append(np.array(top.share[-levels:]) * top.ms_per_token)
-    return tuple(np.array(rows).T)

@@ -82,11 +82,11 @@ def second_draft(
     """Return the best latency with and without a small draft model, over its ``acceptances`` by the larger and its
     ``costs``.
 
-    The larger draft costs ``cost`` (a target forward costs 1) and is accepted by the target with chance ``acceptance``.
-    Acceptance is independent; verifying m tokens costs 1 + ``slope`` (m - 1) forward passes. The target's acceptance of
-    the small model's tokens is constrained: 1 - acceptance is a distance (total variation), so with a by the larger and
-    b = ``acceptance`` it is between a + b - 1 and 1 - abs(a - b); ``closeness`` from 0 to 1 interpolates. Catching up
-    on a fully accepted draft counts as one token.
+    The larger draft costs ``cost`` (a target forward pass costs 1) and is accepted by the target with probability
+    ``acceptance``. Acceptance is independent; verifying m tokens costs 1 + ``slope`` (m - 1) forward passes. The
+    target's acceptance of the small model's tokens is constrained: 1 - acceptance is a distance (total variation), so
+    with a by the larger and b = ``acceptance`` it is between a + b - 1 and 1 - abs(a - b); ``closeness`` from 0 to 1
+    interpolates. Catching up on a fully accepted draft counts as one token.
     """
     check_limits(most)
     a, c = np.asarray(acceptances, float), np.asarray(costs, float)

@@ -44,7 +44,7 @@ class CoinLoop:
         self.lookups = 0
 
     def draft(self, i: int) -> int:
-        """call(i): the number of tokens handed up; the text is as before, the caches are not."""
+        """call(i): the number of tokens returned; the text is as before, the caches are not."""
         if i == 0 and self.drafts is None:
             n = self.lookaheads[0]
             self.feed(0, self.text)
@@ -60,7 +60,7 @@ class CoinLoop:
         return kept
 
     def round(self, i: int) -> int:
-        """One verification by level i; the number of tokens it keeps."""
+        """One verification by level i; the number of tokens it gains."""
         if i > 0:
             drafted = self.draft(i - 1)
             accepted = min(self.coins[i].run(), drafted)

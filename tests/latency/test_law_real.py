@@ -92,10 +92,11 @@ def error(trace: Trace, edges, tiers) -> float:
 def errors(trace: Trace) -> tuple[float, float]:
     """The same with acceptance estimated from the run: independent, and as measured curves."""
     found = estimate([trace])
-    each = [found.calibration(curves=curves) for curves in (False, True)]
-    independent, curves = (error(trace, c.edges, c.tiers) for c in each)
+    known = found.calibration()
+    even = {pair: Edge(tail=e.acceptance) for pair, e in found.edges.items()}
+    independent, curves = (error(trace, edges, known.tiers) for edges in (even, known.edges))
     print(
-        f"\n{trace.meta['stack']}, {trace.meta['tokens']} tokens: independent acceptance {independent:+.2%}, measured curves {curves:+.2%}"
+        f"\n{trace.meta['stack']}, {trace.meta['tokens']} tokens: independent {independent:+.2%}, curves {curves:+.2%}"
     )
     return independent, curves
 

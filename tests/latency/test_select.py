@@ -8,9 +8,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from random_stacks import random_calibration
+from random_stacks import chain_tier, random_calibration
 
-from hsd_viz.latency.acceptance import Edge, Tier
+from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.affine import affine
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
@@ -130,9 +130,9 @@ def test_every_answer_is_possible():
     slow = {**costs, "a": LevelCost((0.9,)), "b": LevelCost((0.95,))}
     assert select(Calibration(models, slow, edges)).picked.stack == "target"
     assert select(Calibration(models, {**slow, "a": costs["a"]}, {**edges, ("a", "b"): even(0.1)})).kind == "one draft"
-    good = Tier.of(0.9, (0.0, 0.0, 0.0, 1.0), even(0.9))
+    good = chain_tier(0.9, (0.0, 0.0, 0.0, 1.0), even(0.9))
     assert select(Calibration(models, slow, edges, {("db", "target"): good})).picked.stack == "db > target"
-    # Where verifying many tokens is dear, short drafts win.
+    # Where verifying many tokens is expensive, short drafts win.
     steep = {**costs, "target": LevelCost((1.0, 1.4, 1.8))}
     assert max(m.lookahead for m in parse(select(Calibration(models, steep, edges)).picked.stack).drafts) < 4
     assert select(Calibration(models, costs, edges), max_drafts=0).picked.stack == "target"

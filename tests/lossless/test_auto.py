@@ -8,20 +8,22 @@ import pytest
 from ladders import bundled_prompts, ladder_engine, needs_native
 
 from hsd_viz.calibration import pick, store
+from hsd_viz.calibration.estimate import rounds_of
 from hsd_viz.engine import load_engine
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.stack import parse
-from hsd_viz.trace import Stage
+from hsd_viz.trace import CallRow, RoundRow, Stage, Trace
 from hsd_viz.trace.metrics import check
+from hsd_viz.views.payload import level_names
 
 NAMES = ("nano", "small", "target")
 
 
 def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Mixture:
-    """Acceptance of nano's tokens, of small's by the target, and the share of look-ups with a draft, always accepted."""
+    """Acceptance of nano's and small's tokens, and the share of look-ups with a draft, which is always accepted."""
     costs = {"nano": LevelCost((0.02,)), "small": LevelCost((0.2,)), "target": LevelCost((1.0,))}
     edges = {pair: Edge(tail=nano if pair[0] == "nano" else small) for pair in combinations(NAMES, 2)}
     tiers = {("db", name): Tier(((0, 0, 1 - hit), (4, 4, hit))) for name in NAMES}
@@ -59,6 +61,16 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setattr(pick, "PROMPTS", 2)
     monkeypatch.setattr(pick, "TOKENS", 12)
     return tmp_path / "calibration"
+
+
+def test_old_traces_of_auto_keep_their_levels():
+    """Traces in which auto chose a drafter for each round name its levels in their resolved stack."""
+    meta = {"stack": "auto > target", "stack_resolved": "auto[db,nano,small] > target"}
+    assert level_names(meta) == ["db", "nano", "small", "target"]
+    trace = Trace({**meta, "models": []})
+    trace.call_rows = [CallRow(0, 0, "db", "lookup", 1, 0, 0, 0, 5), CallRow(0, 3, "target", "verify", 1, 1, 0, 5, 9)]
+    trace.round_rows = [RoundRow(0, None, 3, 0, 0, 0, "plain", None, 5, 9)]
+    assert rounds_of([trace]) == ({}, {}), "a biased sample of acceptance"
 
 
 @needs_native

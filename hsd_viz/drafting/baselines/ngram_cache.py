@@ -1,4 +1,4 @@
-"""llama.cpp's lookup decoding: n-gram counts of this text, of earlier ones and of a corpus, in that order, token by token."""
+"""llama.cpp's lookup decoding: n-gram counts of this text, of earlier ones and of a corpus."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class NgramCache:
         return tree
 
     def _followers(self, pair: str) -> tuple[dict[int, int], int]:
-        """Return the static cache's counts of what follows two tokens, most frequent first, and their total with the rest."""
+        """Return the static counts of what follows two tokens, most frequent first, and the total."""
         match = self.static.lookup(pair) if self.static is not None else None
         if match is None or match[0] != STATIC:
             return {}, 0

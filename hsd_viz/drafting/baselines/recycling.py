@@ -1,4 +1,4 @@
-"""Token Recycling: the target's most probable successors of each token at its last occurrence, drafted as a fixed tree."""
+"""Token Recycling: the latest most probable successors of each token, drafted as a fixed tree."""
 
 from __future__ import annotations
 

@@ -24,12 +24,13 @@ def _followers(lookup: Lookup, tail: str, count: float) -> list[tuple[int, float
 
 
 def continuation_trie(lookup: Lookup, key: str, *, nodes: int, depth: int) -> list[tuple[int, int, float]]:
-    """Return the ``nodes`` most frequent prefixes of what followed ``key``, as (token, parent, count); parent -1 is ``key``.
+    """Return the ``nodes`` most frequent prefixes of what followed ``key``, as (token, parent, count).
 
-    Prefixes have at most ``depth`` tokens. Most frequent first, then shorter, then the lower token; parents come before
-    children. The published methods count every continuation in the corpus; an index holds the most frequent followers
-    of short keys. A count is exact while key and path together are a key of the index; beyond, the path's count is
-    divided as the longest known suffix suggests. Prefixes with an estimate below 1 are omitted.
+    Parent -1 is ``key``. Prefixes have at most ``depth`` tokens. Most frequent first, then shorter, then the lower
+    token; parents come before children. The published methods count every continuation in the corpus; an index holds
+    the most frequent followers of short keys. A count is exact while key and path together are a key of the index;
+    beyond, the path's count is divided as the longest known suffix suggests. Prefixes with an estimate below 1 are
+    omitted.
     """
     out: list[tuple[int, int, float]] = []
     queue: list[tuple] = []

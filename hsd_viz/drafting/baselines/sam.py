@@ -1,4 +1,4 @@
-"""SAM-Decoding: copy what followed the longest earlier occurrence of the text's suffix; longer matches draft more tokens."""
+"""SAM-Decoding: copy what followed the longest suffix of the text that occurred before."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ BREAK = -1
 
 
 class SuffixAutomaton:
-    """The smallest automaton of all substrings of a growing text; amortized constant time per token (Blumer et al. 1985).
+    """The smallest automaton of all substrings of a growing text (Blumer et al. 1985).
 
-    A state represents substrings that end at the same places. ``length[s]`` is the length of its longest, ``link[s]``
-    the state of its longest suffix that ends at more places (-1 for the root, state 0), ``follow[s]`` maps a token to
-    the next state, ``first[s]`` is its earliest end. ``last`` is the state of the whole text, ``tokens`` the text.
+    Appending takes amortized constant time. A state represents substrings that end at the same places. ``length[s]`` is
+    the length of its longest, ``link[s]`` the state of its longest suffix that ends at more places (-1 for the root,
+    state 0), ``follow[s]`` maps a token to the next state, ``first[s]`` is its earliest end. ``last`` is the state of
+    the whole text, ``tokens`` the text.
     """
 
     __slots__ = ("_own", "first", "follow", "last", "length", "link", "tokens")
@@ -171,7 +172,7 @@ class SAMDecoding:
         return tree
 
     def _local(self, ahead: Sequence[int]) -> tuple[int, int]:
-        """Return state and length of the longest suffix of text + ``ahead`` that occurs in the text before its last token."""
+        """Return state and length of the longest suffix of text + ``ahead`` that occurs in the text with a follower."""
         text = self._text
         state, matched = text.last, len(text.tokens)
         for token in ahead:

@@ -1,4 +1,4 @@
-"""SuffixDecoding: a speculation tree from suffix trees of this text and of earlier outputs, sized by the length of the match."""
+"""SuffixDecoding: speculation trees from suffix trees of this text and of earlier outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUTPUTS = 10_000
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A sequence of tokens that two or more suffixes begin with (before removals): ``count`` of them, including ends of texts.
+    """A sequence of tokens with which ``count`` (before removals, at least two) suffixes begin.
 
     ``children`` maps the next token to a node, or to a leaf: the (text, start) of the only suffix that continues with
     it, whose further tokens are read from its text. ``place`` is the position of the sequence's last token in the first
@@ -216,7 +216,7 @@ class SuffixDecoding:
     def _best(
         self, trie: SuffixTree, key: list[int], budget: int, floor: float, local: bool
     ) -> tuple[DraftTree, float, bool]:
-        """Return the tree with the highest score above ``floor`` over all matches; its score; whether anything matched."""
+        """Return the tree with the highest score above ``floor``, its score, and whether anything matched."""
         best, score = DraftTree(), floor
         low, high = 0, len(key)
         # If a sequence has followers, so has every suffix of it: the longest match is found by bisection.

@@ -16,13 +16,13 @@ SOURCE = "lookahead"
 
 
 class JacobiWindow:
-    """The window of one run: ``length - 1`` levels of ``width`` columns, the last token of the text being column 0 of level 0.
+    """The window of one run: ``length - 1`` levels of ``width`` columns.
 
-    Level 0 is a chain of guesses after the text; the token of level l in column j follows that of level l - 1 in the
-    same column. All of it is a tree, and the target's forward pass over it yields the next token of each column: the
-    window fills level by level (``length - 2`` rounds); then every round yields one n-gram per column, drops the oldest
-    level and moves one place ahead, regardless of the number of accepted tokens. A full window has (width - 1) + width
-    · (length - 2) tokens: 27.
+    The last token of the text is column 0 of level 0. Level 0 is a chain of guesses after the text; the token of level
+    l in column j follows that of level l - 1 in the same column. All of it is a tree, and the target's forward pass
+    over it yields the next token of each column: the window fills level by level (``length - 2`` rounds); then every
+    round yields one n-gram per column, drops the oldest level and moves one place ahead, regardless of the number of
+    accepted tokens. A full window has (width - 1) + width · (length - 2) tokens: 27.
 
     Differences from the published method: the guesses are part of the draft tree, so equal ones are verified once and
     correct ones are accepted; the first guesses are drawn from the prompt with a fixed seed.
@@ -66,9 +66,10 @@ class JacobiWindow:
         return True
 
     def advance(self, last: int, tree: DraftTree, top: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-        """Advance by the target's most probable tokens ``top`` after the text's ``last`` token and ``tree``; return the n-grams.
+        """Advance by the target's most probable tokens ``top``; return the n-grams.
 
-        If a column is missing from the tree, truncated for lack of room, the window does not advance.
+        ``top`` has a row after the text's ``last`` token and one per node of ``tree``. If a column is missing from the
+        tree, truncated for lack of room, the window does not advance.
         """
         rows = [_row(_children(tree), path) for path in self.paths()]
         if not rows or None in rows:

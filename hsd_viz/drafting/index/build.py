@@ -57,10 +57,10 @@ def build_database(
 ) -> None:
     """Count documents of any number and length into a database file at ``path``, in bounded memory.
 
-    ``kind`` is ``statistics`` (a corpus; at most 6 MB unless ``pruning`` specifies it) or ``model`` (a model's own outputs, where
-    a continuation counts once per output; at most 2 MB). ``documents`` are token sequences, or a function that writes them and
-    returns facts for the header. Memory and disk space: see :mod:`hsd_viz.drafting.index.external`; temporary files are next to
-    ``path`` and are always removed.
+    ``kind`` is ``statistics`` (a corpus; at most 6 MB unless ``pruning`` specifies it) or ``model`` (a model's own
+    outputs, where a continuation counts once per output; at most 2 MB). ``documents`` are token sequences, or a
+    function that writes them and returns facts for the header. Memory and disk space: see
+    :mod:`hsd_viz.drafting.index.external`; temporary files are next to ``path`` and are always removed.
 
     Raises:
         ValueError: if there are no tokens, or ``kind`` or ``longest`` is not valid.
@@ -118,10 +118,11 @@ def build_fivegrams(
     per_token: int = FIVEGRAMS_PER_TOKEN,
     meta: Mapping | None = None,
 ) -> None:
-    """Write the ``most`` most frequent 5-grams of a model's own outputs, ``per_token`` per first token, for Hierarchy Drafting.
+    """Write the most frequent 5-grams of a model's own outputs, for Hierarchy Drafting.
 
-    A 5-gram counts once per output; among equals the lower tokens come first. In the file the key is (first token, rank
-    from 0) and its continuations are the other four tokens in order, each with the count of the 5-gram.
+    There are ``most`` in all, ``per_token`` per first token. A 5-gram counts once per output; among equals the lower
+    tokens come first. In the file the key is (first token, rank from 0) and its continuations are the other four tokens
+    in order, each with the count of the 5-gram.
     """
     counted: Counter[tuple[int, ...]] = Counter()
     for sequence in sequences:

@@ -81,14 +81,14 @@ class CorpusWriter:
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file to read. ``named``: given by the user, so that it is an error, not a reason to skip it, if it is not text."""
+    """A file to read; it is an error if it is not text and was ``named`` by the user."""
 
     path: Path
     named: bool
 
 
 def find_texts(paths: Sequence[str | Path]) -> list[TextFile]:
-    """Return the files of ``paths``, and those in folders and their subfolders, sorted; hidden ones and links are skipped.
+    """Return the files of ``paths``, and those below folders, sorted; hidden ones and links are skipped.
 
     Raises:
         ValueError: if a path does not exist or there are no files.
@@ -112,9 +112,9 @@ def find_texts(paths: Sequence[str | Path]) -> list[TextFile]:
 
 
 def read_pieces(path: Path, piece: int = PIECE) -> Iterator[str]:
-    """Yield the text of a UTF-8 file in pieces of about ``piece`` bytes that end at line ends, with line ends as ``\\n``.
+    """Yield the text of a UTF-8 file in pieces of about ``piece`` bytes that end at line ends.
 
-    Tokens do not cross pieces. A line longer than a piece is split.
+    Line ends become ``\\n``. Tokens do not cross pieces. A line longer than a piece is split.
 
     Raises:
         UnicodeDecodeError: if the file is not UTF-8.
@@ -150,10 +150,10 @@ def write_texts(
     eos: int | None,
     progress: Callable[[str, float], None] | None = None,
 ) -> dict[str, int]:
-    """Write every file as a document that begins and ends with ``eos``; return the numbers ``files`` and ``passed_over``.
+    """Write every file as a document that begins and ends with ``eos``.
 
-    A file in a folder that is not UTF-8 text or cannot be read is skipped. Small files are tokenized together, large
-    ones piece by piece.
+    Returns the numbers ``files`` and ``passed_over``. A file in a folder that is not UTF-8 text or cannot be read is
+    skipped. Small files are tokenized together, large ones piece by piece.
 
     Raises:
         ValueError: if a file given by the user cannot be read as text.

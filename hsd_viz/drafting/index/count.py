@@ -30,7 +30,7 @@ class Pruning:
 
 @dataclass(frozen=True, slots=True)
 class Level(Table):
-    """The keys of one length within one part of the corpus. ``gains`` float64 [keys]: expected hits added to shorter keys."""
+    """The keys of one length in one part of the corpus. ``gains`` float64 [keys]: hits added to shorter keys."""
 
     gains: np.ndarray
 
@@ -61,7 +61,7 @@ def count_part(
     per_document: bool,
     suffix: Known | None = None,
 ) -> list[Level]:
-    """Return the levels of all keys of up to ``longest`` tokens that end at ``places`` (int64) of the corpus ``tokens``.
+    """Return the levels of all keys that end at ``places`` (int64) of the corpus ``tokens``.
 
     ``ends`` int64 [documents] are the ends of the documents, which keys do not cross. With ``per_document`` a
     continuation counts once per document. ``suffix`` is a key that ends at all these places and is already counted: the

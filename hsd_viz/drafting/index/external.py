@@ -75,7 +75,7 @@ class ExternalCount:
         return np.searchsorted(self._ends, places, side="right")
 
     def _visit(self, chunks: Chunks, suffix: Known | None) -> float:
-        """Count every key at these places that extends ``suffix``; return the highest gain of a key one token longer."""
+        """Count every extension of ``suffix`` at these places; return the highest gain of those one token longer."""
         depth = suffix.length if suffix else 0
         best = -np.inf
         if depth == self._longest:
@@ -98,7 +98,7 @@ class ExternalCount:
             self._progress("counting", min(1.0, self._done / max(1, len(self._tokens) - len(self._ends))))
 
     def _parts(self, chunks: Chunks, depth: int) -> Iterator[np.ndarray]:
-        """Yield these places divided by the token ``depth`` before each, in parts of up to ``part_tokens`` or of one token."""
+        """Divide places by the token ``depth`` before each into parts of up to ``part_tokens`` or of one token."""
 
         def with_older() -> Iterator[tuple[np.ndarray, np.ndarray]]:
             for places in chunks():

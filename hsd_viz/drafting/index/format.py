@@ -14,7 +14,6 @@ then token, count, ...).
 from __future__ import annotations
 
 import json
-import os
 import struct
 import zlib
 from collections.abc import Iterable
@@ -22,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+from hsd_viz.disk import replacing
 
 MAGIC = b"HSDVIZDB"
 VERSION = 1
@@ -75,7 +76,7 @@ class Table:
 
 
 def pack_rows(table: Table, order: np.ndarray, wide: bool, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return the arrays ``places`` and ``values`` for the rows of ``table`` in this ``order``, starting at value ``first``."""
+    """Return the arrays ``places`` and ``values`` for the rows of ``table`` in ``order``, from value ``first``."""
     numbers = np.diff(table.firsts)[order]
     offsets = np.concatenate(([0], np.cumsum(1 + 2 * numbers)))
     values = np.zeros(offsets[-1], dtype="<u4" if wide else "<u2")
@@ -95,29 +96,22 @@ def bucket_bits(keys: int) -> int:
 
 
 def write_file(path: str | Path, header: dict, arrays: Iterable[Iterable[bytes]]) -> None:
-    """Write a database file atomically from its header and the bytes of its arrays, in pieces, in the header's order."""
+    """Write a database file atomically: its header, and its arrays in pieces of bytes in the header's order."""
     path = Path(path)
     head = json.dumps(header).encode()
     head += b" " * (-(PREAMBLE.size + len(head)) % 8)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        with open(fresh, "wb") as f:
-            f.write(bytes(PREAMBLE.size) + head)
-            crc = 0
-            for pieces in arrays:
-                size = 0
-                for piece in pieces:
-                    size += len(piece)
-                    crc = zlib.crc32(piece, crc)
-                    f.write(piece)
-                padding = bytes(-size % 8)
-                crc = zlib.crc32(padding, crc)
-                f.write(padding)
-            f.seek(0)
-            f.write(PREAMBLE.pack(MAGIC, VERSION, len(head), zlib.crc32(head), crc))
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)
+    with replacing(path, sync=True) as fresh, open(fresh, "wb") as f:
+        f.write(bytes(PREAMBLE.size) + head)
+        crc = 0
+        for pieces in arrays:
+            size = 0
+            for piece in pieces:
+                size += len(piece)
+                crc = zlib.crc32(piece, crc)
+                f.write(piece)
+            padding = bytes(-size % 8)
+            crc = zlib.crc32(padding, crc)
+            f.write(padding)
+        f.seek(0)
+        f.write(PREAMBLE.pack(MAGIC, VERSION, len(head), zlib.crc32(head), crc))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.disk import write_whole
+from hsd_viz.disk import replacing
 from hsd_viz.drafting.tree import as_eos_set
 
 #: Maps a batch of prompts of one length to the model's outputs, without the prompts.
@@ -25,10 +25,11 @@ def choose_prompts(
     lengths: Sequence[int] = (12, 24, 48, 96),
     seed: int = 0,
 ) -> list[list[list[int]]]:
-    """Return batches of ``batch`` prompts from ``documents``, a quarter of them from a document's beginning; about ``number``.
+    """Return about ``number`` prompts from ``documents`` in batches of ``batch``.
 
-    All prompts of a batch have one length, so that they need no padding, and the lengths alternate. Documents shorter
-    than a prompt are skipped. The same arguments return the same prompts.
+    A quarter of them are from a document's beginning. All prompts of a batch have one length, so that they need no
+    padding, and the lengths alternate. Documents shorter than a prompt are skipped. The same arguments return the same
+    prompts.
 
     Raises:
         ValueError: if no document is long enough.
@@ -69,8 +70,10 @@ def collect_outputs(
     finished = _read_batches(path, identity)
     digests = [_digest(batch) for batch in batches]
     # Rewritten atomically: drops a truncated last line without losing finished batches.
-    lines = [json.dumps(identity) + "\n", *(_line(digest, rows) for digest, rows in finished.items())]
-    write_whole(path, "".join(lines))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path, sync=True) as fresh, open(fresh, "w") as f:
+        f.write(json.dumps(identity) + "\n")
+        f.writelines(_line(digest, rows) for digest, rows in finished.items())
     with open(path, "a") as f:
         for number, (digest, batch) in enumerate(zip(digests, batches, strict=True)):
             if digest in finished:

@@ -14,7 +14,6 @@ import os
 import sys
 import zlib
 from codecs import utf_32_le_encode
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -37,14 +36,12 @@ class Index:
     arrays.
 
     Raises:
-        DatabaseError: if the file is missing, truncated, damaged, of another version or, if ``vocabulary_hash`` is given,
-            made with another tokenizer.
+        DatabaseError: if the file is missing, truncated, damaged, of another version or, if ``vocabulary_hash`` is
+            given, made with another tokenizer.
     """
 
     #: Most keys to examine in one bucket.
     most_in_bucket = 2**32
-
-    __slots__ = ("_map", "bits", "header", "keys", "longest", "marks", "path", "places", "size", "starts", "values", "wide")
 
     def __init__(self, path: str | Path, vocabulary_hash: str | None = None, *, whole: bool = True) -> None:
         self.path = Path(path)
@@ -102,8 +99,8 @@ class Index:
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
         """Return what followed the longest suffix of ``tail`` that is a key of at most ``longest`` tokens, or ``None``.
 
-        ``tail`` is a text as of :func:`~hsd_viz.drafting.context.spell`. All suffixes of a key are keys, so the search extends
-        the suffix until it misses.
+        ``tail`` is a text as of :func:`~hsd_viz.drafting.context.spell`. All suffixes of a key are keys, so the search
+        extends the suffix until it misses.
         """
         starts, marks, bits, crc32, keys = self.starts, self.marks, self.bits, zlib.crc32, self.keys
         most_in_bucket = self.most_in_bucket
@@ -162,7 +159,6 @@ class GuardedIndex(Index):
     """
 
     most_in_bucket = MOST_IN_BUCKET
-    __slots__ = ("limit",)
 
     def __init__(
         self, path: str | Path, vocabulary_hash: str | None = None, *, vocabulary_size: int | None = None
