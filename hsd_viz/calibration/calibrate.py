@@ -148,11 +148,11 @@ def calibration_steps(
             models = {**{name: engine.fast(name) for name in work.drafts}, TARGET: engine.fast(work.target)}
             shapes = time_forwards(models, clock=_clock(engine), cancelled=cancelled)
         for k, prompt in enumerate(prompts):
-            found = []
+            decoded: list[Trace] = []
             for stack in stacks:
-                yield Progress(k * len(stacks) + len(found), total, stack, prompt.id)
-                found.append(decode(engine, prompt, stack, work.max_new_tokens, at(sampling, k)))
-            texts.append(found)
+                yield Progress(k * len(stacks) + len(decoded), total, stack, prompt.id)
+                decoded.append(decode(engine, prompt, stack, work.max_new_tokens, at(sampling, k)))
+            texts.append(decoded)
     except KeyboardInterrupt:
         pass
     complete = len(texts) == len(prompts)

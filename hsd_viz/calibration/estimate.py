@@ -193,7 +193,8 @@ def stretches(text: Sequence[Trace], length: int = STRETCH) -> list[list[Trace]]
     """
     cut: dict[int, list[Trace]] = {}
     for trace in text:
-        owner, first = target_round_of(trace.round_rows), {}
+        owner = target_round_of(trace.round_rows)
+        first: dict[int, int] = {}
         for token in trace.token_rows:
             first.setdefault(token.round, token.index // length)
         parts: dict[int, Trace] = {}
