@@ -1,4 +1,4 @@
-"""What is kept on disk between runs: where it lies, and how it is written."""
+"""What is kept on disk between runs: where it is stored, and how it is written."""
 
 from __future__ import annotations
 
