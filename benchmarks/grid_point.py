@@ -1,8 +1,8 @@
-"""One point of a grid: a target of some cost and acceptance, the stacks that the law picks for it, and what they take.
+"""Measure one point of a grid: a target of some cost and acceptance, and the stacks that the law selects for it.
 
-The law stands on a calibration on prompts of its own. Of each kind of stack it picks the best setting, and those are measured on
-other prompts, taking turns: what it said is a prediction. A hierarchy is held against the fastest *measured* single draft, while it is
-itself the one that was picked beforehand; so choosing afterwards favours the single draft, if anything.
+The law is calibrated on separate prompts. It selects the best setting of each kind of stack, and these are measured on
+other prompts, interleaved, so its figures are predictions. A hierarchy, selected beforehand, is compared with the
+fastest *measured* single draft; selection in hindsight can only favour the single draft.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 DATABASE = "db"
 CLOCKS = {"cpu": time.thread_time_ns, "wall": time.perf_counter_ns}
-#: What a draft model might cost and how much more of it might be accepted, to see by the law where a hierarchy would pay.
+#: What a draft model might cost and how much more of it might be accepted, to see by the law where a hierarchy would
+#: pay.
 CHEAPER, CLOSER = (1.0, 0.5, 0.25, 0.0), (0.0, 0.1, 0.2, 0.3)
 _START = 4
 _LONGEST_TEXT = 256
@@ -42,7 +43,7 @@ _LONGEST_TEXT = 256
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """The law's picks, each kind's best first; ``single`` and ``models`` have no database, ``databases`` have one beneath models."""
+    """The law's selection, best first per kind; only ``databases`` have a database, below models."""
 
     plain: Prediction
     single: tuple[Prediction, ...]
@@ -52,24 +53,26 @@ class Picks:
 
     @property
     def measured(self) -> tuple[Prediction, ...]:
-        """What is worth a measurement: every single draft model, the two best hierarchies of models, the best over a database."""
+        """The stacks to measure: all single drafts, the two best hierarchies of models, the best over a database."""
         alone = () if self.database_alone is None else (self.database_alone,)
         return (self.plain, *self.single, *self.models[:2], *alone, *self.databases[:1])
 
 
 def picks(mixture: Mixture, drafts: Sequence[str], *, bottom: str | None = DATABASE, most: int = MOST) -> Picks:
-    """For every subset of ``drafts`` (smallest first), over nothing and over ``bottom``, the best lookaheads by the law."""
+    """Return the best lookaheads by the law for every subset of ``drafts`` (smallest first), with and without
+    ``bottom``.
+    """
     law = MixedLaw(mixture)
 
-    def best(beneath: str | None, chosen: tuple[str, ...]) -> Prediction:
+    def best(below: str | None, chosen: tuple[str, ...]) -> Prediction:
         at = (min(_START, most),) * len(chosen)
-        begun = law.predict(stack_of(beneath, tuple(zip(chosen, at, strict=True)), TARGET)).ms_per_token
-        found = refine(law, (beneath, chosen), (begun, at), most)[1] if chosen else ()
-        return law.predict(stack_of(beneath, tuple(zip(chosen, found, strict=True)), TARGET))
+        begun = law.predict(stack_of(below, tuple(zip(chosen, at, strict=True)), TARGET)).ms_per_token
+        found = refine(law, (below, chosen), (begun, at), most)[1] if chosen else ()
+        return law.predict(stack_of(below, tuple(zip(chosen, found, strict=True)), TARGET))
 
-    def ranked(beneath: str | None, sizes: Sequence[int]) -> tuple[Prediction, ...]:
+    def ranked(below: str | None, sizes: Sequence[int]) -> tuple[Prediction, ...]:
         return tuple(
-            sorted((best(beneath, c) for n in sizes for c in combinations(drafts, n)), key=lambda p: p.ms_per_token)
+            sorted((best(below, c) for n in sizes for c in combinations(drafts, n)), key=lambda p: p.ms_per_token)
         )
 
     several = range(2, len(drafts) + 1)
@@ -83,10 +86,11 @@ def picks(mixture: Mixture, drafts: Sequence[str], *, bottom: str | None = DATAB
 
 
 def needed(calibration: Calibration, drafts: Sequence[str]) -> dict[str, Any] | None:
-    """What would have to be otherwise: the law's gain of the best hierarchy of models over the best single draft, texts pooled.
+    """Return the predicted speed-up of the best hierarchy of models over the best single draft for hypothetical drafts,
+    texts pooled.
 
-    ``gain[k][j]`` is that gain (1.2: a fifth more tokens a second) were the drafts below the largest ``cheaper[k]`` times as costly and
-    every draft model's tokens accepted by the draft models above with a chance higher by ``closer[j]``. ``None`` with one draft model.
+    ``gain[k][j]`` is that speed-up if the drafts below the largest cost ``cheaper[k]`` times as much, and draft models
+    accept each other's tokens with a probability higher by ``closer[j]``. ``None`` with one draft model.
     """
     if len(drafts) < 2:
         return None
@@ -117,7 +121,7 @@ def measure_point(
     clock: str,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> dict[str, Any] | None:
-    """Calibrate on ``texts``, pick, measure on ``others``: the point as JSON data, times by ``clock``, ``None`` when interrupted."""
+    """Calibrate on ``texts``, select, measure on ``others``; return the point as JSON data, or None if interrupted."""
     begun = time.time()
     engine.clock = CLOCKS[clock]
     kept = calibrate(
@@ -180,10 +184,10 @@ def measured(
     repeats: int,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> dict[str, dict[str, list[Output]]]:
-    """Decode every prompt by every stack, the stacks taking turns: outputs by clock (:data:`CLOCKS`) and stack, medians of ``repeats``.
+    """Decode every prompt with every stack, interleaved; return outputs by clock (:data:`CLOCKS`) and stack, medians of
+    ``repeats``.
 
-    ``cpu`` is the processor time of the decoding thread, without what the system gave to others in between; with one thread on a CPU
-    nothing is done elsewhere.
+    ``cpu`` is the CPU time of the decoding thread, which excludes other processes.
     """
     runs: dict[tuple[str, int], list[dict[str, Output]]] = {}
     total = repeats * len(suite.prompts) * len(stacks)
@@ -203,7 +207,7 @@ def measured(
 
 
 def _clocked(engine: LocalEngine, prompt: str, stack: str, tokens: int, sampling: Sampling) -> dict[str, Output]:
-    """One decode, timed from the end of prefill by each of :data:`CLOCKS`."""
+    """Decode once, timed from the end of prefill by each of :data:`CLOCKS`."""
     settings = {
         "temperature": sampling.temperature,
         "top_k": sampling.top_k,
@@ -222,9 +226,10 @@ def _clocked(engine: LocalEngine, prompt: str, stack: str, tokens: int, sampling
 
 
 def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[str, float]:
-    """Mean sum of min(p, q) between the target and each draft model over all positions of the prompts, at temperature 1.
+    """Return the mean of sum(min(p, q)) of the target and each draft model over all positions of the prompts,
+    temperature 1.
 
-    The chance that a token drawn from the draft model is accepted (Leviathan et al. 2023), were the text the prompts'.
+    This is the probability that a token of the draft model is accepted (Leviathan et al. 2023) on the prompts' text.
     """
     import torch
 
@@ -242,9 +247,11 @@ def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[st
 
 
 def _costs(kept: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
-    """What a drafted token and a forward of the target cost in real rounds, ms and over the target's; what more tokens cost the target."""
+    """Return the costs of draft tokens and of the target's forward pass in rounds (ms and relative), and of
+    wider ones.
+    """
     curve = kept.calibration.costs[TARGET].verifying(16)
-    # Launches draft several tokens at once: their price is spread over a usual number of them.
+    # A launch drafts several tokens at once: its cost is divided by a typical number of them.
     ms = {name: kept.calibration.costs[name].alone(_START) / _START for name in drafts}
     return {
         "ms_per_forward": {**ms, TARGET: float(curve[1])},
@@ -292,7 +299,7 @@ def _kind(text: str) -> str:
 def _compared(
     hierarchy: Prediction, over: Prediction, by_clock: dict[str, dict[str, list[Output]]], clock: str
 ) -> dict[str, Any]:
-    """How much faster the one is than the other, over the same prompts."""
+    """Return the speed-up of the one over the other on the same prompts."""
     found, wall = (figures(by_clock[c][hierarchy.stack], by_clock[c][over.stack]) for c in (clock, "wall"))
     return {
         "hierarchy": hierarchy.stack,

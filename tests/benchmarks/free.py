@@ -21,7 +21,9 @@ VOCABULARY = 4096
 
 
 class Free:
-    """The row of each place is made beforehand and gives the text's next token, but for a share ``wrong`` of the places."""
+    """The row of each place is made beforehand and gives the text's next token, but for a share ``wrong`` of the
+    places.
+    """
 
     def __init__(self, text: list[int], wrong: float, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
