@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -31,12 +31,17 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+
 def arguments(module: str, doc: str | None, **defaults: int | str) -> argparse.ArgumentParser:
     """Return a parser for ``python -m benchmarks.MODULE`` with ``--json`` and the options given by their defaults.
 
     An integer default makes an option for an integer from 1, ``suite`` one for a suite of prompts.
     """
-    parser = argparse.ArgumentParser(f"python -m benchmarks.{module}", description=(doc or "").partition("\n\n")[0])
+    parser = _Parser(f"python -m benchmarks.{module}", description=(doc or "").partition("\n\n")[0])
     for name, default in defaults.items():
         kind = positive if isinstance(default, int) else str
         option = f"--{name.replace('_', '-')}"
