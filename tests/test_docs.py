@@ -32,7 +32,7 @@ def test_links_exist(page):
 
 @named
 def test_commands_exist(page):
-    from hsd_viz.cli.parser import build_parser
+    from hsd_viz.cli import build_parser
 
     commands = re.findall(r"^hsd-viz (\w+)", page.read_text(encoding="utf-8"), re.M)
     known = next(a for a in build_parser()._actions if a.dest == "command").choices
