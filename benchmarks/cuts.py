@@ -9,6 +9,7 @@ import ast
 import hashlib
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.locality import locality
+from hsd_viz.disk import write_whole
 
 if TYPE_CHECKING:
     from hsd_viz.ladder.training.corpus import SourceFile
@@ -71,23 +73,34 @@ class Source:
 Finder = Callable[[Source, Size], Iterator[Cut]]
 
 
-def recorded_heldout(files: Iterable[SourceFile]) -> tuple[list[SourceFile], list[str]]:
-    """Return the held-out files that the manifest of the shipped models names, and a note per package of another
-    version.
+def collect(files: Sequence[SourceFile] | None) -> tuple[list[Source], bytes, list[str]]:
+    """Return the held-out sources, the training text to avoid (UTF-8, which is fast to search), and notes on versions.
 
-    Other installed files were not held out and must not change the selection.
+    ``files`` is a corpus. By default it is this environment, of which only the held-out files in the manifest of the
+    shipped models are used: other installed files were not held out. A note names each package whose version differs
+    from the recorded one.
     """
     from hsd_viz.ladder.load import weights_dir
+    from hsd_viz.ladder.training import corpus
 
+    everything = corpus.collect() if files is None else files
+    trained = b"\0".join(f.text.encode() for f in corpus.train_files(everything))
+    if files is not None:
+        return parsed(corpus.heldout_files(everything)), trained, []
     manifest = json.loads((Path(weights_dir()) / "manifest.json").read_text(encoding="utf-8"))
     names = set(manifest["heldout"])
-    found = [f for f in files if f.heldout and f"{f.package}/{f.path}" in names]
+    found = [f for f in everything if f.heldout and f"{f.package}/{f.path}" in names]
     here = {f.package: f.version for f in found}
     wanted = {name: row["version"] for name, row in manifest["packages"].items() if row["heldout_files"]}
-    notes = [
-        f"{name} is {here.get(name, 'missing')}, recorded is {v}" for name, v in wanted.items() if here.get(name) != v
-    ]
-    return found, notes
+    notes = [f"{n} is {here.get(n, 'missing')}, recorded is {v}" for n, v in wanted.items() if here.get(n) != v]
+    return parsed(found), trained, notes
+
+
+def save(suite: dict, argv: Sequence[str] | None) -> None:
+    """Write a suite to the file named on the command line, by default the one of the package."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    out = Path(arguments[0]) if arguments else Path("hsd_viz/prompts/data") / f"{suite['name']}.json"
+    write_whole(out, json.dumps(suite, indent=1, ensure_ascii=True) + "\n")
 
 
 def parsed(files: Iterable[SourceFile]) -> list[Source]:
@@ -106,11 +119,6 @@ def find(finder: Finder, sources: Sequence[Source], size: Size) -> list[Cut]:
     return [
         c for s in sources for c in finder(s, size) if size.least <= len(c.prompt) <= size.most and c.prompt.isascii()
     ]
-
-
-def trained_text(files: Iterable[SourceFile]) -> bytes:
-    """Return the training text as UTF-8, which is several times faster to search than str."""
-    return b"\0".join(f.text.encode() for f in files)
 
 
 def pick(ranked: Iterable[Cut], trained: bytes, count: int, per_package: int, *, whole: bool = False) -> list[Cut]:

@@ -7,13 +7,13 @@ fastest *measured* single draft; selection in hindsight can only favour the sing
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.harness import interleave
 from hsd_viz.bench.output import Output, from_trace, median_of
 from hsd_viz.bench.report import figures
 from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, at, calibrate
@@ -24,6 +24,7 @@ from hsd_viz.latency.affine import MOST, stack_of
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.law import Prediction
 from hsd_viz.latency.select import refine
+from hsd_viz.machine import load_average
 from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import parse
@@ -140,10 +141,7 @@ def measure_point(
     compared = {
         "models_over_single_draft": (found.models, single),
         "databases_over_single_draft": (found.databases, single),
-        "databases_over_database_alone": (
-            found.databases,
-            None if found.database_alone is None else found.database_alone.stack,
-        ),
+        "databases_over_database_alone": (found.databases, found.database_alone and found.database_alone.stack),
     }
     return {
         "target": engine.models.target,
@@ -151,25 +149,16 @@ def measure_point(
         "pad_layers": engine.models.pad_layers,
         "pad_noise": engine.models.pad_noise,
         **_costs(kept, drafts),
-        "acceptance": {
-            f"{a.draft} > {a.verifier}": {
-                "rate": a.accepted / a.examined,
-                "interval": [a.low, a.high],
-                "examined": a.examined,
-            }
-            for a in kept.acceptance
-        },
+        "acceptance": _acceptance(kept),
         "overlap": overlap(engine, drafts, others),
         "best_single_draft": single,
         "rows": rows,
         **{
-            name: None
-            if not hierarchies or over is None
-            else _compared(hierarchies[0], predicted[over], outputs, clock)
+            name: _compared(hierarchies[0], predicted[over], outputs, clock) if hierarchies and over else None
             for name, (hierarchies, over) in compared.items()
         },
         "needed": needed(kept.calibration, drafts),
-        "load_average": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "load_average": load_average(),
         "seconds": time.time() - begun,
     }
 
@@ -194,11 +183,9 @@ def measured(
     for stack in stacks:
         progress(Progress(0, total, stack, ""))
         _clocked(engine, suite.prompts[0].text, stack, WARM_UP_TOKENS, sampling)
-    for _ in range(repeats):
-        for k, prompt in enumerate(suite.prompts):
-            for stack in stacks:
-                progress(Progress(sum(map(len, runs.values())), total, stack, prompt.id))
-                runs.setdefault((stack, k), []).append(_clocked(engine, prompt.text, stack, tokens, at(sampling, k)))
+    for done, ((k, prompt), stack) in enumerate(interleave(enumerate(suite.prompts), stacks, repeats)):
+        progress(Progress(done, total, stack, prompt.id))
+        runs.setdefault((stack, k), []).append(_clocked(engine, prompt.text, stack, tokens, at(sampling, k)))
     prompts = range(len(suite.prompts))
     return {
         clock: {stack: [median_of([run[clock] for run in runs[stack, k]]) for k in prompts] for stack in stacks}
@@ -208,12 +195,7 @@ def measured(
 
 def _clocked(engine: LocalEngine, prompt: str, stack: str, tokens: int, sampling: Sampling) -> dict[str, Output]:
     """Decode once, timed from the end of prefill by each of :data:`CLOCKS`."""
-    settings = {
-        "temperature": sampling.temperature,
-        "top_k": sampling.top_k,
-        "top_p": sampling.top_p,
-        "seed": sampling.seed,
-    }
+    settings = {name: getattr(sampling, name) for name in ("temperature", "top_k", "top_p", "seed")}
     begun: dict[str, int] = {}
     for event in engine.decode(prompt, stack, max_new_tokens=tokens, record=False, **settings):
         if isinstance(event, Started):
@@ -246,6 +228,14 @@ def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[st
     return {name: float(torch.minimum(p, rows(name)).sum(-1).mean()) for name in drafts}
 
 
+def _acceptance(kept: StoredCalibration) -> dict[str, Any]:
+    rows = {f"{a.draft} > {a.verifier}": a for a in kept.acceptance}
+    return {
+        pair: {"rate": a.accepted / a.examined, "interval": [a.low, a.high], "examined": a.examined}
+        for pair, a in rows.items()
+    }
+
+
 def _costs(kept: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
     """Return the costs of draft tokens and of the target's forward pass in rounds (ms and relative), and of
     wider ones.
@@ -269,6 +259,7 @@ def _row(
     speed, interval = found["tokens_per_second"], found["tokens_per_second_ci"]
     ms = 1e3 / speed
     gain = plain.ms_per_token / predicted.ms_per_token
+    same = sum(o.token_ids == p.token_ids for o, p in zip(outputs, plainly, strict=True))
     return {
         "stack": predicted.stack,
         "kind": _kind(predicted.stack),
@@ -283,9 +274,7 @@ def _row(
         "speedup_prediction_error": gain / found["speedup_over_plain"] - 1,
         "acceptance_length": found["mean_acceptance_length"],
         "predicted_acceptance_length": predicted.acceptance_length,
-        "same_as_plain": [sum(o.token_ids == p.token_ids for o, p in zip(outputs, plainly, strict=True)), len(plainly)]
-        if greedy
-        else None,
+        "same_as_plain": [same, len(plainly)] if greedy else None,
     }
 
 

@@ -10,10 +10,8 @@ text (:func:`~benchmarks.locality.locality`), so that twelve prompts per categor
 from __future__ import annotations
 
 import ast
-import json
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.cuts import (
@@ -22,17 +20,15 @@ from benchmarks.cuts import (
     Source,
     as_prompt,
     code,
+    collect,
     docstrings,
     find,
-    parsed,
     pick,
     prose,
-    recorded_heldout,
+    save,
     siblings,
     tables,
-    trained_text,
 )
-from hsd_viz.disk import write_whole
 
 if TYPE_CHECKING:
     from hsd_viz.ladder.training.corpus import SourceFile
@@ -57,12 +53,7 @@ def build_heldout(files: Sequence[SourceFile] | None = None) -> dict:
     """Return the suite as JSON data. ``files`` is a corpus, by default the files of this environment in the
     manifest.
     """
-    from hsd_viz.ladder.training import corpus
-
-    everything = corpus.collect() if files is None else files
-    heldout = recorded_heldout(everything)[0] if files is None else corpus.heldout_files(everything)
-    trained = trained_text(corpus.train_files(everything))
-    sources = parsed(heldout)
+    sources, trained, _ = collect(files)
     prompts = []
     for category, (finder, rank) in _FINDERS.items():
         picked = pick(rank(find(finder, sources, SIZE)), trained, PER_CATEGORY, PER_PACKAGE)
@@ -110,10 +101,8 @@ _FINDERS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the suite and print its repetition by category."""
-    arguments = sys.argv[1:] if argv is None else list(argv)
-    out = Path(arguments[0]) if arguments else Path("hsd_viz/prompts/data") / "heldout.json"
     suite = build_heldout()
-    write_whole(out, json.dumps(suite, indent=1, ensure_ascii=True) + "\n")
+    save(suite, argv)
     for category in CATEGORIES:
         shares = [p["locality"] for p in suite["prompts"] if p["category"] == category]
         print(f"{category:<11} {len(shares):>3} prompts, continuations repeat {min(shares):.2f} to {max(shares):.2f}")

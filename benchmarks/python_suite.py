@@ -11,31 +11,14 @@ of the category; repetition is measured afterwards. The same files give the same
 from __future__ import annotations
 
 import ast
-import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from benchmarks.cuts import (
-    Cut,
-    Size,
-    Source,
-    as_prompt,
-    code,
-    cut_lines,
-    find,
-    is_text,
-    parsed,
-    pick,
-    recorded_heldout,
-    siblings,
-    trained_text,
-)
+from benchmarks.cuts import Cut, Size, Source, as_prompt, code, collect, cut_lines, find, is_text, pick, save, siblings
 from benchmarks.locality import in_prompt
-from hsd_viz.disk import write_whole
 
 if TYPE_CHECKING:
     from hsd_viz.ladder.training.corpus import SourceFile
@@ -65,12 +48,7 @@ def build_python(files: Sequence[SourceFile] | None = None) -> tuple[dict, list[
 
     ``files`` is a corpus, by default the files of this environment that the manifest names.
     """
-    from hsd_viz.ladder.training import corpus
-
-    everything = corpus.collect() if files is None else files
-    heldout, notes = recorded_heldout(everything) if files is None else (corpus.heldout_files(everything), [])
-    trained = trained_text(corpus.train_files(everything))
-    sources = parsed(heldout)
+    sources, trained, notes = collect(files)
     prompts = []
     for category, (finder, size) in _FINDERS.items():
         ranked = sorted(find(finder, sources, size), key=lambda c: c.order)
@@ -199,10 +177,8 @@ def locality_table(suite: dict) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the suite and print its locality by category."""
-    arguments = sys.argv[1:] if argv is None else list(argv)
-    out = Path(arguments[0]) if arguments else Path("hsd_viz/prompts/data") / "python.json"
     suite, notes = build_python()
-    write_whole(out, json.dumps(suite, indent=1, ensure_ascii=True) + "\n")
+    save(suite, argv)
     print("\n".join([*notes, locality_table(suite)]))
     return 0
 

@@ -34,7 +34,7 @@ def test_links_exist(page):
 def test_commands_exist(page):
     from hsd_viz.cli import build_parser
 
-    commands = re.findall(r"^hsd-viz (\w+)", page.read_text(encoding="utf-8"), re.M)
+    commands = re.findall(r"^hsd-viz ([a-z]\w*)", page.read_text(encoding="utf-8"), re.M)
     known = next(a for a in build_parser()._actions if a.dest == "command").choices
     assert set(commands) <= set(known)
 
