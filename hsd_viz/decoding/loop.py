@@ -155,7 +155,9 @@ class Loop:
                 elif self._harvested:
                     warm = max(self.sampling.temperature, COOLEST)
                     likely = _likeliest((verified.logits.float() / warm).softmax(-1))
-                    self.drafter.observe_probabilities(self.text, draft.tree, likely.indices.tolist(), likely.values.tolist())
+                    self.drafter.observe_probabilities(
+                        self.text, draft.tree, likely.indices.tolist(), likely.values.tolist()
+                    )
                 self.drafter.extend(tokens)
                 self.log.call(0, self.drafter.name, "update", start, fed=len(tokens))
             self.text += tokens
