@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ class Predictor(Protocol):
 
     def plane(
         self, bottom: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
-    ) -> NDArray[np.float64]: ...
+    ) -> NDArray[Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def _changes(calibration: Calibration, acceptance: float, cost: float):
         for (draft, verifier), drafts in known.items():
             for by in (-acceptance, acceptance):
                 changed = {**known, (draft, verifier): drafts.shifted(by)}
-                yield f"acceptance of {draft} by {verifier} {by:+.2f}", replace(calibration, **{field: changed})
+                yield f"acceptance of {draft} by {verifier} {by:+.2f}", replace(calibration, **{field: changed})  # type: ignore[arg-type]
     for model, one in calibration.costs.items():
         for by in (-cost, cost):
             costs = {**calibration.costs, model: one.scaled(1 + by)}
@@ -199,7 +199,7 @@ def _follow(law: Law, bottom: str | None, most: int, max_drafts: int | None):
         target = place == len(calibration.models) - 1
         cost = calibration.costs[model]
         # (ms of the best settings, drafts, lookaheads below, the round): this model as a target.
-        here = []
+        here: list[Any] = []
         if (target and bottom is None) or (bottom, model) in calibration.tiers:
             top = law.round(bottom, ((model, None),))
             here.append(

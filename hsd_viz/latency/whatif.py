@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from hsd_viz.latency.select import split
 from hsd_viz.latency.vectorised import Law
 from hsd_viz.stack import Stack, parse
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 
 
 def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int = MOST, place: int = 0) -> Array:

@@ -41,7 +41,7 @@ def watched(chromium, voila, measure):
 
 
 def test_the_page_opens_and_follows_keys_on_a_thousand_tokens(watched, measure, tmp_path):
-    from measure_live import long_trace
+    from tools.measure_live import long_trace
 
     shown, arrived = watched
     assert arrived["the trace"] <= SLACK * OPEN, arrived

@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +103,11 @@ def build_database(
             progress("writing the file", 1.0)
         unit = "outputs" if kind == "model" else "documents"
         facts = {unit: len(corpus.ends), "tokens": len(corpus.tokens), **facts, **(meta or {})}
-        identity = {"kind": kind, "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
+        identity: dict[str, Any] = {
+            "kind": kind,
+            "vocabulary_size": vocabulary_size,
+            "vocabulary_hash": vocabulary_hash,
+        }
         write_chosen(candidates, path, **identity, max_bytes=pruning.max_bytes, meta=facts)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -147,5 +152,9 @@ def build_fivegrams(
         np.repeat(totals, 4),
     )
     facts = {"outputs": len(sequences), "tokens": sum(map(len, sequences)), **(meta or {})}
-    identity = {"kind": "fivegrams", "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
+    identity: dict[str, Any] = {
+        "kind": "fivegrams",
+        "vocabulary_size": vocabulary_size,
+        "vocabulary_hash": vocabulary_hash,
+    }
     write_index(path, table, **identity, meta=facts)
