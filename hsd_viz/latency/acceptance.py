@@ -131,4 +131,4 @@ class Tier:
 
     def _law(self, column: int) -> NDArray[Any]:
         places = [o[column] for o in self.outcomes]
-        return np.bincount(places, weights=[o[2] for o in self.outcomes])
+        return np.bincount(places, weights=[o[2] for o in self.outcomes]).astype(float)

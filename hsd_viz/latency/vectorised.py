@@ -32,8 +32,8 @@ from hsd_viz.stack import MAX_LOOKAHEAD, Stack, parse
 class Prediction:
     """The expected latency of one stack.
 
-    ``names``, ``forwards_per_token`` and ``share`` (of the time) go by level, 0 at the bottom; the "forwards" of a
-    database are its look-ups. ``acceptance_length`` is the number of tokens emitted per forward pass of the target.
+    ``names``, ``forwards_per_token`` and ``share`` (of the time) go by level, 0 at the bottom; those of a
+    database are its lookups. ``acceptance_length`` is the number of tokens emitted per forward pass of the target.
     """
 
     stack: str
@@ -135,11 +135,12 @@ class Law:
             self._rounds[key] = this
         return self._rounds[key]
 
-    def call(self, bottom: str | None, models: tuple[tuple[str, int], ...]) -> CallDistribution:
+    def call(self, bottom: str | None, models: tuple[tuple[str, int | None], ...]) -> CallDistribution:
         """Return one call of the last of ``models``."""
         key = (bottom, models)
         if key not in self._calls:
             name, lookahead = models[-1]
+            assert lookahead is not None
             if bottom is None and len(models) == 1:
                 self._calls[key] = drafting(lookahead, self.calibration.cost(name), self.reach)
             else:
