@@ -48,7 +48,7 @@ def load_average() -> float | None:
 
 
 def busy_words() -> str:
-    """One sentence where the machine had more to do in the last minute than it has cores; else ""."""
+    """Return a one-line note where the machine had more to do in the last minute than it has cores; else ""."""
     load, there = load_average(), cores()
     if load is None or there is None or load <= there:
         return ""

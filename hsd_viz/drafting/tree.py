@@ -87,7 +87,7 @@ class DraftTree:
 
     def within(self, depth: int) -> DraftTree:
         """Return the tree without the nodes deeper than ``depth``, itself if there are none."""
-        # A tree of so few nodes is no deeper, regardless of its shape.
+        # A tree of so few nodes cannot be deeper, regardless of its shape.
         if len(self.tokens) <= depth or max(self.depths(), default=0) <= depth:
             return self
         nodes = [node for node, d in enumerate(self.depths()) if d <= depth]

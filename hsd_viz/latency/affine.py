@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,15 +106,15 @@ def _sweep(calibration: Calibration, bottom: str | None, most: int, max_drafts: 
                 own = calibration.costs[j].verifying(most + 1)[2:] + extra[j]
                 tokens = calibration.edges[i, j].curve(most).cumsum()[1:]
                 if bottom is None:
-                    cost = calibration.costs[i]
-                    alone = lookaheads * cost.drafting(1)[1] + cost.draft_overhead
+                    lowest = calibration.costs[i]
+                    alone = lookaheads * lowest.drafting(1)[1] + lowest.draft_overhead
                     _relax(best, j, _Way(0.0, ()), i, (alone + own) / tokens)
                 if i in known and (i != calibration.target):
                     _relax(best, j, known[i], i, (lookaheads * known[i].ms + own) / tokens)
     return best
 
 
-def _relax(best: dict[str, _Way], j: str, below: _Way, i: str, ms: NDArray[np.float64]) -> None:
+def _relax(best: dict[str, _Way], j: str, below: _Way, i: str, ms: NDArray[Any]) -> None:
     at = int(ms.argmin())
     if j not in best or ms[at] < best[j].ms:
         best[j] = _Way(float(ms[at]), (*below.drafts, (i, at + 1)))

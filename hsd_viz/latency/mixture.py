@@ -95,7 +95,7 @@ class MixedLaw:
 
     def plane(
         self, bottom: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
-    ) -> NDArray[np.float64]:
+    ) -> NDArray[Any]:
         """As :meth:`Law.plane`."""
         planes = [law.plane(bottom, drafts, lookaheads, place, most) for law in self._laws]
         return np.tensordot(self._weights, np.array(planes), 1)
@@ -119,7 +119,8 @@ def choose(mixture: Mixture, *, most: int = MOST, max_levels: int | None = None)
             if calibration is mixture.pooled:
                 seeds.append(choice.affine)
             for proposed in (*choice.ranked, choice.affine_exact):
-                starts.setdefault(*split(parse(proposed.stack)))
+                way, lookaheads = split(parse(proposed.stack))
+                starts.setdefault(way, lookaheads)
     found = []
     for way, lookaheads in starts.items():
         if lookaheads:

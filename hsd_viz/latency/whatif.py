@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from hsd_viz.latency.select import split
 from hsd_viz.latency.vectorised import Law
 from hsd_viz.stack import Stack, parse
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 
 
 def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int = MOST, place: int = 0) -> Array:
@@ -42,13 +43,13 @@ def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int
         if draft.lookahead is None and k not in (place, place + 1):
             raise ValueError(f"'{draft}' in '{stack}' has no lookahead: write one, as in '{draft.name}:4'")
     way, lookaheads = split(stack)
-    return law.plane(*way, tuple(g or 1 for g in lookaheads), place, most)
+    return law.plane(*way, lookaheads, place, most)
 
 
 @dataclass(frozen=True, slots=True)
 class SecondDraft:
-    """Where a small draft model below a larger one pays. All arrays are ``[acceptances, costs]``, times in target
-    forwards.
+    """Where a small draft model below a larger one pays. All arrays are ``[acceptances, costs]``, times
+    relative to a forward pass of the target.
 
     ``both`` is the best stack of the two, with its ``lookaheads`` ``[..., 2]`` (small, larger); ``one`` the best of:
     the larger alone, the small alone, no draft at all.
@@ -99,7 +100,7 @@ def second_draft(
     # Times by level in units of the level's own forward pass: costs are then a product.
     unit, steps = LevelCost((1.0, 1.0 + slope)), np.arange(1, most + 1)
     small = drafting(steps, unit, 1)
-    powers = lambda rate, n: np.asarray(rate)[..., None] ** np.arange(n)
+    powers = lambda rate, n: np.asarray(rate, float)[..., None] ** np.arange(n, dtype=float)
     middle = verify(small, powers(a, most + 1)[:, None], unit, 1)
     calls = repeat_rounds(middle, most, every=True)
     per_level = verify(calls, powers(acceptance, calls.sizes.shape[-1]), unit, 1).per_token()

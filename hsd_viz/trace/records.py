@@ -36,7 +36,7 @@ class TokenRow(NamedTuple):
     hexadecimal and ``text`` escapes them.
     """
 
-    index: int  # type: ignore[assignment]
+    index: int  # type: ignore[assignment]  # hides tuple.index
     token_id: int
     text: str
     raw: str | None
@@ -78,7 +78,7 @@ class DraftRow(NamedTuple):
     u: float | None
     verdict: str
     key_length: int | None = None
-    count: int | None = None  # type: ignore[assignment]
+    count: int | None = None  # type: ignore[assignment]  # hides tuple.count
     score: float | None = None
     position: int | None = None
 
