@@ -9,14 +9,14 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 ALLOWED = {
-    "trace": {"words"},
+    "trace": {"disk", "words"},
     "stack": set(),
     "disk": set(),
     "words": set(),
     "budget": set(),
     "progress": set(),
     "machine": {"words"},
-    "drafting": {"stack", "trace"},
+    "drafting": {"disk", "stack", "trace"},
     "latency": {"stack", "trace", "calibration"},
     "decoding": {"drafting", "latency", "stack", "trace"},
     "ladder": {"drafting", "disk"},

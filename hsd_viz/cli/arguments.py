@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.disk import replacing
 
 DTYPES = ("float32", "bfloat16", "float64")
 
@@ -159,16 +160,8 @@ def write_json(path: Path, data: Any) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write text in UTF-8; the file appears whole or not at all."""
-    with writing(path):
-        handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+    with writing(path), replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def status(text: str = "") -> None:

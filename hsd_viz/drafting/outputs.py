@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from hsd_viz.disk import replacing
+
 from .tree import as_eos_set
 
 #: From a batch of prompts of one length to what the model writes after each, without the prompt.
@@ -66,17 +68,10 @@ def collect_outputs(
     digests = [_digest(batch) for batch in batches]
     path.parent.mkdir(parents=True, exist_ok=True)
     # Written anew, so that a line cut short does not stay in the middle of the file; renamed, so that nothing kept is ever lost.
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        with open(fresh, "w") as f:
-            f.write(json.dumps(identity) + "\n")
-            for digest, rows in kept.items():
-                f.write(_line(digest, rows))
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)
+    with replacing(path, sync=True) as fresh, open(fresh, "w") as f:
+        f.write(json.dumps(identity) + "\n")
+        for digest, rows in kept.items():
+            f.write(_line(digest, rows))
     with open(path, "a") as f:
         for number, (digest, batch) in enumerate(zip(digests, batches, strict=True)):
             if digest in kept:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from hsd_viz.disk import replacing
 from hsd_viz.trace.records import CallRow, DraftRow, RoundRow, Step, TokenRow, Top
 from hsd_viz.words import counted
 
@@ -174,15 +174,8 @@ class Trace:
         """Write the trace as JSON, gzipped when the name ends in ``.gz``; the file appears whole or not at all."""
         path = Path(path)
         payload = self.to_bytes(packed=path.name.endswith(".gz"))
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(payload)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with replacing(path) as temporary:
+            temporary.write_bytes(payload)
         return path
 
     @classmethod

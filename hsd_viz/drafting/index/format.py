@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hsd_viz.disk import replacing
 from hsd_viz.drafting.context import Match
 
 MAGIC = b"HSDVIZDB"
@@ -143,27 +144,20 @@ def write_file(path: str | Path, header: dict, arrays: Iterable[Iterable[bytes]]
     head = json.dumps(header).encode()
     head += b" " * (-(_PREAMBLE.size + len(head)) % 8)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        with open(fresh, "wb") as f:
-            f.write(bytes(_PREAMBLE.size) + head)
-            crc = 0
-            for pieces in arrays:
-                size = 0
-                for piece in pieces:
-                    size += len(piece)
-                    crc = zlib.crc32(piece, crc)
-                    f.write(piece)
-                padding = bytes(-size % 8)
-                crc = zlib.crc32(padding, crc)
-                f.write(padding)
-            f.seek(0)
-            f.write(_PREAMBLE.pack(MAGIC, VERSION, len(head), zlib.crc32(head), crc))
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)
+    with replacing(path, sync=True) as fresh, open(fresh, "wb") as f:
+        f.write(bytes(_PREAMBLE.size) + head)
+        crc = 0
+        for pieces in arrays:
+            size = 0
+            for piece in pieces:
+                size += len(piece)
+                crc = zlib.crc32(piece, crc)
+                f.write(piece)
+            padding = bytes(-size % 8)
+            crc = zlib.crc32(padding, crc)
+            f.write(padding)
+        f.seek(0)
+        f.write(_PREAMBLE.pack(MAGIC, VERSION, len(head), zlib.crc32(head), crc))
 
 
 class Index:
