@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from statistics import median
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -117,30 +118,50 @@ def profile_decode(
                     at[RECORDING] = at.get(RECORDING, 0) + spent.get(RECORDING, 0) // len(rounds)
 
 
-def summary(rounds: Sequence[Round]) -> dict[str, Any] | None:
-    """A profile for the report: per part its median microseconds in a round and its share of all time; ``None`` without rounds.
+@dataclass(frozen=True, slots=True)
+class PartTime:
+    """The time of one part of a round: median and mean microseconds per round, and its share of all time."""
 
-    ``python_over_forward`` is all that is neither a forward nor a wait for one, as a share of the target's forwards.
+    median_us: float
+    mean_us: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class RoundProfile:
+    """A profile of ``rounds`` target rounds, ``round_us`` their median microseconds, ``parts`` with the forward passes first.
+
+    ``python_over_forward``: all time outside forward passes, as a share of the target's forward passes.
     """
+
+    rounds: int
+    round_us: float
+    parts: dict[str, PartTime]
+    python_over_forward: float
+
+
+def summary(rounds: Sequence[Round]) -> RoundProfile | None:
+    """Return the profile of target rounds for the report; ``None`` without rounds."""
     if not rounds:
         return None
-    whole = sum(sum(r.values()) for r in rounds)
+    total = sum(sum(r.values()) for r in rounds)
     names = sorted({part for r in rounds for part in r}, key=lambda part: (not part.startswith(FORWARD), part))
     totals = {part: sum(r.get(part, 0) for r in rounds) for part in names}
     forwards = sum(t for part, t in totals.items() if part.startswith(FORWARD))
-    return {
-        "rounds": len(rounds),
-        "round_us": median(sum(r.values()) for r in rounds) / 1e3,
-        "parts": {
-            part: {
-                "median_us": median(r.get(part, 0) for r in rounds) / 1e3,
-                "mean_us": totals[part] / len(rounds) / 1e3,
-                "share": totals[part] / whole,
-            }
-            for part in names
-        },
-        "python_over_forward": (whole - forwards) / totals[f"{FORWARD}target"],
+    parts = {
+        part: PartTime(
+            median_us=median(r.get(part, 0) for r in rounds) / 1e3,
+            mean_us=totals[part] / len(rounds) / 1e3,
+            share=totals[part] / total,
+        )
+        for part in names
     }
+    return RoundProfile(
+        len(rounds),
+        median(sum(r.values()) for r in rounds) / 1e3,
+        parts,
+        (total - forwards) / totals[f"{FORWARD}target"],
+    )
 
 
 @contextmanager
