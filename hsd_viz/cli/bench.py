@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from hsd_viz.stack import HFStack, Stack
 from hsd_viz.terminal import progress_bar
 
 if TYPE_CHECKING:
-    from hsd_viz.bench import Measurement, Progress, Prompt, Report, Settings, Suite
+    from hsd_viz.bench import Measurement, Progress, Report, Settings, Suite
     from hsd_viz.bench.checkpoint import Checkpoint
 
 _EPILOG = """\
@@ -53,170 +54,76 @@ same command resumes from there, also after a crash; --restart starts again.
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "bench",
-        help="measure stacks side by side",
-        description="Measure stacks side by side on a suite of prompts.",
-        epilog=_EPILOG,
-    )
-    parser.add_argument(
-        "--stack",
-        action="append",
-        default=[],
-        metavar="S",
-        help="a stack to measure (lookahead 1-64); give it several times",
-    )
-    parser.add_argument(
-        "--suite",
-        default="heldout",
-        action=_Suite,
-        metavar="NAME|PATH",
-        help="prompts: heldout (small), python (six kinds of text), spec-bench (downloaded once), a .jsonl file of questions or "
-        "a text file; '?' lists them with their categories (default heldout)",
-    )
-    parser.add_argument(
-        "--template",
-        choices=("auto", "chat", "vicuna", "plain"),
-        default="auto",
-        help="how the turns of a question become a prompt: the tokenizer's chat template, Vicuna's (Spec-Bench's), or none; auto: the "
-        "tokenizer's if it has one, Vicuna's for a Vicuna, else none (default auto)",
-    )
-    parser.add_argument(
-        "--answers",
-        type=arguments.file_name,
-        metavar="FILE.jsonl",
-        help="write the answers to questions in Spec-Bench's format: those of the first stack other than plain target to this file, "
-        "those of each other stack to a file beside it with the stack's name",
-    )
-    parser.add_argument(
-        "--state",
-        choices=("cold", "warm", "both"),
-        default="cold",
-        help="whether drafters that learn from decode to decode start each one with an empty memory, keep it, or both (default cold)",
-    )
-    parser.add_argument(
-        "--budget",
-        type=int,
-        metavar="N",
-        help=f"the most draft tokens of a database or baseline at a time, 1-{MAX_BUDGET}, regardless of their cost",
-    )
-    parser.add_argument("--limit", type=int, metavar="N", help="use N prompts, from all categories in turn")
-    parser.add_argument(
-        "--repeats",
-        type=int,
-        default=3,
-        metavar="N",
-        help="runs of each prompt and stack; times are medians (default 3)",
-    )
-    parser.add_argument(
-        "--profile",
-        action="store_true",
-        help="decode each prompt once more to show where the time of a round goes (our own loop)",
-    )
-    parser.add_argument(
-        "--baseline-settings",
-        choices=("default", "best"),
-        default="default",
-        help="best: try settings of transformers' loops on prompts that are not measured and measure the best ones too",
-    )
-    # Deprecated name.
-    parser.add_argument(
-        "--rival-settings",
-        dest="baseline_settings",
-        choices=("default", "best"),
-        default=argparse.SUPPRESS,
-        help=argparse.SUPPRESS,
-    )
-    parser.add_argument(
-        "--memory", action="store_true", help="measure the memory of each stack, each in its own process"
-    )
-    parser.add_argument("--json", type=arguments.file_name, metavar="OUT", help="write the whole report")
-    parser.add_argument(
-        "--html",
-        type=arguments.file_name,
-        metavar="OUT",
-        help="write the report as a page that opens offline",
-    )
-    parser.add_argument(
-        "--restart", action="store_true", help="delete what an unfinished bench has stored beside the --json report"
-    )
-    parser.add_argument(
-        "--from",
-        dest="report",
-        type=arguments.file_name,
-        metavar="REPORT.json",
-        help="show a saved --json report instead of measuring",
-    )
+    text = "Measure stacks side by side on a suite of prompts."
+    parser = commands.add_parser("bench", help="measure stacks side by side", description=text, epilog=_EPILOG)
+    text = "a stack to measure (lookahead 1-64); may be given several times"
+    parser.add_argument("--stack", action="append", default=[], metavar="S", help=text)
+    _add_suite(parser.add_argument)
+    _add_measures(parser.add_argument)
+    _add_files(parser.add_argument)
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)
     parser.set_defaults(run=run)
 
 
+def _add_suite(add: Callable[..., Any]) -> None:
+    text = (
+        "prompts: heldout (small), python (six kinds of text), spec-bench (downloaded once), a .jsonl file of questions or "
+        "a text file; '?' lists them with their categories (default heldout)"
+    )
+    add("--suite", default="heldout", action=_Suite, metavar="NAME|PATH", help=text)
+    text = (
+        "how the turns of a question become a prompt: the tokenizer's chat template, Vicuna's (Spec-Bench's), or none; "
+        "auto: the tokenizer's if it has one, Vicuna's for a Vicuna, else none (default auto)"
+    )
+    add("--template", choices=("auto", "chat", "vicuna", "plain"), default="auto", help=text)
+    add("--limit", type=int, metavar="N", help="use N prompts, from all categories in turn")
+
+
+def _add_measures(add: Callable[..., Any]) -> None:
+    text = "start drafters that learn from decode to decode with an empty memory, keep it, or both (default cold)"
+    add("--state", choices=("cold", "warm", "both"), default="cold", help=text)
+    text = f"the most draft tokens of a database or baseline at a time, 1-{MAX_BUDGET}, regardless of their cost"
+    add("--budget", type=int, metavar="N", help=text)
+    text = "runs of each prompt and stack; times are medians (default 3)"
+    add("--repeats", type=int, default=3, metavar="N", help=text)
+    text = "decode each prompt once more to show where the time of a round goes (our own loop)"
+    add("--profile", action="store_true", help=text)
+    text = "best: try settings of transformers' loops on prompts that are not measured and measure the best ones too"
+    settings = ("default", "best")
+    add("--baseline-settings", choices=settings, default="default", help=text)
+    # The deprecated name.
+    hidden = argparse.SUPPRESS
+    add("--rival-settings", dest="baseline_settings", choices=settings, default=hidden, help=hidden)
+    add("--memory", action="store_true", help="measure the memory of each stack, each in its own process")
+
+
+def _add_files(add: Callable[..., Any]) -> None:
+    path = arguments.file_name
+    text = (
+        "write the answers to questions in Spec-Bench's format: those of the first stack other than plain target to this "
+        "file, those of each other stack to a file beside it with the stack's name"
+    )
+    add("--answers", type=path, metavar="FILE.jsonl", help=text)
+    add("--json", type=path, metavar="OUT", help="write the whole report")
+    add("--html", type=path, metavar="OUT", help="write the report as a page that opens offline")
+    add("--restart", action="store_true", help="delete what an unfinished bench has stored beside the --json report")
+    text = "show a saved --json report instead of measuring"
+    add("--from", dest="report", type=path, metavar="REPORT.json", help=text)
+
+
 def run(args: argparse.Namespace) -> int:
     """Measure and return the exit code. Raises: ValueError: if an option, a stack or a prompt is not valid."""
-    from hsd_viz.bench import Settings, build_report, load_suite, read_stacks, run_bench
-    from hsd_viz.machine import describe
-
-    outputs = [path for path in (args.json, args.html, args.answers) if path is not None]
-    for path in outputs:
-        arguments.check_output(path)
+    for path in (args.json, args.html, args.answers):
+        if path is not None:
+            arguments.check_output(path)
     if args.report is not None:
         _show(_read(args.report), None, args.html)
         return 0
-    if not args.stack:
-        raise ValueError("give the stacks to measure with --stack, or a saved report with --from")
-    read_stacks(args.stack)
-    best = args.baseline_settings == "best"
-    settings = Settings(
-        args.max_new_tokens, arguments.sampling(args), args.repeats, args.profile, best, args.state, args.budget
-    )
-    whole = load_suite(args.suite)
-    suite = whole.limited(args.limit)
-    spare = _spare(suite, whole) if best else ()
-    if args.answers is not None and not any(p.turns for p in suite.prompts):
-        raise ValueError("--answers needs a suite of questions: spec-bench or a .jsonl file")
-    engine = arguments.engine(args)
-    checkpoint = _checkpoint(args, engine, suite, settings)
-    earlier = len(checkpoint)
-
-    with progress_bar() as bar:
-
-        def show(p: Progress) -> None:
-            doing = (p.stack, p.prompt, p.note) if p.note else (p.stack, p.prompt or "warming up")
-            bar(p.done, p.total, "  ".join(filter(None, doing)))
-
-        measurement = run_bench(
-            engine,
-            args.stack,
-            suite,
-            settings,
-            spare=spare,
-            template=args.template,
-            checkpoint=checkpoint,
-            progress=show,
-        )
-    memory = (
-        _memory(args, engine, measurement) if args.memory and measurement.complete and measurement.prompts else None
-    )
-    machine = describe()
-    report = build_report(
-        measurement,
-        machine,
-        {
-            "target": engine.models.target,
-            "padding": engine.models.padding_note,
-            "databases": None if args.databases is None else str(args.databases),
-            "device": engine.device,
-            "dtype": engine.dtype,
-            "threads": machine["threads"],
-            "decodes_from_earlier_runs": earlier,
-        },
-        memory,
-        shlex.join(["hsd-viz", *args.words]),
-    )
+    measurement, report, checkpoint = _measure(args)
     _show(report, args.json, args.html)
     if args.answers is not None:
-        _write_answers(args.answers, measurement, engine.models.target, engine.dtype)
+        _write_answers(args.answers, measurement, report)
     if measurement.complete:
         checkpoint.remove()
         return 0
@@ -225,10 +132,47 @@ def run(args: argparse.Namespace) -> int:
     return 130
 
 
-def _spare(suite: Suite, whole: Suite) -> tuple[Prompt, ...]:
-    from hsd_viz.bench.hf import spare_prompts
+def _measure(args: argparse.Namespace) -> tuple[Measurement, Report, Checkpoint]:
+    from hsd_viz.bench import Settings, build_report, load_suite, read_stacks, run_bench
+    from hsd_viz.machine import describe
 
-    return spare_prompts(suite, whole)
+    if not args.stack:
+        raise ValueError("give the stacks to measure with --stack, or a saved report with --from")
+    read_stacks(args.stack)
+    best, sampling = args.baseline_settings == "best", arguments.sampling(args)
+    settings = Settings(args.max_new_tokens, sampling, args.repeats, args.profile, best, args.state, args.budget)
+    whole = load_suite(args.suite)
+    suite, spare = whole.limited(args.limit), ()
+    if best:
+        from hsd_viz.bench.hf import spare_prompts
+
+        spare = spare_prompts(suite, whole)
+    if args.answers is not None and not any(p.turns for p in suite.prompts):
+        raise ValueError("--answers needs a suite of questions: spec-bench or a .jsonl file")
+    engine = arguments.engine(args)
+    checkpoint = _checkpoint(args, engine, suite, settings)
+    earlier = len(checkpoint)
+    with progress_bar() as bar:
+
+        def show(p: Progress) -> None:
+            doing = (p.stack, p.prompt, p.note) if p.note else (p.stack, p.prompt or "warming up")
+            bar(p.done, p.total, "  ".join(filter(None, doing)))
+
+        shared = {"spare": spare, "template": args.template, "checkpoint": checkpoint, "progress": show}
+        found = run_bench(engine, args.stack, suite, settings, **shared)
+    memory = _memory(args, engine, found) if args.memory and found.complete and found.prompts else None
+    machine = describe()
+    facts = {
+        "target": engine.models.target,
+        "padding": engine.models.padding_note,
+        "databases": None if args.databases is None else str(args.databases),
+        "device": engine.device,
+        "dtype": engine.dtype,
+        "threads": machine["threads"],
+        "decodes_from_earlier_runs": earlier,
+    }
+    command = shlex.join(["hsd-viz", *args.words])
+    return found, build_report(found, machine, facts, memory, command), checkpoint
 
 
 def _show(report: Report, json: Path | None, html: Path | None) -> None:
@@ -253,7 +197,7 @@ def _read(path: Path) -> Report:
 
 
 def _checkpoint(args: argparse.Namespace, engine: Any, suite: Suite, settings: Settings) -> Checkpoint:
-    """Return the decodes that an earlier run of the same bench has stored beside the report, and report how many there are."""
+    """Return the decodes that an earlier run of the same bench has stored beside the report, and print their number."""
     from hsd_viz.bench import read_stacks
     from hsd_viz.bench.checkpoint import Checkpoint, beside, fingerprint
     from hsd_viz.ladder.load import weights_dir
@@ -313,15 +257,16 @@ class _Suite(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def _write_answers(answers: Path, measurement: Measurement, target: str, dtype: str) -> None:
+def _write_answers(answers: Path, measurement: Measurement, report: Report) -> None:
     from hsd_viz.bench.answers import answer_lines, answer_paths
-    from hsd_viz.bench.runner import PLAIN
+    from hsd_viz.bench.output import PLAIN
 
     names = sorted(measurement.outputs, key=lambda name: name == PLAIN)
     print()
     for name, path in answer_paths(answers, names).items():
         turns = [output.turns for output in measurement.outputs[name]]
-        arguments.write_text(path, "".join(answer_lines(measurement.prompts, turns, f"{target}: {name} ({dtype})")))
+        model = f"{report.settings.target}: {name} ({report.settings.dtype})"
+        arguments.write_text(path, "".join(answer_lines(measurement.prompts, turns, model)))
         print(f"answers of {name}: {path}")
 
 
