@@ -25,7 +25,7 @@ def table(rows: Rows) -> Table:
 
     found = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for k, cell in enumerate(rows[0]):
-        found.add_column(Text(cell), justify="right" if k else "left", overflow="fold", no_wrap=not k)
+        found.add_column(Text(cell), justify="right" if k else "left", no_wrap=True)
     for row in rows[1:]:
         # Text, so that brackets are not read as markup.
         found.add_row(*map(Text, row))
@@ -37,26 +37,31 @@ def plain(parts: Iterable[str | Rows]) -> str:
     from rich.console import Console
 
     file = StringIO()
-    _print(Console(file=file, width=_WIDEST, color_system=None), parts)
+    _print(Console(file=file, width=_WIDEST, color_system=None), parts, _WIDEST)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 
 def show(parts: Iterable[str | Rows]) -> None:
-    """Print lines and tables; tables fit a terminal's width, and are plain text where stdout is not a terminal."""
+    """Print lines and tables; on a terminal too narrow for a table, intervals are below their figures."""
     if not sys.stdout.isatty():
         print(plain(parts))
         return
     from rich.console import Console
 
-    _print(Console(), parts)
+    _print(Console(width=_WIDEST), parts, Console().width)
 
 
-def _print(console: Console, parts: Iterable[str | Rows]) -> None:
+def _print(console: Console, parts: Iterable[str | Rows], width: int) -> None:
     for part in parts:
         if isinstance(part, str):
             console.out(part, highlight=False)
-        else:
-            console.print(table(part))
+            continue
+        found = table(part)
+        if console.measure(found).maximum > width:
+            (name, *head), *rows = part
+            narrow = [[cell.replace(" [", "\n[") for cell in row] for row in rows]
+            found = table([[name, *(cell.replace(" ", "\n") for cell in head)], *narrow])
+        console.print(found)
 
 
 def table_lines(rows: Rows) -> list[str]:
@@ -78,6 +83,4 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
     # No refresh thread: it would disturb what is being measured.
     with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("", total=None)
-        yield lambda done, total, text: bar.update(
-            task, completed=done, total=total, description=text, refresh=True
-        )
+        yield lambda done, total, text: bar.update(task, completed=done, total=total, description=text, refresh=True)
