@@ -15,7 +15,7 @@ from hsd_viz.words import counted
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine on which figures were measured; ``None`` where a fact is unknown. ``load_average``: of the minute before."""
+    """A machine; ``None`` where a fact is unknown. ``load_average`` is that of the last minute."""
 
     cpu: str | None = None
     cores: int | None = None
@@ -32,7 +32,7 @@ class Machine:
 
 
 def describe(threads: int | None = None) -> dict[str, Any]:
-    """Return this :class:`Machine` as JSON data; ``threads`` default to torch's. Other work makes timings noisy: see its load."""
+    """Return this :class:`Machine` as JSON data; ``threads`` defaults to torch's."""
     import torch
 
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -70,7 +70,8 @@ def busy_words() -> str:
     load, there = load_average(), cores()
     if load is None or there is None or load <= there:
         return ""
-    return f"The machine had more to do than its {counted(there, 'core')} (load average {load:.1f}): times and speeds are unsure."
+    has = f"{counted(there, 'core')} (load average {load:.1f})"
+    return f"The machine had more to do than its {has}: times and speeds are unsure."
 
 
 def _own_version() -> str | None:

@@ -1,8 +1,8 @@
 """Frozen dataclasses as JSON data and back, by their type hints.
 
-An :class:`~hsd_viz.intervals.Estimate` becomes two keys, ``name`` and ``name_ci: [low, high]``. Field metadata: ``key`` is the
-key in the data, ``first`` puts it before the inherited fields, ``omit`` leaves it out where it is ``None``. When read, keys that
-are missing take the field's default, and keys without a field are ignored.
+An :class:`~hsd_viz.intervals.Estimate` becomes two keys, ``name`` and ``name_ci: [low, high]``. Field metadata: ``key``
+is the key in the data, ``first`` puts it before the inherited fields, ``omit`` leaves it out where it is ``None``. When
+read, keys that are missing take the field's default, and keys without a field are ignored.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def table_lines(rows: Rows) -> list[str]:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
-    """Yield ``update(done, total, text)``, which draws a progress bar on stderr; nothing where stderr is not a terminal."""
+    """Yield ``update(done, total, text)``, which draws a progress bar on stderr if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda done, total, text: None
         return

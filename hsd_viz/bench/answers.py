@@ -2,11 +2,12 @@
 
 Its definitions (``evaluation/speed.py`` of github.com/hemingkx/Spec-Bench) differ from those of the rest of this bench:
 
-- tokens per second of a question: new tokens over wall time, both summed over its turns, *prefill included*; of a task: the
-  mean over its questions. Speed-up: the ratio of two such means.
+- tokens per second of a question: new tokens over wall time, both summed over its turns, *prefill included*; of a task:
+  the mean over its questions. Speed-up: the ratio of two such means.
 - mean accepted tokens: tokens per forward pass of the target, over all steps of all questions. Plain decoding has 1.00.
 
-One difference remains: Spec-Bench tokenizes the baseline's text again to count its tokens; here they are counted as decoded.
+One difference remains: Spec-Bench tokenizes the baseline's text again to count its tokens; here they are counted as
+decoded.
 """
 
 from __future__ import annotations
@@ -113,9 +114,10 @@ def _mean(values: Sequence[float]) -> float | None:
 def answer_lines(
     prompts: Sequence[Prompt], answers: Sequence[Answers], model_id: str, now: Callable[[], float] = time.time
 ) -> Iterator[str]:
-    """Yield the answers of one stack as lines of Spec-Bench's answer file, by question number; its ``speed.py`` reads them.
+    """Yield the answers of one stack as lines of an answer file for Spec-Bench's ``speed.py``, by question number.
 
-    ``wall_time`` is the median over the repeats, prefill included; ``accept_lengths`` has the tokens of each step of all turns.
+    ``wall_time`` is the median over the repeats, prefill included; ``accept_lengths`` has the tokens of each step of
+    all turns.
     """
     for prompt, turns in sorted(zip(prompts, answers, strict=True), key=lambda pair: pair[0].origin["question_id"]):
         outputs = [turn.output for turn in turns]
@@ -138,7 +140,7 @@ def answer_lines(
 
 
 def answer_paths(path: Path, stacks: Sequence[str]) -> dict[str, Path]:
-    """Return the answer file of each stack: ``path`` for the first, then ``path`` with the stack's name before its suffix."""
+    """Return the answer file of each stack: ``path`` for the first, else with the stack's name before its suffix."""
     taken = [path]
     for name in stacks[1:]:
         slug = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")

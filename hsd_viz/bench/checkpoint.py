@@ -1,8 +1,8 @@
 """The finished decodes of a bench on disk, so that the same command resumes where it stopped.
 
-A file of JSON lines: the identity of the bench, then one line per decode, omitted question or tuned baseline. It is replaced
-atomically, so it is always complete; a write takes a small share of the time between two writes, and happens between decodes,
-never during one.
+A file of JSON lines: the identity of the bench, then one line per decode, omitted question or tuned baseline. It is
+replaced atomically, so it is always complete; a write takes a small share of the time between two writes, and happens
+between decodes, never during one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _FORMAT = "hsd-viz bench, unfinished"
 class Checkpoint:
     """The progress of a bench. ``path``: its file (``None``: not stored); ``about`` identifies the bench.
 
-    ``done`` maps (row, prompt) to the outputs of its repeats in order, ``left_out`` questions to reasons, ``tuned`` rows to settings.
+    ``done`` maps (row, prompt) to the outputs of its repeats in order, ``left_out`` questions to reasons, ``tuned``
+    rows to settings.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Checkpoint:
 
     @classmethod
     def resume(cls, path: Path, about: dict[str, Any]) -> Checkpoint:
-        """Read ``path``; empty where it does not exist. Raises: ValueError: if it belongs to another bench or is damaged."""
+        """Read ``path`` if it exists. Raises: ValueError: if it belongs to another bench or is damaged."""
         found = cls(path, about)
         if not path.exists():
             return found

@@ -1,7 +1,7 @@
-"""transformers' own ``generate`` loops on the same weights, device, dtype and threads, and the search for their best settings.
+"""transformers' own ``generate`` loops on the same weights, device and threads, and the search for their best settings.
 
-A hook on the target counts its forward passes, a stopping criterion sees the text after each of them. The first pass is prefill
-and step in one, so its end is the end of prefill, and its tokens do not count as timed.
+A hook on the target counts its forward passes, a stopping criterion sees the text after each of them. The first pass is
+prefill and step in one, so its end is the end of prefill, and its tokens do not count as timed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from hsd_viz.stack import HFStack
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
 
-#: Draft tokens per round of hf-lookup: what transformers' documentation shows. hf-assistant keeps transformers' defaults.
+#: Draft tokens per round of hf-lookup, as in transformers' documentation. hf-assistant keeps transformers' defaults.
 LOOKUP_TOKENS = 10
-#: The settings that are tried. hf-generate has none: its cache is always used, and a static cache only pays with torch.compile,
-#: which takes minutes for each shape.
+#: The settings that are tried. hf-generate has none: its cache is always used, and a static cache only pays with
+#: torch.compile, which takes minutes for each shape.
 GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
     "hf-generate": (),
     "hf-lookup": tuple(
@@ -53,8 +53,8 @@ WARM_UP_TOKENS = 8
 class HFDecoder:
     """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``.
 
-    ``settings`` override fields of transformers' ``GenerationConfig``: the target's for ``hf-lookup``, the assistant's for
-    ``hf-assistant`` (where transformers reads them). Raises: ValueError: if the model cannot assist.
+    ``settings`` override fields of transformers' ``GenerationConfig``: the target's for ``hf-lookup``, the assistant's
+    for ``hf-assistant`` (where transformers reads them). Raises: ValueError: if the model cannot assist.
     """
 
     def __init__(self, engine: LocalEngine, stack: HFStack, settings: Mapping[str, Any] | None = None) -> None:
@@ -83,8 +83,8 @@ class HFDecoder:
             self._target.register_forward_pre_hook(watch.before, with_kwargs=True),
             self._target.register_forward_hook(watch.after),
         ]
-        # generate() draws from torch's global random state, which is restored afterwards. Its warnings about its own inner calls
-        # cannot be avoided here.
+        # generate() draws from torch's global random state, which is restored afterwards. Its warnings about its own
+        # inner calls cannot be avoided here.
         verbosity = logging.get_verbosity()
         logging.set_verbosity_error()
         try:
@@ -108,7 +108,7 @@ class HFDecoder:
 
     @contextmanager
     def _assistant_set(self) -> Iterator[None]:
-        """Apply the settings to the assistant and restore its own afterwards: transformers changes some of them while it runs."""
+        """Apply the settings to the assistant and restore its own afterwards: transformers changes some of them."""
         if self._assistant is None:
             yield
             return
@@ -187,7 +187,8 @@ class _Watch(StoppingCriteria):
 
 
 def spare_prompts(suite: Suite, whole: Suite) -> tuple[Prompt, ...]:
-    """Return prompts to tune on, of all categories in turn: those of ``whole`` that ``suite`` omits, else of the shipped suite.
+    """Return prompts to tune on, of all categories in turn: those of ``whole`` that ``suite`` omits, else of the
+    shipped suite.
 
     Raises: ValueError: if every prompt is measured.
     """
@@ -210,7 +211,7 @@ def tune(
     progress: Callable[[str], None] = lambda text: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Tuned | None:
-    """Return the fastest settings of ``stack`` on ``prompts``, interleaved; ``None`` where there is no choice or it is cancelled.
+    """Return the fastest settings of ``stack`` on ``prompts``, interleaved; ``None`` without a choice or if cancelled.
 
     Of a question the first turn is tried, as ``template`` writes it; prompts that do not fit the context are skipped.
     """

@@ -1,9 +1,9 @@
 """The rows of a bench, what decodes them, and what one decode measured.
 
-Some drafters learn from run to run: ``suffix`` keeps earlier outputs, ``recycling`` its adjacency matrix, ``ngram-cache`` the
-counts of earlier texts. A **cold** row has a fresh memory for each decode. A **warm** row has one memory for the whole suite, so
-that the order of the prompts is part of what is measured. Every repeat of the suite starts with an empty memory, which has then
-seen each earlier prompt once and never the prompt's own output.
+Some drafters learn from run to run: ``suffix`` keeps earlier outputs, ``recycling`` its adjacency matrix,
+``ngram-cache`` the counts of earlier texts. A **cold** row has a fresh memory for each decode. A **warm** row has one
+memory for the whole suite, so that the order of the prompts is part of what is measured. Every repeat of the suite
+starts with an empty memory, which has then seen each earlier prompt once and never the prompt's own output.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: The stack that all others are compared with.
 PLAIN = "target"
-#: Draft sources that remember texts from run to run (:class:`hsd_viz.drafting.Memory`); so does any with the database ``logits``.
+#: Draft sources that learn from run to run (:class:`hsd_viz.drafting.Memory`), as do all with the database ``logits``.
 REMEMBER = ("suffix", "recycling", "ngram-cache")
 STATES = ("cold", "warm", "both")
 
@@ -36,12 +36,12 @@ STATES = ("cold", "warm", "both")
 class Output:
     """One decode. Times in seconds.
 
-    ``seconds`` start at the end of prefill and yielded ``timed_tokens`` of the ``token_ids``: all of them in our loop, whose
-    prefill emits nothing; in transformers' loops all but those of the first forward pass, which is prefill and step in one.
-    ``drafted`` and ``accepted`` count draft tokens at the target. ``draft_seconds`` has one entry per target round, spent
-    finding drafts and updating databases; ``None`` where a loop does not report it. ``runtime`` is what ran the models.
-    ``emitted`` has the tokens of each forward pass of the target. A question is one output, all its turns together, which
-    are kept apart in ``turns``.
+    ``seconds`` start at the end of prefill and yielded ``timed_tokens`` of the ``token_ids``: all of them in our loop,
+    whose prefill emits nothing; in transformers' loops all but those of the first forward pass, which is prefill and
+    step in one. ``drafted`` and ``accepted`` count draft tokens at the target. ``draft_seconds`` has one entry per
+    target round, spent finding drafts and updating databases; ``None`` where a loop does not report it. ``runtime`` is
+    what ran the models. ``emitted`` has the tokens of each forward pass of the target. A question is one output, all
+    its turns together, which are kept apart in ``turns``.
     """
 
     token_ids: tuple[int, ...]
@@ -72,7 +72,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The fastest settings of one of transformers' loops, and the tokens per second of all that were tried on ``prompts`` (ids)."""
+    """The fastest settings of one of transformers' loops, and the tokens/s of all ``tried`` on ``prompts`` (ids)."""
 
     settings: dict[str, Any]
     tried: tuple[tuple[dict[str, Any], float], ...]
@@ -93,7 +93,7 @@ Decoder = Callable[[str | Sequence[int], int, Sampling], Output]
 
 
 def rows_of(stacks: dict[str, Stack | HFStack], states: str) -> dict[str, Row]:
-    """Return the rows of ``stacks`` by name, in order; ``states`` is one of :data:`STATES`. Names of warm rows end in ``(warm)``."""
+    """Return the rows of ``stacks`` by name, in order; ``states``: one of :data:`STATES`. Warm rows end in ``(warm)``."""
     rows = []
     for name, stack in stacks.items():
         if not remembers(stack):
@@ -114,7 +114,7 @@ def remembers(stack: Stack | HFStack) -> bool:
 
 
 class LoopDecoder:
-    """Decode a stack in our own loop. A warm row has one memory from each :meth:`begin` on; before the first, it is cold."""
+    """Decode a stack in our own loop. A warm row has a memory from each :meth:`begin` on; before the first, none."""
 
     def __init__(self, engine: Any, row: Row, budget: int | None = None) -> None:
         self._engine = engine
@@ -146,7 +146,7 @@ class LoopDecoder:
 
 
 def ask(decode: Decoder, prompt: Prompt, max_new_tokens: int, sampling: Sampling, template: Template | None) -> Output:
-    """Decode a prompt; of a question every turn (``max_new_tokens`` each), whose prompt holds the answers to the turns before."""
+    """Decode a prompt; of a question every turn (``max_new_tokens`` each), with the answers before it in its prompt."""
     if not prompt.turns or template is None:
         return decode(prompt.text, max_new_tokens, sampling)
     answers: list[Answer] = []
@@ -201,7 +201,7 @@ def joined(answers: Sequence[Answer]) -> Output:
 
 
 def median_of(outputs: Sequence[Output]) -> Output:
-    """Return repeats of one decode as one: median times, drafting times of the rounds of all, everything else of the first."""
+    """Return repeats of a decode as one: median times, the drafting times of all rounds, all else of the first."""
     first = outputs[0]
     pooled = None if first.draft_seconds is None else tuple(s for o in outputs for s in o.draft_seconds or ())
     return replace(

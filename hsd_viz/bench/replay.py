@@ -1,9 +1,9 @@
 """Replay a text without a model: the rounds that a drafter would have needed for it.
 
-A drafter that proposes tokens (point masses) does not change the text: greedy decoding takes the most likely tokens, and draws
-are keyed by position. Given a text of the target, the rounds that any such drafter would have needed follow from the text alone,
-and thousands of drafts can be evaluated per second. Drafters that read the target's rows (:mod:`hsd_viz.drafting.observe`)
-cannot be replayed.
+A drafter that proposes tokens (point masses) does not change the text: greedy decoding takes the most likely tokens,
+and draws are keyed by position. Given a text of the target, the rounds that any such drafter would have needed follow
+from the text alone, and thousands of drafts can be evaluated per second. Drafters that read the target's rows
+(:mod:`hsd_viz.drafting.observe`) cannot be replayed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Text:
 class Replayed:
     """``tokens`` emitted in ``rounds`` of the target, with ``drafted`` nodes.
 
-    ``examined`` and ``accepted`` count draft tokens by (source, key length): those whose parent was on the accepted path, and
-    those on the path.
+    ``examined`` and ``accepted`` count draft tokens by (source, key length): those whose parent was on the accepted
+    path, and those on the path.
     """
 
     tokens: int = 0
@@ -71,7 +71,7 @@ def can_replay(drafter: Drafter) -> bool:
 def replay(
     drafter: Drafter, text: Text, budget: int, eos: frozenset[int] = frozenset(), limit: int | None = None
 ) -> Replayed:
-    """Draft as a decode that wrote ``text`` would have; ``limit``: its max new tokens (default: the length of the output).
+    """Draft as a decode that wrote ``text`` would have; ``limit``: its max new tokens (default: all written).
 
     Raises: ValueError: if the drafter reads the target's rows.
     """
@@ -183,7 +183,7 @@ def _vocabulary(path: Path) -> dict[str, int]:
 
 
 def _text(token: str) -> str | None:
-    """Return the text of a byte-level token, ``None`` if its bytes are not whole characters; other tokens are text already."""
+    """Return the text of a byte-level token, ``None`` for incomplete characters; other tokens are text."""
     try:
         return bytes(_bytes()[c] for c in token).decode("utf-8")
     except KeyError:
@@ -194,7 +194,7 @@ def _text(token: str) -> str | None:
 
 @functools.cache
 def _bytes() -> dict[str, int]:
-    """Return the byte of each character of byte-level BPE: visible characters are their own, others are moved up to 256 (GPT-2)."""
+    """Return the byte of each character of byte-level BPE (GPT-2): visible ones as they are, others from 256 on."""
     visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [b for b in range(256) if b not in visible]
     return {chr(b): b for b in visible} | {chr(256 + k): b for k, b in enumerate(hidden)}

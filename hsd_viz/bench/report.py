@@ -63,10 +63,11 @@ class DecodeMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackResult(GroupFigures):
-    """The results of one row of a bench. ``state``: ``cold`` or ``warm`` for drafters that learn, ``runtime``: what ran the models.
+    """The results of one row. ``state``: ``cold`` or ``warm`` for drafters that learn, ``runtime``: what ran the models.
 
-    ``token_identical_to_plain``: (equal outputs, outputs), ``None`` above temperature 0. ``baseline_settings``: the options of
-    transformers that were the fastest, with ``tuned_on`` (prompt ids) and ``tried`` (all options with their tokens per second).
+    ``token_identical_to_plain``: (equal outputs, outputs), ``None`` above temperature 0. ``baseline_settings``: the
+    options of transformers that were the fastest, with ``tuned_on`` (prompt ids) and ``tried`` (all options with their
+    tokens per second).
     """
 
     stack: str = field(metadata={"first": True})
@@ -90,7 +91,7 @@ class SuiteInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSettings:
-    """The settings shared by all stacks of a report; ``None`` where one does not apply or an old report does not hold it."""
+    """The settings of all stacks of a report; ``None`` where one does not apply or an old report does not hold it."""
 
     max_new_tokens: int
     temperature: float
@@ -114,7 +115,7 @@ class ReportSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A bench: ``command`` is the command line, ``complete`` is False where it was interrupted, ``stacks`` are in order of input."""
+    """A bench: ``command`` is its command line, ``complete`` is False if it was interrupted."""
 
     machine: Machine
     suite: SuiteInfo
@@ -156,8 +157,8 @@ def build_report(
 ) -> Report:
     """Return the report of a measurement.
 
-    ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: the fields of :class:`ReportSettings` that describe the engine;
-    ``memory``: the fields of :class:`DecodeMemory` by row; ``command``: the command line.
+    ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: the fields of :class:`ReportSettings` that describe the
+    engine; ``memory``: the fields of :class:`DecodeMemory` by row; ``command``: the command line.
     """
     suite, settings, plain = measurement.suite, measurement.settings, measurement.outputs[PLAIN]
     low = {k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION}
@@ -223,8 +224,8 @@ def _group(outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[
 def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> Figures:
     """Return every figure with its interval; ``plain[k]`` is the plain output of the prompt of ``outputs[k]``.
 
-    Sums over prompts come before ratios, so that long outputs weigh more. A resample draws prompts; for the speed-up it draws
-    the same prompts on both sides.
+    Sums over prompts come before ratios, so that long outputs weigh more. A resample draws prompts; for the speed-up it
+    draws the same prompts on both sides.
     """
     n = len(outputs)
     weights = resample(n, seed)

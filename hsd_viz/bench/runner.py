@@ -1,7 +1,8 @@
 """Run stacks over a suite, interleaved, in one process.
 
-Timings drift with the state of the machine (other work, heat, caches). Stacks therefore alternate, A B C A B C ..., prompt by
-prompt and repeat by repeat: background load affects all stacks equally, and ratios between them hold where absolute times do not.
+Timings drift with the state of the machine (other work, heat, caches). Stacks therefore alternate, A B C A B C ...,
+prompt by prompt and repeat by repeat: background load affects all stacks equally, and ratios between them hold where
+absolute times do not.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ class Settings:
     """The settings that all runs share. Times are medians over ``repeats`` runs of each prompt and stack.
 
     ``profile``: decode each prompt once more in our own loop to profile its rounds. ``tune_baselines``: try settings of
-    transformers' loops first and measure the best ones in a row of their own, beside the defaults. ``state``: ``cold``, ``warm``
-    or ``both``, for drafters that learn (:mod:`~hsd_viz.bench.output`). ``budget``: the most draft tokens that a database or
-    baseline proposes at a time, without cost stopping; ``None``: its default. ``tune_rivals`` is deprecated.
+    transformers' loops first and measure the best ones in a row of their own, beside the defaults. ``state``: ``cold``,
+    ``warm`` or ``both``, for drafters that learn (:mod:`~hsd_viz.bench.output`). ``budget``: the most draft tokens that
+    a database or baseline proposes at a time, without cost stopping; ``None``: its default. Deprecated: ``tune_rivals``.
     """
 
     max_new_tokens: int = 128
@@ -66,9 +67,9 @@ class Settings:
 class Measurement:
     """All outputs of one bench: ``outputs[row]`` follows ``prompts``; ``complete`` is False when it was interrupted.
 
-    ``profiles`` has the target rounds of the profiled decodes by row, ``tuned`` the settings that were found by row. ``template``
-    is the one that questions were written with, ``left_out`` has the questions, by id, of which a turn did not fit the context,
-    and why. ``rows`` has the stack and state of each row that is more than a stack.
+    ``profiles`` has the target rounds of the profiled decodes by row, ``tuned`` the settings that were found by row.
+    ``template`` is the one that questions were written with, ``left_out`` has the questions, by id, of which a turn did
+    not fit the context, and why. ``rows`` has the stack and state of each row that is more than a stack.
     """
 
     suite: Suite
@@ -115,12 +116,12 @@ def run_bench(
 ) -> Measurement:
     """Measure every stack on every prompt of ``suite``.
 
-    Measuring starts when the engine has finished compiling. Each stack first decodes a few tokens that do not count: models load
-    and caches warm up. ``spare``: the prompts on which settings of transformers' loops are tried. ``template``: how turns and
-    answers become prompts (:func:`~hsd_viz.prompts.templates.choose_template`). ``checkpoint``: the decodes of an earlier run of
-    the same bench, which are not repeated; it also stores those of this one. ``cancelled`` is called before each decode; a
-    cancelled or interrupted bench returns what all stacks have finished, with ``complete`` False.
-    Raises: ValueError: if a stack, a prompt or a setting is not valid.
+    Measuring starts when the engine has finished compiling. Each stack first decodes a few tokens that do not count:
+    models load and caches warm up. ``spare``: the prompts on which settings of transformers' loops are tried.
+    ``template``: how turns and answers become prompts (:func:`~hsd_viz.prompts.templates.choose_template`).
+    ``checkpoint``: the decodes of an earlier run of the same bench, which are not repeated; it also stores those of
+    this one. ``cancelled`` is called before each decode; a cancelled or interrupted bench returns what all stacks have
+    finished, with ``complete`` False. Raises: ValueError: if a stack, a prompt or a setting is not valid.
     """
     questions = any(p.turns for p in suite.prompts)
     writer = choose_template(engine.tokenizer, engine.models.target, template) if questions else None
@@ -177,7 +178,7 @@ class _Bench:
         gpu = str(getattr(self.engine, "device", "cpu")).startswith("cuda")
         for name, decode in self.decoders.items():
             self._report(0, name)
-            # A GPU captures a graph when a shape is used for the second time: whole decodes leave little of that to the measured ones.
+            # A GPU captures a graph when a shape is used for the second time: decode as much as will be measured, twice.
             for tokens in [self.settings.max_new_tokens] * 2 if gpu else [WARM_UP_TOKENS]:
                 self._warm_up(decode, tokens)
         # The warm-up may have started a compilation.
@@ -283,7 +284,7 @@ class _Bench:
         return len(self.kept.done.get((name, prompt.id), ())) > repeat
 
     def _rebuilds_memory(self, name: str, repeat: int) -> bool:
-        """Whether prompts that an earlier run has measured are decoded again: later prompts of a warm row need that memory."""
+        """Return whether measured prompts are decoded again: later prompts of a warm row need their memory."""
         decode = self.decoders[name]
         unfinished = any(not self._known(name, p, repeat) for p in self.prompts())
         return isinstance(decode, LoopDecoder) and decode.warm and unfinished

@@ -1,6 +1,6 @@
-"""The figures of a bench report as inline SVG: bars with intervals, and a scatter of all stacks. CSS classes set the colours.
+"""The figures of a bench report as inline SVG: bars with intervals, and a scatter of all stacks. CSS sets the colours.
 
-A figure is drawn for one width in CSS pixels, so that its text is never scaled: a page draws it for each width that it needs.
+A figure is drawn for one width in CSS pixels, so that its text is never scaled: a page draws it for several widths.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Point:
 
 
 def ticks(most: float, count: int = 5) -> list[float]:
-    """Return round numbers from 0 to at most ``most`` (> 0), in ``count`` steps or fewer of 1, 2 or 5 times a power of ten."""
+    """Return round numbers from 0 to ``most`` (> 0), in at most ``count`` steps of 1, 2 or 5 times a power of ten."""
     rough = most / count
     power = 10 ** floor(log10(rough))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * 0.999999)
@@ -61,7 +61,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def bars(rows: Sequence[Bar], width: float, *, title: str, reference: float = 1.0, most: float = 0.0) -> str:
-    """Return horizontal bars with a line at ``reference``; labels are left of the bars if there is room, else above them."""
+    """Return horizontal bars with a line at ``reference``; labels are left of the bars, or above them if too wide."""
     tall = any(r.second.value is not None for r in rows)
     labels = max((_text_width(r.label) for r in rows), default=0.0)
     beside = labels + 16 <= 0.42 * width

@@ -77,16 +77,16 @@ def introduction(report: Report) -> Iterator[str]:
     if machine.load_average is not None and machine.cores is not None:
         load = f", load average {machine.load_average:.1f} on {counted(machine.cores, 'core')}"
     yield (
-        f"{suite.name}: {counted(suite.prompts, 'prompt')}, {counted(settings.max_new_tokens, 'new token')}, {how}, {passes}; "
-        f"{report.processor}, {counted(settings.threads, 'thread')}, {settings.dtype}{load}"
+        f"{suite.name}: {counted(suite.prompts, 'prompt')}, {counted(settings.max_new_tokens, 'new token')}, "
+        f"{how}, {passes}; {report.processor}, {counted(settings.threads, 'thread')}, {settings.dtype}{load}"
     )
     if settings.padding:
         yield settings.padding
     states = {s.state for s in report.stacks}
     if "warm" in states:
         yield (
-            "warm rows keep one memory through the suite, so the order of the prompts is part of what was measured; each repeat "
-            "starts with an empty one, so no prompt is decoded with a memory of its own output"
+            "warm rows keep one memory through the suite, so the order of the prompts is part of what was measured; "
+            "each repeat starts with an empty one, so no prompt is decoded with a memory of its own output"
         )
     elif "cold" in states:
         yield "drafters that learn from decode to decode started each one cold, with an empty memory"
@@ -103,7 +103,7 @@ def introduction(report: Report) -> Iterator[str]:
 
 
 def tables(report: Report) -> Iterator[Table]:
-    """Yield the tables: all outputs, those with little repetition, the speed-up by category, and what else was measured."""
+    """Yield the tables: all outputs, those with little repetition, speed-ups by category, and other measurements."""
     suite, stacks = report.suite, ranked(report.stacks)
     if not suite.prompts:
         return
@@ -125,7 +125,7 @@ def tables(report: Report) -> Iterator[Table]:
         yield Table("Speed-up by category, in numbers", rows, kinds=kinds)
     yield from _other_tables(stacks)
     if report.spec_bench is not None:
-        note = "by Spec-Bench's definitions: prefill counts, tokens/s is the mean over questions, speed-up the ratio of such means"
+        note = "by Spec-Bench's definitions: prefill counts, tokens/s is the mean over questions, speed-up a ratio of means"
         for rows in text_tables(report.spec_bench):
             yield Table(f"Spec-Bench: {rows[0][0]}", rows, note)
             note = ""
@@ -188,7 +188,7 @@ def _without(rows: Rows, name: str) -> Rows:
 
 
 def same_for_all(table: Table) -> tuple[Table, str]:
-    """Return the table without empty columns and without those of :data:`ONCE` that are the same for all stacks, and a note on these."""
+    """Return the table without empty columns and without equal ones of :data:`ONCE`, and a note on the latter."""
     same = []
     rows = table.rows
     for name, *column in zip(*table.rows, strict=True):

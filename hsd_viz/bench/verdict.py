@@ -1,4 +1,4 @@
-"""The conclusions of a bench report: the fastest stack, by how much, and reasons for doubt. For page, dashboard and terminal."""
+"""The conclusions of a bench report: the fastest stack, by how much, and reasons for doubt."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def warnings(report: Report) -> Iterator[str]:
 def impossible(speedup: float | None, length: float | None) -> bool:
     """Return whether a speed-up over plain decoding exceeds the acceptance length by more than timing noise.
 
-    A forward pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens instead of one.
+    A forward pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens, not one.
     """
     return speedup is not None and length is not None and speedup > length * (1 + NOISE)
 
