@@ -68,10 +68,7 @@ def task_figures(answers: Sequence[Answers], plain: Sequence[Answers]) -> TaskFi
 
 
 def build_section(
-    prompts: Sequence[Prompt],
-    answers: Mapping[str, Sequence[Answers]],
-    template: str,
-    left_out: Mapping[str, str],
+    prompts: Sequence[Prompt], answers: Mapping[str, Sequence[Answers]], template: str, left_out: Mapping[str, str]
 ) -> SpecBench:
     """Return the figures per stack, by task and overall. ``answers[stack]`` follows ``prompts``."""
     tasks: dict[str, list[int]] = {}
