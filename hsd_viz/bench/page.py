@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.bench.svg import Point, bars, scatter
+from hsd_viz.bench.svg import Bar, Point, bars, scatter
 from hsd_viz.bench.tables import Table, introduction, same_for_all, split, tables
 from hsd_viz.bench.verdict import COLOURS, MARKS, SPEED_TITLE, answer, kind, kinds_of, speed_bars, speed_words, warnings
 from hsd_viz.serialize import to_dict
@@ -14,12 +14,17 @@ from hsd_viz.serialize import to_dict
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from hsd_viz.bench.report import Report
+    from hsd_viz.bench.report import Report, StackResult
 
 #: Widths at which figures are drawn, in CSS pixels: on wide, middle and narrow pages; wide pages have panels in pairs.
 WIDTHS = {"wide": 1040.0, "middle": 700.0, "narrow": 380.0}
 PANEL = 500.0
 _HERE = Path(__file__).parent
+_SCATTER = {
+    "title": "Mean acceptance length over drafting time per round, by stack",
+    "x_title": "drafting µs per round (logarithmic)",
+    "y_title": "tokens per forward pass of the target",
+}
 
 
 def page(report: Report) -> str:
@@ -30,11 +35,13 @@ def page(report: Report) -> str:
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals |= {"split": split, "marks": MARKS, "kinds_of": kinds_of}
+    environment.globals |= {"split": split, "marks": MARKS, "kinds_of": kinds_of, "draw_bars": _draw_bars}
     environment.filters |= {"sentence": _sentence, "fact": _fact}
     found = [_shown(table) for table in tables(report)]
     first = [t for t in found if t["title"] in ("All outputs", "Outputs with little repetition")]
-    rows = speed_bars(report.stacks)
+    rows, categories = speed_bars(report.stacks), report.suite.categories
+    panels = {name: speed_bars(report.stacks, name) for name in categories} if len(categories) > 1 else {}
+    timed = [s for s in report.stacks if None not in (s.draft_seconds_per_round.value, s.mean_acceptance_length.value)]
     return environment.get_template("page.html").render(
         report=report,
         css=_styles(),
@@ -44,9 +51,12 @@ def page(report: Report) -> str:
         tables=first,
         more_tables=[t for t in found if t not in first],
         speed_words=speed_words(rows),
-        speed=_figure(lambda width: bars(rows, width, title=SPEED_TITLE)),
-        latency=_latency(report),
-        panels=_panels(report),
+        speed=_draw_bars(rows, SPEED_TITLE),
+        timed=timed,
+        untimed=[s.stack for s in report.stacks if s.draft_seconds_per_round.value is None],
+        latency=_figure(lambda width: scatter([*map(_point, timed)], width, min(width, 430.0), **_SCATTER)),
+        panels=panels,
+        most=max((row.most() for some in panels.values() for row in some), default=1.0),
         settings=to_dict(report.settings),
         machine={name: value for name, value in to_dict(report.machine).items() if name != "gpus"},
     )
@@ -58,50 +68,18 @@ def _styles() -> Markup:
 
     light, dark = ("".join(f"--kind-{name}:{pair[k]};" for name, pair in COLOURS.items()) for k in (0, 1))
     colours = f":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
-    return Markup(
-        "\n".join([colours, *((_HERE / name).read_text(encoding="utf-8") for name in ("figure.css", "page.css"))])
-    )
+    files = ((_HERE / name).read_text(encoding="utf-8") for name in ("figure.css", "page.css"))
+    return Markup("\n".join([colours, *files]))
 
 
-def _latency(report: Report) -> dict[str, Any] | None:
-    """The scatter of drafting time and acceptance length, with its stacks and those whose drafting time is unknown."""
-    timed = [s for s in report.stacks if None not in (s.draft_seconds_per_round.value, s.mean_acceptance_length.value)]
-    if not timed:
-        return None
-    points = [
-        Point(
-            s.stack.replace(" > target", ""),
-            kind(s.stack),
-            s.draft_seconds_per_round.value * 1e6,
-            s.mean_acceptance_length.value,
-        )
-        for s in timed
-    ]
-    titles = {
-        "title": "Mean acceptance length over drafting time per round, by stack",
-        "x_title": "drafting µs per round (logarithmic)",
-        "y_title": "tokens per forward pass of the target",
-    }
-    return {
-        "stacks": timed,
-        "unknown": [s.stack for s in report.stacks if s.draft_seconds_per_round.value is None],
-        "figure": _figure(lambda width: scatter(points, width, min(width, 430.0), **titles)),
-    }
+def _point(stack: StackResult) -> Point:
+    x, y = stack.draft_seconds_per_round.value * 1e6, stack.mean_acceptance_length.value
+    return Point(stack.stack.replace(" > target", ""), kind(stack.stack), x, y)
 
 
-def _panels(report: Report) -> list[dict[str, Any]]:
-    """The speed-ups of each category on one scale; [] where there is one category."""
-    categories = report.suite.categories
-    if len(categories) < 2:
-        return []
-    rows = {name: speed_bars(report.stacks, name) for name in categories}
-    most = max((row.most() for some in rows.values() for row in some), default=1.0)
-
-    def panel(name: str) -> Markup:
-        title = f"Speed-up by stack: {name}"
-        return _figure(lambda width: bars(rows[name], width, title=title, most=most), wide=PANEL)
-
-    return [{"name": name, "description": text, "figure": panel(name)} for name, text in categories.items()]
+def _draw_bars(rows: Sequence[Bar], title: str, most: float = 0.0, panel: bool = False) -> Markup:
+    """Bars, on a scale up to ``most`` or what they need; ``panel``: one of several beside each other."""
+    return _figure(lambda width: bars(rows, width, title=title, most=most), PANEL if panel else WIDTHS["wide"])
 
 
 def _figure(draw: Callable[[float], str], wide: float = WIDTHS["wide"]) -> Markup:
@@ -114,18 +92,19 @@ def _figure(draw: Callable[[float], str], wide: float = WIDTHS["wide"]) -> Marku
 
 def _shown(table: Table) -> dict[str, Any]:
     """A table for the template; ``text[k]``: whether column k holds text, which is left-aligned."""
-    if not table.rows:
-        return {"title": table.title, "note": table.note, "same": "", "rows": []}
-    shown, same = same_for_all(table)
-    columns = zip(*shown.rows[1:], strict=True)
-    text = [bool(k) and not any(c[:1].isdigit() or c == "-" for c in column) for k, column in enumerate(columns)]
-    rows, kinds = shown.rows, table.kinds or [""] * len(shown.rows)
+    shown, same = same_for_all(table) if table.rows else (table, "")
+    head, *rows = shown.rows or [[]]
+    text = [
+        bool(k) and not any(c[:1].isdigit() or c == "-" for c in column)
+        for k, column in enumerate(zip(*rows, strict=True))
+    ]
+    kinds = table.kinds or [""] * len(rows)
     return {
         "title": table.title,
         "note": table.note,
         "same": same,
-        "head": rows[0],
-        "rows": rows[1:],
+        "head": head,
+        "rows": rows,
         "text": text,
         "kinds": kinds,
     }

@@ -11,7 +11,7 @@ import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.bench.checkpoint import Checkpoint
@@ -125,8 +125,8 @@ def run_bench(
     """
     questions = any(p.turns for p in suite.prompts)
     writer = choose_template(engine.tokenizer, engine.models.target, template) if questions else None
-    kept = checkpoint if checkpoint is not None else Checkpoint()
-    bench = _Bench(engine, read_stacks(stacks), suite, settings or Settings(), writer, kept, progress, cancelled)
+    store = Checkpoint() if checkpoint is None else checkpoint
+    bench = _Bench(engine, read_stacks(stacks), suite, settings or Settings(), writer, store, progress, cancelled)
     complete = False
     try:
         complete = bench.run(spare)
@@ -134,20 +134,11 @@ def run_bench(
         pass
     finally:
         gc.unfreeze()
-        kept.flush()
-    done = [p for p in bench.prompts() if all((name, p.id) in kept.done for name in bench.decoders)]
-    return Measurement(
-        suite,
-        bench.settings,
-        tuple(done),
-        {name: tuple(median_of(kept.done[name, p.id]) for p in done) for name in bench.decoders},
-        complete,
-        bench.profiles,
-        kept.tuned,
-        writer.name if writer else None,
-        kept.left_out,
-        bench.rows,
-    )
+        store.flush()
+    done = tuple(p for p in bench.prompts() if all((name, p.id) in store.done for name in bench.decoders))
+    outputs = {name: tuple(median_of(store.done[name, p.id]) for p in done) for name in bench.decoders}
+    found = Measurement(suite, bench.settings, done, outputs, complete, bench.profiles, store.tuned)
+    return replace(found, template=writer.name if writer else None, left_out=store.left_out, rows=bench.rows)
 
 
 @dataclass(slots=True)
@@ -159,7 +150,7 @@ class _Bench:
     suite: Suite
     settings: Settings
     template: Template | None
-    kept: Checkpoint
+    checkpoint: Checkpoint
     progress: Callable[[Progress], None]
     cancelled: Callable[[], bool]
     rows: dict[str, Row] = field(init=False)
@@ -193,7 +184,7 @@ class _Bench:
 
     def prompts(self) -> Iterator[Prompt]:
         """The prompts of the suite, without questions that do not fit the context."""
-        return (p for p in self.suite.prompts if p.id not in self.kept.left_out)
+        return (p for p in self.suite.prompts if p.id not in self.checkpoint.left_out)
 
     def _total(self) -> int:
         return self.settings.repeats * len(self.suite.prompts) * len(self.decoders)
@@ -223,7 +214,7 @@ class _Bench:
             stack, best = self.stacks.get(name), f"{name} (best)"
             if not isinstance(stack, HFStack):
                 continue
-            if best not in self.kept.tuned:
+            if best not in self.checkpoint.tuned:
                 tuned = tune(
                     self.engine,
                     stack,
@@ -236,8 +227,8 @@ class _Bench:
                 )
                 if tuned is None:
                     continue
-                self.kept.tune(best, tuned)
-            found[best] = self._decoder(self.rows[name], self.kept.tuned[best].settings)
+                self.checkpoint.tune(best, tuned)
+            found[best] = self._decoder(self.rows[name], self.checkpoint.tuned[best].settings)
         self.decoders = found
 
     def _warm_up(self, decode: Decoder, tokens: int) -> None:
@@ -253,7 +244,7 @@ class _Bench:
                         raise
 
     def _measure(self) -> bool:
-        settings, kept = self.settings, self.kept
+        settings, stored = self.settings, self.checkpoint
         count = -1
         for repeat in range(settings.repeats):
             for decode in self.decoders.values():
@@ -264,24 +255,23 @@ class _Bench:
                 if self.cancelled():
                     return False
                 known = self._known(name, prompt, repeat)
-                if prompt.id in kept.left_out or (known and not self._rebuilds_memory(name, repeat)):
+                if prompt.id in stored.left_out or (known and not self._rebuilds_memory(name, repeat)):
                     continue
                 self._report(count, name, prompt.id)
                 with _naming(prompt):
                     try:
-                        output = ask(
-                            self.decoders[name], prompt, settings.max_new_tokens, settings.sampling, self.template
-                        )
+                        decode, most = self.decoders[name], settings.max_new_tokens
+                        output = ask(decode, prompt, most, settings.sampling, self.template)
                         if not known:
-                            kept.add(name, prompt.id, output)
+                            stored.add(name, prompt.id, output)
                     except PromptTooLong as error:
                         if not prompt.turns:
                             raise
-                        kept.leave_out(prompt.id, str(error))
+                        stored.leave_out(prompt.id, str(error))
         return True
 
     def _known(self, name: str, prompt: Prompt, repeat: int) -> bool:
-        return len(self.kept.done.get((name, prompt.id), ())) > repeat
+        return len(self.checkpoint.done.get((name, prompt.id), ())) > repeat
 
     def _rebuilds_memory(self, name: str, repeat: int) -> bool:
         """Return whether measured prompts are decoded again: later prompts of a warm row need their memory."""

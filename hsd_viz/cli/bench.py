@@ -14,6 +14,7 @@ from hsd_viz.budget import MAX_BUDGET
 from hsd_viz.cli import arguments
 from hsd_viz.stack import HFStack, Stack
 from hsd_viz.terminal import progress_bar
+from hsd_viz.words import counted
 
 if TYPE_CHECKING:
     from hsd_viz.bench import Measurement, Progress, Report, Settings, Suite
@@ -225,13 +226,11 @@ def _checkpoint(args: argparse.Namespace, engine: Any, suite: Suite, settings: S
         "device": [engine.device, engine.dtype],
         "machine": {name: value for name, value in machine.items() if name != "load_average"},
     }
-    kept = Checkpoint.resume(path, about)
-    if len(kept):
-        print(
-            f"hsd-viz: resuming after {len(kept)} finished decode{'s' if len(kept) > 1 else ''}, stored in {path}",
-            file=sys.stderr,
-        )
-    return kept
+    found = Checkpoint.resume(path, about)
+    if len(found):
+        decodes = counted(len(found), "finished decode")
+        print(f"hsd-viz: resuming after {decodes}, stored in {path}", file=sys.stderr)
+    return found
 
 
 def _models(stack: Stack | HFStack) -> tuple[str, ...]:
