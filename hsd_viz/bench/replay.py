@@ -8,13 +8,13 @@ from the text alone, and thousands of drafts can be evaluated per second. Drafte
 
 from __future__ import annotations
 
-import functools
 import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hsd_viz.decoding.text import byte_alphabet
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.observe import LogitsObserver, Observer
 from hsd_viz.drafting.shared import FIVEGRAMS, STORED
@@ -185,16 +185,8 @@ def _vocabulary(path: Path) -> dict[str, int]:
 def _text(token: str) -> str | None:
     """Return the text of a byte-level token, ``None`` for incomplete characters; other tokens are text."""
     try:
-        return bytes(_bytes()[c] for c in token).decode("utf-8")
+        return bytes(byte_alphabet()[c] for c in token).decode("utf-8")
     except KeyError:
         return token
     except UnicodeDecodeError:
         return None
-
-
-@functools.cache
-def _bytes() -> dict[str, int]:
-    """Return the byte of each character of byte-level BPE (GPT-2): visible ones as they are, others from 256 on."""
-    visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    hidden = [b for b in range(256) if b not in visible]
-    return {chr(b): b for b in visible} | {chr(256 + k): b for k, b in enumerate(hidden)}
