@@ -93,7 +93,7 @@ Decoder = Callable[[str | Sequence[int], int, Sampling], Output]
 
 
 def rows_of(stacks: dict[str, Stack | HFStack], states: str) -> dict[str, Row]:
-    """Return the rows of ``stacks`` by name, in order; ``states``: one of :data:`STATES`. Warm rows end in ``(warm)``."""
+    """Return the rows of ``stacks`` by name; ``states``: one of :data:`STATES`. Warm ones end in ``(warm)``."""
     rows = []
     for name, stack in stacks.items():
         if not remembers(stack):

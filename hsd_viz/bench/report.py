@@ -63,7 +63,7 @@ class DecodeMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackResult(GroupFigures):
-    """The results of one row. ``state``: ``cold`` or ``warm`` for drafters that learn, ``runtime``: what ran the models.
+    """The results of a row. ``state``: ``cold`` or ``warm`` for drafters that learn, ``runtime``: what ran the models.
 
     ``token_identical_to_plain``: (equal outputs, outputs), ``None`` above temperature 0. ``baseline_settings``: the
     options of transformers that were the fastest, with ``tuned_on`` (prompt ids) and ``tried`` (all options with their
@@ -131,7 +131,7 @@ class Report:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
-        """Read a report from JSON data. Raises: KeyError, TypeError, ValueError: if the data are not those of a report."""
+        """Read a report. Raises: KeyError, TypeError, ValueError: if the data are not those of a report."""
         return from_dict(cls, data)
 
     @property

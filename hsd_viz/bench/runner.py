@@ -38,7 +38,7 @@ class Settings:
     ``profile``: decode each prompt once more in our own loop to profile its rounds. ``tune_baselines``: try settings of
     transformers' loops first and measure the best ones in a row of their own, beside the defaults. ``state``: ``cold``,
     ``warm`` or ``both``, for drafters that learn (:mod:`~hsd_viz.bench.output`). ``budget``: the most draft tokens that
-    a database or baseline proposes at a time, without cost stopping; ``None``: its default. Deprecated: ``tune_rivals``.
+    a database or baseline proposes at a time, without cost stopping; ``None``: its own. Deprecated: ``tune_rivals``.
     """
 
     max_new_tokens: int = 128
@@ -95,9 +95,7 @@ def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
         if str(stack) in stacks:
             raise ValueError(f"the stack '{stack}' is given twice")
         if isinstance(stack, Stack) and stack.target.name != PLAIN:
-            raise ValueError(
-                f"the stack '{stack}' does not end in 'target': all stacks of a bench have one target, named with --target"
-            )
+            raise ValueError(f"the stack '{stack}' does not end in 'target': a bench has one target, set by --target")
         stacks[str(stack)] = stack
     return stacks if PLAIN in stacks else {PLAIN: parse_bench(PLAIN), **stacks}
 
@@ -169,7 +167,7 @@ class _Bench:
         gpu = str(getattr(self.engine, "device", "cpu")).startswith("cuda")
         for name, decode in self.decoders.items():
             self._report(0, name)
-            # A GPU captures a graph when a shape is used for the second time: decode as much as will be measured, twice.
+            # A GPU captures a graph when a shape is used for the second time: decode a full output twice.
             for tokens in [self.settings.max_new_tokens] * 2 if gpu else [WARM_UP_TOKENS]:
                 self._warm_up(decode, tokens)
         # The warm-up may have started a compilation.

@@ -125,7 +125,9 @@ def tables(report: Report) -> Iterator[Table]:
         yield Table("Speed-up by category, in numbers", rows, kinds=kinds)
     yield from _other_tables(stacks)
     if report.spec_bench is not None:
-        note = "by Spec-Bench's definitions: prefill counts, tokens/s is the mean over questions, speed-up a ratio of means"
+        note = (
+            "by Spec-Bench's definitions: prefill counts, tokens/s is the mean over questions, speed-up is their ratio"
+        )
         for rows in text_tables(report.spec_bench):
             yield Table(f"Spec-Bench: {rows[0][0]}", rows, note)
             note = ""
@@ -140,12 +142,11 @@ def _other_tables(stacks: Sequence[StackResult]) -> Iterator[Table]:
             if (profile := s.profile) is None:
                 continue
             forwards = [time for part, time in profile.parts.items() if part.startswith(FORWARD)]
-            cells = [(sum(time.median_us for time in forwards), sum(time.share for time in forwards))]
+            cells = [f"{sum(time.median_us for time in forwards):.0f} ({sum(time.share for time in forwards):.0%})"]
             for part in (f"{FORWARD}target", *PARTS):
                 time = profile.parts.get(part)
-                cells.append((time.median_us, time.share) if time else None)
-            shown = ("-" if cell is None else f"{cell[0]:.0f} ({cell[1]:.0%})" for cell in cells)
-            rows.append([s.stack, f"{profile.round_us:.0f}", *shown, f"{profile.python_over_forward:.0%}"])
+                cells.append(f"{time.median_us:.0f} ({time.share:.0%})" if time else "-")
+            rows.append([s.stack, f"{profile.round_us:.0f}", *cells, f"{profile.python_over_forward:.0%}"])
         yield Table("Where the time of a round goes", rows)
     if any(s.memory for s in stacks):
         rows = [["memory of one decode in its own process, MB", "resident", "GPU"]]

@@ -131,8 +131,8 @@ def warnings(report: Report) -> Iterator[str]:
     ]
     if found:
         yield (
-            f"Not plausible: {_and(found)}. No draft makes decoding faster by more than its acceptance length, so the plain "
-            "runs were disturbed: measure again on an idle machine"
+            f"Not plausible: {_and(found)}. No draft makes decoding faster by more than its acceptance length, so the "
+            "plain runs were disturbed: measure again on an idle machine"
         )
 
 

@@ -31,25 +31,27 @@ examples:
   hsd-viz bench --from report.json --html report.html
   hsd-viz bench --suite '?'
 
-Stacks alternate (A B C A B C ...) in one process, so that background load affects all stacks equally; each figure is a ratio of
-sums over prompts with a 95 % bootstrap interval. The plain 'target' is added where it is missing. hf-generate, hf-lookup and
-hf-assistant[MODEL] are transformers' own loops on the same weights. A suite file holds prompts separated by three or more blank
-lines. Small models repeat themselves under greedy decoding, which flatters drafting: every figure is also given over the
-prompts whose plain output repeats itself in less than 20 % of its tokens.
+Stacks alternate (A B C A B C ...) in one process, so that background load affects all stacks equally; each figure is
+a ratio of sums over prompts with a 95 % bootstrap interval. The plain 'target' is added where it is missing.
+hf-generate, hf-lookup and hf-assistant[MODEL] are transformers' own loops on the same weights. A suite file holds
+prompts separated by three or more blank lines. Small models repeat themselves under greedy decoding, which flatters
+drafting: every figure is also given over the prompts whose plain output repeats itself in less than 20 % of its
+tokens.
 
---state is for suffix, recycling and ngram-cache, which learn from decode to decode. cold: each decode starts with an empty memory.
-warm: a stack keeps one memory through the suite, so the order of the prompts is part of what is measured; every repeat of the
-suite starts with an empty memory, so no prompt is decoded with a memory of its own output. both: a row for each. auto always
-keeps what it learns about costs and acceptance (no text). --budget N lets every database and baseline propose up to N draft
-tokens at a time, databases regardless of the cost; those that find fewer propose fewer.
---baseline-settings best tries settings of transformers' loops (draft tokens, schedule, confidence threshold, n-gram length) on
-prompts that are not measured and gives the best ones a row beside the defaults; hf-generate has none to try (a static cache pays
-only with torch.compile, which takes minutes for each shape). --profile decodes each prompt once more and shows where the time
-of a round goes.
+--state is for suffix, recycling and ngram-cache, which learn from decode to decode. cold: each decode starts with an
+empty memory. warm: a stack keeps one memory through the suite, so the order of the prompts is part of what is
+measured; every repeat of the suite starts with an empty memory, so no prompt is decoded with a memory of its own
+output. both: a row for each. auto always keeps what it learns about costs and acceptance (no text). --budget N lets
+every database and baseline propose up to N draft tokens at a time, databases regardless of the cost; those that find
+fewer propose fewer.
+--baseline-settings best tries settings of transformers' loops (draft tokens, schedule, confidence threshold, n-gram
+length) on prompts that are not measured and gives the best ones a row beside the defaults; hf-generate has none to
+try (a static cache pays only with torch.compile, which takes minutes for each shape). --profile decodes each prompt
+once more and shows where the time of a round goes.
 
-Ctrl-C ends the bench: table and --json report then cover the prompts that every stack had finished, "complete" is false in the
-report, and the exit code is 130. With --json OUT the finished decodes are stored in OUT.partial until the bench is complete: the
-same command resumes from there, also after a crash; --restart starts again.
+Ctrl-C ends the bench: table and --json report then cover the prompts that every stack had finished, "complete" is
+false in the report, and the exit code is 130. With --json OUT the finished decodes are stored in OUT.partial until
+the bench is complete: the same command resumes from there, also after a crash; --restart starts again.
 """
 
 
@@ -69,8 +71,8 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 def _add_suite(add: Callable[..., Any]) -> None:
     text = (
-        "prompts: heldout (small), python (six kinds of text), spec-bench (downloaded once), a .jsonl file of questions or "
-        "a text file; '?' lists them with their categories (default heldout)"
+        "prompts: heldout (small), python (six kinds of text), spec-bench (downloaded once), a .jsonl file of "
+        "questions or a text file; '?' lists them with their categories (default heldout)"
     )
     add("--suite", default="heldout", action=_Suite, metavar="NAME|PATH", help=text)
     text = (
@@ -102,8 +104,8 @@ def _add_measures(add: Callable[..., Any]) -> None:
 def _add_files(add: Callable[..., Any]) -> None:
     path = arguments.file_name
     text = (
-        "write the answers to questions in Spec-Bench's format: those of the first stack other than plain target to this "
-        "file, those of each other stack to a file beside it with the stack's name"
+        "write the answers to questions in Spec-Bench's format: those of the first stack other than plain target to "
+        "this file, those of each other stack to a file beside it with the stack's name"
     )
     add("--answers", type=path, metavar="FILE.jsonl", help=text)
     add("--json", type=path, metavar="OUT", help="write the whole report")
