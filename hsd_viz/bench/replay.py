@@ -3,7 +3,7 @@
 A drafter that proposes tokens (point masses) does not change the text: greedy decoding takes the most likely tokens,
 and draws are keyed by position. Given a text of the target, the rounds that any such drafter would have needed follow
 from the text alone, and thousands of drafts can be evaluated per second. Drafters that read the target's rows
-(:mod:`hsd_viz.drafting.observe`) cannot be replayed.
+(:mod:`hsd_viz.drafting.tree`) cannot be replayed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from pathlib import Path
 
 from hsd_viz.decoding.text import byte_alphabet
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
-from hsd_viz.drafting.observe import LogitsObserver, Observer
 from hsd_viz.drafting.shared import FIVEGRAMS, STORED
-from hsd_viz.drafting.tree import Drafter, DraftTree
+from hsd_viz.drafting.tree import Drafter, DraftTree, LogitsObserver, Observer
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hsd_viz.bench.checkpoint import Checkpoint
 from hsd_viz.bench.output import PLAIN, STATES, Decoder, LoopDecoder, Output, Row, Tuned, ask, median_of, rows_of
 from hsd_viz.bench.profile import Round, profile_decode
-from hsd_viz.budget import check_budget
+from hsd_viz.checks import check_budget
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.progress import Progress

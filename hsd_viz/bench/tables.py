@@ -91,7 +91,7 @@ def introduction(report: Report) -> Iterator[str]:
     elif "cold" in states:
         yield "drafters that learn from decode to decode started each one cold, with an empty memory"
     if any(s.stack.startswith("auto") for s in report.stacks):
-        yield "auto keeps what it learns about costs and acceptance (no text) from decode to decode"
+        yield "auto is the fastest stack by the latency law for this machine, measured before its first decode"
     if earlier := settings.decodes_from_earlier_runs:
         yield f"{earlier} of the decodes are from an earlier run of the same command, which was interrupted"
     if not report.complete:

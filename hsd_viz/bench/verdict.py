@@ -19,7 +19,7 @@ KINDS = {
     "database": "databases",
     "models": "draft models",
     "both": "databases below draft models",
-    "auto": "chosen round by round",
+    "auto": "picked for this machine",
     "baseline": "baseline look-ups",
     "hf": "transformers' own loops",
 }

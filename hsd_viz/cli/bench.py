@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.budget import MAX_BUDGET
+from hsd_viz.checks import MAX_BUDGET
 from hsd_viz.cli import arguments
 from hsd_viz.stack import HFStack, Stack
 from hsd_viz.terminal import progress_bar
@@ -41,9 +41,9 @@ tokens.
 --state is for suffix, recycling and ngram-cache, which learn from decode to decode. cold: each decode starts with an
 empty memory. warm: a stack keeps one memory through the suite, so the order of the prompts is part of what is
 measured; every repeat of the suite starts with an empty memory, so no prompt is decoded with a memory of its own
-output. both: a row for each. auto always keeps what it learns about costs and acceptance (no text). --budget N lets
-every database and baseline propose up to N draft tokens at a time, databases regardless of the cost; those that find
-fewer propose fewer.
+output. both: a row for each. auto is the fastest stack by the latency law for this machine, which is measured once.
+--budget N lets every database and baseline propose up to N draft tokens at a time, databases regardless of the cost;
+those that find fewer propose fewer.
 --baseline-settings best tries settings of transformers' loops (draft tokens, schedule, confidence threshold, n-gram
 length) on prompts that are not measured and gives the best ones a row beside the defaults; hf-generate has none to
 try (a static cache pays only with torch.compile, which takes minutes for each shape). --profile decodes each prompt

@@ -6,19 +6,16 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from hsd_viz.adaptive import engine as auto
-from hsd_viz.adaptive.loop import AutoLoop
 from hsd_viz.backends.choose import Runtimes
-from hsd_viz.budget import check_budget
 from hsd_viz.calibration.draft_costs import DraftCosts
-from hsd_viz.calibration.lookaheads import calibrated_lookaheads
+from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
+from hsd_viz.checks import check_budget, check_range
 from hsd_viz.decoding.decode import decode
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
@@ -31,7 +28,8 @@ from hsd_viz.drafting.shared import check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
-from hsd_viz.ladder.load import weights_dir
+from hsd_viz.ladder.load import names, weights_dir
+from hsd_viz.latency.mixture import Mixture
 from hsd_viz.machine import cpu_model
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
@@ -65,8 +63,7 @@ def load_engine(
     Models load when a stack first needs them. Raises ``ValueError`` with one sentence for anything that cannot be.
     """
     if threads is not None:
-        if not 1 <= threads <= MAX_THREADS:
-            raise ValueError(f"{threads} threads is out of range: it is a whole number from 1 to {MAX_THREADS}")
+        check_range("the number of threads", threads, 1, MAX_THREADS)
         torch.set_num_threads(threads)
     models = Models(target, device, dtype, allow_models, pad_layers, pad_noise)
     if databases is not None:
@@ -89,8 +86,8 @@ class LocalEngine:
         self._stored: dict[str, StoredDrafts] = {}
         #: What the drafts of `db` cost their verifiers.
         self._costs = DraftCosts()
-        #: What `auto` has found out about costs and acceptance.
-        self.learnt = auto.EstimateCache()
+        #: What was measured for `auto`.
+        self._measured: dict[str, Mixture | None] = {}
 
     @property
     def device(self) -> str:
@@ -139,28 +136,21 @@ class LocalEngine:
         memory: Memory | None = None,
         budget: int | None = None,
     ) -> Iterator[Event]:
-        """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``; see :class:`hsd_viz.engine.base.Engine`.
+        """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``; see :class:`hsd_viz.engine.Engine`.
 
         ``memory`` is what drafters remember from run to run (some rivals do): the same one for every run of a stack means warm;
         by default each run begins cold. ``budget`` is the most draft tokens that a database or rival at the bottom may put up at a
-        time, 1-256, whatever they cost (``auto`` goes on weighing costs); by default each drafts as it was made to.
+        time, 1-256, whatever they cost; by default each drafts as it was made to.
 
         What can be checked without loading anything is checked at once, before the first event is asked for.
         """
         sampling = Sampling(float(temperature), top_k, float(top_p), seed)
-        if (
-            isinstance(max_new_tokens, bool)
-            or not isinstance(max_new_tokens, int)
-            or not 1 <= max_new_tokens <= MAX_NEW_TOKENS
-        ):
-            raise ValueError(
-                f"max new tokens {max_new_tokens} is out of range: it is a whole number from 1 to {MAX_NEW_TOKENS}"
-            )
+        check_range("max new tokens", max_new_tokens, 1, MAX_NEW_TOKENS)
         check_budget(budget)
         parsed = parse(stack)
-        choosing = auto.is_auto(parsed)
+        choosing = is_auto(parsed)
         if choosing:
-            parsed = auto.levels_of(parsed, self.models.base(self._chain(parsed)[-1]))
+            parsed = candidates(parsed, self.models.base(self._chain(parsed)[-1]), names())
         named = self._chain(parsed)
         if self.models.pad_layers and named[-1] != self.models.target:
             raise ValueError(
@@ -187,7 +177,7 @@ class LocalEngine:
         memory: Memory | None,
         budget: int | None,
     ) -> Iterator[Event]:
-        """``parsed`` has the levels; ``choosing``: they are options, one or another of which serves each round."""
+        """Decode with ``parsed``; with ``choosing`` its levels are candidates, of which the fastest stack is used."""
         resolved = parsed if choosing else parsed.resolved(DEFAULT_LOOKAHEAD)
         chain = self._chain(resolved)
         if not all(map(self.models.loaded, chain)):
@@ -203,18 +193,18 @@ class LocalEngine:
             notes |= {why_eager} - {None}
         if notes:
             yield Stage(f"{', '.join(sorted(notes))}: decoding on the eager runtime")
-        if not choosing and any(m.lookahead is None for m in parsed.drafts):
+        if any(m.lookahead is None for m in parsed.drafts) or choosing:
             about = self._meta("", written, resolved, loaded, sampling, max_new_tokens)
-            resolved = calibrated_lookaheads(parsed, about) or resolved
+            if choosing:
+                by_name = dict(zip(chain, loaded, strict=True))
+                resolved = yield from pick(self, parsed, about, self._measured)
+                loaded = [by_name[name] for name in self._chain(resolved)]
+            else:
+                resolved = calibrated_lookaheads(parsed, about) or resolved
         positions = min((m.positions for m in loaded if m.positions is not None), default=None)
         eos = self._eos(chain[-1])
-        known, costs = None, None
-        if choosing:
-            resolved, loaded = auto.in_order(resolved, loaded)
-            about = partial(self._meta, "", written, resolved, loaded, sampling, max_new_tokens)
-            known = self.learnt.of(resolved, loaded, sampling, about)
-            costs = known.drafting(auto.NODES)
-        elif budget is None and resolved.bottom is not None and resolved.bottom.name == "db":
+        costs = None
+        if budget is None and resolved.bottom is not None and resolved.bottom.name == "db":
             if not self._costs.known(loaded[0]):
                 yield Stage(f"timing {loaded[0].name}'s forwards")
             costs = self._costs.of(loaded[0])
@@ -225,7 +215,7 @@ class LocalEngine:
             Level("target" if k == len(loaded) - 1 else m.name, model.session(), m.lookahead)
             for k, (m, model) in enumerate(zip(resolved.models, loaded, strict=True))
         ]
-        loop = (partial(AutoLoop, estimates=known) if known else Loop)(
+        loop = Loop(
             levels,
             drafter,
             sampling,
@@ -233,13 +223,11 @@ class LocalEngine:
             max_new_tokens=max_new_tokens,
             positions=positions,
             eos=eos,
-            budget=auto.NODES if choosing and budget is None else budget,
+            budget=budget,
         )
         loop.log = Log.by(self.clock)
         shown = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
         meta = self._meta(shown, written, resolved, loaded, sampling, max_new_tokens)
-        if choosing:
-            meta["stack_resolved"] = str(auto.resolved(resolved))
         meta["chat"] = chat
         if self._folder is not None:
             meta["databases"] = str(self._folder)
@@ -259,7 +247,7 @@ class LocalEngine:
         Raises ``ValueError`` with one sentence for a stack without one.
         """
         parsed = parse(stack)
-        if parsed.bottom is None or auto.is_auto(parsed):
+        if parsed.bottom is None or is_auto(parsed):
             raise ValueError(f"'{stack}' has no drafter at its bottom")
         target = self._chain(parsed)[-1]
         return self._drafter(parsed.bottom, target, memory, None, temperature), self._eos(target)

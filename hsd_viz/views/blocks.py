@@ -21,7 +21,7 @@ BOTTOM_WORDS = {
     "recycling": "token recycling, a rival",
     "retrieval": "retrieval from a corpus, a rival",
     "ngram-cache": "n-gram cache, a rival",
-    "auto": "the best choice, round by round",
+    "auto": "the fastest stack for this machine",
 }
 #: Items in brackets that are switches, not databases that are asked in an order.
 OPTION_WORDS = {"window": "with Lookahead's window", "original": "as first published"}

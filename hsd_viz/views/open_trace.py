@@ -55,11 +55,11 @@ def _unpacked(content: bytes, name: str) -> bytes:
         text = unpacking.decompress(content, MAX_UNPACKED)
         more = bool(unpacking.unconsumed_tail)
     except zlib.error:
-        raise TraceError(f"{name} is broken or no trace: it cannot be unpacked") from None
+        raise TraceError(f"{name} is not a valid trace: it cannot be unpacked") from None
     if more:
         raise TraceError(f"{name} is too large: this page takes traces up to {MAX_UNPACKED / 1e6:.0f} MB unpacked")
     if not unpacking.eof:
-        raise TraceError(f"{name} is broken or no trace: it ends too early")
+        raise TraceError(f"{name} is not a valid trace: it ends too early")
     return text
 
 

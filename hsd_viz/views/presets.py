@@ -85,7 +85,7 @@ STACKS = (
     ("nano:4 > target", "one draft model"),
     ("nano:4 > small:8 > target", "two draft models"),
     ("db > nano:4 > small:8 > target", "databases under two draft models"),
-    ("auto > target", "the best choice, round by round"),
+    ("auto > target", "the fastest stack for this machine"),
     ("db[context] > target", "the context database alone"),
     ("hd > target", "Hierarchy Drafting as published"),
     ("lookup > target", "prompt look-up, a rival"),

@@ -205,5 +205,5 @@ def test_a_file_that_is_too_large_is_refused_packed_or_unpacked(page, monkeypatc
     monkeypatch.setattr(open_trace, "MOST_TOKENS", 2)
     with pytest.raises(ValueError, match=r"run of \d+ tokens: this page shows runs of up to 2, prompt included"):
         read_trace(make_trace().to_bytes(), "long.json.gz")
-    with pytest.raises(ValueError, match=r"^x{59}… is broken"):
+    with pytest.raises(ValueError, match=r"^x{59}… is not a valid trace"):
         read_trace(b"", "x" * 5000)
