@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hsd_viz.bench.checkpoint import Checkpoint
 from hsd_viz.bench.output import PLAIN, STATES, Decoder, LoopDecoder, Output, Row, Tuned, ask, median_of, rows_of
 from hsd_viz.bench.profile import Round, profile_decode
-from hsd_viz.checks import check_budget
+from hsd_viz.checks import check_budget, check_range
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.progress import Progress
@@ -54,10 +54,8 @@ class Settings:
         if tune_rivals is not None:
             warnings.warn("tune_rivals is deprecated, use tune_baselines", DeprecationWarning, stacklevel=3)
             object.__setattr__(self, "tune_baselines", tune_rivals)
-        if self.max_new_tokens < 1:
-            raise ValueError(f"max new tokens {self.max_new_tokens} is out of range: it is a whole number from 1")
-        if self.repeats < 1:
-            raise ValueError(f"{self.repeats} repeats is out of range: it is a whole number from 1")
+        check_range("max new tokens", self.max_new_tokens, 1)
+        check_range("the number of repeats", self.repeats, 1)
         if self.state not in STATES:
             raise ValueError(f"the state '{self.state}' is unknown: it is {', '.join(STATES[:-1])} or {STATES[-1]}")
         check_budget(self.budget)

@@ -100,7 +100,7 @@ def test_a_complaint_about_a_prompt_names_it():
 def test_settings_out_of_range():
     with pytest.raises(ValueError, match="max new tokens 0"):
         Settings(max_new_tokens=0)
-    with pytest.raises(ValueError, match="0 repeats"):
+    with pytest.raises(ValueError, match="the number of repeats 0"):
         Settings(repeats=0)
 
 

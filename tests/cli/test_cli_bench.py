@@ -148,6 +148,12 @@ def test_bad_words_are_one_line(words, part, capsys):
     assert out == "" and err.count("\n") == 1 and part in err
 
 
+@pytest.mark.parametrize("option", ["--baseline-settings", "--rival-settings"])
+def test_baseline_settings_have_a_deprecated_name(option, capsys):
+    assert main(["bench", "--stack", "hf-lookup", option, "best"]) == 2
+    assert "none is left to try baseline settings on" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("stacks", [["target"], ["hf-generate", "target"]])
 def test_a_prompt_that_is_too_long_is_named(stacks, tmp_path, capsys):
     path = tmp_path / "long.txt"
