@@ -25,7 +25,7 @@ ALLOWED = {
     "decoding": {"drafting", "latency", "stack", "trace"},
     "ladder": {"drafting", "disk", "prompts", "trace"},
     "prompts": {"disk", "words"},
-    "backends": {"decoding", "disk", "drafting", "ladder"},
+    "backends": {"decoding", "disk", "drafting", "ladder", "trace"},
     "calibration": {"decoding", "disk", "latency", "progress", "prompts", "stack", "trace"},
     "engine": {
         "backends",

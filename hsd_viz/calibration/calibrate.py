@@ -24,7 +24,7 @@ from typing import Any
 
 from hsd_viz.calibration.estimate import Estimates, estimate, estimate_mixture, stretches
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
-from hsd_viz.calibration.store import AcceptanceCounts, StoredCalibration, identity, load, path_of, save, texts_of
+from hsd_viz.calibration.store import StoredCalibration, identity, load, path_of, save, texts_of
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.mixture import Mixture
@@ -148,11 +148,11 @@ def calibration_steps(
             models = {**{name: engine.fast(name) for name in work.drafts}, TARGET: engine.fast(work.target)}
             shapes = time_forwards(models, clock=_clock(engine), cancelled=cancelled)
         for k, prompt in enumerate(prompts):
-            found = []
+            decoded: list[Trace] = []
             for stack in stacks:
-                yield Progress(k * len(stacks) + len(found), total, stack, prompt.id)
-                found.append(decode(engine, prompt, stack, work.max_new_tokens, at(sampling, k)))
-            texts.append(found)
+                yield Progress(k * len(stacks) + len(decoded), total, stack, prompt.id)
+                decoded.append(decode(engine, prompt, stack, work.max_new_tokens, at(sampling, k)))
+            texts.append(decoded)
     except KeyboardInterrupt:
         pass
     complete = len(texts) == len(prompts)
@@ -169,7 +169,7 @@ def calibration_steps(
         created=created,
         seconds=time.time() - created,
         mixture=_shaped(estimate_mixture(parts, found), found, shapes),
-        acceptance=acceptance_of(found),
+        acceptance=tuple(edge.counts for edge in found.edges.values()),
         lookups={f"{b} > {v}": tier.rounds for (b, v), tier in found.tiers.items()},
         forwards=dict(found.timing.forwards),
         isolated=shapes,
@@ -230,14 +230,6 @@ def decode(engine: Any, prompt: Prompt, stack: str, max_new_tokens: int, samplin
 def at(sampling: Sampling, k: int) -> Sampling:
     """Return the sampling of prompt ``k``: another seed for each prompt, the same for every stack."""
     return replace(sampling, seed=(sampling.seed + k) % 2**63)
-
-
-def acceptance_of(found: Estimates) -> tuple[AcceptanceCounts, ...]:
-    """Return the counts and intervals of all edges."""
-    return tuple(
-        AcceptanceCounts(d, v, e.rounds, e.drafted, e.examined, e.accepted, e.histogram, e.low, e.high)
-        for (d, v), e in found.edges.items()
-    )
 
 
 def _shaped(mixed: Mixture, found: Estimates, shapes: Mapping[str, Mapping[int, float]]) -> Mixture:

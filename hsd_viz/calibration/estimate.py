@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 
 from hsd_viz.calibration.timing import Timing, timings
@@ -39,14 +39,15 @@ _Z = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeEstimate:
-    """Acceptance of one model's tokens by another, over ``rounds`` rounds.
+class AcceptanceCounts:
+    """Acceptance of ``draft``'s tokens by ``verifier``, over ``rounds`` rounds.
 
     ``histogram[k]`` counts rounds that accepted k. ``low`` and ``high`` bound the conditional acceptance accepted /
-    examined (Wilson 1927, 95 %). ``curve`` is the
-    measured survival curve.
+    examined (Wilson 1927, 95 %).
     """
 
+    draft: str
+    verifier: str
     rounds: int
     drafted: int
     examined: int
@@ -54,12 +55,23 @@ class EdgeEstimate:
     histogram: tuple[int, ...]
     low: float
     high: float
-    curve: Edge
 
     @property
     def acceptance(self) -> float:
         """Conditional acceptance, accepted / examined."""
         return self.accepted / self.examined
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeEstimate(AcceptanceCounts):
+    """The counts of one edge, and its measured survival curve."""
+
+    curve: Edge
+
+    @property
+    def counts(self) -> AcceptanceCounts:
+        """The counts without the curve."""
+        return AcceptanceCounts(*(getattr(self, field.name) for field in fields(AcceptanceCounts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +115,7 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
     rounds, looked_up = rounds_of(traces)
     return Estimates(
         models=tuple(models) if models is not None else _by_size(traces),
-        edges={pair: edge_estimate(rows) for pair, rows in rounds.items() if any(r.examined for r in rows)},
+        edges={pair: edge_estimate(rows, *pair) for pair, rows in rounds.items() if any(r.examined for r in rows)},
         tiers={
             pair: TierEstimate(c.total(), Tier.counted((m, a, n) for (m, a), n in c.items()))
             for pair, c in looked_up.items()
@@ -132,7 +144,7 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[Round
     return rounds, looked_up
 
 
-def edge_estimate(rows: Iterable[RoundRow]) -> EdgeEstimate:
+def edge_estimate(rows: Iterable[RoundRow], draft: str = "", verifier: str = "") -> EdgeEstimate:
     """Return the figures of one edge from its rounds (chains that were not empty)."""
     rows = list(rows)
     counts = Counter(r.accepted for r in rows)
@@ -149,6 +161,8 @@ def edge_estimate(rows: Iterable[RoundRow]) -> EdgeEstimate:
     tail = max(0, known - 2)
     low, high = wilson(accepted, examined)
     return EdgeEstimate(
+        draft=draft,
+        verifier=verifier,
         rounds=len(rows),
         drafted=drafted,
         examined=examined,
@@ -193,7 +207,8 @@ def stretches(text: Sequence[Trace], length: int = STRETCH) -> list[list[Trace]]
     """
     cut: dict[int, list[Trace]] = {}
     for trace in text:
-        owner, first = target_round_of(trace.round_rows), {}
+        owner = target_round_of(trace.round_rows)
+        first: dict[int, int] = {}
         for token in trace.token_rows:
             first.setdefault(token.round, token.index // length)
         parts: dict[int, Trace] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from hsd_viz.calibration.calibrate import TARGET, Workload, calibration_steps
@@ -38,12 +38,15 @@ def candidates(stack: Stack, target: str, ladder: Sequence[str]) -> Stack:
 
     By default these are the databases and all models of the ladder below ``target``.
     """
-    items = stack.bottom.items or ("db", *(ladder[: ladder.index(target)] if target in ladder else ()))
+    named = () if stack.bottom is None else stack.bottom.items
+    items = named or ("db", *(ladder[: ladder.index(target)] if target in ladder else ()))
     source = DraftSource("db") if "db" in items else None
     return Stack(source, (*(Model(item) for item in items if item != "db"), stack.target))
 
 
-def pick(engine: Any, levels: Stack, meta: Mapping[str, Any], measured: dict[str, Mixture | None]) -> Iterator[Stage]:
+def pick(
+    engine: Any, levels: Stack, meta: Mapping[str, Any], measured: dict[str, Mixture | None]
+) -> Generator[Stage, None, Stack]:
     """Yield stages while this machine is calibrated, if it is not, and return the fastest stack of ``levels``.
 
     ``meta`` is that of a trace of ``levels``. ``measured`` holds the calibrations of this process, in case they cannot
@@ -62,7 +65,9 @@ def pick(engine: Any, levels: Stack, meta: Mapping[str, Any], measured: dict[str
     return Stack(None, (levels.target,)) if mixture is None else fastest(levels, mixture)
 
 
-def _measure(engine: Any, levels: Stack, meta: Mapping[str, Any], sampling: Sampling) -> Iterator[Stage]:
+def _measure(
+    engine: Any, levels: Stack, meta: Mapping[str, Any], sampling: Sampling
+) -> Generator[Stage, None, Mixture | None]:
     """Yield stages of a short calibration, and return its mixture; ``None`` if it is not possible."""
     sizes = {m["name"]: m.get("parameters") or 0 for m in meta["models"]}
     drafts = sorted((m.name for m in levels.drafts), key=sizes.__getitem__)

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.calibration.estimate import AcceptanceCounts
 from hsd_viz.disk import cache_folder, write_whole
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.mixture import Mixture
@@ -24,21 +25,6 @@ FORMAT, SCHEMA = "hsd_viz calibration", 2
 #: Days after which a calibration expires: drivers, clocks and background load change.
 MAX_AGE_DAYS = 14.0
 _DAY = 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class AcceptanceCounts:
-    """Acceptance of ``draft`` by ``verifier``; fields as in :class:`hsd_viz.calibration.estimate.EdgeEstimate`."""
-
-    draft: str
-    verifier: str
-    rounds: int
-    drafted: int
-    examined: int
-    accepted: int
-    histogram: tuple[int, ...]
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,10 +56,11 @@ def timings(traces: Iterable[tuple[Trace, Mapping[int, str], str | None]]) -> Ti
 
     models = {}
     for name in dict.fromkeys([*verifying, *drafts]):
-        forward = curve(verifying[name]) if verifying[name] else None
         draft, launch = _drafting(drafts[name]) if drafts[name] else (None, 0.0)
+        forward = curve(verifying[name]) if verifying[name] else draft
+        assert forward is not None
         overhead = sum(median(found[name]) for found in (overheads, pauses) if found[name])
-        models[name] = LevelCost(forward or draft, draft, overhead, launch)
+        models[name] = LevelCost(forward, draft, overhead, launch)
     lookups = {b: LookupCost(_middle(lookups_ms[b]), _middle(updates_ms[b])) for b in lookups_ms}
     forwards = {m: sum(map(len, verifying[m].values())) + len(drafts[m]) for m in models}
     medians = {

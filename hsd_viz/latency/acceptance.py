@@ -130,4 +130,4 @@ class Tier:
 
     def _law(self, column: int) -> NDArray[np.float64]:
         places = [o[column] for o in self.outcomes]
-        return np.bincount(places, weights=[o[2] for o in self.outcomes])
+        return np.bincount(places, weights=[o[2] for o in self.outcomes]).astype(float)

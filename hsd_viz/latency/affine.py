@@ -105,8 +105,8 @@ def _sweep(calibration: Calibration, bottom: str | None, most: int, max_drafts: 
                 own = calibration.costs[j].verifying(most + 1)[2:] + extra[j]
                 tokens = calibration.edges[i, j].curve(most).cumsum()[1:]
                 if bottom is None:
-                    cost = calibration.costs[i]
-                    alone = lookaheads * cost.drafting(1)[1] + cost.draft_overhead
+                    lowest = calibration.costs[i]
+                    alone = lookaheads * lowest.drafting(1)[1] + lowest.draft_overhead
                     _relax(best, j, _Way(0.0, ()), i, (alone + own) / tokens)
                 if i in known and (i != calibration.target):
                     _relax(best, j, known[i], i, (lookaheads * known[i].ms + own) / tokens)

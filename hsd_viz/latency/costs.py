@@ -43,8 +43,8 @@ class LevelCost:
 
     def scaled(self, by: float) -> LevelCost:
         """Return all costs multiplied by ``by``."""
-        curve = lambda costs: None if costs is None else tuple(by * c for c in costs)
-        return LevelCost(curve(self.forward), curve(self.draft), by * self.overhead, by * self.draft_overhead)
+        draft = None if self.draft is None else tuple(by * c for c in self.draft)
+        return LevelCost(tuple(by * c for c in self.forward), draft, by * self.overhead, by * self.draft_overhead)
 
 
 @dataclass(frozen=True, slots=True)

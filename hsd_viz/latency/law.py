@@ -48,11 +48,12 @@ def expected_latency(
         database: for a stack with a database as level 0, the distribution of its accepted tokens; c_0 is then the cost
             of a look-up, γ_0 is 1 (one look-up per round) and S_1 is not used.
     """
-    cost, drafted = costs[0], {lookaheads[0]: 1.0} if lookaheads else {}
+    cost = costs[0]
+    drafted: Distribution = {lookaheads[0]: 1.0} if lookaheads else {}
     steps = []
     for i in range(1, len(costs)):
         if i == 1 and database is not None:
-            gained = {accepted + 1: p for accepted, p in database.items()}
+            gained: Distribution = {accepted + 1: p for accepted, p in database.items()}
         else:
             gained = tokens_per_round(drafted, survival[i - 1])
         cost = (mean(drafted) * cost + costs[i]) / mean(gained)
@@ -93,7 +94,8 @@ def forwards_per_token(steps: Sequence[tuple[float, float]]) -> tuple[float, ...
 
     Level i is called once in each round of level i + 1 and runs E[N_i] / E[R_i] rounds in each call.
     """
-    counts, tokens = [], 1.0
+    counts: list[float] = []
+    tokens = 1.0
     for drafted, gained in reversed(steps):
         counts.append(tokens / gained)
         tokens = counts[-1] * drafted

@@ -119,7 +119,8 @@ def choose(mixture: Mixture, *, most: int = MOST, max_levels: int | None = None)
             if calibration is mixture.pooled:
                 seeds.append(choice.affine)
             for proposed in (*choice.ranked, choice.affine_exact):
-                starts.setdefault(*split(parse(proposed.stack)))
+                way, lookaheads = split(parse(proposed.stack))
+                starts.setdefault(way, lookaheads)
     found = []
     for way, lookaheads in starts.items():
         if lookaheads:

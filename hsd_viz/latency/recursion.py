@@ -80,7 +80,7 @@ def no_draft(reach: int) -> CallDistribution:
     return CallDistribution(np.ones(1), np.zeros((0, 1, 1)), np.zeros(0), np.zeros((0, reach)), np.zeros(0))
 
 
-def drafting(lookaheads: Array | int, cost: LevelCost, reach: int) -> CallDistribution:
+def drafting(lookaheads: NDArray[np.intp] | int, cost: LevelCost, reach: int) -> CallDistribution:
     """Return a call of a model that drafts alone.
 
     ``lookaheads`` tokens, one forward pass each, the first of which catches up.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hsd_viz.latency.affine import MOST, Affine, affine, check_limits, stack_of
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.recursion import CallDistribution, drafting, repeat_rounds, verify
+from hsd_viz.latency.recursion import CallDistribution, RoundDistribution, drafting, repeat_rounds, verify
 from hsd_viz.latency.vectorised import Law, Prediction
 from hsd_viz.stack import Stack, parse
 
@@ -148,22 +148,24 @@ def sensitivities(
 
 
 def _changes(calibration: Calibration, acceptance: float, cost: float):
-    for field in ("edges", "tiers"):
-        known = getattr(calibration, field)
-        for (draft, verifier), drafts in known.items():
-            for by in (-acceptance, acceptance):
-                changed = {**known, (draft, verifier): drafts.shifted(by)}
-                yield f"acceptance of {draft} by {verifier} {by:+.2f}", replace(calibration, **{field: changed})
+    for pair, edge in calibration.edges.items():
+        for by in (-acceptance, acceptance):
+            edges = {**calibration.edges, pair: edge.shifted(by)}
+            yield f"acceptance of {pair[0]} by {pair[1]} {by:+.2f}", replace(calibration, edges=edges)
+    for pair, tier in calibration.tiers.items():
+        for by in (-acceptance, acceptance):
+            tiers = {**calibration.tiers, pair: tier.shifted(by)}
+            yield f"acceptance of {pair[0]} by {pair[1]} {by:+.2f}", replace(calibration, tiers=tiers)
     for model, one in calibration.costs.items():
         for by in (-cost, cost):
             costs = {**calibration.costs, model: one.scaled(1 + by)}
             yield f"cost of {model} {by:+.0%}", replace(calibration, costs=costs)
 
 
-def split(stack: Stack) -> tuple[Way, tuple[int | None, ...]]:
-    """Return the way of a stack, and its lookaheads."""
+def split(stack: Stack) -> tuple[Way, tuple[int, ...]]:
+    """Return the way of a stack, and its lookaheads (left out: 1)."""
     bottom = None if stack.bottom is None else str(stack.bottom)
-    return (bottom, tuple(m.name for m in stack.drafts)), tuple(m.lookahead for m in stack.drafts)
+    return (bottom, tuple(m.name for m in stack.drafts)), tuple(m.lookahead or 1 for m in stack.drafts)
 
 
 def join(way: Way, lookaheads: Sequence[int], target: str) -> Stack:
@@ -199,7 +201,7 @@ def _follow(law: Law, bottom: str | None, most: int, max_drafts: int | None):
         target = place == len(calibration.models) - 1
         cost = calibration.costs[model]
         # (ms of the best settings, drafts, lookaheads below, the round): this model as a target.
-        here = []
+        here: list[tuple[NDArray[np.float64], tuple[str, ...], NDArray[np.intp], RoundDistribution]] = []
         if (target and bottom is None) or (bottom, model) in calibration.tiers:
             top = law.round(bottom, ((model, None),))
             here.append(

@@ -134,11 +134,12 @@ class Law:
             self._rounds[key] = this
         return self._rounds[key]
 
-    def call(self, bottom: str | None, models: tuple[tuple[str, int], ...]) -> CallDistribution:
+    def call(self, bottom: str | None, models: tuple[tuple[str, int | None], ...]) -> CallDistribution:
         """Return one call of the last of ``models``."""
         key = (bottom, models)
         if key not in self._calls:
             name, lookahead = models[-1]
+            assert lookahead is not None
             if bottom is None and len(models) == 1:
                 self._calls[key] = drafting(lookahead, self.calibration.cost(name), self.reach)
             else:

@@ -42,7 +42,7 @@ def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int
         if draft.lookahead is None and k not in (place, place + 1):
             raise ValueError(f"'{draft}' in '{stack}' has no lookahead: write one, as in '{draft.name}:4'")
     way, lookaheads = split(stack)
-    return law.plane(*way, tuple(g or 1 for g in lookaheads), place, most)
+    return law.plane(*way, lookaheads, place, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def second_draft(
     # Times by level in units of the level's own forward pass: costs are then a product.
     unit, steps = LevelCost((1.0, 1.0 + slope)), np.arange(1, most + 1)
     small = drafting(steps, unit, 1)
-    powers = lambda rate, n: np.asarray(rate)[..., None] ** np.arange(n)
+    powers = lambda rate, n: np.asarray(rate, float)[..., None] ** np.arange(n, dtype=float)
     middle = verify(small, powers(a, most + 1)[:, None], unit, 1)
     calls = repeat_rounds(middle, most, every=True)
     per_level = verify(calls, powers(acceptance, calls.sizes.shape[-1]), unit, 1).per_token()

@@ -62,7 +62,7 @@ def test_monotone_curve_is_the_closest_one():
 
 
 def timed_trace(lookahead: int, launches: bool) -> Trace:
-    """Rounds of one draft: launch 0.5 ms + 0.2 ms per step, verification 2 + 0.1 m ms, overhead 0.3 ms, pause 0.4 ms."""
+    """Rounds of one draft: launch 0.5 ms + 0.2 ms per step, verification 2 + 0.1 m ms, overhead 0.3, pause 0.4."""
     ms = 1_000_000
     trace = Trace(
         {
