@@ -67,9 +67,7 @@ ALLOWED = {
         "trace",
         "words",
     },
-    "dashboard": {"engine", "stack", "trace", "views"},
-    "serve": set(),
-    "page_kernels": set(),
+    "dashboard": {"views"},
 }
 #: Imports for type checkers alone and programs of their own do not bind the rooms.
 FREE = {"cli", "__init__", "__main__", "voila"}

@@ -38,7 +38,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until interrupted."""
-    from hsd_viz.serve import serve
+    from hsd_viz.views.app.server import serve
 
     options = {"allow_models": args.allow_models, "open_browser": args.open_browser, "preheat": not args.no_preheat}
     return serve(args.host, args.port, token=args.token, **options) or 0

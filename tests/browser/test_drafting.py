@@ -24,7 +24,7 @@ display(hsd.views.SpeedPlane({str(BENCH / "ablation.json")!r}))
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory):
     """A page with three of the figures, served as the dashboard is."""
-    import hsd_viz.serve
+    from hsd_viz.views.app import server as app_server
 
     path = tmp_path_factory.mktemp("drafting") / "figures.ipynb"
     cell = {
@@ -39,8 +39,8 @@ def figures(tmp_path_factory):
     path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
     port = free_port()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hsd_viz.serve, "CHECKOUT_NOTEBOOK", path)
-        arguments, environment, folder = hsd_viz.serve.command("127.0.0.1", port, None)
+        patch.setattr(app_server, "CHECKOUT_NOTEBOOK", path)
+        arguments, environment, folder = app_server.command("127.0.0.1", port, None)
     environment = {**environment, "HF_HUB_OFFLINE": "1", "PATH": os.environ["PATH"]}
     with folder, server(arguments, environment, f"http://127.0.0.1:{port}/voila/static/x", path.with_suffix(".log")):
         yield f"http://127.0.0.1:{port}/"

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.serve import command
+from hsd_viz.views.app.server import command
 from hsd_viz.views.events import events_of
 
 from .conftest import PATIENCE, Page, _offline, free_port, server

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from hsd_viz import load_bundled
-from hsd_viz.serve import command
+from hsd_viz.views.app.server import command
 from hsd_viz.trace import Trace
 
 from .conftest import free_port, server

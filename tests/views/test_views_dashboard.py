@@ -8,7 +8,7 @@ import time
 import pytest
 from make_trace import make_trace
 
-from hsd_viz.dashboard import Dashboard
+from hsd_viz.views.app.dashboard import Dashboard
 from hsd_viz.engine.replay import ReplayEngine
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage

@@ -127,7 +127,7 @@ def test_a_replay_needs_no_model():
 
 
 def test_the_budget_of_the_replay_is_chosen_on_the_page():
-    from hsd_viz.dashboard import Dashboard
+    from hsd_viz.views.app.dashboard import Dashboard
 
     page = Dashboard(engine=object())
     page.controls.recording.value = "plain"

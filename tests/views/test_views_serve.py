@@ -21,8 +21,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hsd_viz import serve
-from hsd_viz.serve import check_address, command
+from hsd_viz.views.app import server as serve
+from hsd_viz.views.app.server import check_address, command
 
 
 def free_port() -> int:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[2]
 CHECKOUT_NOTEBOOK = PACKAGE.parent / "notebooks" / "dashboard.ipynb"
 #: A kernel whose page has gone is ended after this many seconds (a closed lid may be opened again), looked for every so many.
 GONE_SECONDS, LOOK_SECONDS = 600, 30
@@ -106,7 +106,7 @@ def command(
     In a checkout the ``notebook`` is ``notebooks/dashboard.ipynb``; from an installed wheel it is written here. The template lies in
     this package, which therefore goes on Jupyter's search path. With ``preheat`` a kernel waits for the next visitor, who asks for the
     light theme: a page in the dark one is rendered from the start. It tells its query itself (:mod:`hsd_viz.views.address`). A kernel
-    whose page has been ``gone`` for so many seconds is ended, looked for every ``look`` (:mod:`hsd_viz.page_kernels`).
+    whose page has been ``gone`` for so many seconds is ended, looked for every ``look`` (:mod:`hsd_viz.views.app.kernels`).
     """
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
     own = notebook is None
@@ -120,7 +120,7 @@ def command(
         f"--port={port}",
         "--template=hsd",
         "--Voila.log_level=WARN",
-        "--VoilaConfiguration.multi_kernel_manager_class=hsd_viz.page_kernels.PageKernels",
+        "--VoilaConfiguration.multi_kernel_manager_class=hsd_viz.views.app.kernels.PageKernels",
         f"--PageKernels.cull_interval={look}",
         f"--PageKernels.cull_idle_timeout={gone}",
         r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",

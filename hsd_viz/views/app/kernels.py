@@ -4,7 +4,7 @@ A page that is closed tells the server so, but the message may be lost (a reload
 some 200 MB. What counts here is the connection: a kernel with an open page is never ended, be it idle or not; one without is, even where
 a run of its goes on, which nobody sees. The kernel that waits for the next visitor has no page yet, and stays.
 
-Imported by Voilà's process alone, as the configuration that :func:`hsd_viz.serve.command` writes asks for.
+Imported by Voilà's process alone, as the configuration that :func:`hsd_viz.views.app.server.command` writes asks for.
 """
 
 from __future__ import annotations
