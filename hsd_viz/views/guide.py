@@ -15,7 +15,7 @@ from hsd_viz.views.tabs import Tabs
 from hsd_viz.views.tour import Tour
 
 
-class Page(Protocol):
+class GuidePage(Protocol):
     """The page that is entered; ``busy`` while a run goes on."""
 
     trace: Trace | None
@@ -31,7 +31,7 @@ class Page(Protocol):
 class Guide:
     """Brings people to a place on the page: ``address`` is the way in from outside, ``tour`` the way round."""
 
-    def __init__(self, page: Page, names: Sequence[str]) -> None:
+    def __init__(self, page: GuidePage, names: Sequence[str]) -> None:
         self._page, self._names = page, list(names)
         #: Whether the recording that is opened next fills the form: what people wrote there is theirs while the tour goes on.
         self.fills = True

@@ -17,7 +17,7 @@ from hsd_viz.views.tabs import Tabs
 TILES_EVERY = 0.5
 
 
-class Page(Protocol):
+class RunPage(Protocol):
     """The page that a run is shown on; :meth:`occupy` says whether one goes on, so that no other can be started."""
 
     trace: Trace | None
@@ -35,7 +35,7 @@ class Page(Protocol):
 class PageRun:
     """The run on the page, one at a time: a :class:`~hsd_viz.views.runner.Watcher`, whose methods the worker thread calls."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: RunPage) -> None:
         self._page = page
         self._run: Run | None = None
         self._kind, self._cancelled, self._tiled = "recording", False, 0.0

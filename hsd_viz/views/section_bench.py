@@ -7,16 +7,17 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from hsd_viz import views
 from hsd_viz.bench.verdict import OF_NOTE, of_note
 from hsd_viz.views.bench_run import BenchRun
 from hsd_viz.views.controls import Prose
+from hsd_viz.views.drafting_bars import CategoryBars
+from hsd_viz.views.drafting_plane import LatencyAcceptance, SpeedPlane
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.open_file import OpenFile
 from hsd_viz.views.reports import MAX_BYTES, ReportTables, is_ablation, report_of, saved_reports, title_of
 from hsd_viz.views.save import Save
 from hsd_viz.views.save_forms import REPORT_FORMS, SavedFile, saved_report
-from hsd_viz.views.sections import Page, Section, menu, refill, titled, tried
+from hsd_viz.views.section import Page, Section, menu, refill, titled, tried
 
 #: The report that was measured on this page.
 HERE = "here"
@@ -24,7 +25,7 @@ HERE = "here"
 SHOWN = 8
 
 
-class Benchmark(Section):
+class BenchmarkSection(Section):
     title = "Benchmark"
     follows = False
     words = (
@@ -109,10 +110,10 @@ class Benchmark(Section):
         self.shown = report
         if is_ablation(report):
             best = f"the {SHOWN} that bring most tokens per forward"
-            bars = partial(views.CategoryBars, report, first=SHOWN, rule=best)
-            made = [lambda: views.LatencyAcceptance(report), lambda: views.SpeedPlane(report), bars]
+            bars = partial(CategoryBars, report, first=SHOWN, rule=best)
+            made = [lambda: LatencyAcceptance(report), lambda: SpeedPlane(report), bars]
         else:
             # A bench report has no acceptance ratio by database: that plane is the ablation's.
-            bars = partial(views.CategoryBars, report, first=of_note(report), rule=OF_NOTE)
-            made = [lambda: ReportTables(report), bars, lambda: views.SpeedPlane(report)]
+            bars = partial(CategoryBars, report, first=of_note(report), rule=OF_NOTE)
+            made = [lambda: ReportTables(report), bars, lambda: SpeedPlane(report)]
         refill(self.report, [tried(make) for make in made])

@@ -9,7 +9,6 @@ from typing import Protocol
 
 import ipywidgets as widgets
 
-from hsd_viz import views
 from hsd_viz.machine import busy_words
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage, Trace
@@ -17,8 +16,8 @@ from hsd_viz.views.controls import Prose, Request, allowed
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.save import Save
 from hsd_viz.views.save_forms import VERSUS_FORMS, saved_versus
-from hsd_viz.views.sections import Page, Section, titled
-from hsd_viz.views.versus import OPENING, SIDES, decode_each, side, words
+from hsd_viz.views.section import Page, Section, titled
+from hsd_viz.views.versus import OPENING, SIDES, Versus, decode_each, side, words
 from hsd_viz.views.versus_data import MOST
 from hsd_viz.views.work_form import Host, WorkForm
 
@@ -38,7 +37,7 @@ class CompareHost(Host, Protocol):
     def request(self) -> Request: ...
 
 
-class Compare(Section):
+class CompareSection(Section):
     title = "Compare"
     follows = False
     words = (
@@ -51,7 +50,7 @@ class Compare(Section):
         self.form: CompareRun | None = None
 
     def build(self) -> None:
-        self.versus = views.Versus()
+        self.versus = Versus()
         if getattr(self.page, "can_measure", False):
             self.form = CompareRun(self.page, self.versus.show)
             self.add(titled("Compare on this page", self.form))

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import ipywidgets as widgets
 
-from hsd_viz import views
 from hsd_viz.bench.alone import BUDGETS, alone, at_hand
 from hsd_viz.trace import Trace
+from hsd_viz.views.access import Access
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.database_panels import keys_hit, saved_alone
+from hsd_viz.views.drafting_bars import DatabaseAblation, OrderAblation
 from hsd_viz.views.drafting_data import study_of
+from hsd_viz.views.drafting_plane import TemperatureCurves
 from hsd_viz.views.latency_sources import temperature_words
+from hsd_viz.views.locality_map import LocalityMap
 from hsd_viz.views.panels import Panels
 from hsd_viz.views.reports import measured_file
-from hsd_viz.views.sections import Page, Section, menu, refill, titled, tried
+from hsd_viz.views.section import Page, Section, menu, refill, titled, tried
 
 ABLATION = "ablation.json"
 TITLE = "Databases one by one, and in every order"
 
 
-class Databases(Section):
+class DatabasesSection(Section):
     title = "Databases"
     words = (
         "Where the text repeats itself, and what databases make of it. What is of this run was counted in its trace or replayed from its "
@@ -34,7 +37,7 @@ class Databases(Section):
 
     def build(self) -> None:
         # The view of the group follows the run by itself; what is drawn of a whole run waits for its end.
-        self.add(views.Access(group=self.page.group))
+        self.add(Access(group=self.page.group))
         self.keys, self.saved = Panels(), Panels()
         self.budget, budget = menu("Draft tokens a round in the replay", [(str(n), n) for n in BUDGETS], BUDGETS[-1])
         self.budget.observe(lambda _change: self._replay(self.page.trace), "value")
@@ -53,10 +56,10 @@ class Databases(Section):
         def draw(_change: object = None) -> None:
             at = choice.value
             made = [
-                tried(lambda: views.DatabaseAblation(path, temperature=at, beside=at == 0)),
-                tried(lambda: views.OrderAblation(path, temperature=at, beside=at == 0)),
+                tried(lambda: DatabaseAblation(path, temperature=at, beside=at == 0)),
+                tried(lambda: OrderAblation(path, temperature=at, beside=at == 0)),
             ]
-            refill(self.study, [*made, tried(lambda: views.TemperatureCurves(path))])
+            refill(self.study, [*made, tried(lambda: TemperatureCurves(path))])
 
         choice.observe(draw, "value")
         draw()
@@ -71,5 +74,5 @@ class Databases(Section):
         self._replay(trace)
         refill(
             self.figures,
-            [tried(lambda: views.LocalityMap(trace)), tried(lambda: views.DatabaseAblation([trace], beside=False))],
+            [tried(lambda: LocalityMap(trace)), tried(lambda: DatabaseAblation([trace], beside=False))],
         )

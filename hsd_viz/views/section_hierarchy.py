@@ -10,13 +10,16 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from hsd_viz import views
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.machine import cpu_model
 from hsd_viz.trace import Trace
 from hsd_viz.views.controls import Prose
-from hsd_viz.views.latency_sources import Basis, of_run, temperature_words
-from hsd_viz.views.sections import Page, Section, menu, refill, sentence, titled, tried
+from hsd_viz.views.hierarchy import HierarchyGraph
+from hsd_viz.views.latency_compare import Levels, Ranking
+from hsd_viz.views.latency_plot import LatencySurface
+from hsd_viz.views.latency_sources import Basis, basis_of, of_run, recorded, temperature_words
+from hsd_viz.views.latency_whatif import OneDraftWhatIf, SecondDraftWhatIf
+from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled, tried
 from hsd_viz.words import counted
 
 RECORDED, RUN = "recorded", "run"
@@ -25,7 +28,7 @@ RECORDED_WORDS = "the recorded runs of this package (greedy)"
 KEPT = 6
 
 
-class Hierarchy(Section):
+class HierarchySection(Section):
     title = "Hierarchy"
     words = (
         "Which stack of models and databases is the fastest, by this project's latency law: predicted from a calibration that each figure "
@@ -96,7 +99,7 @@ class Hierarchy(Section):
             )
 
     def fill(self, trace: Trace) -> None:
-        refill(self.level, [tried(lambda: views.Levels(trace))])
+        refill(self.level, [tried(lambda: Levels(trace))])
         if self.source.value == RUN:
             self._draw()
 
@@ -111,7 +114,7 @@ class Hierarchy(Section):
             self.surface.layout.display = "none"
             return
         self._say_fit()
-        refill(self.law, [tried(lambda: views.HierarchyGraph(found)), tried(lambda: views.Ranking(found))])
+        refill(self.law, [tried(lambda: HierarchyGraph(found)), tried(lambda: Ranking(found))])
         chains = chains_of(found.calibration)
         self.surface.layout.display = None if chains else "none"
         self.chain.options = [(c, c) for c in chains]
@@ -120,23 +123,23 @@ class Hierarchy(Section):
         refill(
             self.what_if,
             [
-                titled("What if the draft were better, or cheaper?", tried(lambda: views.OneDraftWhatIf(found))),
-                titled("What if it had a draft of its own?", tried(lambda: views.SecondDraftWhatIf(found))),
+                titled("What if the draft were better, or cheaper?", tried(lambda: OneDraftWhatIf(found))),
+                titled("What if it had a draft of its own?", tried(lambda: SecondDraftWhatIf(found))),
             ],
         )
 
     def _draw_surface(self) -> None:
         found, chain = self._basis, self.chain.value
         if found is not None and chain:
-            refill(self.plot, [tried(lambda: views.LatencySurface(found, chain))])
+            refill(self.plot, [tried(lambda: LatencySurface(found, chain))])
 
 
 def basis(source: str | Path, trace: Trace | None) -> Basis:
     """Figures for the law: of the package's recordings, of ``trace``, or a kept calibration. Raises ``ValueError`` with one sentence."""
     if source == RECORDED:
-        return views.recorded()
+        return recorded()
     if source != RUN:
-        return views.basis_of(source)
+        return basis_of(source)
     if trace is None or not trace.token_rows:
         raise ValueError("there is no run on the page whose costs and acceptance could be taken")
     return of_run(trace)
@@ -170,7 +173,7 @@ def kept_calibrations() -> list[tuple[str, str, Basis]]:
             who = data.get("identity") or {}
             # A cache may have come along from elsewhere.
             if who.get("device") != "cpu" or who.get("device_name") == cpu_model():
-                found.setdefault(plan_words(data), (plan_words(data), str(path), views.basis_of(data)))
+                found.setdefault(plan_words(data), (plan_words(data), str(path), basis_of(data)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
         if len(found) == KEPT:

@@ -9,7 +9,7 @@ from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
 from hsd_viz.trace import Finished, Stage
 from hsd_viz.views import section_compare
 from hsd_viz.views.controls import Request
-from hsd_viz.views.section_compare import Compare, CompareRun, read_stacks
+from hsd_viz.views.section_compare import CompareRun, CompareSection, read_stacks
 
 LADDER = ("nano", "small", "target")
 
@@ -145,7 +145,7 @@ def test_what_is_shown_can_be_saved_and_nothing_else():
     class Alone:
         trace, dark, group = None, False, "g"
 
-    section = Compare(Alone())
+    section = CompareSection(Alone())
     section.open()
     assert not section.save.disabled
     file = section.save._make("page")

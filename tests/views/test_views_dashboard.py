@@ -8,10 +8,10 @@ import time
 import pytest
 from make_trace import make_trace
 
-from hsd_viz.views.app.dashboard import Dashboard
 from hsd_viz.engine.replay import ReplayEngine
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage
+from hsd_viz.views.app.dashboard import Dashboard
 from hsd_viz.views.controls import LIVE, MAX_PROMPT, Controls
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.presets import PROMPTS, STACKS

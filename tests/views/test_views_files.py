@@ -12,10 +12,10 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz import load_bundled
-from hsd_viz.views.app.dashboard import OPENED, Dashboard
 from hsd_viz.engine.replay import bundled
 from hsd_viz.trace import Trace
 from hsd_viz.views import open_trace
+from hsd_viz.views.app.dashboard import OPENED, Dashboard
 from hsd_viz.views.open_trace import read_trace
 from hsd_viz.views.save_forms import FORMS, saved
 

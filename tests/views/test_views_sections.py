@@ -13,7 +13,7 @@ from hsd_viz import load_bundled, views
 from hsd_viz.calibration import store
 from hsd_viz.machine import cpu_model
 from hsd_viz.trace import Trace
-from hsd_viz.views import linked, reports, section_databases, sections, tabs
+from hsd_viz.views import reports, section_databases, sections, tabs
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.open_file import OpenFile
 from hsd_viz.views.section_hierarchy import RECORDED, RUN, basis, chains_of
@@ -303,17 +303,11 @@ def test_tabs_open_what_is_chosen_and_show_what_goes_wrong():
     assert strip.shown is panels[2]
 
 
-def test_linked_views_get_a_tab_once_they_exist(monkeypatch):
-    class Peek(linked.LinkedView):
-        _esm = "export default linkedWidget(() => {});"
-
-    monkeypatch.setattr(views, "RoundInspector", Peek, raising=False)
+def test_linked_views_follow_the_group_by_themselves():
     page = Page(make_trace())
     shown = section(page, "Round")
-    (peek,) = [w for w in all_in(shown.widget) if isinstance(w, Peek)]
-    assert peek.group == "page" and peek.data == {}
+    (view,) = [w for w in all_in(shown.widget) if isinstance(w, views.RoundInspector)]
+    assert view.group == "page" and view.data == {}
     page.trace = make_trace()
     shown.open()
-    assert peek in shown.widget.children, "it follows the group by itself"
-    monkeypatch.delattr(views, "RoundInspector")
-    assert "Round" not in [s.title for s in sections.sections(page)]
+    assert view in shown.widget.children, "it is kept"

@@ -201,7 +201,7 @@ class Dashboard(widgets.VBox):
             self._run.cancel()
 
     def decoded(self, trace: Trace | None) -> None:
-        """See :class:`~hsd_viz.views.page_run.Page`."""
+        """See :class:`~hsd_viz.views.page_run.RunPage`."""
         self._decoded = trace
         self.controls.name_live()
         self.guide.shows("")
