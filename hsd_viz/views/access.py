@@ -1,4 +1,4 @@
-"""Access patterns: in each round of the target, which database answered and what came of it, above the growth of the text."""
+"""Access patterns: the databases that drafted in each target round, with accepted tokens and text length."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from hsd_viz.views.linked import LinkedView, css, esm
 
 
 class Access(LinkedView):
-    """A lane for every database or other look-up that drafted, a column for every round of the target.
+    """Show a lane for each database or baseline that drafted, and a column for each target round.
 
-    ``Access(trace)`` stands by itself; linked to other views (:func:`hsd_viz.views.linked.link`) it follows their cursor and moves it.
-    Drafted and accepted are counted where a draft is verified first. The lowest lane is the context in tokens.
+    ``Access(trace)`` works alone; linked to other views (:func:`hsd_viz.views.linked.link`) it shares their cursor.
+    Drafted and accepted tokens are counted at the first verifier. The lowest lane is the context length in tokens.
     """
 
     _esm = esm("access.js")

@@ -1,4 +1,4 @@
-"""The cursor's round in a chart that plotly draws, round by round."""
+"""The cursor's round in a plotly chart over rounds."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from hsd_viz.views.linked import LinkedView, css, esm
 
 
 class ChartMark(LinkedView):
-    """A band over the round under the cursor, in the first chart of the ``hsd-charts`` box that this view stands in.
+    """Mark the cursor's round in the first chart of the enclosing ``hsd-charts`` box.
 
-    The chart's first trace must have one point a target round, at x = 1, 2, 3, … A pointer over a round previews it, a click pins it, as
-    in every linked view. The band follows the cursor in the browser: nothing is drawn anew.
+    The chart's first trace must have one point per target round, at x = 1, 2, 3, … Hover previews a round, a click pins
+    it. The mark follows the cursor in the browser without redrawing the chart.
     """
 
     _esm = esm("chart_mark.js")

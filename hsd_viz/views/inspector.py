@@ -1,10 +1,10 @@
-"""The round inspector: the draft of the round under the cursor as a tree, each node's figures, the arithmetic of its verdict."""
+"""The round inspector: the draft tree of the cursor's round, with each node's figures and verdict."""
 
 from __future__ import annotations
 
 from hsd_viz.views.linked import LinkedView, css, esm
 
-#: The view's own scripts, in their order.
+#: The view's scripts, in order.
 FILES = (
     "round.js",
     "round_residual.js",
@@ -18,11 +18,10 @@ FILES = (
 
 
 class RoundInspector(LinkedView):
-    """One round in full: what was drafted, by whom, what the verifier made of it, and why.
+    """One round in detail: draft tokens, their sources, verdicts and reasons.
 
-    ``RoundInspector(trace)`` stands by itself; linked to other views (:func:`hsd_viz.views.linked.link`) it shows the round under
-    their cursor, and a click on one of its nodes moves theirs. Rounds of the levels between are reached from the target's. Arrow
-    keys walk the tree, Enter pins, Esc lets go.
+    ``RoundInspector(trace)`` works alone; linked to other views (:func:`hsd_viz.views.linked.link`) it shares their cursor.
+    Rounds of lower levels are reached from the target's. Arrow keys move in the tree, Enter pins, Esc unpins.
     """
 
     _esm = esm(*FILES)

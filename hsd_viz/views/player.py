@@ -1,4 +1,4 @@
-"""The player: a run's events on a bar to scrub over, with buttons to step through them and to play them from the trace."""
+"""The player: a scrub bar over a run's events, with buttons to step and play."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from hsd_viz.views.linked import LinkedView, css, esm
 
 
 class Player(LinkedView):
-    """A bar of all events of a run: full height what was emitted, in the colour of its source, low what was rejected, a gap where a
-    round begins. Dragging, stepping and playing move the cursor of the group, and its text counts up to there until Esc.
+    """A bar of all events of a run: emitted tokens at full height in their source's colour, rejected ones low, a gap per round.
 
-    ``Player(group=stream.group)`` plays what a token stream shows. Nothing is decoded: it plays the trace.
+    Dragging, stepping and playing move the group's cursor and dim the text after it until Esc. ``Player(group=stream.group)``
+    plays the trace of a token stream; nothing is decoded.
     """
 
     _esm = esm("player.js")

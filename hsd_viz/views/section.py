@@ -12,7 +12,7 @@ from hsd_viz.views.controls import Prose
 
 
 class Page(Protocol):
-    """What sections know of the page: the ``trace`` on it (``None``: none yet), its theme, and the group of its linked views."""
+    """The page as sections see it: its ``trace`` (or ``None``), theme, and group of linked views."""
 
     trace: Trace | None
 
@@ -24,12 +24,12 @@ class Page(Protocol):
 
 
 class Section:
-    """A panel: a sentence, then views. Subclasses :meth:`build` once, and :meth:`fill` whenever what they depend on has changed."""
+    """A tab's panel: a description, then views. Subclasses :meth:`build` once and :meth:`fill` on changed dependencies."""
 
     title: ClassVar[str] = ""
-    #: What the section shows, and where its numbers come from.
+    #: Description of the section and the provenance of its numbers.
     words: ClassVar[str] = ""
-    #: Whether it shows the run on the page; else the page's player does not stand before it.
+    #: Whether it shows the run on the page; else the page's player is hidden.
     follows: ClassVar[bool] = True
 
     def __init__(self, page: Page) -> None:
@@ -38,12 +38,12 @@ class Section:
         if not self.follows:
             self.widget.add_class("hsd-apart")
         self.widget.children[0].add_class("hsd-lede")
-        #: What shows the run, and is of the run before while another goes on.
+        #: Widgets that show the previous run while another is in progress.
         self.of_run: list[widgets.DOMWidget] = []
         self._built, self._filled, self._stale = False, (), False
 
     def open(self) -> None:
-        """Make what the section shows, as far as it is not there."""
+        """Build and fill the section as needed."""
         if not self._built:
             self.build()
             self._built = True
@@ -54,28 +54,28 @@ class Section:
             self._filled = state
 
     def stale(self, stale: bool) -> None:
-        """Say of what shows the run that it is of the run before, or no longer so."""
+        """Mark or unmark the run's widgets as showing the previous run."""
         self._stale = stale
         for widget in self.of_run:
             (widget.add_class if stale else widget.remove_class)("hsd-stale")
 
     def build(self) -> None:
-        """Make the views."""
+        """Create the views."""
 
     def fill(self, trace: Trace) -> None:
         """Show a trace."""
 
     def depends_on(self) -> tuple:
-        """When any of these is another object, :meth:`fill` is called again."""
+        """Return objects whose identity decides when :meth:`fill` is called again."""
         return (self.page.trace,)
 
     def add(self, *more: widgets.Widget) -> None:
-        """Put widgets at the end of the panel."""
+        """Append widgets to the panel."""
         self.widget.children = (*self.widget.children, *more)
 
 
 def titled(text: str, *below: widgets.Widget) -> widgets.VBox:
-    """Widgets under a heading of their own. ``text`` is one of this package's own."""
+    """Put widgets below a heading. ``text`` must be trusted HTML."""
     head = widgets.HTML(f"<h3>{text}</h3>")
     head.add_class("hsd-heading")
     box = widgets.VBox([head, *below])
@@ -84,7 +84,7 @@ def titled(text: str, *below: widgets.Widget) -> widgets.VBox:
 
 
 def menu(label: str, options: Sequence[tuple[str, Any]], value: Any) -> tuple[widgets.Dropdown, widgets.Box]:
-    """A menu with its label, and the box to put on the page."""
+    """Build a labelled menu; return it and its box."""
     dropdown = widgets.Dropdown(options=list(options), value=value, description=label)
     box = widgets.Box([dropdown])
     box.add_class("hsd-form")
@@ -93,7 +93,7 @@ def menu(label: str, options: Sequence[tuple[str, Any]], value: Any) -> tuple[wi
 
 
 def tried(make: Callable[[], widgets.Widget]) -> widgets.Widget:
-    """A view, or where it cannot be made of these data, the sentence that says why."""
+    """Build a view, or a message if ``make`` raises ``ValueError``."""
     try:
         return make()
     except ValueError as error:
@@ -101,13 +101,13 @@ def tried(make: Callable[[], widgets.Widget]) -> widgets.Widget:
 
 
 def sentence(error: ValueError) -> Prose:
-    """What an error says, as a sentence on the page."""
+    """Return an error's message as a line of text."""
     said = str(error)
     return Prose(f"{said[:1].upper()}{said[1:]}{'' if said.endswith('.') else '.'}")
 
 
 def refill(box: widgets.Box, new: Iterable[widgets.Widget]) -> None:
-    """Put other widgets into a box, and let go of those that were there."""
+    """Replace and close the widgets of a box."""
     old = box.children
     box.children = tuple(new)
     for widget in old:
@@ -115,7 +115,7 @@ def refill(box: widgets.Box, new: Iterable[widgets.Widget]) -> None:
 
 
 def close(widget: widgets.Widget) -> None:
-    """Close a widget and all in it: the browser keeps what is not closed."""
+    """Close a widget and its children: the browser keeps open ones."""
     for child in getattr(widget, "children", ()):
         close(child)
     widget.close()

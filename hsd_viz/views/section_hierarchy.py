@@ -1,4 +1,4 @@
-"""The tab on hierarchies: which stack the latency law picks, on whose figures, and what would change it."""
+"""The Hierarchy tab: the stack selected by the latency law, its calibration, and what-if sliders."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled,
 from hsd_viz.words import counted
 
 RECORDED, RUN = "recorded", "run"
-RECORDED_WORDS = "the recorded runs of this package (greedy)"
-#: Calibrations kept by ``hsd-viz plan`` that are offered, the newest first.
+RECORDED_WORDS = "bundled recordings (greedy)"
+#: Maximum number of stored calibrations offered, newest first.
 KEPT = 6
 
 
 class HierarchySection(Section):
     title = "Hierarchy"
     words = (
-        "Which stack of models and databases is the fastest, by this project's latency law: predicted from a calibration that each figure "
-        "names, beside what was measured. Nothing here runs a model."
+        "The fastest stack of models and databases by this project's latency law, predicted from the calibration named below each "
+        "figure and compared with measurements. No model runs here."
     )
 
     def __init__(self, page: Page) -> None:
@@ -43,16 +43,16 @@ class HierarchySection(Section):
             box.add_class("hsd-views")
 
     def build(self) -> None:
-        self._kept = kept_calibrations()
+        self._stored = stored_calibrations()
         options = [
             (RECORDED_WORDS, RECORDED),
             ("the run shown", RUN),
-            *((words, path) for words, path, _ in self._kept),
+            *((words, path) for words, path, _ in self._stored),
         ]
         self.source, source = menu("Costs and acceptance from", options, self._fitting())
         self.fit = Prose("")
         self.chain, chain = menu("Draft models", [], None)
-        self.surface = titled("How many tokens should each draft model hand up?", chain, self.plot)
+        self.surface = titled("Lookahead of each draft model", chain, self.plot)
         self.of_run.append(self.level)
         self.add(source, self.fit, self.law, self.level, self.surface, self.what_if)
         self._draw()
@@ -64,7 +64,7 @@ class HierarchySection(Section):
         self._say_fit()
 
     def _wanted(self) -> float:
-        """The temperature in the form; where there is no form, or it is not filled in, that of the run shown."""
+        """Return the form's temperature, else that of the run shown."""
         try:
             return float(self.page.request().options["temperature"])
         except (AttributeError, ValueError):
@@ -74,10 +74,9 @@ class HierarchySection(Section):
             )
 
     def _fitting(self) -> str:
-        """The source that fits the form: a calibration of this machine at its temperature; else the recorded runs where it is 0; else
-        the run shown, where it was decoded at that temperature."""
+        """Return the source for the form's temperature: a calibration of this machine, the run shown, or the recordings."""
         wanted = self._wanted()
-        for _, path, found in self._kept:
+        for _, path, found in self._stored:
             if found.temperature == wanted:
                 return path
         trace = self.page.trace
@@ -85,17 +84,17 @@ class HierarchySection(Section):
         return RUN if wanted and same and trace.token_rows else RECORDED
 
     def _say_fit(self) -> None:
-        """Whether the figures are of the form's temperature."""
+        """Compare the calibration's temperature with the form's."""
         there = None if self._basis is None else self._basis.temperature
         wanted = self._wanted()
         if there is None:
             self.fit.value = ""
         elif there == wanted:
-            self.fit.value = f"Fits the form: both are {'greedy' if not there else f'at {temperature_words(there)}'}."
+            self.fit.value = f"Matches the form: both {'greedy' if not there else f'at {temperature_words(there)}'}."
         else:
             self.fit.value = (
-                f"Mind: the form stands at {temperature_words(wanted)}, these figures are {'' if not there else 'at '}"
-                f"{temperature_words(there)}. What is accepted depends on it. hsd-viz plan --temperature {wanted:g} measures for the form."
+                f"Temperature mismatch: the form is at {temperature_words(wanted)}, the calibration at {temperature_words(there)}. "
+                f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {wanted:g}"
             )
 
     def fill(self, trace: Trace) -> None:
@@ -123,8 +122,8 @@ class HierarchySection(Section):
         refill(
             self.what_if,
             [
-                titled("What if the draft were better, or cheaper?", tried(lambda: OneDraftWhatIf(found))),
-                titled("What if it had a draft of its own?", tried(lambda: SecondDraftWhatIf(found))),
+                titled("What-if: one draft model", tried(lambda: OneDraftWhatIf(found))),
+                titled("What-if: a second draft model", tried(lambda: SecondDraftWhatIf(found))),
             ],
         )
 
@@ -135,18 +134,18 @@ class HierarchySection(Section):
 
 
 def basis(source: str | Path, trace: Trace | None) -> Basis:
-    """Figures for the law: of the package's recordings, of ``trace``, or a kept calibration. Raises ``ValueError`` with one sentence."""
+    """Load the law's basis: bundled recordings, ``trace``, or a stored calibration. Raises: ValueError: if it is missing."""
     if source == RECORDED:
         return recorded()
     if source != RUN:
         return basis_of(source)
     if trace is None or not trace.token_rows:
-        raise ValueError("there is no run on the page whose costs and acceptance could be taken")
+        raise ValueError("no run to estimate costs and acceptance from")
     return of_run(trace)
 
 
 def chains_of(calibration: Calibration) -> list[str]:
-    """Stacks of two or more draft models whose neighbours were all measured, with and without a database beneath."""
+    """Return stacks of two or more draft models with all neighbours measured, with and without a database below."""
     drafts = calibration.models[:-1]
     found = []
     for size in range(2, len(drafts) + 1):
@@ -158,8 +157,8 @@ def chains_of(calibration: Calibration) -> list[str]:
     return found
 
 
-def kept_calibrations() -> list[tuple[str, str, Basis]]:
-    """What ``hsd-viz plan`` measured on this machine and keeps, the newest of each kind first: (words, path, what it holds)."""
+def stored_calibrations() -> list[tuple[str, str, Basis]]:
+    """Return the stored calibrations of this machine, newest of each kind first: (label, path, basis)."""
     from hsd_viz.calibration.store import folder
 
     found: dict[str, tuple[str, str, Basis]] = {}
@@ -171,7 +170,7 @@ def kept_calibrations() -> list[tuple[str, str, Basis]]:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             who = data.get("identity") or {}
-            # A cache may have come along from elsewhere.
+            # The cache may be from another machine.
             if who.get("device") != "cpu" or who.get("device_name") == cpu_model():
                 found.setdefault(plan_words(data), (plan_words(data), str(path), basis_of(data)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -182,7 +181,7 @@ def kept_calibrations() -> list[tuple[str, str, Basis]]:
 
 
 def plan_words(kept: dict[str, Any]) -> str:
-    """A kept calibration as a choice: its texts, temperature, machine and day."""
+    """Return a stored calibration's label: texts, temperature, machine and day."""
     who, texts = kept.get("identity") or {}, kept.get("texts") or {}
     temperature = (who.get("sampling") or {}).get("temperature")
     day = None if kept.get("created") is None else datetime.fromtimestamp(kept["created"], UTC).date().isoformat()

@@ -1,4 +1,4 @@
-"""The dashboard's tabs: what each shows of the run on the page, and of measurements. Nothing is made before its tab is opened."""
+"""The dashboard's tabs. A tab's views are created when it is first opened."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHARTS = ("acceptance", "by_source", "time_spent")
 
 
 class LinkedSection(Section):
-    """A view of the page's group: it has the run and the cursor from there."""
+    """A view of the page's group, which provides run and cursor."""
 
     view: ClassVar[type[LinkedView]]
 
@@ -38,20 +38,17 @@ class LinkedSection(Section):
 
 class RoundSection(LinkedSection):
     title, view = "Round", RoundInspector
-    words = (
-        "One round of the target, the one under the cursor: its draft as it was put up, and why each token was kept or turned down. "
-        "All figures are those recorded in the run shown."
-    )
+    words = "The target round under the cursor: its draft, and why each token was accepted or rejected. All values are recorded."
 
 
 class TimelineSection(LinkedSection):
     title, view = "Timeline", Timeline
-    words = "Who computed when: every forward and every look-up of the run shown, as they were timed while it ran."
+    words = "Every forward pass and look-up of the run shown, with recorded times."
 
 
 class AcceptanceSection(Section):
     title = "Acceptance"
-    words = "How much of what was drafted was kept, who supplied the text, and where the time went, counted and timed in the run shown."
+    words = "Acceptance, token sources and decoding time of the run shown."
 
     def build(self) -> None:
         self.figures = {name: ChartBox() for name in CHARTS}
@@ -67,7 +64,7 @@ class AcceptanceSection(Section):
         self.add(whole)
 
     def depends_on(self) -> tuple:
-        # plotly does not follow the theme by itself.
+        # plotly does not follow the theme.
         return (self.page.trace, self.page.dark)
 
     def fill(self, trace: Trace) -> None:
@@ -81,13 +78,13 @@ class AcceptanceSection(Section):
         if not several:
             refill(self.verifier, [])
             return
-        level, box = menu("Verified by", levels, levels[0][1])
+        level, box = menu("Verifier", levels, levels[0][1])
         level.observe(lambda change: self.panels.show(acceptance_panels(trace, change["new"])), "value")
         refill(self.verifier, [box])
 
 
 def sections(page: Page) -> list[Section]:
-    """All sections, in their order on the page."""
+    """Return all sections in page order."""
     return [
         kind(page)
         for kind in (

@@ -1,10 +1,9 @@
-"""The dashboard: a recorded decode at once, live decodes in a worker thread, every token of both to look into.
+"""The dashboard: a recorded run at once, live runs in a worker thread, every token of both inspectable.
 
-The text and its player stand above; tabs below look into the same run, and further (:mod:`hsd_viz.views.sections`). All follow one
-cursor.
+The text and its player are at the top, tabs with further views below (:mod:`hsd_viz.views.sections`). All share one cursor.
 
-Opening it imports neither torch nor transformers and reads no weights: models load when Run is pressed. Only the compiler of the
-CPU runtime starts at once, where it has not run before, so that the first run need not be a slow one.
+Opening it imports neither torch nor transformers and reads no weights: models load on the first run. Only the compiler of the
+CPU runtime starts at once if it has not run before, so that the first run is not slowed down.
 """
 
 from __future__ import annotations
@@ -30,27 +29,27 @@ from hsd_viz.views.shell import header
 from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.tabs import Tabs
 
-#: The recorded run that is a file of the reader's own.
-OPENED = "file of your own"
+#: Menu value of an opened trace file.
+OPENED = "opened file"
 
 
 class Dashboard(widgets.VBox):
-    """All of the page as one widget. Use :func:`dashboard` to make one.
+    """The whole page as one widget. Create it with :func:`dashboard`.
 
-    ``engine`` decodes instead of the one loaded on the first run. ``allow_models`` lets people name hub models and paths.
+    ``engine`` replaces the one loaded on the first run. ``allow_models`` allows hub models and paths.
     """
 
     def __init__(self, engine: Engine | None = None, *, allow_models: bool = False) -> None:
         self.lender = Lender(engine, allow_models, lambda: self.controls.offer_cuda())
         self._run = PageRun(self)
         self.trace: Trace | None = None
-        #: The last run that was decoded here.
+        #: The last run decoded here.
         self._decoded: Trace | None = None
         self.notice = Notice()
         self.readout = Readout()
         self.stream = TokenStream()
         self.player = Player(group=self.stream.group)
-        self.tabs = Tabs(sections(self), "Look into the run")
+        self.tabs = Tabs(sections(self), "Views of the run")
         live = self.lender.live
         recordings = self.notice.guard(bundled)() or []
         self.controls = Controls([(r.title, r.name) for r in recordings], self.model_names, live, LADDER)
@@ -80,39 +79,39 @@ class Dashboard(widgets.VBox):
         else:
             self.readout.origin = {
                 "kind": "none",
-                "badge": "Nothing to show yet",
-                "facts": ["no recorded runs are installed: press Run"],
+                "badge": "No run",
+                "facts": ["no recordings are installed: press Run"],
             }
 
     @property
     def dark(self) -> bool:
-        """Whether the page is dark, as the browser said."""
+        """Whether the page is dark, as reported by the browser."""
         return self.stream.dark
 
     @property
     def group(self) -> str:
-        """The group of the linked views on the page."""
+        """The group of the page's linked views."""
         return self.stream.group
 
     @property
     def busy(self) -> bool:
-        """Whether a run goes on."""
+        """Whether a run is in progress."""
         return self.controls.run.disabled
 
-    # --- what a bench on the page asks for (:class:`hsd_viz.views.work_form.Host`) ----------------------------------------
+    # --- :class:`hsd_viz.views.work_form.Host` ----------------------------------------------------------------------------
 
     @property
     def can_measure(self) -> bool:
-        """Whether a bench can run here: where this page loads its own models."""
+        """Whether a bench can run: if this page loads its own models."""
         return self.lender.loads
 
     @property
     def model_names(self) -> tuple[str, ...] | None:
-        """The models that stacks may name; ``None``: any."""
+        """The models allowed in stacks; ``None``: any."""
         return self.lender.model_names
 
     def hold(self) -> bool:
-        """Start no run until :meth:`release`, while a bench has the models; false where a run goes on."""
+        """Block runs until :meth:`release`; return false during a run."""
         if self.busy:
             return False
         self.occupy(True)
@@ -120,23 +119,23 @@ class Dashboard(widgets.VBox):
         return True
 
     def release(self) -> None:
-        """Runs may start again."""
+        """Allow runs again."""
         self.occupy(False)
 
     def occupy(self, busy: bool) -> None:
-        """While something is decoded nothing else is started, saved or opened."""
+        """Disable starting, saving and opening during a run."""
         self.controls.busy(busy)
         self.files.busy = busy
 
     def request(self) -> Request:
-        """What stands in the form."""
+        """Return the form's values."""
         return self.controls.request()
 
     def lend_engine(self) -> Engine:
-        """The engine that runs use, loaded where it is not there yet; of a worker thread."""
+        """Return the engine, loading it if needed. Call from a worker thread."""
         return self.lender.lend()
 
-    # --- what people do ------------------------------------------------------------------------------------------------
+    # --- callbacks -----------------------------------------------------------------------------------------------------
 
     def _wire(self) -> None:
         c, guard = self.controls, self.notice.guard
@@ -164,20 +163,20 @@ class Dashboard(widgets.VBox):
         return self._opened if name == OPENED and self._opened is not None else load_bundled(name)
 
     def _on_opened(self, trace: Trace, name: str) -> None:
-        """A reader's own file becomes one of the recorded runs, in the place of the one opened before, and is shown."""
+        """Add an opened file to the menu, replacing the previous one, and show it."""
         menu = self.controls.recording
         self._opened = trace
         self._blurbs[OPENED] = f"Opened from {name}."
-        # New options choose the first of them, which nobody asked for.
+        # Setting options selects the first one.
         self._listing = True
         menu.options = [option for option in menu.options if option[1] != OPENED] + [(f"{name} (your file)", OPENED)]
         self._listing = False
         menu.value = OPENED
-        # What it ran may not be allowed here, which matters only when somebody runs it.
+        # Its stack may not be allowed here, which matters only for a new run.
         self.notice.clear()
 
     def _check(self, _change: Any) -> None:
-        # What is wrong with the stack is said at its blocks.
+        # Errors of the stack are shown in the block editor.
         self.notice.clear()
 
     def _on_run(self, _button: Any) -> None:
@@ -214,14 +213,14 @@ class Dashboard(widgets.VBox):
         self.trace = trace
         self.stream.show(trace)
         self.readout.show(trace, kind)
-        # The text need not wait for the tabs.
+        # Tabs are refreshed in a thread to show the text first.
         threading.Thread(target=self.notice.guard(self.tabs.refresh), name="hsd-viz tabs", daemon=True).start()
 
 
 def dashboard(engine: Engine | None = None, *, allow_models: bool = False) -> Dashboard:
-    """The dashboard as a widget; in a notebook the last line of a cell shows it.
+    """Create the dashboard widget; as the last line of a notebook cell it is displayed.
 
-    ``engine`` decodes instead of the one that the first run would load. ``allow_models`` lets the stack name hub models and
-    paths; else it takes the ladder's names only.
+    ``engine`` replaces the one loaded on the first run. ``allow_models`` allows hub models and paths in stacks; otherwise only
+    ladder names are allowed.
     """
     return Dashboard(engine, allow_models=allow_models)
