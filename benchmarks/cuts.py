@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from benchmarks.locality import locality
 
 if TYPE_CHECKING:
-    from hsd_viz.ladder.corpus import SourceFile
+    from hsd_viz.ladder.training.corpus import SourceFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from benchmarks.cuts import (
 from hsd_viz.disk import write_whole
 
 if TYPE_CHECKING:
-    from hsd_viz.ladder.corpus import SourceFile
+    from hsd_viz.ladder.training.corpus import SourceFile
 
 PER_CATEGORY = 12
 PER_PACKAGE = 3
@@ -55,7 +55,7 @@ CATEGORIES = {
 
 def build_heldout(files: Sequence[SourceFile] | None = None) -> dict:
     """The suite as JSON data. ``files``: a corpus; when left out, this environment's, as far as the manifest names its files."""
-    from hsd_viz.ladder import corpus
+    from hsd_viz.ladder.training import corpus
 
     everything = corpus.collect() if files is None else files
     heldout = recorded_heldout(everything)[0] if files is None else corpus.heldout_files(everything)

@@ -39,7 +39,7 @@ from benchmarks.locality import in_prompt
 from hsd_viz.disk import write_whole
 
 if TYPE_CHECKING:
-    from hsd_viz.ladder.corpus import SourceFile
+    from hsd_viz.ladder.training.corpus import SourceFile
 
 PER_CATEGORY = 32
 PER_PACKAGE = 6
@@ -64,7 +64,7 @@ def build_python(files: Sequence[SourceFile] | None = None) -> tuple[dict, list[
 
     ``files``: a corpus; when left out, this environment's, as far as the manifest names its files.
     """
-    from hsd_viz.ladder import corpus
+    from hsd_viz.ladder.training import corpus
 
     everything = corpus.collect() if files is None else files
     heldout, notes = recorded_heldout(everything) if files is None else (corpus.heldout_files(everything), [])

@@ -40,9 +40,9 @@ def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any
     """Build and ask a statistics database of each of ``sizes`` tokens. Raises ValueError where the corpus is too small for one."""
     from tokenizers import Tokenizer
 
-    from hsd_viz.ladder import corpus
     from hsd_viz.ladder.load import model_path
     from hsd_viz.ladder.tokenizer import EOS_ID
+    from hsd_viz.ladder.training import corpus
 
     tokenizer = Tokenizer.from_file(str(model_path("target") / "tokenizer.json"))
     vocabulary = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1

@@ -19,7 +19,7 @@ ALLOWED = {
     "drafting": {"stack", "trace"},
     "latency": {"stack", "trace", "calibration"},
     "decoding": {"drafting", "latency", "stack", "trace"},
-    "ladder": {"drafting", "disk"},
+    "ladder": {"drafting", "disk", "prompts", "trace"},
     "prompts": {"decoding", "disk"},
     "backends": {"decoding", "disk", "drafting", "ladder"},
     "calibration": {"decoding", "disk", "latency", "progress", "prompts", "stack", "trace"},

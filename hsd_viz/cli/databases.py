@@ -314,6 +314,6 @@ def _build_statistics(args: argparse.Namespace, show) -> list[Path]:
 
 
 def _build_ladder(args: argparse.Namespace, show) -> list[Path]:
-    from hsd_viz.ladder.databases import rebuild_databases
+    from hsd_viz.ladder.training.databases import rebuild_databases
 
     return rebuild_databases(args.out, weights=args.weights, data=args.data, only=args.only, progress=show)

@@ -1,4 +1,4 @@
-"""``hsd-viz ladder``: the shipped family of small models, training it anew, and rebuilding what depends on it."""
+"""``hsd-viz ladder``: the shipped family of small models; training, evaluating and rebuilding it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.cli import arguments, traces
+from hsd_viz.ladder.training.recipe import PROFILES, STAGES
 
 _EPILOG = """\
 examples:
   hsd-viz ladder info
   hsd-viz ladder train --profile cpu --out my-ladder
+  hsd-viz ladder evaluate --trained my-ladder
   hsd-viz ladder rebuild --trained my-ladder
 
-Training reads permissively licensed Python source found on this machine; a run that was stopped goes on where it last saved.
+Training reads permissively licensed Python source found on this machine. The same command resumes a stopped run.
 """
 
 
@@ -25,56 +27,75 @@ def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "ladder",
-        help="the shipped models: info, train, rebuild",
-        description="The shipped family of small models, training it anew, and rebuilding what depends on it.",
+        help="the shipped models: info, train, evaluate, rebuild",
+        description="The shipped family of small models; training, evaluating and rebuilding it.",
         epilog=_EPILOG,
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
-    info = actions.add_parser(
-        "info", help="sizes, training and quality", description="What the shipped models are.", epilog=_EPILOG
-    )
-    info.add_argument("--json", action="store_true", help="print all that is known as one JSON object")
-    info.set_defaults(run=run_info)
+    info = _action(actions, "info", "sizes, training and quality", "Show the shipped models.", run_info)
+    info.add_argument("--json", action="store_true", help="print everything known as one JSON object")
 
-    train = actions.add_parser(
-        "train", help="train a ladder", description="Train a ladder: the target, then its drafts.", epilog=_EPILOG
+    _add_train(_action(actions, "train", "train a ladder", "Train a ladder: the target, then both drafts.", run_train))
+
+    evaluate = _action(
+        actions, "evaluate", "measure a ladder", "Measure a trained ladder and print its goals.", run_evaluate
     )
-    train.add_argument(
-        "--profile",
-        choices=("cpu", "gpu", "tiny"),
-        default="cpu",
-        help="cpu: about an hour on two cores; tiny: seconds",
+    evaluate.add_argument("--trained", type=Path, required=True, metavar="DIR", help="the folder of the training run")
+    evaluate.add_argument(
+        "--weights", type=Path, metavar="DIR", help="the models to measure (default: those trained in DIR)"
     )
+    evaluate.add_argument("--windows", type=int, default=48, metavar="N", help="windows of held-out text (default 48)")
+    evaluate.add_argument("--before", type=Path, metavar="FILE", help="an evaluation.json to print beside the result")
+    evaluate.add_argument("--out", type=Path, metavar="FILE", help="write the result here, not beside the models")
+    evaluate.add_argument("--threads", type=int, metavar="N", help="CPU threads")
+
+    rebuild = _action(
+        actions,
+        "rebuild",
+        "rebuild what depends on the weights",
+        "Rebuild everything that depends on the shipped weights: databases, recorded traces, model card.",
+        run_rebuild,
+    )
+    rebuild.add_argument(
+        "--trained", type=Path, metavar="DIR", help="first install and evaluate the models trained in DIR"
+    )
+
+
+def _action(actions: Any, name: str, short: str, description: str, run: Any) -> argparse.ArgumentParser:
+    parser = actions.add_parser(name, help=short, description=description, epilog=_EPILOG)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_train(train: argparse.ArgumentParser) -> None:
+    profiles = "cpu: two hours on two cores; long: ten hours; gpu: minutes on a large GPU; tiny: seconds"
+    train.add_argument("--profile", choices=PROFILES, default="cpu", help=f"{profiles} (default cpu)")
     train.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="the folder for checkpoints, data and weights"
     )
     train.add_argument(
-        "--models", default="target,small,nano", metavar="A,B", help="which of nano, small, target (default all)"
+        "--stages", default=",".join(STAGES), metavar="A,B", help="which of target and drafts (default both)"
     )
     train.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the first weights and the order of the text (default 0)"
+        "--steps", action="append", default=[], metavar="STAGE=N", help="steps of a stage instead of the profile's"
+    )
+    train.add_argument("--tokenizer", type=Path, metavar="DIR", help="use this tokenizer instead of training one")
+    train.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the initial weights and the text order (default 0)"
     )
     train.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default cpu")
     train.add_argument("--threads", type=int, metavar="N", help="CPU threads")
-    train.add_argument("--minutes", type=float, metavar="N", help="shorten the training to fit")
-    train.add_argument("--fresh", action="store_true", help="begin anew instead of going on")
-    train.set_defaults(run=run_train)
-
-    rebuild = actions.add_parser(
-        "rebuild",
-        help="rebuild what depends on the weights",
-        description="Rebuild all that depends on the shipped weights: databases, recorded traces, model card.",
-        epilog=_EPILOG,
+    train.add_argument("--minutes", type=float, metavar="N", help="time limit; the training is shortened to fit")
+    train.add_argument("--fresh", action="store_true", help="start again instead of resuming")
+    train.add_argument(
+        "--corpus", type=Path, metavar="FILE", help="use this packed corpus instead of this environment's"
     )
-    rebuild.add_argument(
-        "--trained", type=Path, metavar="DIR", help="first take over the models trained in DIR and evaluate them"
-    )
-    rebuild.set_defaults(run=run_rebuild)
+    train.add_argument("--parts", type=Path, metavar="DIR", help="also write the weights as files of at most 15 MiB")
 
 
 def run_info(args: argparse.Namespace) -> int:
-    """Print what the shipped models are."""
+    """Print the shipped models and how good they are."""
     from hsd_viz.ladder import info
 
     found = info()
@@ -82,63 +103,111 @@ def run_info(args: argparse.Namespace) -> int:
         print(json.dumps(found))
         return 0
     if not found["models"]:
-        raise ValueError("no models come with this installation: train them with `hsd-viz ladder train`")
+        raise ValueError("this installation contains no models: train them with `hsd-viz ladder train`")
+    evaluation = found.get("evaluation", {})
     for name, row in found["models"].items():
-        print(_line(name, row, found.get("evaluation", {}).get("models", {}).get(name, {})))
+        print(_line(name, row, evaluation.get("models", {}).get(name, {})))
+    for pair, row in evaluation.get("pairs", {}).items():
+        agreement = f"Σ min(p, q) {row['overlap']:.3f}, greedy agreement {row['greedy_agreement']:.3f}"
+        print(f"{pair.replace('/', ' → ')}: {agreement}")
+    labels = {
+        "repetition": "greedy repetition",
+        "copied": "copied after edit prompts",
+        "parsed": "lines in valid blocks",
+    }
+    known = {label: evaluation.get("writing", {}).get(key) for key, label in labels.items()}
+    if shown := [f"{label} {value:.0%}" for label, value in known.items() if value is not None]:
+        print(f"target writes: {', '.join(shown)}")
     total = found.get("corpus", {}).get("total", {})
     if total:
-        print(
-            f"corpus: {total['files']} files, {total['bytes'] / 1e6:.1f} MB, and {total['heldout_files']} files held out"
-        )
+        print(f"corpus: {total['files']} files, {total['bytes'] / 1e6:.1f} MB; {total['heldout_files']} files held out")
     return 0
 
 
 def _line(name: str, row: dict[str, Any], measured: dict[str, Any]) -> str:
-    text = f"{name:<7} {row['parameters'] / 1e6:5.1f} M parameters, {row['layers']} layers x {row['width']}, weights {row['hash']}"
-    tokens = row.get("training", {}).get("tokens")
-    loss = measured.get("loss")
-    return (
-        text
-        + (f", {tokens / 1e6:.1f} M tokens learnt from" if tokens else "")
-        + (f", held-out loss {loss:.3f}" if loss else "")
-    )
+    shape = f"{row['parameters'] / 1e6:5.1f} M parameters, {row['layers']} layers x {row['width']}"
+    parts = [f"{name:<7} {shape}", f"weights {row['hash']}"]
+    if tokens := row.get("training", {}).get("tokens"):
+        parts.append(f"trained on {tokens / 1e6:.1f} M tokens")
+    if loss := measured.get("loss"):
+        parts.append(f"held-out loss {loss:.3f}")
+    return ", ".join(parts)
 
 
 def run_train(args: argparse.Namespace) -> int:
-    """Train and say where the weights are."""
+    """Train and print where the weights are."""
     from hsd_viz.ladder import train_ladder
+    from hsd_viz.ladder.training.transport import split_weights, unpack_corpus
 
+    if args.corpus is not None:
+        unpack_corpus(args.corpus, args.out)
     weights = train_ladder(
         args.profile,
         args.out,
-        models=args.models.split(","),
+        stages=args.stages.split(","),
         seed=args.seed,
         device=args.device,
         threads=args.threads,
         resume=not args.fresh,
         minutes=args.minutes,
+        steps=dict(_stage_steps(text) for text in args.steps),
+        tokenizer=args.tokenizer,
     )
     print(weights)
+    if args.parts is not None:
+        print(*split_weights(args.out, args.parts), sep="\n")
+    return 0
+
+
+def _stage_steps(text: str) -> tuple[str, int]:
+    """Parse ``STAGE=N``."""
+    stage, _, number = text.partition("=")
+    if not number.isdigit():
+        raise ValueError(f"--steps {text!r} is not of the form STAGE=N, as in target=5000")
+    return stage, int(number)
+
+
+def _prompts() -> dict[str, list[str]]:
+    """Return the prompts of the evaluation by kind."""
+    from hsd_viz.prompts.suites import load_suite
+
+    edits = [p.text for p in load_suite("python").prompts if p.category == "edit"]
+    return {"heldout": [p.text for p in load_suite("heldout").prompts], "edit": edits}
+
+
+def run_evaluate(args: argparse.Namespace) -> int:
+    """Measure the models and print the table of goals."""
+    from hsd_viz.ladder.training.evaluation import evaluate_ladder, table
+
+    if args.threads:
+        import torch
+
+        torch.set_num_threads(args.threads)
+    before = json.loads(args.before.read_text()) if args.before else None
+    found = evaluate_ladder(args.trained, args.weights, out=args.out, prompts=_prompts(), windows=args.windows)
+    print(table(found, before))
     return 0
 
 
 def run_rebuild(args: argparse.Namespace) -> int:
-    """Take the weights over where asked, then build what follows from them, step by step."""
+    """Install the weights where requested, then build what depends on them, step by step."""
     from hsd_viz.ladder import evaluate_ladder, write_card
-    from hsd_viz.ladder.databases import rebuild_databases
     from hsd_viz.ladder.load import weights_dir
+    from hsd_viz.ladder.training.databases import rebuild_databases
 
     data = None
     if args.trained is not None:
         source, data = args.trained / "weights", args.trained / "data"
         if not (source / "target" / "config.json").is_file():
-            raise ValueError(f"{args.trained} holds no trained ladder: there is no {source / 'target' / 'config.json'}")
-        _step("taking over the models")
+            raise ValueError(
+                f"{args.trained} contains no trained ladder: {source / 'target' / 'config.json'} does not exist"
+            )
+        _step("installing the models")
         for model in sorted(p for p in source.iterdir() if (p / "config.json").is_file()):
             shutil.rmtree(weights_dir() / model.name, ignore_errors=True)
             shutil.copytree(model, weights_dir() / model.name)
         _step("evaluating them on held-out text")
-        evaluate_ladder(args.trained, weights_dir())
+        evaluate_ladder(args.trained, weights_dir(), prompts=_prompts())
     _step("building the databases")
     paths = rebuild_databases(data=data, progress=lambda what, share: arguments.status(f"{what} {share:.0%}"))
     arguments.status()

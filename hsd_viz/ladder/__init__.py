@@ -1,7 +1,7 @@
-"""The shipped ladder: three small language models of one family, one tokenizer, and everything that made them.
+"""The shipped ladder: three small language models of one family with one tokenizer.
 
-``corpus`` (where the text comes from), ``tokenizer``, ``recipe`` (sizes and settings), ``train`` (the loop), ``load`` (use the
-models), ``evaluate`` and ``card`` (how good they are). Names below load on first use; importing the package costs nothing.
+``load`` (use the models), ``tokenizer``, ``pad`` (models at any cost); ``training`` contains everything that makes the
+models. Names below load on first use; importing the package imports nothing else.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_PLACES = {
-    "collect": "corpus", "train_files": "corpus", "heldout_files": "corpus",
-    "info": "load", "load_model": "load", "load_tokenizer": "load", "model_path": "load", "names": "load", "weights_hash": "load",
-    "train_ladder": "train", "evaluate_ladder": "evaluate", "write_card": "card",
+_MODULES = {
+    "collect": "training.corpus", "train_files": "training.corpus", "heldout_files": "training.corpus",
+    "info": "load", "load_model": "load", "load_tokenizer": "load", "model_path": "load", "names": "load",
+    "weights_hash": "load",
+    "train_ladder": "training.train", "evaluate_ladder": "training.evaluation", "write_card": "training.card",
 }  # fmt: skip
 
-__all__ = sorted(_PLACES)
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""Use the shipped models: where they lie, what they are, and how to load them. Offline; torch is imported only to load a model."""
+"""Use the shipped models: paths, facts and loading. Works offline; imports torch only to load a model."""
 
 from __future__ import annotations
 
@@ -7,29 +7,32 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .recipe import NAMES
-
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+NAMES = ("nano", "small", "target")
 _DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 
 def weights_dir() -> Path:
-    """The folder of the shipped weights."""
+    """Return the folder of the shipped weights."""
     return Path(__file__).parent / "weights"
 
 
 def names() -> tuple[str, ...]:
-    """The shipped models, smallest first: ``("nano", "small", "target")``."""
+    """Return the names of the shipped models, smallest first: ``("nano", "small", "target")``."""
     return NAMES
 
 
 def model_path(name: str) -> Path:
-    """The Hugging Face checkpoint directory of a shipped model. Raises ValueError for another name or missing weights."""
+    """Return the Hugging Face checkpoint directory of a shipped model.
+
+    Raises:
+        ValueError: if there is no such model or its weights are missing.
+    """
     if name not in NAMES:
-        raise ValueError(f"unknown model {name!r}: the ladder has {', '.join(NAMES)}")
+        raise ValueError(f"unknown model {name!r}: choose from {', '.join(NAMES)}")
     path = weights_dir() / name
     if not (path / "config.json").exists():
         raise ValueError(f"the weights of {name} are not in {path}: train them with `hsd-viz ladder train`")
@@ -37,14 +40,16 @@ def model_path(name: str) -> Path:
 
 
 def weights_hash(path: str | Path) -> str:
-    """Twelve hexadecimal digits of the SHA-256 over a checkpoint's safetensors files, in name order.
+    """Return twelve hexadecimal digits of the SHA-256 over a checkpoint's safetensors files, in name order.
 
-    Two checkpoints with the same tensors in the same files have the same hash wherever they lie. Raises ValueError when the
-    directory holds no safetensors.
+    Two checkpoints with the same tensors in the same files have the same hash in any folder.
+
+    Raises:
+        ValueError: if the folder contains no safetensors file.
     """
     shards = sorted(Path(path).glob("*.safetensors"))
     if not shards:
-        raise ValueError(f"{path} holds no safetensors file")
+        raise ValueError(f"{path} contains no safetensors file")
     digest = hashlib.sha256()
     for shard in shards:
         with shard.open("rb") as f:
@@ -54,21 +59,25 @@ def weights_hash(path: str | Path) -> str:
 
 
 def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFast:
-    """The tokenizer of a checkpoint directory, the shipped target's by default.
+    """Return the tokenizer of a checkpoint directory, by default of the shipped target.
 
-    It normalises nothing and adds nothing; ``decode(ids, clean_up_tokenization_spaces=False)`` gives back exactly what was
-    encoded.
+    It neither normalizes text nor adds tokens; ``decode(ids, clean_up_tokenization_spaces=False)`` returns exactly the
+    encoded text.
     """
     from transformers import PreTrainedTokenizerFast
 
     path = Path(directory) if directory is not None else model_path("target")
     if not (path / "tokenizer.json").exists():
-        raise ValueError(f"{path} holds no tokenizer.json")
+        raise ValueError(f"{path} contains no tokenizer.json")
     return PreTrainedTokenizerFast.from_pretrained(str(path))
 
 
 def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float32") -> PreTrainedModel:
-    """A shipped model by name, or any Hugging Face checkpoint directory, as a causal language model in eval mode."""
+    """Load a shipped model by name, or any Hugging Face checkpoint directory, as a causal language model in eval mode.
+
+    Raises:
+        ValueError: if there is no such model or data type.
+    """
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -84,9 +93,10 @@ def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float
 
 
 def info(directory: str | Path | None = None) -> dict:
-    """What is shipped: per model its parameters, size, hash and training; the corpus totals; the evaluation. Needs no torch.
+    """Return what is recorded about the shipped models.
 
-    Parts that were not recorded are absent.
+    The parts are ``models`` (parameters, size, hash, training), ``corpus`` and ``evaluation``; parts without
+    a record are absent. Does not import torch.
     """
     root = Path(directory) if directory is not None else weights_dir()
     models: dict[str, dict] = {}
@@ -97,6 +107,7 @@ def info(directory: str | Path | None = None) -> dict:
         config = json.loads((path / "config.json").read_text())
         row = {
             "path": str(path),
+            "architecture": config["architectures"][0],
             "hash": weights_hash(path),
             "bytes": sum(f.stat().st_size for f in path.glob("*.safetensors")),
             "parameters": parameter_count(config),
@@ -117,7 +128,8 @@ def info(directory: str | Path | None = None) -> dict:
 
 
 def parameter_count(config: dict) -> int:
-    """Parameters of a Llama with tied embeddings and as many key as query heads, from its config.json."""
+    """Return the number of parameters of a Llama or Qwen3 with tied embeddings and as many key as query heads."""
     width, inner = config["hidden_size"], config["intermediate_size"]
-    layer = 4 * width * width + 3 * width * inner + 2 * width
+    norms = 2 * width + (2 * config["head_dim"] if config["model_type"] == "qwen3" else 0)
+    layer = 4 * width * width + 3 * width * inner + norms
     return config["vocab_size"] * width + config["num_hidden_layers"] * layer + width

@@ -1,9 +1,9 @@
 """Cost-padded models: real, lossless runs at any chosen cost and acceptance.
 
-A residual layer whose output projections are zero adds nothing to the stream: a model with such layers behind its own is the same
-model at a higher, real price. Small noise in these projections makes it another model, the less alike the more of it there
-is. A pair of a small model and its padded copy so has whatever cost ratio and acceptance a question asks for; a padded model
-says so in its name (:func:`padded_name`).
+A residual layer whose output projections are zero adds nothing to the residual stream: a model with such layers
+appended has the same outputs at a higher cost. Small noise in these projections changes the model, the more the
+larger it is. A small model and its padded copy therefore form a pair with any cost ratio and acceptance; the name of
+a padded model states its padding (:func:`padded_name`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def padded_name(name: str, layers: int, noise: float = 0.0) -> str:
-    """The name that says what was done.
+    """Return the name of a padded model.
 
     >>> padded_name("target", 12), padded_name("target", 12, 0.05)
     ('target+12', 'target+12~0.05')
@@ -26,27 +26,32 @@ def padded_name(name: str, layers: int, noise: float = 0.0) -> str:
 
 
 def check_padding(layers: int, noise: float = 0.0) -> None:
-    """Raise ``ValueError`` with one sentence for numbers that :func:`pad` does not take."""
+    """Check the arguments of :func:`pad`.
+
+    Raises:
+        ValueError: if ``layers`` or ``noise`` is out of range.
+    """
     if isinstance(layers, bool) or not isinstance(layers, int) or not 0 <= layers <= 10_000:
-        raise ValueError(f"{layers} layers is out of range: a model is padded with 0 to 10000")
+        raise ValueError(f"{layers} layers is out of range: choose 0 to 10000")
     if not isinstance(noise, int | float) or not 0 <= noise <= 10:
-        raise ValueError(f"noise {noise} is out of range: it is a number from 0 (the same model) to 10")
+        raise ValueError(f"noise {noise} is out of range: choose 0 (the same model) to 10")
     if noise and not layers:
         raise ValueError(f"noise {noise:g} has no layers to be in: pad the model with one layer or more")
 
 
 def padding_note(name: str, layers: int, noise: float = 0.0) -> str:
-    """What a padded model is, in a sentence.
+    """Return a description of a padded model.
 
     >>> padding_note("target", 12)
     'target+12 is target with 12 residual layers adding nothing: the same model at a higher cost'
     """
     what = f"noise, {noise:g} of a layer's own scale: another model" if noise else "nothing: the same model"
-    return f"{padded_name(name, layers, noise)} is {name} with {layers} residual layer{'s' * (layers != 1)} adding {what} at a higher cost"
+    count = f"{layers} residual layer{'s' * (layers != 1)}"
+    return f"{padded_name(name, layers, noise)} is {name} with {count} adding {what} at a higher cost"
 
 
 def padded_config(config: PreTrainedConfig, layers: int) -> PreTrainedConfig:
-    """The configuration of a model padded with ``layers``; ``config`` stays as it is."""
+    """Return the configuration of a model padded with ``layers``; ``config`` is not changed."""
     found = copy.deepcopy(config)
     found.num_hidden_layers += layers
     if kinds := getattr(config, "layer_types", None):
@@ -55,12 +60,15 @@ def padded_config(config: PreTrainedConfig, layers: int) -> PreTrainedConfig:
 
 
 def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0, inner: int | None = None) -> nn.Module:
-    """``module`` (a Llama or a relative of it) with ``layers`` more residual layers behind its own; the rest is shared with it.
+    """Append ``layers`` residual layers to ``module`` (a Llama or similar model); the other weights are shared.
 
-    Each is a copy of the last layer with its two output projections replaced by Gaussian numbers whose standard deviation is
-    ``noise`` times that of the projection they replace: with 0 the logits are those of ``module``. ``inner`` is the width of
-    their feed-forward part, the module's own if ``None``: fewer, heavier layers. The same ``seed`` gives the same model. Raises
-    ``ValueError`` for other architectures and for numbers out of range.
+    Each is a copy of the last layer with its two output projections replaced by Gaussian numbers whose standard
+    deviation is ``noise`` times that of the projection they replace: with 0 the logits are those of ``module``.
+    ``inner`` is the width of their feed-forward part (default: the module's own). The same ``seed`` gives the same
+    model.
+
+    Raises:
+        ValueError: for other architectures and for numbers out of range.
     """
     import torch
 
@@ -72,11 +80,11 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0, inner
     if not all(
         hasattr(getattr(last, part, None), name) for part, name in (("self_attn", "o_proj"), ("mlp", "down_proj"))
     ):
-        raise ValueError(f"{module.config.model_type} cannot be padded: its layers are not those of a Llama")
+        raise ValueError(f"{module.config.model_type} cannot be padded: its layers are not Llama layers")
 
     padded = copy.copy(module)
     padded.config = padded_config(module.config, layers)
-    # Copies of the containers, not of what they hold: the module itself stays as it is.
+    # Copies of the containers, not of their contents: the module itself is not changed.
     padded._modules = {**module._modules, "model": copy.copy(body)}
     padded.model._modules = {**body._modules, "layers": type(body.layers)(body.layers)}
     padded.model.config = padded.config
@@ -101,7 +109,7 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0, inner
 
 
 def _widen(mlp: nn.Module, inner: int) -> None:
-    """Give a feed-forward part another width; its weights repeat the old ones."""
+    """Change the width of a feed-forward part; its weights repeat the old ones."""
     import torch
 
     for name, along in (("gate_proj", 0), ("up_proj", 0), ("down_proj", 1)):

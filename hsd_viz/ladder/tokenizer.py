@@ -1,4 +1,4 @@
-"""The ladder's one tokenizer: byte-level BPE, all 256 bytes in the alphabet, nothing normalised, so decoding undoes encoding."""
+"""The tokenizer of the ladder: byte-level BPE over all 256 bytes, without normalization; decoding inverts encoding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ EOS_ID = 0
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
-    """Train byte-level BPE on ``texts``. ``vocabulary``: token count, at least 257 (256 bytes and the end-of-text token)."""
+    """Train byte-level BPE on ``texts``.
+
+    ``vocabulary`` is the number of tokens, at least 257: 256 bytes and the end-of-text token.
+    """
     if vocabulary < 257:
         raise ValueError(f"a byte-level vocabulary needs at least 257 tokens, not {vocabulary}")
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -34,7 +37,10 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
 
 
 def wrap(tokenizer: Tokenizer, context: int) -> PreTrainedTokenizerFast:
-    """The same tokenizer as transformers knows it. It adds no special tokens; ``<|endoftext|>`` begins and ends a file."""
+    """Return the tokenizer as a transformers object.
+
+    It adds no special tokens; ``<|endoftext|>`` begins and ends a file.
+    """
     from transformers import PreTrainedTokenizerFast
 
     return PreTrainedTokenizerFast(

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.heldout import CATEGORIES, build_heldout
 from benchmarks.locality import locality, repeated
 from hsd_viz.bench import load_suite
-from hsd_viz.ladder.corpus import SourceFile, is_heldout
+from hsd_viz.ladder.training.corpus import SourceFile, is_heldout
 from hsd_viz.prompts import suites
 
 

@@ -9,8 +9,8 @@ from benchmarks.python_suite import CATEGORIES, build_python, locality_table
 from hsd_viz.bench import load_suite
 from hsd_viz.bench.replay import Text, replay
 from hsd_viz.drafting import DraftTree
-from hsd_viz.ladder.corpus import SourceFile
 from hsd_viz.ladder.load import model_path, weights_dir
+from hsd_viz.ladder.training.corpus import SourceFile
 from hsd_viz.prompts import suites
 
 SHIPPED = Path(suites.__file__).parent / "data" / "python.json"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import hsd_viz.ladder
-import hsd_viz.ladder.databases
-import hsd_viz.ladder.evaluate
 import hsd_viz.ladder.load
+import hsd_viz.ladder.training.databases
+import hsd_viz.ladder.training.evaluation
 from hsd_viz.cli import main
 
 
@@ -91,23 +91,25 @@ def test_ladder_train_passes_its_options_on(monkeypatch, tmp_path, capsys):
         "tiny",
         "--out",
         str(tmp_path),
-        "--models",
-        "target,nano",
+        "--stages",
+        "target",
         "--seed",
         "3",
         "--threads",
         "1",
     ]
-    assert main([*argv, "--minutes", "2", "--fresh"]) == 0
+    assert main([*argv, "--minutes", "2", "--fresh", "--steps", "target=9"]) == 0
     assert asked == {
         "profile": "tiny",
         "out": tmp_path,
-        "models": ["target", "nano"],
+        "stages": ["target"],
         "seed": 3,
         "device": "cpu",
         "threads": 1,
         "resume": False,
         "minutes": 2.0,
+        "steps": {"target": 9},
+        "tokenizer": None,
     }
     assert capsys.readouterr().out == f"{tmp_path / 'weights'}\n"
 
@@ -133,7 +135,7 @@ def test_rebuild_takes_weights_over_and_rebuilds_in_order(weights, tmp_path, mon
 
     monkeypatch.setattr(hsd_viz.ladder, "evaluate_ladder", note("evaluate"), raising=False)
     monkeypatch.setattr(hsd_viz.ladder, "write_card", note("card", Path("card.md")), raising=False)
-    monkeypatch.setattr(hsd_viz.ladder.databases, "rebuild_databases", note("databases", [Path("model.hsdb")]))
+    monkeypatch.setattr(hsd_viz.ladder.training.databases, "rebuild_databases", note("databases", [Path("model.hsdb")]))
     monkeypatch.setattr(tools.record, "record_traces", note("traces", [Path("one.json.gz")]))
     monkeypatch.setattr(tools.record, "record_side_by_side", note("side by side", [Path("two.json.gz")]))
     assert main(["ladder", "rebuild", "--trained", str(trained)]) == 0

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from hsd_viz.drafting.index.inspect import describe
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.drafting.index.inspect import describe
-from hsd_viz.ladder.corpus import SourceFile, tokenize
-from hsd_viz.ladder.databases import rebuild_databases
 from hsd_viz.ladder.tokenizer import EOS_ID, save, train_tokenizer
+from hsd_viz.ladder.training.corpus import SourceFile, tokenize
+from hsd_viz.ladder.training.databases import rebuild_databases
 from hsd_viz.stack import parse
 
 TEXTS = [f"def name_{i}(x):\n    for item in range({i}):\n        x = x + item\n    return x\n" * 4 for i in range(40)]
@@ -17,9 +17,9 @@ TEXTS = [f"def name_{i}(x):\n    for item in range({i}):\n        x = x + item\n
 def ladder(tmp_path_factory):
     import torch
 
-    from hsd_viz.ladder.export import export
-    from hsd_viz.ladder.network import Network
-    from hsd_viz.ladder.recipe import profile
+    from hsd_viz.ladder.training.export import export
+    from hsd_viz.ladder.training.network import Network
+    from hsd_viz.ladder.training.recipe import profile
 
     folder = tmp_path_factory.mktemp("ladder")
     tokenizer = train_tokenizer(TEXTS, 400)
@@ -29,7 +29,12 @@ def ladder(tmp_path_factory):
     np.save(folder / "data" / "train.npy", tokenize(files, tokenizer, EOS_ID))
     torch.manual_seed(0)
     tiny = profile("tiny")
-    export(Network(tiny.sizes["target"], tiny.vocabulary), tiny, folder / "tokenizer", folder / "weights" / "target")
+    export(
+        Network(tiny.sizes["target"], tiny.vocabulary, None, tiny.block),
+        tiny,
+        folder / "tokenizer",
+        folder / "weights" / "target",
+    )
     return folder, tokenizer
 
 

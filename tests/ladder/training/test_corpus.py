@@ -1,4 +1,4 @@
-"""What may be learnt from, and what is held out."""
+"""Which files the corpus contains, and which are held out."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from email.message import Message
 
 import pytest
 
-from hsd_viz.ladder import corpus
-from hsd_viz.ladder.licences import distribution_licence, expression_is_permissive, header_is_permissive
+from hsd_viz.ladder.training import corpus
+from hsd_viz.ladder.training.licences import distribution_licence, expression_is_permissive, header_is_permissive
 
 BODY = "".join(
-    f"def function_{i}(alpha, beta_{i}):\n    '''Add {i * 7919} to what {chr(97 + i)} holds.'''\n    return alpha + {i * i * 31}\n\n"
+    f"def function_{i}(alpha, beta_{i}):\n    '''Add {i * 7919} to what {chr(97 + i)} holds.'''\n"
+    f"    return alpha + {i * i * 31}\n\n"
     for i in range(12)
 )
 
@@ -90,6 +91,7 @@ def environment(tmp_path):
         "free/noted.py": header + BODY,
     }
     _install(tmp_path, "free", "MIT", many | extra)
+    _install(tmp_path, "flask", "MIT", {"flask/a.py": BODY + "# reserved\n"})
     _install(tmp_path, "bound", "MPL-2.0", {"bound/a.py": BODY + "# bound\n"})
     return tmp_path
 

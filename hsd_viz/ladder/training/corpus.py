@@ -1,13 +1,14 @@
 """The training text of the ladder: permissively licensed Python source found on this machine.
 
-The standard library and every installed distribution whose metadata names only permissive licences are read, everything else
-is left out (the default is to deny). Whole files are held out by a hash of their package and relative path, so that the
-tokenizer, the models and the statistics database never see them. All of it is a pure function of the files present::
+The corpus consists of the standard library and of the installed distributions whose metadata name only permissive
+licences; everything else is excluded. Whole files are held out by a hash of their package and relative path, so that
+the tokenizer, the models and the statistics database never see them. The corpus is a pure function of the installed
+files::
 
     files = corpus.collect()
     train, heldout = corpus.train_files(files), corpus.heldout_files(files)
 
-No torch here.
+Does not import torch.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 STDLIB = "python-stdlib"
+# Never read, in any environment: text from these distributions is reserved for judging the models on unseen code.
+RESERVED = frozenset({"flask", "boto3", "botocore", "moto", "cfn-lint"})
 
-# Directories whose files are tests, generated, or somebody else's code under a licence the package's metadata does not state.
+# Directories of tests, of generated code, or of vendored code whose licence the package's metadata does not state.
 _SKIPPED_PARTS = frozenset(
     [
         *(
@@ -55,7 +58,7 @@ _GENERATED = re.compile(r"@generated|auto(?:matically|-)? ?generated|generated b
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a file and a package may contribute, in bytes; ratios are compressed over plain size."""
+    """Limits of a file and a package in bytes; ratios are compressed size over plain size."""
 
     file_bytes: int = 400_000
     least_bytes: int = 200
@@ -82,12 +85,12 @@ def _digest(package: str, path: str) -> int:
 
 
 def is_heldout(package: str, path: str, per_mille: int = 30) -> bool:
-    """Whether the file ``path`` of ``package`` is held out. Depends on the two names alone, never on the text."""
+    """Return whether a file is held out. Depends on the names of package and file only, never on the text."""
     return _digest(package, path) % 1000 < per_mille
 
 
 def _strip_header(text: str) -> str:
-    """Drop a leading comment block that is a copyright notice: the same lines in thousands of files teach nothing."""
+    """Remove a leading comment block that is a copyright notice: thousands of files begin with the same lines."""
     lines = text.split("\n")
     end = 0
     while end < len(lines) and (lines[end].startswith("#") or not lines[end].strip()):
@@ -97,7 +100,7 @@ def _strip_header(text: str) -> str:
 
 
 def _readable(path: Path, limits: Limits) -> str | None:
-    """The text of a file worth learning from, or None."""
+    """Return the text of a file, or ``None`` if the file is excluded."""
     try:
         raw = path.read_bytes()
     except OSError:
@@ -144,9 +147,14 @@ def collect(
 ) -> list[SourceFile]:
     """Read the corpus: the standard library and the permissively licensed distributions of an environment.
 
-    ``paths`` are directories that hold installed distributions (default: those of the running interpreter). Files come sorted
-    by a hash of their names, so neighbours are unrelated and a package over its limit loses a random share. Exact copies are
-    kept once. Raises ValueError when nothing is found.
+    Files are sorted by a hash of their names, so neighbours are unrelated and a package above its limit loses a random
+    share. Exact copies are kept once.
+
+    Args:
+        paths: directories with installed distributions (default: those of the running interpreter).
+
+    Raises:
+        ValueError: if no permissively licensed file is found.
     """
     limits = limits or Limits()
     sources: list[tuple[str, str, str, list[tuple[str, Path]]]] = []
@@ -157,8 +165,8 @@ def collect(
     for dist in metadata.distributions(path=where):
         name = (dist.metadata["Name"] or "").lower()
         licence = distribution_licence(dist.metadata)
-        # The project's own text is left out: a demonstration on it would be a demonstration on training data.
-        if licence is None or not name or name in seen_names or name == "hsd-viz":
+        # The project itself is excluded: a demonstration on its files must not be one on training data.
+        if licence is None or not name or name in seen_names or name in {"hsd-viz", *RESERVED}:
             continue
         seen_names.add(name)
         sources.append((name, dist.version, licence, _distribution_paths(dist)))
@@ -186,21 +194,21 @@ def collect(
 
 
 def train_files(files: Iterable[SourceFile] | None = None) -> list[SourceFile]:
-    """The files the tokenizer, the models and the databases may learn from (reads the environment when ``files`` is None)."""
+    """Return the files for the tokenizer, the models and the databases (``None``: those of this environment)."""
     return [f for f in (collect() if files is None else files) if not f.heldout]
 
 
 def heldout_files(files: Iterable[SourceFile] | None = None) -> list[SourceFile]:
-    """The files nothing has learnt from: for prompts and for measuring (reads the environment when ``files`` is None)."""
+    """Return the held-out files, for prompts and measurements (``None``: those of this environment)."""
     return [f for f in (collect() if files is None else files) if f.heldout]
 
 
 def tokenize(files: Sequence[SourceFile], tokenizer: Tokenizer, eos_id: int, batch: int = 512) -> np.ndarray:
-    """All files as one uint16 array, each preceded by ``eos_id``. Shape: [tokens]."""
+    """Return all files as one uint16 array [tokens], each file preceded by ``eos_id``."""
     import numpy as np
 
     pieces: list[np.ndarray] = []
-    # A file that spells the special token out must give its letters, not an end of text.
+    # A file that contains the text of the special token is encoded as its letters, not as an end of text.
     tokenizer.encode_special_tokens = True
     for start in range(0, len(files), batch):
         for encoding in tokenizer.encode_batch(
@@ -212,7 +220,7 @@ def tokenize(files: Sequence[SourceFile], tokenizer: Tokenizer, eos_id: int, bat
 
 
 def manifest(files: Sequence[SourceFile]) -> dict:
-    """What the corpus was made of: per package version, licence, files and bytes; totals; the held-out names."""
+    """Return version, licence, files and bytes by package, the totals, and the names of the held-out files."""
     packages: dict[str, dict] = {}
     counted = ("files", "bytes", "heldout_files", "heldout_bytes")
     for f in files:

@@ -1,4 +1,4 @@
-"""Which licences the corpus accepts: an allow-list over package metadata, everything else denied."""
+"""The licences the corpus accepts: an allow-list over package metadata; everything else is denied."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _ALLOWED_CLASSIFIERS = {
     "The Unlicense (Unlicense)": "Unlicense",
     "zlib/libpng License": "Zlib",
 }
-# The free-text field, spelled as people spell it; compared in lower case without punctuation.
+# Spellings of the free-text field, compared in lower case without punctuation.
 _ALLOWED_NAMES = {
-    "mit": "MIT", "mit license": "MIT", "the mit license": "MIT",
-    "bsd": "BSD", "bsd license": "BSD", "new bsd": "BSD-3-Clause", "bsd 2 clause": "BSD-2-Clause", "bsd 2 clause license": "BSD-2-Clause",
+    "mit": "MIT", "mit license": "MIT", "the mit license": "MIT", "bsd": "BSD", "bsd license": "BSD",
+    "new bsd": "BSD-3-Clause", "bsd 2 clause": "BSD-2-Clause", "bsd 2 clause license": "BSD-2-Clause",
     "bsd 3 clause": "BSD-3-Clause", "bsd 3 clause license": "BSD-3-Clause", "bsd 3": "BSD-3-Clause",
     "apache 2 0": "Apache-2.0", "apache 2 0 license": "Apache-2.0",
     "apache license 2 0": "Apache-2.0", "apache license version 2 0": "Apache-2.0",
@@ -50,20 +50,20 @@ _COPYLEFT = re.compile(
 
 
 def expression_is_permissive(expression: str) -> bool:
-    """Whether every licence an SPDX expression names is on the list (with OR as with AND: stricter than need be)."""
+    """Return whether all licences of an SPDX expression are on the list; ``OR`` is treated like ``AND``."""
     ids = [t.lower() for t in re.split(r"[\s()]+", expression) if t and t.upper() not in {"AND", "OR", "WITH"}]
     return bool(ids) and all(i in _ALLOWED_IDS for i in ids)
 
 
 def distribution_licence(meta: Message) -> str | None:
-    """The licence of an installed distribution if it is permissive, else None. ``meta``: its core metadata."""
+    """Return the licence of a distribution with core metadata ``meta`` if it is permissive, else ``None``."""
     expression = meta.get("License-Expression")
     if expression:
         return expression if expression_is_permissive(expression) else None
     classifiers = [c for c in meta.get_all("Classifier") or [] if c.startswith("License ::")]
     named = [c.rsplit("::", 1)[-1].strip() for c in classifiers if c.count("::") > 1]
     field = (meta.get("License") or "").strip()
-    # A long field is the licence's full text; its name stands in the classifier or in the first line.
+    # A long field is the full text of the licence; its name is in the classifier or in the first line.
     first = field.split("\n", 1)[0][:80]
     if _COPYLEFT.search(first) or any(n not in _ALLOWED_CLASSIFIERS for n in named):
         return None
@@ -75,5 +75,5 @@ def distribution_licence(meta: Message) -> str | None:
 
 
 def header_is_permissive(head: str) -> bool:
-    """Whether the opening of a file names no copyleft licence. ``head``: its first few thousand characters."""
+    """Return whether ``head``, the first few thousand characters of a file, names no copyleft licence."""
     return _COPYLEFT.search(head) is None

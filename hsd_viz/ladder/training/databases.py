@@ -1,13 +1,8 @@
-"""The databases of the ladder: statistics from its corpus, the model database from what its target writes.
-
->>> python -m hsd_viz.ladder.databases [--out DIR] [--weights DIR] [--data DIR] [--only model|statistics]
-"""
+"""The databases of the ladder: statistics from the corpus, the model database from the target's outputs."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,8 +13,8 @@ from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.outputs import Generate, choose_prompts, collect_outputs
 from hsd_viz.drafting.shared import FIVEGRAMS, STORED, vocabulary_hash
 
-from .load import load_model, weights_dir, weights_hash
-from .tokenizer import EOS_ID
+from ..load import load_model, weights_dir, weights_hash
+from ..tokenizer import EOS_ID
 
 Progress = Callable[[str, float], None]
 
@@ -36,24 +31,30 @@ def rebuild_databases(
     dtype: str = "bfloat16",
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Build ``statistics.hsdb``, ``model.hsdb`` and ``fivegrams.hsdb`` in ``out`` (the shipped databases' folder); return their paths.
+    """Build ``statistics.hsdb``, ``model.hsdb`` and ``fivegrams.hsdb``; return their paths.
 
-    ``weights`` is the folder with the ladder's ``target`` (default: the shipped ones); ``data`` one with the ``train.npy`` that
-    was made with that very tokenizer (default: read and tokenize the corpus of this environment); ``only`` one of the two
-    kinds (the 5-grams go with the model database). The target writes ``new_tokens`` after each of ``prompts`` cuts of the corpus,
-    greedily, computing in ``dtype``: bfloat16 is more than twice as fast as float32 where the processor multiplies it, and its
-    few other choices hurt no draft.
-    Many short outputs beat few long ones, because small models come to repeat themselves, and what repeats the context
-    database knows.
-    ``progress`` is called with what is being done and the share done. An interrupted run goes on where its last batch ended.
+    The target continues ``prompts`` passages of the corpus by ``new_tokens`` each, with greedy decoding. Many short
+    outputs are better than few long ones: small models repeat themselves, and repetitions are in the context database
+    anyway. An interrupted run resumes after its last complete batch.
+
+    Args:
+        out: folder of the databases (default: that of the shipped ones).
+        weights: folder that contains ``target`` (default: the shipped weights).
+        data: folder of a ``train.npy`` tokenized with the target's tokenizer (default: read this environment's corpus).
+        only: one of the two kinds; the 5-grams belong to the model database.
+        dtype: data type of the forward passes; bfloat16 takes less than half the time on processors that support it.
+        progress: called with the current activity and its completed share.
+
+    Raises:
+        ValueError: for an unknown kind, missing weights, or tokens of another tokenizer.
     """
     if only not in (None, *STORED):
-        raise ValueError(f"unknown database '{only}': the ones to build are {' and '.join(STORED)}")
+        raise ValueError(f"unknown database '{only}': choose from {', '.join(STORED)}")
     weights = Path(weights) if weights is not None else weights_dir()
     out = Path(out) if out is not None else weights / "databases"
     tokenizer = _tokenizer(weights / "target")
     vocabulary = tokenizer.get_vocab(with_added_tokens=True)
-    # A model may have more token ids than its tokenizer, and may write them.
+    # A model may have more token ids than its tokenizer and may generate them.
     size = max(json.loads((weights / "target" / "config.json").read_text())["vocab_size"], max(vocabulary.values()) + 1)
     facts = {"vocabulary_size": size, "vocabulary_hash": vocabulary_hash(vocabulary), "progress": progress}
     documents = split_documents(_tokens(tokenizer, data, progress), EOS_ID)
@@ -87,7 +88,7 @@ def _tokenizer(folder: Path):
 
 
 def _tokens(tokenizer, data: str | Path | None, progress: Progress | None) -> np.ndarray:
-    """The training part of the corpus as one array, each file preceded by the end-of-text token."""
+    """Return the training part of the corpus as one array, each file preceded by the end-of-text token."""
     if data is not None:
         beside = Path(data).parent / "tokenizer"
         if (beside / "tokenizer.json").exists() and _tokenizer(beside).get_vocab() != tokenizer.get_vocab():
@@ -101,7 +102,7 @@ def _tokens(tokenizer, data: str | Path | None, progress: Progress | None) -> np
 
 
 def _greedy(folder: Path, new_tokens: int, dtype: str) -> Generate:
-    """The target's greedy continuation of a batch of equally long prompts."""
+    """Return a function that continues a batch of prompts of equal length with greedy decoding."""
     import torch
 
     model = load_model(str(folder), dtype=dtype)
@@ -119,36 +120,3 @@ def _greedy(folder: Path, new_tokens: int, dtype: str) -> Generate:
         return whole[:, ids.shape[1] :].tolist()
 
     return generate
-
-
-def main() -> None:
-    """The command line of this module."""
-    parser = argparse.ArgumentParser(description="build the ladder's databases")
-    parser.add_argument("--out")
-    parser.add_argument("--weights")
-    parser.add_argument("--data")
-    parser.add_argument("--only", choices=STORED)
-    parser.add_argument("--prompts", type=int, default=4096)
-    parser.add_argument("--new-tokens", type=int, default=96)
-    parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
-    args = parser.parse_args()
-    begin = time.monotonic()
-
-    def show(what: str, share: float) -> None:
-        print(f"{time.monotonic() - begin:6.0f} s  {what}  {share:.0%}", flush=True)
-
-    for path in rebuild_databases(
-        args.out,
-        weights=args.weights,
-        data=args.data,
-        only=args.only,
-        prompts=args.prompts,
-        new_tokens=args.new_tokens,
-        dtype=args.dtype,
-        progress=show,
-    ):
-        print(f"{path}: {path.stat().st_size} bytes")
-
-
-if __name__ == "__main__":
-    main()

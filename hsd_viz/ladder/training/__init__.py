@@ -1,0 +1,1 @@
+"""Everything that makes the shipped models: corpus, recipe, training, evaluation, model card and databases."""

@@ -1,0 +1,199 @@
+"""Write MODEL_CARD.md from the records of training and evaluation. The module itself contains no figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..load import info, weights_dir
+from .corpus import RESERVED, Limits
+from .recipe import HEAD_DIM, STAGES
+
+_TEXT = """\
+# Model card: the ladder
+
+Three models of one family (`{architecture}`) with one tokenizer, trained from scratch on Python source. They
+demonstrate speculative decoding: small enough for a laptop, and of different sizes. They are not assistants, and
+the code they write is not reliable. This page is generated from the records beside the weights.
+
+{models}
+
+Head dimension {head}, tied embeddings, SwiGLU, rotary positions, vocabulary {vocabulary}, context {context}; float16
+safetensors.
+
+## Text
+
+{files} files, {megabytes:.0f} MB, {train_tokens:.1f} M tokens of Python: the standard library and the installed
+packages whose metadata name only permissive licences (an allow-list). Tests, vendored and generated code, exact copies,
+files of very low variety and files with a copyleft header are excluded; one package contributes at most
+{package_megabytes:.0f} MB. {reserved} are never read: they are reserved for judging.
+
+Held out from the tokenizer, the models and the databases: {heldout_files} whole files, {heldout_tokens:.2f} M tokens,
+chosen by a hash of package and path and listed in `weights/manifest.json`. Packages copy code from one another, so a
+held-out file may resemble a training file.
+
+{licences}
+
+## Recipe
+
+{recipe}
+
+Training uses bfloat16 autocast over float32 weights. `weights/training.jsonl` is the log of the run; `docs/ladder.md`
+explains the recipe.
+
+## Results
+
+{windows} windows of {window} held-out tokens, float32; losses in nats per token, by position in the window.
+
+{losses}
+
+Σ min(p, q) is the probability that a token sampled from the draft is accepted at temperature 1; greedy agreement is the
+share of positions where both models have the same most probable token.
+
+{pairs}
+
+## Samples
+
+{writing}
+
+{samples}
+"""
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _models(found: dict) -> str:
+    rows = []
+    for name, m in found["models"].items():
+        t = m.get("training", {})
+        spent = [f"{t['tokens'] / 1e6:.1f} M", f"{t['step']}", f"{t['seconds'] / 3600:.1f} h"] if t else ["", "", ""]
+        shape = f"{m['layers']} × {m['width']}, {m['heads']} heads"
+        rows.append(
+            [name, f"{m['parameters'] / 1e6:.2f} M", shape, *spent, f"{m['bytes'] / 1e6:.1f} MB", f"`{m['hash']}`"]
+        )
+    return _table(
+        ["model", "parameters", "layers × width", "training tokens", "steps", "time", "on disk", "hash"], rows
+    )
+
+
+def _losses(evaluation: dict) -> str:
+    names = list(evaluation["models"])
+    buckets = list(evaluation["models"][names[0]]["loss_by_position"])
+    rows = []
+    for name in names:
+        m = evaluation["models"][name]
+        rows.append(
+            [name, f"{m['loss']:.3f}", *(f"{m['loss_by_position'][b]:.3f}" for b in buckets), f"{m['accuracy']:.1%}"]
+        )
+    return _table(["model", "held-out loss", *(f"at {b}" for b in buckets), "accuracy"], rows)
+
+
+def _pairs(evaluation: dict) -> str:
+    rows = [
+        [key.replace("/", " → "), f"{v['overlap']:.3f}", f"{v['greedy_agreement']:.3f}", f"{v['kl']:.3f}"]
+        for key, v in evaluation["pairs"].items()
+    ]
+    return _table(["draft → target", "Σ min(p, q)", "greedy agreement", "KL(p ‖ q)"], rows)
+
+
+def _licences(corpus: dict) -> str:
+    groups: dict[str, list[tuple[str, dict]]] = {}
+    for package, row in corpus["packages"].items():
+        groups.setdefault(row["licence"], []).append((package, row))
+    size = lambda group: sum(row["bytes"] for _, row in group)
+    rows = [
+        [licence, f"{size(group) / 1e6:.1f} MB", ", ".join(f"{p} {row['version']}" for p, row in group)]
+        for licence, group in sorted(groups.items(), key=lambda g: -size(g[1]))
+    ]
+    return _table(["licence", "training text", "packages"], rows)
+
+
+def _recipe(found: dict) -> str:
+    lines = []
+    for names in STAGES.values():
+        t = found["models"].get(names[0], {}).get("training")
+        if not t:
+            continue
+        run = t["run"]
+        rates = ", ".join(f"{rate:g} ({name})" for name, rate in run["rates"].items())
+        windows = ", ".join(f"{length} tokens from {share:.0%}" for share, length in run["windows"])
+        parts = [
+            f"- **{' and '.join(names)}** (profile `{t['profile']}`): {t['step']} steps of {run['batch']} tokens",
+            f"windows of {windows} of the run",
+            f"Muon at {rates} on the matrices, AdamW at {run['vector_rate']:g} on the rest",
+            f"warm-up {run['warmup']} steps, decay to {run['floor']:.0%} over the last {run['decay']:.0%}",
+        ]
+        if weight := run["distillation"]:
+            parts.append(f"loss {weight:g} · KL(target ‖ draft) + {1 - weight:.2g} · cross-entropy")
+        lines.append("; ".join(parts) + ".")
+    return "\n".join(lines)
+
+
+def _writing(evaluation: dict) -> str:
+    writing = evaluation.get("writing", {})
+    labels = {
+        "repetition": "of the tokens of greedy text repeat an 8-gram (suite `heldout`)",
+        "copied": "of the 4-grams after `edit` prompts are copied from the prompt (median)",
+        "parsed": "of the lines below belong to a block that `ast.parse` accepts",
+    }
+    shares = [f"{writing[key]:.0%} {label}" for key, label in labels.items() if key in writing]
+    return f"The target's first samples, with fixed seeds; none was selected. {'; '.join(shares)}."
+
+
+def _samples(evaluation: dict) -> str:
+    shown = []
+    for sample in evaluation.get("writing", {}).get("samples", []):
+        opening = sample["prompt"].splitlines()[0]
+        shown.append(f"Temperature {sample['temperature']}, from `{opening}`:\n\n```python\n{sample['text']}\n```")
+    return "\n\n".join(shown)
+
+
+def render(found: dict) -> str:
+    """Return the model card as Markdown, from ``load.info()``.
+
+    Raises:
+        ValueError: if there is no record of the corpus, the evaluation or any model.
+    """
+    missing = [key for key in ("corpus", "evaluation") if key not in found]
+    if missing or not found["models"]:
+        raise ValueError(f"no record of {', '.join(missing) or 'any model'}: train and evaluate the ladder first")
+    corpus, evaluation = found["corpus"], found["evaluation"]
+    total, first = corpus["total"], next(iter(found["models"].values()))
+    return _TEXT.format(
+        architecture=first["architecture"],
+        models=_models(found),
+        head=HEAD_DIM,
+        vocabulary=first["vocabulary"],
+        context=first["context"],
+        files=total["files"],
+        megabytes=total["bytes"] / 1e6,
+        train_tokens=total["train_tokens"] / 1e6,
+        package_megabytes=Limits().package_bytes / 1e6,
+        reserved=", ".join(sorted(RESERVED)),
+        heldout_files=total["heldout_files"],
+        heldout_tokens=total["heldout_tokens"] / 1e6,
+        licences=_licences(corpus),
+        recipe=_recipe(found),
+        windows=evaluation["windows"],
+        window=evaluation["window"],
+        losses=_losses(evaluation),
+        pairs=_pairs(evaluation),
+        writing=_writing(evaluation),
+        samples=_samples(evaluation),
+    )
+
+
+def write_card(root: Path | None = None, out: Path | None = None) -> Path:
+    """Write the card of the weights in ``root`` (default: the shipped ones) to ``out`` (default: MODEL_CARD.md beside
+    them).
+    """
+    root = Path(root) if root is not None else weights_dir()
+    out = Path(out) if out is not None else root.parent / "MODEL_CARD.md"
+    out.write_text(render(info(root)), encoding="utf-8")
+    return out
+
+
+if __name__ == "__main__":
+    print(write_card())

@@ -1,0 +1,168 @@
+"""The corpus as token arrays on disk, and the windows that each step reads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from ..tokenizer import EOS_ID, save, train_tokenizer
+from . import corpus
+from .recipe import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Token arrays, uint16, one dimension.
+
+    Attributes:
+        train, heldout: the text to learn from and the held-out text.
+        breaks: for each token id the two tokens of a line break with its indentation, or zeros. Shape: [vocabulary, 2].
+    """
+
+    train: np.ndarray
+    heldout: np.ndarray
+    breaks: np.ndarray
+
+
+def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> Data:
+    """Collect the corpus and tokenize it into ``out`` (``data/``, ``tokenizer/``), or read what is already there.
+
+    ``tokenizer_dir`` contains the ``tokenizer.json`` to use; without it a tokenizer is trained on the corpus.
+    """
+    folder = out / "data"
+    if not (folder / "manifest.json").exists():
+        files = corpus.collect()
+        if profile.corpus_files is not None:
+            # Files of both parts, so that a short corpus has held-out text too.
+            train = corpus.train_files(files)[: profile.corpus_files]
+            files = train + corpus.heldout_files(files)[: max(2, profile.corpus_files // 10)]
+        if tokenizer_dir is None:
+            texts = _sample(corpus.train_files(files), profile.tokenizer_bytes)
+            save(train_tokenizer(texts, profile.vocabulary), out / "tokenizer", profile.context)
+        else:
+            (out / "tokenizer").mkdir(parents=True, exist_ok=True)
+            for name in ("tokenizer.json", "tokenizer_config.json"):
+                shutil.copy(tokenizer_dir / name, out / "tokenizer" / name)
+        _tokenize(files, _tokenizer(out), folder)
+    train, heldout = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("train", "heldout"))
+    return Data(train, heldout, line_breaks(_tokenizer(out)))
+
+
+def _tokenizer(out: Path) -> Tokenizer:
+    return Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
+
+
+def _tokenize(files: list[corpus.SourceFile], tokenizer: Tokenizer, folder: Path) -> None:
+    """Write the token arrays and the manifest of ``files`` into ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = corpus.manifest(files)
+    for name, part in (("train", corpus.train_files(files)), ("heldout", corpus.heldout_files(files))):
+        ids = corpus.tokenize(part, tokenizer, EOS_ID)
+        np.save(folder / f"{name}.npy", ids)
+        manifest["total"][f"{name}_tokens"] = len(ids)
+    # Written last: its presence means that the rest is complete.
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
+
+
+def line_breaks(tokenizer: Tokenizer) -> np.ndarray:
+    """Return how to split each token that joins line breaks and indentation.
+
+    Shape: [vocabulary, 2], zeros for other tokens.
+    """
+    vocabulary = tokenizer.get_vocab()
+    table = np.zeros((max(vocabulary.values()) + 1, 2), dtype=np.int64)
+    for token, number in vocabulary.items():
+        spaces = token.lstrip("Ċ")
+        pair = token[: len(token) - len(spaces)], spaces
+        if all(part in vocabulary for part in pair) and set(spaces) == {"Ġ"}:
+            table[number] = [vocabulary[part] for part in pair]
+    return table
+
+
+def _sample(files: list[corpus.SourceFile], size: int) -> list[str]:
+    """Return the texts of the first files, about ``size`` bytes."""
+    texts, used = [], 0
+    for f in files:
+        if used > size:
+            break
+        texts.append(f.text)
+        used += len(f.text.encode())
+    return texts
+
+
+def step_chunks(tokens: np.ndarray, step: int, count: int, length: int, seed: int) -> np.ndarray:
+    """Return the chunks of one step; a pure function of its arguments, so resuming needs only the step number.
+
+    Every chunk is read once before any is read twice. The result is int64 [count, length + 1]: inputs and targets
+    overlap by one token.
+
+    Raises:
+        ValueError: if the corpus has fewer chunks than one step reads.
+    """
+    available = (len(tokens) - 1) // length
+    if available < count:
+        raise ValueError(f"the corpus has {available} chunks of {length} tokens; one step needs {count}")
+    epoch, first = divmod(step * count, available // count * count)
+    order = np.random.default_rng([seed, epoch]).permutation(available)[first : first + count]
+    return np.stack([tokens[k * length : (k + 1) * length + 1] for k in order]).astype(np.int64)
+
+
+def cut(chunks: np.ndarray, window: int) -> np.ndarray:
+    """Cut chunks [count, n · window + 1] into windows [count · n, window + 1] that overlap by one token."""
+    starts = range(0, chunks.shape[1] - 1, window)
+    return np.concatenate([chunks[:, s : s + window + 1] for s in starts])
+
+
+def add_repeats(windows: np.ndarray, share: float, step: int, seed: int) -> np.ndarray:
+    """Replace a ``share`` of the windows by windows in which a passage occurs twice, then continues.
+
+    In the second occurrence one token of the passage is substituted by another everywhere, like a renamed variable.
+    Models of this size learn to copy from their context late from plain text alone; a few such windows are enough.
+    """
+    if not share:
+        return windows
+    windows, random = windows.copy(), np.random.default_rng([seed, step, 1])
+    size = windows.shape[1]
+    for row in np.flatnonzero(random.random(len(windows)) < share):
+        text = windows[row]
+        length = int(random.integers(size // 8, size * 5 // 8))
+        again = text[:length].copy()
+        again[again == random.choice(again)] = random.choice(text)
+        windows[row] = np.concatenate([text[:length], again, text[length:]])[:size]
+    return windows
+
+
+def split_breaks(windows: np.ndarray, breaks: np.ndarray, share: float, step: int, seed: int) -> np.ndarray:
+    """Split a ``share`` of the tokens that join a line break and indentation; the windows keep their length.
+
+    A prompt that ends in a line break ends in a token which the tokenizer never puts before indentation. Without these
+    splits the models would be certain that the next line is not indented.
+    """
+    if not share:
+        return windows
+    windows, random = windows.copy(), np.random.default_rng([seed, step, 2])
+    chosen = (breaks[windows].sum(-1) > 0) & (random.random(windows.shape) < share)
+    for row in np.flatnonzero(chosen.any(axis=1)):
+        places = np.flatnonzero(chosen[row])
+        first, second = breaks[windows[row, places]].T
+        windows[row, places] = first
+        windows[row] = np.insert(windows[row], places + 1, second)[: windows.shape[1]]
+    return windows
+
+
+def heldout_windows(tokens: np.ndarray, count: int, window: int) -> np.ndarray:
+    """Return up to ``count`` evenly spaced windows of the held-out tokens, int64 [windows, window + 1].
+
+    Raises:
+        ValueError: if there are fewer tokens than one window.
+    """
+    available = (len(tokens) - 1) // window
+    if available < 1:
+        raise ValueError(f"the held-out part has {len(tokens)} tokens; a window needs {window}")
+    picks = np.unique(np.linspace(0, available - 1, min(count, available)).astype(int))
+    return np.stack([tokens[w * window : w * window + window + 1] for w in picks]).astype(np.int64)

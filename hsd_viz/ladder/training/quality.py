@@ -1,0 +1,146 @@
+"""What the models write: repetition, copying and valid Python in continuations of given prompts."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from statistics import mean, median
+from typing import TYPE_CHECKING
+
+from hsd_viz.trace.metrics import repetition_share
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+# Openings of the fixed-seed samples. None ends in white space: the tokenizer joins a line break and the indentation
+# after it.
+OPENINGS = (
+    "def read_lines(path):",
+    "class Stack:",
+    "import os\nimport sys",
+    "def main(argv=None):",
+    "from __future__ import annotations\n\nimport json",
+    "class Node:\n    def __init__(self, value):",
+    "def test_empty_input():",
+    "@dataclass\nclass Point:",
+    "def normalize(values):",
+    "async def fetch(session, url):",
+)
+TEMPERATURE = 0.7
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_CONTINUES = re.compile(r"[)\]}]|(?:else|elif|except|finally)\b")
+
+
+def continuations(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    prompts: Sequence[str],
+    tokens: int,
+    temperature: float = 0.0,
+    batch: int = 16,
+) -> list[list[int]]:
+    """Return up to ``tokens`` new token ids after each prompt, sampled or (at temperature 0) with greedy decoding.
+
+    Sampling uses the global generator of PyTorch; a sample depends on its index among ``prompts`` only (its seed).
+    """
+    import torch
+
+    sampling = (
+        {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
+        if temperature
+        else {"do_sample": False}
+    )
+    found: list[list[int]] = []
+    size = 1 if temperature else batch
+    for start in range(0, len(prompts), size):
+        torch.manual_seed(start)
+        given = tokenizer(list(prompts[start : start + size]), return_tensors="pt", padding=True, padding_side="left")
+        written = model.generate(
+            input_ids=given.input_ids, attention_mask=given.attention_mask, max_new_tokens=tokens, **sampling
+        )
+        for ids in written[:, given.input_ids.shape[1] :].tolist():
+            end = ids.index(tokenizer.eos_token_id) if tokenizer.eos_token_id in ids else len(ids)
+            found.append(ids[:end])
+    return found
+
+
+def copied_share(prompt: str, text: str, n: int = 4) -> float:
+    """Return the share of the n-grams of ``text`` (words and punctuation) that occur in ``prompt``.
+
+    N-grams that begin in the last ``n`` - 1 words of the prompt count as part of the text.
+    """
+    before, after = _WORDS.findall(prompt), _WORDS.findall(text)
+    known = {tuple(before[k : k + n]) for k in range(len(before) - n + 1)}
+    joined = before[max(0, len(before) - n + 1) :] + after
+    grams = [tuple(joined[k : k + n]) for k in range(len(joined) - n + 1)]
+    return sum(gram in known for gram in grams) / len(grams) if grams else 0.0
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def parsed_lines(text: str) -> tuple[int, int]:
+    """Return how many non-blank lines belong to a block that ``ast.parse`` accepts, and how many there are.
+
+    A block begins at an unindented line; a segment of consecutive blocks is accepted as a whole (a string may contain
+    unindented lines), and the segmentation with the most accepted lines counts. The last block was cut by the length
+    limit: its lines up to the last position where it parses are accepted.
+    """
+    lines = text.split("\n")
+    blank = [not line.strip() for line in lines]
+    starts = [
+        k for k, line in enumerate(lines) if not blank[k] and not line[0].isspace() and not _CONTINUES.match(line)
+    ]
+    starts = [k for k in starts if not (k and lines[k - 1].startswith("@"))] or [0]
+    edges = [*starts, len(lines)]
+    count = lambda a, b: sum(not blank[k] for k in range(a, b))
+    best = [0] * len(edges)
+    for j in range(1, len(edges)):
+        best[j] = best[j - 1]
+        for i in range(j):
+            first, end = edges[i], edges[j]
+            stops = range(end, first, -1) if j == len(edges) - 1 and i == j - 1 else [end]
+            stop = next((s for s in stops if _parses("\n".join(lines[first:s]))), first)
+            best[j] = max(best[j], best[i] + count(first, stop))
+    return best[-1], count(0, len(lines))
+
+
+def measure_writing(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    prompts: dict[str, Sequence[str]],
+    tokens: int = 128,
+    sample_tokens: int = 160,
+) -> dict:
+    """Measure what the target writes.
+
+    Args:
+        prompts: ``heldout`` (for repetition) and ``edit`` (for copying); a missing entry is not measured.
+
+    Returns:
+        ``repetition`` (mean share of greedy tokens that end an 8-gram of the same output), ``copied`` (median share of
+        copied 4-grams, greedy), ``parsed`` (share of lines, see ``parsed_lines``) and ``samples``.
+    """
+    found: dict = {}
+    if prompts.get("heldout"):
+        found["repetition"] = mean(
+            repetition_share(ids) for ids in continuations(model, tokenizer, prompts["heldout"], tokens)
+        )
+    if prompts.get("edit"):
+        written = continuations(model, tokenizer, prompts["edit"], tokens)
+        shares = [copied_share(p, tokenizer.decode(ids)) for p, ids in zip(prompts["edit"], written, strict=True)]
+        found["copied"] = median(shares)
+    samples = continuations(model, tokenizer, OPENINGS, sample_tokens, TEMPERATURE)
+    texts = [opening + tokenizer.decode(ids) for opening, ids in zip(OPENINGS, samples, strict=True)]
+    accepted, lines = map(sum, zip(*map(parsed_lines, texts), strict=True))
+    found["parsed"] = accepted / lines
+    found["samples"] = [
+        {"prompt": o, "temperature": TEMPERATURE, "text": t} for o, t in zip(OPENINGS, texts, strict=True)
+    ]
+    return found

@@ -1,0 +1,81 @@
+"""Files of a training run: checkpoints that survive a kill at any time, the append-only log, the lock."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+LOG = "log.jsonl"
+
+
+def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
+    """Write ``state`` atomically; the checkpoint before it is kept as ``<name>.previous.pt``."""
+    fresh, previous = path.with_suffix(".tmp"), path.with_suffix(".previous.pt")
+    with fresh.open("wb") as f:
+        torch.save(state, f)
+        f.flush()
+        os.fsync(f.fileno())
+    if path.exists():
+        previous.unlink(missing_ok=True)
+        os.link(path, previous)
+    os.replace(fresh, path)
+
+
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """Read a checkpoint to the CPU."""
+    return torch.load(path, map_location="cpu", weights_only=True)
+
+
+class RunLog:
+    """The log of a run: one JSON object per line, only ever appended to.
+
+    A resumed run repeats the steps after its checkpoint and logs them again; the last entry of a step counts.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / LOG
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Append one entry with the current time (UTC)."""
+        time = datetime.now(UTC).isoformat(timespec="seconds")
+        with self.path.open("a") as f:
+            f.write(json.dumps({"event": event, "time": time, **fields}) + "\n")
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """Read a log. A last line that a kill left incomplete is dropped."""
+    entries = []
+    for line in path.read_text().splitlines():
+        try:
+            entries.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return entries
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock and publish the process group in ``pid``, for stopping and continuing the whole group.
+
+    Raises:
+        ValueError: if another process trains in this folder.
+    """
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ValueError(f"another process is training in {folder}") from None
+        pid = folder / "pid"
+        pid.write_text(f"{os.getpgrp()}\n")
+        try:
+            yield
+        finally:
+            pid.unlink(missing_ok=True)
