@@ -56,7 +56,7 @@ def opened(open_page, url: str, width: int):
 def test_map_bars_and_plane_follow_their_reader(open_page, figures):
     shown = opened(open_page, figures, 1400)
     page = shown.page
-    the_map = page.get_by_role("region", name="Where the text repeats itself")
+    the_map = page.get_by_role("region", name="Temporal locality of the text")
     frame = the_map.get_by_role("group")
     frame.focus()
     for _ in range(80):
@@ -84,7 +84,7 @@ def test_map_bars_and_plane_follow_their_reader(open_page, figures):
     plane.get_by_role("group").first.focus()
     page.keyboard.press("ArrowRight")
     expect(plane.locator(".hsd-plot-readout")).to_contain_text("tokens/s on the curves")
-    plane.get_by_text("All figures as a table").click()
+    plane.get_by_text("Values as a table").click()
     assert (
         plane.locator("tbody tr").count()
         == plane.locator("svg .hsd-d-mark").count() - plane.locator("ul .hsd-d-mark").count()

@@ -107,7 +107,7 @@ def test_the_form_says_what_it_cannot_take_and_the_page_names_the_run_it_shows(o
     page = shown.page
     badge, run = page.locator(".hsd-badge"), page.get_by_role("button", name="Run", exact=True)
     fill(page, "Prompt", "日本 def f():\n")
-    expect(field(page, "Prompt to start from").locator("option:checked")).to_have_text("as written below")
+    expect(field(page, "Prompt preset").locator("option:checked")).to_have_text("custom")
     for label, typed in (("Temperature", "1000"), ("New tokens", "0")):
         fill(page, label, typed)
         expect(field(page, label)).to_have_attribute("aria-invalid", "true")
@@ -126,7 +126,7 @@ def test_the_form_says_what_it_cannot_take_and_the_page_names_the_run_it_shows(o
     expect(page.locator(".hsd-origin-facts")).to_contain_text("temperature 0.7")
     expect(field(page, "Temperature")).to_have_value("0,7")
     expect(page.locator(".hsd-prompt")).to_contain_text("日本 def f():")
-    expect(field(page, "Recorded runs").locator("option:checked")).to_have_text("none: a run decoded here")
+    expect(field(page, "Recording").locator("option:checked")).to_have_text("none: a run decoded here")
     link = page.get_by_role("button", name="Copy link", exact=True)
     expect(link).to_have_attribute("aria-disabled", "true")
     link.dispatch_event("click")

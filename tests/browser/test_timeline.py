@@ -105,7 +105,7 @@ def test_a_live_run_grows_and_its_end_brings_the_whole_time(open_page):
     recorded.meta["wall_ns"] = None
     empty = Trace(recorded.meta)
     start(page, empty, TokenStream, RoundInspector, Timeline)
-    assert title(page) == "No round yet"
+    assert title(page) == "No round"
     for k, step in enumerate(steps(recorded)[:5]):
         message = {"kind": "append", "run": "r", "first": k + 2, "seq": k + 2, "steps": [payload.step(step)]}
         page.evaluate("m => models[0].receive(m)", message)

@@ -81,7 +81,7 @@ def test_blocks_follow_the_text_and_the_text_the_blocks(shared):
     page.get_by_role("button", name="Leave out context").click()
     expect_text(page, "db[statistics] > small:5 > nano:3 > target")
     page.get_by_role("button", name="Remove small").click()
-    page.get_by_label("What drafts at the bottom").select_option("auto")
+    page.get_by_label("Draft source").select_option("auto")
     expect_text(page, "auto[db,nano] > target")
     page.locator(".hsd-blk-check", has_text="small").click()
     expect_text(page, "auto > target")

@@ -82,7 +82,7 @@ def test_runs_side_by_side_in_a_notebook(open_page, notebook):
     )
     page.get_by_role("button", name="Databases", exact=True).click()
     expect(page.locator(".hsd-vs-lane .hsd-vs-stack").nth(1)).to_have_text("nano:4 > small:8 > target")
-    expect(page.get_by_role("region", name="Distributions")).to_contain_text("Tokens per target forward")
+    expect(page.get_by_role("region", name="Distributions")).to_contain_text("Tokens per target forward pass")
     score.focus()
     page.keyboard.press("End")
     page.keyboard.press("Enter")

@@ -74,7 +74,7 @@ def test_hover_previews_click_pins_and_escape_lets_go(shared):
     page.mouse.move(4, 4)
     expect(page.locator(".hsd-out .hsd-pinned")).to_have_count(1)
     card = page.locator(".hsd-card")
-    for words in ("round", "place in draft", "p at T = 1", "entropy", "Target's top 5"):
+    for words in ("round", "draft position", "p at T = 1", "entropy", "Target's top 5"):
         expect(card).to_contain_text(words)
     expect(card.locator("tr.hsd-mine")).to_have_count(1)
     first = page.locator(".hsd-out .hsd-pinned").get_attribute("data-i")
@@ -167,7 +167,7 @@ def test_markup_in_the_text_is_shown_as_text(shared):
 
 def test_a_recording_can_be_replayed_and_picked_again(shared):
     page = shared.page
-    picker = field(page, "Recorded runs")
+    picker = field(page, "Recording")
     names = picker.locator("option").all_text_contents()
     assert len(names) > 2
     picker.select_option(index=2)

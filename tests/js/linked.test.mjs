@@ -198,7 +198,7 @@ test("sources have families and words, events have sentences", () => {
     "3 draft tokens put up by the draft model nano",
     "“x”, drafted by the draft model nano, is accepted",
     "“x”, drafted by the draft model nano, is rejected",
-    "The target draws “x” itself: its correction",
+    "The target draws “x” itself: correction",
     "The target draws “x” itself: without a draft",
   ]);
 });

@@ -101,8 +101,8 @@ def test_many_values_share_rows():
 def test_panels_travel_as_plain_lists():
     widget = Panels(acceptance_panels(make_trace()))
     assert [p["title"] for p in widget.panels] == [
-        "By place in the draft",
-        "Accepted in a round",
+        "By draft position",
+        "Accepted per round",
         "By source",
         "By match length",
     ]

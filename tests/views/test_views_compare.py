@@ -77,7 +77,7 @@ def test_presets_go_into_the_text_and_out_of_it_and_the_text_into_the_presets():
 def test_nothing_starts_while_a_run_goes_on():
     form = CompareRun(Host(free=False), lambda traces: None)
     form.start.click()
-    assert form.notice.message == "a run goes on: compare when it has ended" and form.thread is None
+    assert form.notice.message == "a run is in progress: compare after it ends" and form.thread is None
 
 
 def run(form):

@@ -104,7 +104,7 @@ def test_what_cannot_be_saved_is_one_sentence_and_the_menu_works_again(page, sen
     page.notice.clear()
     monkeypatch.setattr(page, "trace", None)
     page.files.save._on_message(None, {"kind": "save", "form": "trace"}, [])
-    assert page.notice.message == "there is no run on the page to save"
+    assert page.notice.message == "no run to save"
     page.notice.clear()
     page.files.busy = True
     page.files.save._on_message(None, {"kind": "save", "form": "trace"}, [])
@@ -134,7 +134,7 @@ def test_a_file_of_ones_own_becomes_a_recorded_run(page):
     send(page.files.open, mine.to_bytes(), "mine.json.gz")
     page.files.busy = False
     assert (
-        page.notice.message == "a run goes on: open the file when it has ended"
+        page.notice.message == "a run is in progress: open the file after it ends"
         and page.trace.to_dict() == other.to_dict()
     )
 
@@ -189,7 +189,7 @@ def test_a_broken_file_is_one_sentence_and_nothing_is_lost(page, what):
     send(page.files.open, BROKEN[what], "broken.json.gz")
     said = page.notice.message
     assert said.startswith("broken.json.gz") and len(said) < 200 and "\n" not in said
-    assert page.notice.details == "" and page.notice.title == "That cannot be opened"
+    assert page.notice.details == "" and page.notice.title == "Open failed"
     assert page.trace is before and page.controls.recording.value == RUNS[1] and page.controls.prompt.value == form
     if what == "newer":
         assert "update hsd_viz" in said

@@ -387,7 +387,7 @@ def test_the_map_is_the_laws_and_holds_the_calibrated_models():
     assert "pays" in view.plot.spec["verdict"]["text"]
     view.plot.chosen = [0.15, 0.4]
     assert (view.value("second_cost"), view.value("second_acceptance")) == pytest.approx((0.15, 0.4))
-    assert "does not pay" in view.plot.spec["verdict"]["text"]
+    assert "does not pay off" in view.plot.spec["verdict"]["text"]
 
     basis = views.recorded()
     view = views.SecondDraftWhatIf(basis)

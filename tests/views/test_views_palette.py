@@ -46,7 +46,7 @@ def test_muted_text_reads(theme):
 
 def test_every_source_has_a_family_and_words():
     assert palette.label("context") == "context database"
-    assert palette.label("lookup") == "lookup, rival look-up"
+    assert palette.label("lookup") == "lookup, baseline"
     assert palette.label("my/model") == "my/model, draft model"
     assert palette.ink("my/model") == HUES["draft"].light
     assert palette.ink("target", dark=True) == HUES["target"].dark

@@ -94,7 +94,7 @@ def test_databases_have_the_map_of_the_run_and_measurements_by_temperature(page)
     assert has(databases.study, views.DatabaseAblation, views.OrderAblation, views.TemperatureCurves)
     greedy = databases.study.children[0].spec
     assert "Published" in greedy["groups"][-1]["title"]
-    menu = next(w for w in all_in(databases.widget) if getattr(w, "description", "") == "Measured with")
+    menu = next(w for w in all_in(databases.widget) if getattr(w, "description", "") == "Measured at")
     menu.value = menu.options[-1][1]
     sampled = databases.study.children[0].spec
     assert sampled["title"] != greedy["title"] and "Published" not in sampled["groups"][-1]["title"]
@@ -191,7 +191,7 @@ def test_what_a_pick_rests_on_is_said_with_it(page, tmp_path, monkeypatch):
     graph.out = ["nano"]
     assert not any("nano" in pair for pair in graph.picked["missed"])
     tags = [words for row in ranking.spec["groups"][0]["rows"] for _, words in row["tags"]]
-    assert "best single draft seen here" in tags and "best single draft" not in tags
+    assert "best measured single draft" in tags and "best single draft" not in tags
 
 
 def test_a_basis_needs_a_run_and_chains_need_measured_neighbours():

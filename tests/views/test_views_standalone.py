@@ -198,8 +198,8 @@ def test_figures_are_the_traces_own():
     m = trace.metrics()
     assert dict(figures) == {
         "tokens": str(m["tokens"]),
-        "rounds of the target": str(m["rounds"]),
+        "target rounds": str(m["rounds"]),
         "tokens per second, after prefill": f"{m['tokens_per_second']:.0f}",
         "mean acceptance length": f"{m['mean_acceptance_length']:.2f}",
-        "of drafted tokens accepted": f"{m['acceptance_rate']:.0%}",
+        "acceptance rate": f"{m['acceptance_rate']:.0%}",
     }

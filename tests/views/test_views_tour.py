@@ -33,7 +33,7 @@ class Page:
 
     def open_recording(self, name: str) -> str:
         if self.busy:
-            raise ValueError("a run is going on: cancel it, or wait for its end")
+            raise ValueError("a run is in progress: cancel it or wait for its end")
         assert name in NAMES
         self.shown = name
         return f"run of {name}"

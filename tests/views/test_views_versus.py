@@ -231,16 +231,16 @@ def test_shares_are_counted_from_the_traces_and_say_of_how_many(group):
     assert json.loads(json.dumps(found)) == found
     for k, trace in enumerate(traces):
         m = trace.metrics()
-        lengths = found["Tokens per target forward"]["runs"][k]
+        lengths = found["Tokens per target forward pass"]["runs"][k]
         shares = [value for value, _, _ in lengths["bars"]]
         assert lengths["n"] == m["rounds"] and sum(shares) == pytest.approx(1, abs=1e-4)
         counts = [round(share * m["rounds"]) for share in shares]
         exact = sum(
-            int(c.rstrip("+")) * n for c, n in zip(found["Tokens per target forward"]["classes"], counts, strict=True)
+            int(c.rstrip("+")) * n for c, n in zip(found["Tokens per target forward pass"]["classes"], counts, strict=True)
         )
         longest = max(len([t for t in trace.token_rows if t.round == r.id]) for r in trace.round_rows)
         assert exact == m["tokens"] if longest <= LONGEST else exact < m["tokens"]
-        places = found["Accepted, place by place"]["runs"][k]["bars"]
+        places = found["Acceptance by draft position"]["runs"][k]["bars"]
         top = [r for r in trace.round_rows if r.parent is None]
         assert places[0][1] == sum(r.examined > 0 for r in top)
         assert places[0][0] == (
@@ -266,12 +266,12 @@ def test_texts_are_compared_as_draws_only_where_they_rightly_differ():
     traces = recorded("sampled", "plain", "hierarchy", "databases")
     found = draws(traces)
     assert "may above temperature 0" in found["words"] and "far too little" in found["words"]
-    p = charts(traces)["Probability of the tokens"]
+    p = charts(traces)["Token probability"]
     for run, trace in zip(p["runs"], traces, strict=True):
         assert run["bars"][9][0] == pytest.approx(
             sum(t.p >= 0.9 for t in trace.token_rows) / len(trace.token_rows), abs=1e-5
         )
-    surprise = charts(traces)["Surprise along the text"]
+    surprise = charts(traces)["Surprisal along the text"]
     assert surprise["runs"][0]["bars"][1][0] == pytest.approx(
         sum(-math.log(t.p) for t in traces[0].token_rows[16:32]) / 16, rel=1e-4
     )
@@ -297,7 +297,7 @@ def test_a_long_text_has_few_stretches_and_one_token_has_no_error():
     traces = recorded("sampled", "plain", "hierarchy")
     for trace in traces:
         trace.token_rows[:] = [t._replace(index=i) for i, t in enumerate(list(trace.token_rows) * 32)]
-    assert len(charts(traces)["Surprise along the text"]["classes"]) == 16
+    assert len(charts(traces)["Surprisal along the text"]["classes"]) == 16
     for k, trace in enumerate(traces):
         trace.token_rows[1:] = []
         trace.token_rows[0] = trace.token_rows[0]._replace(token_id=k)
