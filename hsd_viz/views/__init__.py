@@ -1,12 +1,14 @@
 """Widgets and figures over traces and over the latency law. Never imports torch.
 
-``TokenStream(trace)`` is a widget, as are ``RoundInspector``, ``Timeline`` and ``Access``; views of one run joined by :func:`link` follow
-one cursor. ``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or three runs of one prompt side by side. The functions of
-:mod:`hsd_viz.views.charts` return plotly figures, which :func:`show` displays in a notebook without any button that would upload them.
-The views of the law take a calibration, or what :func:`recorded` estimates from the bundled recordings: :class:`HierarchyGraph`,
-:class:`LatencySurface`, :class:`Ranking`, :class:`Levels`, and the sliders of :class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf`.
-Drafting from databases has :class:`LocalityMap` for one trace, and for measurements :class:`DatabaseAblation`, :class:`OrderAblation`,
-:class:`CategoryBars`, :class:`LatencyAcceptance`, :class:`SpeedPlane` and :class:`TemperatureCurves`.
+``TokenStream(trace)`` is a widget, as are ``RoundInspector``, ``Timeline`` and ``Access``; views of one run joined by
+:func:`link` follow one cursor. ``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or three runs of
+one prompt side by side. The functions of :mod:`hsd_viz.views.charts` return plotly figures, which :func:`show` displays
+in a notebook without any button that would upload them. The views of the law take a calibration, or what
+:func:`recorded` estimates from the bundled recordings: :class:`HierarchyGraph`, :class:`LatencySurface`,
+:class:`Ranking`, :class:`Levels`, and the sliders of :class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf`. Drafting
+from databases has :class:`LocalityMap` for one trace, and for measurements :class:`DatabaseAblation`,
+:class:`OrderAblation`, :class:`CategoryBars`, :class:`LatencyAcceptance`, :class:`SpeedPlane` and
+:class:`TemperatureCurves`.
 
 Names load when they are first used, so that the Voilà server can import :mod:`hsd_viz.views.app` without the widgets.
 """

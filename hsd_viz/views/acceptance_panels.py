@@ -44,7 +44,9 @@ def verifiers(trace: Trace) -> list[tuple[str, int]]:
 
 
 def acceptance_panels(trace: Trace, level: int | None = None) -> list[Panel]:
-    """Build the four panels for the verifier at ``level`` (default: the target), or one message for a run without drafts."""
+    """Build the four panels for the verifier at ``level`` (default: the target), or one message for a run without
+    drafts.
+    """
     if not trace.draft_rows:
         return [Panel("Acceptance of drafts", "Acceptance rate", RATE, (), (), empty=_PLAIN)]
     top = max((r.level for r in trace.round_rows), default=0)

@@ -1,4 +1,6 @@
-"""The page's address: ``?trace=NAME&step=N&theme=dark`` opens a bundled recording at an event; a button copies the link."""
+"""The page's address: ``?trace=NAME&step=N&theme=dark`` opens a bundled recording at an event; a button copies the
+link.
+"""
 
 from __future__ import annotations
 
@@ -70,8 +72,8 @@ def query_at_start() -> str | None:
 class Address(LinkedView):
     """A button that copies the link to the event under the cursor. ``name`` is the recording shown, or "".
 
-    :meth:`go` moves the page to an event. In a preheated kernel, ``asked(query)`` is called when the browser sends its query.
-    """
+    :meth:`go` moves the page to an event. In a preheated kernel, ``asked(query)`` is called when the browser sends its
+    query."""
 
     _esm = esm("address.js")
     _css = css("address.css")

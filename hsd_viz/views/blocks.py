@@ -32,10 +32,9 @@ MOST_PARTS, MOST_NAME = 16, 400
 class StackBlocks(anywidget.AnyWidget):
     """A stack as blocks: the target at the top, its drafters below.
 
-    ``text`` is the stack's text, parsed by :func:`hsd_viz.stack.parse`. If it is invalid, ``error`` has the reason and the
-    blocks keep ``shown``, the last valid stack. ``names`` are the allowed models; ``None`` allows any, and ``offered`` lists
-    the available ones.
-    """
+    ``text`` is the stack's text, parsed by :func:`hsd_viz.stack.parse`. If it is invalid, ``error`` has the reason and
+    the blocks keep ``shown``, the last valid stack. ``names`` are the allowed models; ``None`` allows any, and
+    ``offered`` lists the available ones."""
 
     _esm = esm("blocks_parts.js", "blocks_fields.js", "blocks.js")
     _css = css("blocks.css")

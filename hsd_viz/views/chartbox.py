@@ -1,9 +1,8 @@
 """Plotly figures in a widget page, without a ``FigureWidget``.
 
-A ``FigureWidget`` sends 5 MB of JavaScript, takes seconds to build, and shows its initial figure after a page reload. Here
-a figure is plain data in the ``outputs`` trait of an ``Output``, drawn by plotly's JupyterLab extension. A change redraws
-the whole figure, so figures update at the end of a run, not per token.
-"""
+A ``FigureWidget`` sends 5 MB of JavaScript, takes seconds to build, and shows its initial figure after a page reload.
+Here a figure is plain data in the ``outputs`` trait of an ``Output``, drawn by plotly's JupyterLab extension. A change
+redraws the whole figure, so figures update at the end of a run, not per token."""
 
 from __future__ import annotations
 

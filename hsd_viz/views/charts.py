@@ -139,7 +139,10 @@ def acceptance(trace: Trace, dark: bool = False) -> go.Figure:
 
 
 def time_spent(trace: Trace, dark: bool = False) -> go.Figure:
-    """Plot decoding time by level: forward passes and look-ups, and time between calls. Sums to the decode without prefill."""
+    """Plot decoding time by level: forward passes and look-ups, and time between calls.
+
+    Sums to the decode without prefill.
+    """
     import plotly.graph_objects as go
 
     sums: dict[tuple[str, str], int] = {}

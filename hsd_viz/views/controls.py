@@ -22,7 +22,8 @@ LIVE, LIVE_TITLE = "decoded here", "Run decoded here"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The form's values. ``options`` are keyword arguments of ``Engine.decode``; device and dtype ``None``: the engine's choice.
+    """The form's values. ``options`` are keyword arguments of ``Engine.decode``; device and dtype ``None``: the
+    engine's choice.
 
     ``beside_plain``: also run plain decoding, to measure the speed-up.
     """
@@ -51,10 +52,9 @@ class Prose(widgets.Label):
 class Controls(widgets.VBox):
     """Prompt, stack, sampling, device and buttons; ``picker``, placed elsewhere on the page, selects a recording.
 
-    ``recordings`` are (title, name), none selected at first; ``names`` the allowed model names (``None``: any), ``offered``
-    those in the block editor if any is allowed. If nothing can be decoded (``live`` is false), the form is empty and the
-    picker gives the reason.
-    """
+    ``recordings`` are (title, name), none selected at first; ``names`` the allowed model names (``None``: any),
+    ``offered`` those in the block editor if any is allowed. If nothing can be decoded (``live`` is false), the form is
+    empty and the picker gives the reason."""
 
     def __init__(
         self,

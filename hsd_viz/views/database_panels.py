@@ -44,14 +44,14 @@ def keys_hit(trace: Trace) -> Panel:
             accepted = [str(sum(by[k] for k in lengths)) for by in ((kept, last) if first < top else (kept,))]
             rows.append(Row(range_words(lengths), parts, (str(counts.total()), *accepted)))
     words = (
-        "A key is the suffix of the text that a database matched; its length is in tokens. Each round and database with drafts "
-        "from a key of that length counts once. Accepted: draft tokens from such keys that the named verifier accepted, over all "
-        "its rounds."
+        "A key is the suffix of the text that a database matched; its length is in tokens. Each round and database "
+        "with drafts from a key of that length counts once. Accepted: draft tokens from such keys that the named "
+        "verifier accepted, over all its rounds."
     )
     if first < top:
         words += (
-            f" {verifier} verifies these drafts first. A text position rejected by a higher level is drafted again, so the count may "
-            "exceed the number of text tokens."
+            f" {verifier} verifies these drafts first. A text position rejected by a higher level is drafted again, "
+            "so the count may exceed the number of text tokens."
         )
     empty = "" if rows else "No database drafted in this run."
     by = [f"accepted by {verifier}", f"by {names[top]}"] if first < top else ["accepted"]
@@ -96,14 +96,15 @@ def saved_alone(trace: Trace, results: list[Alone], budget: int) -> Panel:
         ]
         rows.append(Row(result.drafter, tuple(parts), (f"{result.length:.2f}", _fewer(result.length)), note))
     words = (
-        f"Tokens per target forward pass (mean acceptance length) of each drafter alone on this text: a replay of the tokens, "
-        f"without a model, with at most {budget} draft tokens per round and cost stopping off. Saved: share of plain decoding's "
-        "forward passes avoided. Not a time saving: verifying more tokens costs more."
+        "Tokens per target forward pass (mean acceptance length) of each drafter alone on this text: a replay of the "
+        f"tokens, without a model, with at most {budget} draft tokens per round and cost stopping off. Saved: share "
+        "of plain decoding's forward passes avoided. Not a time saving: verifying more tokens costs more."
     )
     tokens = max((r.replayed.tokens for r in done), default=0)
     foot = (
-        f"Replayed: {tokens} of {counted(len(trace.token_rows), 'token')}, databases in the paper's order, cost stopping off. "
-        "A run skips drafts whose expected gain is below their cost, so it needs more forward passes than its replay."
+        f"Replayed: {tokens} of {counted(len(trace.token_rows), 'token')}, databases in the paper's order, cost "
+        "stopping off. A run skips drafts whose expected gain is below their cost, so it needs more forward passes "
+        "than its replay."
     )
     legend = tuple(key for key in keys if key != "run")
     heads = ("drafter", "tokens per forward pass", "tokens per forward pass", "forward passes saved")

@@ -38,9 +38,8 @@ class DraftBars(anywidget.AnyWidget):
 class DatabaseAblation(DraftBars):
     """Every database subset: tokens per target forward pass by source, share from multi-token rounds, drafting latency.
 
-    ``data`` is an ablation (:mod:`benchmarks.ablation`), its file, or traces. ``beside`` adds the published figures on their
-    own scale. Raises: ValueError: if ``data`` has no database stack.
-    """
+    ``data`` is an ablation (:mod:`benchmarks.ablation`), its file, or traces. ``beside`` adds the published figures on
+    their own scale. Raises: ValueError: if ``data`` has no database stack."""
 
     def __init__(self, data: Any, *, temperature: float | None = None, beside: bool = True, source: str = "") -> None:
         study = study_of(data, source)
@@ -113,7 +112,8 @@ class OrderAblation(DraftBars):
             spec={
                 "title": f"Database order, {temperature_words(rows[0].temperature)}",
                 "text": "The paper's order is most local first. hd stops at seven drafts, so earlier databases displace later ones. "
-                "db merges all drafts in one scored tree; each database distributes the probability left over by earlier ones.",
+                "db merges all drafts in one scored tree; each database distributes the probability left over by "
+                "earlier ones.",
                 "hues": _hues(rows),
                 "columns": list(COLUMNS),
                 "groups": [{**g, "what": "order"} for g in groups],
@@ -125,10 +125,9 @@ class OrderAblation(DraftBars):
 class CategoryBars(DraftBars):
     """Mean acceptance length by kind of text for ``stacks`` of a bench report (default: those with a draft).
 
-    ``data`` is a report, an ablation or a file of either. With ``first`` (stack names, or a number per kind of text), rows are
-    sorted by speed-up, else by length, and all others are collapsed; ``rule`` describes the selection. Raises: ValueError: if
-    the data have no categories.
-    """
+    ``data`` is a report, an ablation or a file of either. With ``first`` (stack names, or a number per kind of text),
+    rows are sorted by speed-up, else by length, and all others are collapsed; ``rule`` describes the selection. Raises:
+    ValueError: if the data have no categories."""
 
     def __init__(
         self,

@@ -24,10 +24,9 @@ _ABLATION = "hsd_viz ablation"
 class Supply:
     """Results of one stack at one temperature; ``None`` for missing values.
 
-    ``length`` is the mean acceptance length, ``accepted`` tokens per target forward pass by source, ``ratio`` the share of
-    tokens from multi-token rounds, ``draft`` drafting seconds per round, ``speed`` tokens/s. ``categories`` has length, its
-    95 % interval and speed-up by kind of text.
-    """
+    ``length`` is the mean acceptance length, ``accepted`` tokens per target forward pass by source, ``ratio`` the share
+    of tokens from multi-token rounds, ``draft`` drafting seconds per round, ``speed`` tokens/s. ``categories`` has
+    length, its 95 % interval and speed-up by kind of text."""
 
     stack: str
     temperature: float

@@ -38,7 +38,8 @@ class DraftPlane(anywidget.AnyWidget):
 
 
 class LatencyAcceptance(DraftPlane):
-    """Drafting latency per round against the share of tokens from multi-token rounds, one mark per method (the HD motivation).
+    """Drafting latency per round against the share of tokens from multi-token rounds, one mark per method (the HD
+    motivation).
 
     ``data`` is an ablation or traces (a bench report lacks the share). ``beside`` adds the published figures.
     Raises: ValueError: if the share is unknown.
@@ -95,8 +96,8 @@ class LatencyAcceptance(DraftPlane):
 class SpeedPlane(DraftPlane):
     """Speed by the HD authors' cost model, tokens / (step + drafting), over drafting latency and acceptance length.
 
-    The step is the target's one-token step from the plain row of ``data`` (a bench report, an ablation, or traces with a plain
-    run). Every measured database or baseline is a mark. Raises: ValueError: if plain decoding was not measured.
+    The step is the target's one-token step from the plain row of ``data`` (a bench report, an ablation, or traces with
+    a plain run). Every measured database or baseline is a mark. Raises: ValueError: if plain decoding was not measured.
     """
 
     def __init__(self, data: Any, *, temperature: float | None = None, source: str = "") -> None:
@@ -145,8 +146,8 @@ class SpeedPlane(DraftPlane):
                 ]
                 + [["iso", _LEGEND["iso"]]],
                 "text": f"A target step takes {1e3 * step:.2f} ms ({plain.speed:.0f} tokens/s). On the left drafting is cheap, the curves "
-                "are flat and only acceptance counts. On the right slower drafting needs more tokens for the same speed. The curves "
-                "omit the cost of verifying several tokens; the table has both.",
+                "are flat and only acceptance counts. On the right slower drafting needs more tokens for the same "
+                "speed. The curves omit the cost of verifying several tokens; the table has both.",
                 "table": table,
                 "source": f"Measured: {study.source}. Curves: tokens / (step + drafting), the HD authors' cost model.",
                 "shape": 0.62,

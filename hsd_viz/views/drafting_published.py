@@ -1,8 +1,8 @@
 """Published figures of Hierarchy Drafting, for comparison: never mixed with measurements, always with their source.
 
-All are for Vicuna-7B on Spec-Bench, from the authors' plotting script (repository zomss/Hierarchy_Drafting, commit 9d3f897,
-2024-10-07, ``scripts/visualize.py``). The camera-ready paper may differ, and the machine is not named: compare shapes and
-orders of magnitude. Their *acceptance ratio* is the share of tokens from steps that emitted more than one.
+All are for Vicuna-7B on Spec-Bench, from the authors' plotting script (repository zomss/Hierarchy_Drafting, commit
+9d3f897, 2024-10-07, ``scripts/visualize.py``). The camera-ready paper may differ, and the machine is not named: compare
+shapes and orders of magnitude. Their *acceptance ratio* is the share of tokens from steps that emitted more than one.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ METHODS = _rows(
     ("REST", 2.86, 0.6651, 1.18),
     ("Lookahead", 0.01, 0.4392, 1.17),
 )
-#: Database subsets: acceptance ratio, drafting latency in ms per step. HD has 0.7952 here and 0.7521 in :data:`METHODS`: two
-#: versions of the runs.
+#: Database subsets: acceptance ratio, drafting latency in ms per step. HD has 0.7952 here and 0.7521 in
+#: :data:`METHODS`: two versions of the runs.
 DATABASES = _rows(
     ("acceptance_ratio", "draft_ms"),
     "database ablation",

@@ -71,7 +71,7 @@ class Guide:
         """Set the recording on the page; "" for a run without an address."""
         self.address.name = name if name in self._names else ""
 
-    # --- tour callbacks ------------------------------------------------------------------------------------------------
+    # --- tour callbacks -----------------------------------------------------------------------------------------------
 
     def open_recording(self, name: str) -> str:
         """See :class:`~hsd_viz.views.tour.TourPage`."""

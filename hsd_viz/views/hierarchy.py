@@ -31,7 +31,8 @@ KINDS = {
 
 
 class HierarchyGraph(anywidget.AnyWidget):
-    """Models as circles with area proportional to cost per token, edges as wide as acceptance, the selected stack highlighted.
+    """Models as circles with area proportional to cost per token, edges as wide as acceptance, the selected stack
+    highlighted.
 
     ``basis`` is a calibration (or an argument of :func:`~hsd_viz.views.latency_sources.basis_of`), ``out`` the names of
     removed draft models and databases, toggled by click or Enter. Raises: ValueError: if a name cannot be removed.
@@ -122,9 +123,8 @@ def graph(basis: Basis) -> dict[str, Any]:
 def token_cost(cost: LevelCost, target: bool) -> tuple[float, str]:
     """Return a model's cost per token in ms inside runs, and its description.
 
-    For the target: a forward pass over one token. For a draft model: one token of a draft of :data:`USUAL` tokens, launch
-    included. If no one-token pass was measured, the smallest measured width counts.
-    """
+    For the target: a forward pass over one token. For a draft model: one token of a draft of :data:`USUAL` tokens,
+    launch included. If no one-token pass was measured, the smallest measured width counts."""
     if not target and cost.draft is not None:
         return cost.alone(USUAL) / USUAL, f"one token of a draft of {USUAL}, launch included"
     fewest = sum(ms == cost.forward[0] for ms in cost.forward)

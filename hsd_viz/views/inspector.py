@@ -20,8 +20,8 @@ FILES = (
 class RoundInspector(LinkedView):
     """One round in detail: draft tokens, their sources, verdicts and reasons.
 
-    ``RoundInspector(trace)`` works alone; linked to other views (:func:`hsd_viz.views.linked.link`) it shares their cursor.
-    Rounds of lower levels are reached from the target's. Arrow keys move in the tree, Enter pins, Esc unpins.
+    ``RoundInspector(trace)`` works alone; linked to other views (:func:`hsd_viz.views.linked.link`) it shares their
+    cursor. Rounds of lower levels are reached from the target's. Arrow keys move in the tree, Enter pins, Esc unpins.
     """
 
     _esm = esm(*FILES)

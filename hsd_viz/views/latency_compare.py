@@ -95,7 +95,7 @@ class Levels(Comparison):
         super().__init__(spec=_levels_spec(trace, basis, MixedLaw(basis.mixture).predict(stack_of_trace(trace))))
 
 
-# --- rankings ----------------------------------------------------------------------------------------------------------
+# --- rankings ---------------------------------------------------------------------------------------------------------
 
 
 def _from_basis(
@@ -192,7 +192,7 @@ def _ranking(
     }
 
 
-# --- levels ------------------------------------------------------------------------------------------------------------
+# --- levels -----------------------------------------------------------------------------------------------------------
 
 
 def _levels_spec(trace: Trace, basis: Basis, prediction: Prediction) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def trace_models(trace: Trace) -> set[str]:
     return {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
 
 
-# --- parts of a spec ---------------------------------------------------------------------------------------------------
+# --- parts of a spec --------------------------------------------------------------------------------------------------
 
 
 def _row(label: str, predicted: float | None, run: Measured | float | None) -> dict[str, Any]:

@@ -24,7 +24,9 @@ _CROSSED = {
 
 
 def contours(xs: ArrayLike, ys: ArrayLike, values: ArrayLike, level: float) -> list[list[Point]]:
-    """Return the lines where ``values`` ``[len(ys), len(xs)]`` equal ``level``, longest first; closed lines repeat their start."""
+    """Return the lines where ``values`` ``[len(ys), len(xs)]`` equal ``level``, longest first; closed lines repeat
+    their start.
+    """
     xs, ys, values = np.asarray(xs, float), np.asarray(ys, float), np.asarray(values, float)
     above = values >= level
     neighbours: dict[tuple, list[tuple]] = {}

@@ -49,10 +49,9 @@ class Plot(anywidget.AnyWidget):
 class LatencySurface(Plot):
     """Predicted ms per token over the lookaheads of two neighbouring draft models of ``stack``.
 
-    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.views.latency_sources.basis_of`). Marks: the minimum, the
-    affine selection for this chain (generalized shortest path), and ``measured`` ms per token of this chain. The two lookaheads
-    can be omitted from ``stack``. Raises: ValueError: if the stack has no two such models.
-    """
+    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.views.latency_sources.basis_of`). Marks: the minimum,
+    the affine selection for this chain (generalized shortest path), and ``measured`` ms per token of this chain. The
+    two lookaheads can be omitted from ``stack``. Raises: ValueError: if the stack has no two such models."""
 
     def __init__(
         self,
@@ -68,7 +67,8 @@ class LatencySurface(Plot):
         stack = parse(stack) if isinstance(stack, str) else stack
         if len(stack.drafts) < place + 2:
             raise ValueError(
-                f"a surface needs two neighbouring draft models: '{stack}' has {len(stack.drafts)} from position {place} up"
+                f"a surface needs two neighbouring draft models: '{stack}' has {len(stack.drafts)} from position "
+                f"{place} up"
             )
         super().__init__(spec=surface_spec(basis, stack, basis.measured if measured is None else measured, most, place))
 
@@ -153,7 +153,7 @@ def _chain(stack: Stack) -> str:
     return str(Stack(stack.bottom, tuple(Model(m.name) for m in stack.models)))
 
 
-# --- parts of a spec ---------------------------------------------------------------------------------------------------
+# --- parts of a spec --------------------------------------------------------------------------------------------------
 
 MARKS = {
     "best": "predicted minimum",

@@ -95,7 +95,7 @@ class WhatIf(widgets.VBox):
         return "Latency law on the slider values; nothing was measured."
 
 
-# --- fields ---------------------------------------------------------------------------------------------------------------
+# --- fields -----------------------------------------------------------------------------------------------------------
 
 
 def slider(words: str, value: float, low: float, high: float, step: float, form: str) -> widgets.FloatSlider:

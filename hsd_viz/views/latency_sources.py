@@ -34,7 +34,9 @@ _Z = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """ms per emitted token, without prefill, over ``runs`` runs (0: unknown); ``low`` and ``high``: 95 % interval if known."""
+    """ms per emitted token, without prefill, over ``runs`` runs (0: unknown); ``low`` and ``high``: 95 % interval if
+    known.
+    """
 
     ms_per_token: float
     low: float | None = None
@@ -86,8 +88,9 @@ def recorded() -> Basis:
     repeated = sum(t.metrics()["repetition_share"] * len(t.token_rows) for t in traces) / tokens
     prompts = len({t.meta.get("prompt") for t in traces})
     words = (
-        f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, greedy, on {machine_words(traces[0])}"
-        f"{_day_of(traces[0])} ({counted(tokens, 'token')}, {repeated:.0%} repeated, which favours drafting)"
+        f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, greedy, on "
+        f"{machine_words(traces[0])}{_day_of(traces[0])} ({counted(tokens, 'token')}, {repeated:.0%} repeated, which "
+        "favours drafting)"
     )
     return Basis(
         estimate(traces).calibration(), words, measured(traces), temperature=0.0, tokens=tokens, runs=len(traces)
@@ -272,7 +275,9 @@ def _round_times(trace: Trace) -> list[tuple[float, int]]:
 
 @dataclass(frozen=True, slots=True)
 class LevelUse:
-    """One level of a trace per emitted token: forward passes (a database: look-ups), milliseconds, milliseconds of calls."""
+    """One level of a trace per emitted token: forward passes (a database: look-ups), milliseconds, milliseconds of
+    calls.
+    """
 
     name: str
     forwards: float
@@ -281,7 +286,8 @@ class LevelUse:
 
 
 def level_use(trace: Trace) -> tuple[LevelUse, ...]:
-    """Return forward passes and time per emitted token by level, lowest first. Times sum to the decode's, without prefill.
+    """Return forward passes and time per emitted token by level, lowest first. Times sum to the decode's, without
+    prefill.
 
     A level has the time of its forward passes; a verifier also has the time of its rounds without a call below it.
     """

@@ -235,8 +235,8 @@ class SecondDraftWhatIf(WhatIf):
         best = min(single, key=single.get) if min(single.values()) < 1 else "plain decoding"
         verdict = "pays off" if gain > 0.005 else "breaks even" if gain > -0.005 else "does not pay off"
         said = [
-            f"A second draft {verdict}: with lookaheads {g} and {h} a token takes {both:.2f} target forward passes; the best "
-            f"without it, {best}, takes {one:.2f}."
+            f"A second draft {verdict}: with lookaheads {g} and {h} a token takes {both:.2f} target forward passes; "
+            f"the best without it, {best}, takes {one:.2f}."
         ]
         own = law.stacked(a, c, b, cost, slope, self.value("second_lookahead"), self.value("lookahead"))
         if (self.value("second_lookahead"), self.value("lookahead")) != (g, h):

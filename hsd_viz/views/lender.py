@@ -19,9 +19,8 @@ LADDER = ("nano", "small", "target")
 class Lender:
     """Decode form requests and lend the engine to measurements on the page. Call from worker threads only.
 
-    ``engine`` is ``None`` until loaded. ``allow_models`` allows hub models and paths in stacks. ``found_gpu()`` is called
-    after loading an engine on a machine with a GPU.
-    """
+    ``engine`` is ``None`` until loaded. ``allow_models`` allows hub models and paths in stacks. ``found_gpu()`` is
+    called after loading an engine on a machine with a GPU."""
 
     def __init__(self, engine: Engine | None, allow_models: bool, found_gpu: Callable[[], None]) -> None:
         self.engine, self._own = engine, engine is None
@@ -77,5 +76,7 @@ def can_decode() -> bool:
 
 
 def _threads() -> int:
-    """Return half the cores, at most eight: the page and browser need the rest, and small models do not profit from more."""
+    """Return half the cores, at most eight: the page and browser need the rest, and small models do not profit from
+    more.
+    """
     return min(8, max(1, (os.cpu_count() or 2) // 2))

@@ -6,22 +6,23 @@ A *group* is one run and one cursor. Views with the same ``group`` trait belong 
     link(stream, inspector)          # one group; the first view with a trace publishes it
     Player(group=stream.group)       # equivalent
 
-    **Data.** ``data`` is :func:`hsd_viz.views.payload.snapshot` of a trace, with its ``run`` (an identifier) and ``seq`` (number
-    of steps). A view with empty ``data`` shows the run published in its group; without a run it draws itself empty and waits
-    for the store's ``reset``.
+    **Data.** ``data`` is :func:`hsd_viz.views.payload.snapshot` of a trace, with its ``run`` (an identifier) and
+    ``seq`` (number of steps). A view with empty ``data`` shows the run published in its group; without a run it draws
+    itself empty and waits for the store's ``reset``.
 
-    **Cursor.** Held in the browser, per group: hover previews, click or Enter pins, Esc unpins; ← → move by event, with Shift
-    by round, ``,`` ``.`` by token, Home and End to the ends, Space plays. Events: a round's draft is proposed; a draft token gets
-    its verdict; the round's own token is drawn. A target round has its trace id; ``token`` indexes ``trace.token_rows``.
+    **Cursor.** Held in the browser, per group: hover previews, click or Enter pins, Esc unpins; ← → move by event, with
+    Shift by round, ``,`` ``.`` by token, Home and End to the ends, Space plays. Events: a round's draft is proposed; a
+    draft token gets its verdict; the round's own token is drawn. A target round has its trace id; ``token`` indexes
+    ``trace.token_rows``.
 
-    **Adding a view.** A subclass sets ``_esm = esm("name.js")`` and ``_css = css("name.css")``. Its script is concatenated after
-    ``static/linked_run.js`` (the run and its events, pure) and ``static/linked.js`` (text, colours, theme, groups; interface
-    in its header) and ends in ``export default linkedWidget(({ model, root, group, store, palette }) => { …; return cleanup; })``.
-    It draws into ``root``, listens to ``store.listeners`` (``(what, from)``: ``"reset"``, ``"append"``) and ``group.listeners``
-    (``(cursor, before)``), moves the cursor only with ``group.hover``, ``group.pin`` and ``group.go``, and removes its listeners
-    in ``cleanup``. Key events of focusable nodes (``focusable(node)``) reach ``root``. No build or imports; pure functions can be
-    exported by name, and ``tests/js`` loads them in node.
-"""
+    **Adding a view.** A subclass sets ``_esm = esm("name.js")`` and ``_css = css("name.css")``. Its script is
+    concatenated after ``static/linked_run.js`` (the run and its events, pure) and ``static/linked.js`` (text, colours,
+    theme, groups; interface in its header) and ends in ``export default linkedWidget(({ model, root, group, store,
+    palette }) => { …; return cleanup; })``. It draws into ``root``, listens to ``store.listeners`` (``(what, from)``:
+    ``"reset"``, ``"append"``) and ``group.listeners`` (``(cursor, before)``), moves the cursor only with
+    ``group.hover``, ``group.pin`` and ``group.go``, and removes its listeners in ``cleanup``. Key events of focusable
+    nodes (``focusable(node)``) reach ``root``. No build or imports; pure functions can be exported by name, and
+    ``tests/js`` loads them in node."""
 
 from __future__ import annotations
 
@@ -61,7 +62,10 @@ def page_palette() -> dict[str, Any]:
 
 
 class LinkedView(anywidget.AnyWidget):
-    """A view of a run in a group. ``trace``: publish it; ``None``: show the group's run. ``group`` ``None``: a new group."""
+    """A view of a run in a group.
+
+    ``trace``: publish it; ``None``: show the group's run. ``group`` ``None``: a new group.
+    """
 
     group = traitlets.Unicode().tag(sync=True)
     data = traitlets.Dict().tag(sync=True)
@@ -78,7 +82,10 @@ class LinkedView(anywidget.AnyWidget):
 
 
 def link(*views: LinkedView, group: str | None = None) -> str:
-    """Join views into a group (default: the first view's) and return its name. The first view with a trace publishes it."""
+    """Join views into a group (default: the first view's) and return its name.
+
+    The first view with a trace publishes it.
+    """
     if not views:
         raise ValueError("link() needs at least one view")
     name = group or views[0].group

@@ -20,11 +20,11 @@ LONGEST = 32
 
 
 class LocalityMap(anywidget.AnyWidget):
-    """A dot plot of a text against itself: a mark at (i, j) means token i repeats the text ending at the earlier token j.
+    """A dot plot of a text against itself: a mark at (i, j) means token i repeats the text ending at the earlier token
+    j.
 
-    Coloured marks were drafted from there and accepted; grey ones repeat at least ``least`` tokens (set by a slider) without
-    being copied. The row below the map has the source of every token.
-    """
+    Coloured marks were drafted from there and accepted; grey ones repeat at least ``least`` tokens (set by a slider)
+    without being copied. The row below the map has the source of every token."""
 
     _esm = joined("dom.js", "figure.js", "locality_map.js")
     _css = CSS
@@ -41,7 +41,8 @@ class LocalityMap(anywidget.AnyWidget):
 
 
 def longest_repeats(ids: list[int]) -> list[tuple[int, int]]:
-    """Return (earlier position, length) of each token's longest repeat, the latest position on ties; (-1, 0) for new tokens.
+    """Return (earlier position, length) of each token's longest repeat, the latest position on ties; (-1, 0) for new
+    tokens.
 
     Repeats may overlap; lengths are capped at :data:`LONGEST`.
     """
@@ -92,8 +93,8 @@ def _spec(trace: Trace) -> dict[str, Any]:
         "copied": [-1] * len(prompt) + copied_from(trace),
         "hues": hues,
         "text": "Left to right: the text in order. A mark above a token is at the earlier position that it repeats. Slanted lines "
-        "are repeated passages; closer to the diagonal is more recent. Coloured marks were drafted from there and accepted. The "
-        "bottom row has the source of each token.",
+        "are repeated passages; closer to the diagonal is more recent. Coloured marks were drafted from there and "
+        "accepted. The bottom row has the source of each token.",
         "source": f"{trace.meta.get('stack_resolved') or trace.meta['stack']} on {machine_words(trace)}; "
         f"{counted(len(prompt), 'token')} of prompt, {len(sources)} emitted.",
     }

@@ -12,7 +12,9 @@ from hsd_viz.views.scripts import STATIC
 
 
 class OpenFile(anywidget.AnyWidget):
-    """A button; ``opened(content, name)`` receives the file's bytes, ``refused(error)`` is called for more than ``most`` bytes."""
+    """A button; ``opened(content, name)`` receives the file's bytes, ``refused(error)`` is called for more than
+    ``most`` bytes.
+    """
 
     _esm = STATIC / "open_file.js"
 

@@ -58,7 +58,7 @@ class PageRun:
         """Wait for the end; return whether it was reached."""
         return self._run is None or self._run.join(timeout)
 
-    # --- called by the worker thread -----------------------------------------------------------------------------------
+    # --- called by the worker thread ----------------------------------------------------------------------------------
 
     def on_stage(self, stage: Stage) -> None:
         if not self._cancelled:
@@ -66,7 +66,8 @@ class PageRun:
 
     def on_started(self, started: Started) -> None:
         self._page.stream.begin(started.meta, started.pieces)
-        # Results of the previous run must not look current: tiles are reset, views of a whole run are greyed until the end.
+        # Results of the previous run must not look current: tiles are reset, views of a whole run are greyed until the
+        # end.
         if self._kind == "live":
             self._page.readout.show(Trace(started.meta), self._kind, running=True)
             self._page.decoded(None)

@@ -1,8 +1,7 @@
 """One fixed palette: a colour per source, the same in all views.
 
-Every ink has a contrast of at least 4.5 on its tint, on JupyterLab's light and dark page (tested). Verdicts are shown by
-shape, never by colour only.
-"""
+Every ink has a contrast of at least 4.5 on its tint, on JupyterLab's light and dark page (tested). Verdicts are shown
+by shape, never by colour only."""
 
 from __future__ import annotations
 
@@ -37,7 +36,9 @@ HUES: dict[str, Hue] = {
 
 
 def family(source: str) -> str:
-    """Return a source's key in :data:`HUES`: databases, ``nano`` and ``small`` have their own, other draft models share one."""
+    """Return a source's key in :data:`HUES`: databases, ``nano`` and ``small`` have their own, other draft models share
+    one.
+    """
     if source in HUES and source not in ("draft", "baseline"):
         return source
     return "baseline" if source in BASELINES else "draft"

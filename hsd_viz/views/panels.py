@@ -19,7 +19,10 @@ MOST_ROWS = 20
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A bar and its values. ``parts`` are (key, length, text); the key selects colour and shape in :attr:`Panel.keys`."""
+    """A bar and its values.
+
+    ``parts`` are (key, length, text); the key selects colour and shape in :attr:`Panel.keys`.
+    """
 
     label: str
     parts: tuple[tuple[str, float, str], ...]
@@ -32,9 +35,8 @@ class Row:
 class Panel:
     """One table: its ``measure`` with ``definition``, and ``heads`` above the rows' labels, bars and values.
 
-    ``legend`` lists the keys above the table after the text ``lead``. ``empty`` replaces missing rows. ``end`` is the length
-    of a full bar (default: the longest).
-    """
+    ``legend`` lists the keys above the table after the text ``lead``. ``empty`` replaces missing rows. ``end`` is the
+    length of a full bar (default: the longest)."""
 
     title: str
     measure: str

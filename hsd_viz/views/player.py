@@ -6,11 +6,11 @@ from hsd_viz.views.linked import LinkedView, css, esm
 
 
 class Player(LinkedView):
-    """A bar of all events of a run: emitted tokens at full height in their source's colour, rejected ones low, a gap per round.
+    """A bar of all events of a run: emitted tokens at full height in their source's colour, rejected ones low, a gap
+    per round.
 
-    Dragging, stepping and playing move the group's cursor and dim the text after it until Esc. ``Player(group=stream.group)``
-    plays the trace of a token stream; nothing is decoded.
-    """
+    Dragging, stepping and playing move the group's cursor and dim the text after it until Esc.
+    ``Player(group=stream.group)`` plays the trace of a token stream; nothing is decoded."""
 
     _esm = esm("player.js")
     _css = css("player.css")

@@ -17,7 +17,8 @@ class PromptPreset:
 PROMPTS = (
     PromptPreset(
         "File edit (repeats earlier text)",
-        "Very high locality: the continuation copies the code with small changes, so the context database drafts long sequences.",
+        "Very high locality: the continuation copies the code with small changes, so the context database drafts "
+        "long sequences.",
         """class Point:
     def __init__(self, x, y):
         self.x = x
@@ -68,7 +69,8 @@ def main():
     ),
     PromptPreset(
         "A new function",
-        "Low locality: the text does not determine the continuation, so draft models work best and databases rarely match.",
+        "Low locality: the text does not determine the continuation, so draft models work best and databases rarely "
+        "match.",
         "def merge_intervals(",
     ),
     PromptPreset(

@@ -25,7 +25,10 @@ class Readout(anywidget.AnyWidget):
     stage = traitlets.Dict().tag(sync=True)
 
     def show(self, trace: Trace, kind: str, *, running: bool = False) -> None:
-        """Show a trace's origin and metrics. ``kind`` is ``recording``, ``replay`` or ``live``; ``running``: not finished."""
+        """Show a trace's origin and metrics.
+
+        ``kind`` is ``recording``, ``replay`` or ``live``; ``running``: not finished.
+        """
         # The meta of an unfinished run has "cancelled", in case no more steps come.
         meta = {**trace.meta, "cancelled": False} if running else trace.meta
         self.origin = origin(meta, "finished" if kind == "live" and not running else kind)

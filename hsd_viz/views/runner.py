@@ -16,8 +16,8 @@ from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 
 #: Seconds between updates of the page: 12 per second look continuous.
 FLUSH = 0.08
-#: Maximum seconds that the decode waits for the interpreter lock after a forward pass. Python's default, five milliseconds, is
-#: several forward passes.
+#: Maximum seconds that the decode waits for the interpreter lock after a forward pass. Python's default, five
+#: milliseconds, is several forward passes.
 SWITCH = 0.0001
 #: The idle switch interval, read once because runs of two pages in one process may overlap.
 UNHURRIED = sys.getswitchinterval()
@@ -35,9 +35,8 @@ class Watcher(Protocol):
 class Run:
     """Run ``events()`` (from an engine's ``decode``) to its end, or until :meth:`cancel`.
 
-    ``on_end`` is called exactly once, with the trace so far (or ``None``) and the error, if any. An error of the watcher
-    also ends the decode.
-    """
+    ``on_end`` is called exactly once, with the trace so far (or ``None``) and the error, if any. An error of the
+    watcher also ends the decode."""
 
     def __init__(self, events: Callable[[], Iterator[Event]], watcher: Watcher) -> None:
         self._events, self._watcher = events, watcher

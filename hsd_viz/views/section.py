@@ -24,7 +24,10 @@ class Page(Protocol):
 
 
 class Section:
-    """A tab's panel: a description, then views. Subclasses :meth:`build` once and :meth:`fill` on changed dependencies."""
+    """A tab's panel: a description, then views.
+
+    Subclasses :meth:`build` once and :meth:`fill` on changed dependencies.
+    """
 
     title: ClassVar[str] = ""
     #: Description of the section and the provenance of its numbers.

@@ -41,8 +41,8 @@ class CompareSection(Section):
     title = "Compare"
     follows = False
     words = (
-        "Runs of one prompt and seed, aligned by output position, with their recorded times: a faster stack needs fewer "
-        "target forward passes for the same position."
+        "Runs of one prompt and seed, aligned by output position, with their recorded times: a faster stack needs "
+        "fewer target forward passes for the same position."
     )
 
     def __init__(self, page: Page) -> None:
@@ -75,7 +75,10 @@ class CompareSection(Section):
 
 
 def read_stacks(text: str, names: Sequence[str] | None) -> list[str]:
-    """Parse two or three stacks, one per line, by name or in full. Raises: ValueError: for another number or an invalid stack."""
+    """Parse two or three stacks, one per line, by name or in full.
+
+    Raises: ValueError: for another number or an invalid stack.
+    """
     written = _lines(text)
     if not 2 <= len(written) <= MOST:
         raise ValueError(f"write two or three stacks, one per line, not {len(written)}")

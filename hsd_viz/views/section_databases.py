@@ -25,8 +25,8 @@ TITLE = "Database ablation and order"
 class DatabasesSection(Section):
     title = "Databases"
     words = (
-        "Temporal locality of the text and drafts from databases. Results of this run are counted in its trace or replayed from its "
-        "tokens; suite results name their machine, and published results are separate."
+        "Temporal locality of the text and drafts from databases. Results of this run are counted in its trace or "
+        "replayed from its tokens; suite results name their machine, and published results are separate."
     )
 
     def __init__(self, page: Page) -> None:

@@ -31,8 +31,8 @@ KEPT = 6
 class HierarchySection(Section):
     title = "Hierarchy"
     words = (
-        "The fastest stack of models and databases by this project's latency law, predicted from the calibration named below each "
-        "figure and compared with measurements. No model runs here."
+        "The fastest stack of models and databases by this project's latency law, predicted from the calibration "
+        "named below each figure and compared with measurements. No model runs here."
     )
 
     def __init__(self, page: Page) -> None:
@@ -74,7 +74,9 @@ class HierarchySection(Section):
             )
 
     def _fitting(self) -> str:
-        """Return the source for the form's temperature: a calibration of this machine, the run shown, or the recordings."""
+        """Return the source for the form's temperature: a calibration of this machine, the run shown, or the
+        recordings.
+        """
         wanted = self._wanted()
         for _, path, found in self._stored:
             if found.temperature == wanted:
@@ -93,8 +95,8 @@ class HierarchySection(Section):
             self.fit.value = f"Matches the form: both {'greedy' if not there else f'at {temperature_words(there)}'}."
         else:
             self.fit.value = (
-                f"Temperature mismatch: the form is at {temperature_words(wanted)}, the calibration at {temperature_words(there)}. "
-                f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {wanted:g}"
+                f"Temperature mismatch: form {temperature_words(wanted)}, calibration {temperature_words(there)}. Acceptance "
+                f"depends on temperature; calibrate with: hsd-viz plan --temperature {wanted:g}"
             )
 
     def fill(self, trace: Trace) -> None:
@@ -134,7 +136,10 @@ class HierarchySection(Section):
 
 
 def basis(source: str | Path, trace: Trace | None) -> Basis:
-    """Load the law's basis: bundled recordings, ``trace``, or a stored calibration. Raises: ValueError: if it is missing."""
+    """Load the law's basis: bundled recordings, ``trace``, or a stored calibration.
+
+    Raises: ValueError: if it is missing.
+    """
     if source == RECORDED:
         return recorded()
     if source != RUN:

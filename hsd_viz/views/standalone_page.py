@@ -21,7 +21,9 @@ _DEFAULT = re.compile(r"^export default ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view of a page: ``name`` of its element (``data-view``), script ``files`` after the shared ones, style sheet, and traits."""
+    """A view of a page: ``name`` of its element (``data-view``), script ``files`` after the shared ones, style sheet,
+    and traits.
+    """
 
     name: str
     files: tuple[str, ...]
@@ -34,9 +36,8 @@ def whole(
 ) -> str:
     """Return a page as HTML. ``title`` and ``footer`` are text; ``header``, ``how`` (help) and ``body`` are HTML.
 
-    The first view gets ``data``, packed by gzip and base64 so that no text can close its element. The content security policy
-    allows only the page's own script and style, by hash, and no connections.
-    """
+    The first view gets ``data``, packed by gzip and base64 so that no text can close its element. The content security
+    policy allows only the page's own script and style, by hash, and no connections."""
     content = {"data": data, "palette": page_palette(), "states": {view.name: view.state for view in views}}
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")

@@ -20,14 +20,13 @@ FILES = ("stream_text.js", "stream_pane.js", "stream_find.js", "stream_card.js",
 class TokenStream(LinkedView):
     """The text of a decode, token by token: hover previews a token's details, click or Enter pins them, Esc unpins.
 
-    ``TokenStream(trace)`` shows a finished trace. For a live run call :meth:`begin`, :meth:`append` for each step (from any
-    thread) and :meth:`end`. A page opened late or reloaded requests missing steps; ``data`` always holds a whole trace, shared
-    with the views of its group (:mod:`hsd_viz.views.linked`).
+    ``TokenStream(trace)`` shows a finished trace. For a live run call :meth:`begin`, :meth:`append` for each step (from
+    any thread) and :meth:`end`. A page opened late or reloaded requests missing steps; ``data`` always holds a whole
+    trace, shared with the views of its group (:mod:`hsd_viz.views.linked`).
 
-    ``pinned`` is the index of the pinned token (-1: none), ``dark`` the page's theme; ``ghosts`` and ``boundaries`` show
-    rejected drafts and round marks; ``whitespace`` shows glyphs for spaces, tabs and invisible characters and marks trailing
-    blanks. ``/`` searches the text.
-    """
+    ``pinned`` is the index of the pinned token (-1: none), ``dark`` the page's theme; ``ghosts`` and ``boundaries``
+    show rejected drafts and round marks; ``whitespace`` shows glyphs for spaces, tabs and invisible characters and
+    marks trailing blanks. ``/`` searches the text."""
 
     _esm = esm(*FILES)
     _css = css("stream.css")

@@ -34,9 +34,9 @@ class TourPage(Protocol):
 class Tour(LinkedView):
     """A card at the bottom of the page, hidden until :meth:`start`. ``button`` starts and resumes the tour.
 
-    ``place`` is the current step: number, count, heading, paragraphs, the run and event of the cursor, and the element to
-    outline. ``kept`` is the key of the last step, stored by the browser for the session. ``guard`` wraps browser callbacks.
-    """
+    ``place`` is the current step: number, count, heading, paragraphs, the run and event of the cursor, and the element
+    to outline. ``kept`` is the key of the last step, stored by the browser for the session. ``guard`` wraps browser
+    callbacks."""
 
     _esm = esm("tour.js")
     _css = css("tour.css")

@@ -11,8 +11,8 @@ from hsd_viz.views.tour_places import Found, Load, Rule
 
 @dataclass(frozen=True, slots=True)
 class TourStep:
-    """One step: heading, paragraphs (with ``{values}``), the recording where its ``rule`` is tried first, CSS selectors of the
-    outlined element (the first visible one), and its tab."""
+    """One step: heading, paragraphs (with ``{values}``), the recording where its ``rule`` is tried first, CSS selectors
+    of the outlined element (the first visible one), and its tab."""
 
     key: str
     title: str
@@ -39,8 +39,8 @@ STEPS: tuple[TourStep, ...] = (
         "draft",
         "A draft",
         (
-            "The target model determines every token, but its forward passes are slow. So {source}, a much smaller draft model, "
-            "proposes several tokens: here {drafted}, {tokens}.",
+            "The target model determines every token, but its forward passes are slow. So {source}, a much smaller "
+            "draft model, proposes several tokens: here {drafted}, {tokens}.",
             "None of them is part of the text yet.",
             "The tour uses its own recordings. Your run is restored when you leave, and the form is unchanged.",
         ),
@@ -53,8 +53,8 @@ STEPS: tuple[TourStep, ...] = (
         "verification",
         "Verification",
         (
-            "The target verifies the whole draft in one forward pass over {fed}: {verifying} here, after {drafting} of drafting. "
-            "The pass gives the target's own token at every position of the draft.",
+            "The target verifies the whole draft in one forward pass over {fed}: {verifying} here, after {drafting} "
+            "of drafting. The pass gives the target's own token at every position of the draft.",
             "One forward pass over several tokens costs less than one pass per token. This is why drafting pays off.",
         ),
         "one-draft",
@@ -66,8 +66,8 @@ STEPS: tuple[TourStep, ...] = (
         "accepted",
         "Accepted",
         (
-            "{kept} is also the target's token: accepted, and underlined in the colour of its source. Accepted in this draft: "
-            "{accepted}.",
+            "{kept} is also the target's token: accepted, and underlined in the colour of its source. Accepted in "
+            "this draft: {accepted}.",
             "Every accepted token saves a target forward pass.",
         ),
         "one-draft",
@@ -78,8 +78,8 @@ STEPS: tuple[TourStep, ...] = (
         "rejected",
         "Rejection and correction",
         (
-            "{source} proposed {refused}; the target's token is {token}, with probability {p}. The draft token is rejected (struck "
-            "through), and the tokens after it ({unreached}) are not examined.",
+            "{source} proposed {refused}; the target's token is {token}, with probability {p}. The draft token is "
+            "rejected (struck through), and the tokens after it ({unreached}) are not examined.",
             "The target's own token, the correction with the dashed frame, comes from the same forward pass.",
         ),
         "one-draft",
@@ -90,11 +90,12 @@ STEPS: tuple[TourStep, ...] = (
         "chance",
         "Sampling",
         (
-            "At temperature {temperature} the target samples its tokens, so a likely draft token can be rejected. {source} gave "
-            "{refused} the probability q\u00a0=\u00a0{q}, the target p\u00a0=\u00a0{p}; the uniform number is u\u00a0=\u00a0{u}. "
-            "It is accepted if u·q\u00a0<\u00a0p; here u·q\u00a0=\u00a0{uq}, so it is rejected.",
-            "The correction {token} is drawn from the residual max(0,\u00a0p\u00a0−\u00a0q), scaled to 1. The result is an exact "
-            "sample from p.",
+            "At temperature {temperature} the target samples its tokens, so a likely draft token can be rejected. "
+            "{source} gave {refused} the probability q\u00a0=\u00a0{q}, the target p\u00a0=\u00a0{p}; the uniform "
+            "number is u\u00a0=\u00a0{u}. It is accepted if u·q\u00a0<\u00a0p; here u·q\u00a0=\u00a0{uq}, so it is "
+            "rejected.",
+            "The correction {token} is drawn from the residual p\u00a0−\u00a0q where positive, rescaled. The result "
+            "is an exact sample from p.",
         ),
         "sampled",
         places.first_residual,
@@ -105,8 +106,8 @@ STEPS: tuple[TourStep, ...] = (
         "bonus",
         "A bonus",
         (
-            "All {drafted} tokens of this draft were accepted. The same forward pass gives the next token, {token}: a bonus token "
-            "with a dotted underline.",
+            "All {drafted} tokens of this draft were accepted. The same forward pass gives the next token, {token}: "
+            "a bonus token with a dotted underline.",
             "{emitted} from one target forward pass.",
         ),
         "one-draft",
@@ -117,8 +118,8 @@ STEPS: tuple[TourStep, ...] = (
         "databases",
         "Drafts from a database",
         (
-            "No model drafted {token}. The {key} before it occurred earlier in this text, and the context database proposed the "
-            "tokens that followed: the copied place, at position {position}, is marked in yellow.",
+            "No model drafted {token}. The {key} before it occurred earlier in this text, and the context database "
+            "proposed the tokens that followed: the copied place, at position {position}, is marked in yellow.",
             "This round's look-up took {lookup} and no forward pass of any model.",
         ),
         "databases",
@@ -129,8 +130,9 @@ STEPS: tuple[TourStep, ...] = (
         "locality",
         "Locality",
         (
-            "Databases are used in the order of temporal locality: context (this text), model (frequent outputs of this model), "
-            "statistics (a large corpus). Of the {tokens} of this run {stored} were accepted; {target} are the target's own.",
+            "Databases are used in the order of temporal locality: context (this text), model (frequent outputs of "
+            "this model), statistics (a large corpus). Of the {tokens} of this run {stored} were accepted; {target} "
+            "are the target's own.",
             "The map shows where the text repeats itself.",
         ),
         "databases",
@@ -142,8 +144,9 @@ STEPS: tuple[TourStep, ...] = (
         "hierarchy",
         "A hierarchy",
         (
-            "Hierarchical Speculative Decoding (HSD) stacks draft models: {below} drafts for {middle}, {middle} for the target. "
-            "{token} is {middle}'s own: {middle} added it while verifying {below}'s draft, and the target accepted it.",
+            "Hierarchical Speculative Decoding (HSD) stacks draft models: {below} drafts for {middle}, {middle} for "
+            "the target. {token} is {middle}'s own: {middle} added it while verifying {below}'s draft, and the "
+            "target accepted it.",
             "Forward passes for the {tokens} of this run: {forwards}.",
         ),
         "hierarchy",
@@ -155,10 +158,10 @@ STEPS: tuple[TourStep, ...] = (
         "measures",
         "Acceptance rate and mean acceptance length",
         (
-            "The acceptance rate is accepted / drafted: {accepted} of {drafted}, {rate} here. A draft tree with many branches has "
-            "a low rate but can still save time.",
-            "The mean acceptance length is emitted tokens per target forward pass: {tokens} in {rounds}, {length}. Plain decoding: "
-            "1.00.",
+            "The acceptance rate is accepted / drafted: {accepted} of {drafted}, {rate} here. A draft tree with many "
+            "branches has a low rate but can still save time.",
+            "The mean acceptance length is emitted tokens per target forward pass: {tokens} in {rounds}, {length}. "
+            "Plain decoding emits one token per pass.",
             "Drafts also cost time, so fewer target forward passes are not always faster: {against}.",
         ),
         "both",
@@ -169,10 +172,10 @@ STEPS: tuple[TourStep, ...] = (
         "latency",
         "Latency",
         (
-            "The timeline shows every forward pass and look-up of this run: {shares} of the total time, prefill included; "
-            "{speed} tokens/s after prefill.",
-            "A level pays off only if it saves more time than it takes. The Hierarchy tab predicts the fastest stack by a latency "
-            "law; runs on this page measure it.",
+            "The timeline shows every forward pass and look-up of this run: {shares} of the total time, prefill "
+            "included; {speed} tokens/s after prefill.",
+            "A level pays off only if it saves more time than it takes. The Hierarchy tab predicts the fastest stack "
+            "by a latency law; runs on this page measure it.",
         ),
         "both",
         places.figures_of_run,
@@ -183,10 +186,10 @@ STEPS: tuple[TourStep, ...] = (
         "lossless",
         "Lossless",
         (
-            "Drafting does not change the output. Plain decoding of this prompt took {plain}; {stack} took {forwards}, and all "
-            "{tokens} are equal.",
-            "Above temperature zero, stacks with draft models equal plain decoding in distribution, stacks with only databases "
-            "token for token. Hover over a token or open a tab to continue.",
+            "Drafting does not change the output. Plain decoding of this prompt took {plain}; {stack} took "
+            "{forwards}, and all {tokens} are equal.",
+            "Above temperature zero, stacks with draft models equal plain decoding in distribution, stacks with only "
+            "databases token for token. Hover over a token or open a tab to continue.",
         ),
         "databases",
         places.same_text,

@@ -63,10 +63,10 @@ def decode_each(
 ) -> Iterator[tuple[int, Event]]:
     """Decode one prompt with two or three stacks in turn; yield (index of the stack, event).
 
-    ``stacks`` are stacks or names of :data:`SIDES`, ``options`` those of :meth:`hsd_viz.engine.base.Engine.decode`, the same for
-    all. ``warm_up`` tokens are decoded and discarded before each run (0: none), to exclude one-time costs. All stacks are
-    checked before the first event; closing the iterator cancels. Raises: ValueError: for another number of stacks.
-    """
+    ``stacks`` are stacks or names of :data:`SIDES`, ``options`` those of :meth:`hsd_viz.engine.base.Engine.decode`, the
+    same for all. ``warm_up`` tokens are decoded and discarded before each run (0: none), to exclude one-time costs. All
+    stacks are checked before the first event; closing the iterator cancels. Raises: ValueError: for another number of
+    stacks."""
     if not 2 <= len(stacks) <= MOST:
         raise ValueError(count_refusal(len(stacks)))
     chosen = [side(stack) for stack in stacks]
@@ -109,14 +109,13 @@ def traces_of(engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str]
 class Versus(anywidget.AnyWidget):
     """Two or three runs of one prompt and seed, side by side.
 
-    Every output position is a column with a row per run: its token, coloured by source and marked by verdict, and its round
-    as a bracket with the target forward passes so far. Above: a race with recorded times; below: metrics with differences to
-    the first run, and distributions.
+    Every output position is a column with a row per run: its token, coloured by source and marked by verdict, and its
+    round as a bracket with the target forward passes so far. Above: a race with recorded times; below: metrics with
+    differences to the first run, and distributions.
 
-    ``Versus(traces)`` shows runs; ``Versus()`` opens bundled recordings and offers the others; ``Versus.of(engine, prompt,
-    stacks)`` decodes. ``refusal`` has the reason if runs cannot be compared. ``pinned`` is the pinned output position from 0
-    (-1: none).
-    """
+    ``Versus(traces)`` shows runs; ``Versus()`` opens bundled recordings and offers the others; ``Versus.of(engine,
+    prompt, stacks)`` decodes. ``refusal`` has the reason if runs cannot be compared. ``pinned`` is the pinned output
+    position from 0 (-1: none)."""
 
     _esm = esm(*FILES)
     _css = css("versus.css")

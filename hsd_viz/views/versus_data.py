@@ -89,18 +89,18 @@ def _drafts_with_models(trace: Trace) -> bool:
 def must_agree(one: Trace, other: Trace) -> bool:
     """Whether two runs of one prompt, sampling and seed must have equal texts.
 
-    Greedy decoding has one text. Above temperature 0, plain decoding and point-mass drafts (databases, baselines) draw each
-    output position with the same random number; draft models use additional ones.
-    """
+    Greedy decoding has one text. Above temperature 0, plain decoding and point-mass drafts (databases, baselines) draw
+    each output position with the same random number; draft models use additional ones."""
     greedy = not (one.meta.get("sampling") or {}).get("temperature")
     return greedy or not (_drafts_with_models(one) or _drafts_with_models(other))
 
 
 def first_difference(one: Trace, other: Trace) -> int | None:
-    """Return the first output position (from 0) where two texts differ; ``None`` if they agree over their common length.
+    """Return the first output position (from 0) where two texts differ; ``None`` if they agree over their common
+    length.
 
-    A text that ended with end-of-sequence differs from a longer one; one cut short (cancelled, or a lower limit) does not.
-    """
+    A text that ended with end-of-sequence differs from a longer one; one cut short (cancelled, or a lower limit) does
+    not."""
     a, b = one.token_ids, other.token_ids
     for k, (x, y) in enumerate(zip(a, b, strict=False)):
         if x != y:
@@ -113,8 +113,8 @@ def agreement(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     """Compare each run after the first with a reference run: first difference and its meaning.
 
     The reference is the first earlier run with which it must agree, else the first. ``state`` is ``same``, ``apart``
-    (allowed) or ``broken`` (not allowed); ``at`` an output position from 0 or ``None``; ``words`` the result, ``why`` the reason.
-    """
+    (allowed) or ``broken`` (not allowed); ``at`` an output position from 0 or ``None``; ``words`` the result, ``why``
+    the reason."""
     out = []
     for k in range(1, len(traces)):
         against = next((j for j in range(k) if must_agree(traces[j], traces[k])), 0)
@@ -148,8 +148,8 @@ def _agreement_words(one: Trace, other: Trace, a: str, b: str, at: int | None, m
             _cause(one, other, at),
         )
     return differ, (
-        "Expected: above temperature 0, lossless means equal in distribution. Draft models use additional random numbers, so one "
-        "seed gives different texts."
+        "Expected: above temperature 0, lossless means equal in distribution. Draft models use additional random "
+        "numbers, so one seed gives different texts."
     )
 
 
@@ -202,9 +202,9 @@ def facts(trace: Trace) -> list[str]:
 def run_of(trace: Trace, letter: str, title: str) -> dict[str, Any]:
     """Return a run as sent to the browser. Times are ns from the end of prefill; rounds are the target's, in order.
 
-    ``tokens``: [text, kind, source, round (index in ``rounds``), p, entropy]. ``rounds``: [first token, tokens, drafted,
-    draft depth, accepted, why no draft, target forward passes so far, start, end, {level below: its forward passes}].
-    """
+    ``tokens``: [text, kind, source, round (index in ``rounds``), p, entropy]. ``rounds``: [first token, tokens,
+    drafted, draft depth, accepted, why no draft, target forward passes so far, start, end, {level below: its forward
+    passes}]."""
     m = trace.metrics()
     owner = target_round_of(trace.round_rows)
     top = [r for r in trace.round_rows if r.parent is None]

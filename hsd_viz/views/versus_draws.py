@@ -31,9 +31,9 @@ _Bar = tuple[float | None, int, str]
 def draws(traces: Sequence[Trace]) -> dict[str, Any]:
     """Return the distributions of runs: ``{words, rows, charts}``.
 
-    ``rows`` are as in :func:`hsd_viz.views.versus_table.table`. ``charts``: ``{name, definition, classes, labels (short class
-    names), sources (whether classes are sources), most (the highest bar), scale (as text), few, runs: [{letter, n, bars:
-    [[value, sample size, text]]}]}``. Target probabilities are included only if recorded and if texts differ.
+    ``rows`` are as in :func:`hsd_viz.views.versus_table.table`. ``charts``: ``{name, definition, classes, labels (short
+    class names), sources (whether classes are sources), most (the highest bar), scale (as text), few, runs: [{letter,
+    n, bars: [[value, sample size, text]]}]}``. Target probabilities are included only if recorded and if texts differ.
     """
     charts = [_lengths(traces), _places(traces), _sources(traces)]
     states = {row["state"] for row in agreement(traces)}
@@ -56,9 +56,9 @@ def _words(traces: Sequence[Trace], states: set[str]) -> str:
         return f"The texts agree. {own}"
     least = min(len(t.token_rows) for t in traces)
     return (
-        "The texts differ, which is allowed for draft models above temperature 0: only distributions must agree. One text of "
-        f"each run, at least {counted(least, 'token')} long, can reveal a gross fault but not show that distributions are equal. "
-        "The tests draw hundreds of thousands of tokens for each verification rule "
+        "The texts differ, which is allowed for draft models above temperature 0: only distributions must agree. One "
+        f"text of each run, at least {counted(least, 'token')} long, can reveal a gross fault but not show that "
+        "distributions are equal. The tests draw hundreds of thousands of tokens for each verification rule "
         f"(tests/lossless). {own}"
     )
 
@@ -131,8 +131,8 @@ def _places(traces: Sequence[Trace]) -> dict[str, Any] | None:
         runs.append((sum(n for _, n in pairs), _bars(pairs, "examined", "examined")))
     return _chart(
         "Acceptance by draft position",
-        "Share of drafts examined at this position whose token (in a tree: one of whose tokens) was accepted. Pale: fewer than "
-        f"{FEW} samples.",
+        "Share of drafts examined at this position whose token (in a tree: one of whose tokens) was accepted. Pale: "
+        f"fewer than {FEW} samples.",
         [str(d) for d in range(1, deepest + 1)],
         runs,
     )
@@ -193,8 +193,8 @@ _MEANS: tuple[tuple[tuple[str, str], Callable[[Any], float]], ...] = (
     (
         (
             "Mean log-probability",
-            "Mean of ln p over emitted tokens, p the target’s probability at temperature 1; ± is the standard error for independent "
-            "tokens, which underestimates the true error.",
+            "Mean of ln p over emitted tokens, p the target’s probability at temperature 1; ± is the standard error "
+            "for independent tokens, which underestimates the true error.",
         ),
         lambda t: -_surprise(t),
     ),

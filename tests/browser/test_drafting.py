@@ -80,7 +80,7 @@ def test_map_bars_and_plane_follow_their_reader(open_page, figures):
     assert len(widths) == 7
     assert all(w / widths[0][0] == pytest.approx(v / widths[0][1], rel=0.02) for w, v in widths)
 
-    plane = page.get_by_role("region", name="What latency and acceptance make of the speed")
+    plane = page.get_by_role("region", name="Speed by latency and acceptance")
     plane.get_by_role("group").first.focus()
     page.keyboard.press("ArrowRight")
     expect(plane.locator(".hsd-plot-readout")).to_contain_text("tokens/s on the curves")

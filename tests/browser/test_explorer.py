@@ -166,7 +166,7 @@ def test_the_player_stays_in_sight_beside_what_it_moves(shared):
     page = shared.page
     open_tab(page, "Databases")
     page.locator(".hsd-tabs").scroll_into_view_if_needed()
-    page.get_by_text("In which order the databases are asked").first.scroll_into_view_if_needed()
+    page.get_by_text("Database order").first.scroll_into_view_if_needed()
     box = page.locator(".hsd-player").bounding_box()
     assert box["y"] >= 0 and box["y"] + box["height"] <= 1000
     shared.check()
@@ -176,7 +176,7 @@ def test_the_law_stands_on_the_run_shown_when_asked_to(shared):
     page = shared.page
     open_tab(page, "Hierarchy")
     page.get_by_label("Costs and acceptance from", exact=True).select_option(label="the run shown")
-    expect(page.locator(".hsd-hierarchy .hsd-source")).to_contain_text("estimated from the run shown alone")
+    expect(page.locator(".hsd-hierarchy .hsd-source")).to_contain_text("estimated from the run shown")
     shared.check()
 
 

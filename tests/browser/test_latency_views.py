@@ -182,7 +182,7 @@ def test_the_notebook_runs_and_answers(open_page, lab):
     for _ in range(10):
         page.keyboard.press("ArrowRight")
     expect(verdict).not_to_have_text(before)
-    expect(sliders.locator("select")).to_have_value("as the sliders say")
+    expect(sliders.locator("select")).to_have_value("custom")
 
     # A click on the map puts the second draft there.
     sliders = page.locator(".hsd-whatif").nth(1)

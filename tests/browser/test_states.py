@@ -72,10 +72,11 @@ def test_two_pages_run_at_the_same_time_and_show_each_its_own(open_page, own_ser
         shown.page.wait_for_function(RUNNING)
     # The first one goes on while the second does.
     assert all(shown.page.evaluate(RUNNING) for shown in pages)
+    expect(pages[0].page.locator(".hsd-badge")).to_have_text("Live run")
     pages[1].page.get_by_role("button", name="Cancel", exact=True).click()
     for shown, prompt in zip(pages, prompts, strict=True):
         idle(shown.page)
-        expect(shown.page.locator(".hsd-badge")).to_have_text("Live run")
+        expect(shown.page.locator(".hsd-badge")).to_have_text("Finished run")
         expect(shown.page.locator(".hsd-prompt")).to_have_text(prompt)
         expect(shown.page.get_by_role("alert")).to_have_count(0)
     # Cancelling the one has not touched the other.
@@ -100,8 +101,8 @@ def test_a_reload_in_mid_run_comes_back_with_a_recording(open_page, own_server):
     first = load_bundled("both")
     expect(page.locator(TOKENS)).to_have_count(len(first.token_rows))
     begin(page, "def again(", "db > target", 24)
-    expect(page.locator(".hsd-badge")).to_have_text("Live run")
     idle(page)
+    expect(page.locator(".hsd-badge")).to_have_text("Finished run")
     expect(page.locator(TOKENS)).to_have_count(24)
     expect(page.locator(".hsd-prompt")).to_have_text("def again(")
     # Long enough for the run before to have ended, had it gone on: nothing of it comes here.
@@ -124,14 +125,14 @@ def broken_files() -> dict[str, tuple[bytes, str]]:
 
     whole = gzip.compress(json.dumps(good).encode())
     noise = random.Random(0).randbytes(5000)
-    misfit = "its parts do not fit together"
+    misfit = "its parts are inconsistent"
     return {
         "text.json": (b"def main():\n", "broken or no trace"),
         "empty.json": (b"", "broken or no trace"),
         "list.json": (b"[1, 2, 3]", "not an hsd_viz trace"),
         "deep.json": (b"[" * 200_000, "broken or no trace"),
         "noise.json.gz": (noise, "broken or no trace"),
-        "cut.json.gz": (whole[: len(whole) // 2], "ends too early"),
+        "cut.json.gz": (whole[: len(whole) // 2], "it is truncated"),
         "flipped.json.gz": (whole[:2000] + noise[:50] + whole[2050:], "broken or no trace"),
         "newer.json": (but(schema=2), "update hsd_viz"),
         "odd.json": (but(schema="one"), "schema version"),

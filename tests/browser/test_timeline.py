@@ -60,7 +60,7 @@ def test_the_button_for_this_round_says_what_it_waits_for(open_page):
     whole = page.text_content(".hsd-tl-range")
     assert button.get_attribute("aria-disabled") == "true"
     button.click(force=True)
-    assert readout.text_content().startswith("Choose a token") and page.text_content(".hsd-tl-range") == whole
+    assert readout.text_content().startswith("Select a token") and page.text_content(".hsd-tl-range") == whole
     page.get_by_role("button", name="Next round").click()
     page.wait_for_timeout(100)
     assert button.get_attribute("aria-disabled") == "false"

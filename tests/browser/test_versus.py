@@ -122,7 +122,7 @@ def test_the_race_plays_pauses_is_scrubbed_and_fades_what_is_not_out_yet(open_pa
     traces = recorded("greedy", "plain", "databases", "both")
     start(page, Versus(traces))
     speeds = [f"{t.metrics()['tokens_per_second']:.0f} tokens/s" for t in traces]
-    assert counts(page) == speeds and "through first" in page.text_content(".hsd-vs-standing")
+    assert counts(page) == speeds and "finished first" in page.text_content(".hsd-vs-standing")
     assert page.locator(".hsd-vs-notyet").count() == 0
     page.select_option(".hsd-vs-controls select", "0.01")
     page.get_by_role("button", name="Start the race").click()
@@ -225,9 +225,9 @@ def test_the_first_difference_is_marked_and_explained(open_page):
     marked = page.locator(".hsd-vs-differs")
     assert marked.count() == 2 and page.locator(".hsd-vs-num", has_text="≠").count() == 1
     assert page.locator(".hsd-vs-agreement li.hsd-vs-same").count() == 1
-    assert "lossless means the distribution" in page.text_content(".hsd-vs-agreement li.hsd-vs-apart")
+    assert "lossless means equal in distribution" in page.text_content(".hsd-vs-agreement li.hsd-vs-apart")
     draws = page.locator(".hsd-vs-draws")
-    assert draws.get_by_role("img").count() == 5 * 3 and "far too little" in draws.locator("p").first.text_content()
+    assert draws.get_by_role("img").count() == 5 * 3 and "not show that distributions are equal" in draws.locator("p").first.text_content()
     assert (
         draws.get_by_role("img")
         .first.get_attribute("aria-label")
@@ -268,7 +268,7 @@ def test_recordings_are_chosen_and_a_refusal_is_read_out(open_page):
     # What Python answers to that.
     widget.chosen = chosen
     page.evaluate("text => model.set('refusal', text)", widget.refusal)
-    assert page.get_by_role("alert").text_content() == "Four runs are too many to lie side by side: give two or three."
+    assert page.get_by_role("alert").text_content() == "Four runs are too many to compare: select two or three."
     page.get_by_role("button", name="Databases", exact=True).click()
     widget.chosen = page.evaluate("model.get('chosen')")
     assert widget.refusal == ""

@@ -40,8 +40,8 @@ class Host:
         ("db > > target", "is empty"),
         ("\n".join(f"nano:{n} > target" for n in range(1, MOST_STACKS + 2)), "more than this page measures"),
         ("db > target\nhf-generate", "'hf-generate' is one of transformers' own loops"),
-        ("some/model > target", "not allowed here"),
-        ("~/model > target", "not allowed here"),
+        ("some/model > target", "not allowed on this page"),
+        ("~/model > target", "not allowed on this page"),
     ],
 )
 def test_bad_stacks_are_one_sentence_and_nothing_starts(text, words):

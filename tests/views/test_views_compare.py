@@ -45,7 +45,7 @@ def recorded():
         ("target", "not 1"),
         ("target\ndb > target\nhd > target\nlookup > target", "not 4"),
         ("target\ndb > > target", "is empty"),
-        ("target\nsome/model > target", "not allowed here"),
+        ("target\nsome/model > target", "not allowed on this page"),
     ],
 )
 def test_bad_stacks_are_one_sentence_and_nothing_starts(text, words):
@@ -108,7 +108,7 @@ def test_all_runs_are_shown_when_they_are_there(monkeypatch, recorded, load, dou
     said = form.said.value
     assert (
         shown == [recorded]
-        and said.startswith(f"Decoded just now, on this machine.{doubt}")
+        and said.startswith(f"Decoded now on this machine.{doubt}")
         and ("machine had" in said) == bool(doubt)
     )
 

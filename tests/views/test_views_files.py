@@ -145,7 +145,7 @@ def test_a_run_of_models_that_this_page_does_not_run_can_be_looked_at(page):
     send(page.files.open, trace.to_bytes(), "theirs.json.gz")
     assert page.notice.message == "" and page.readout.origin["stack"] == "some/model:4 > other/model"
     page.controls.run.click()
-    assert "not allowed here" in page.notice.message
+    assert "not allowed on this page" in page.notice.message
 
 
 def changed(change) -> bytes:
@@ -197,7 +197,7 @@ def test_a_broken_file_is_one_sentence_and_nothing_is_lost(page, what):
 
 def test_a_file_that_is_too_large_is_refused_packed_or_unpacked(page, monkeypatch):
     page.files.open._on_message(None, {"kind": "too large", "name": "huge.json.gz"}, [])
-    assert page.notice.message == "huge.json.gz is too large: this page takes files up to 8 MB"
+    assert page.notice.message == "huge.json.gz is too large: the maximum is 8 MB"
     # A few bytes that unpack to many times the limit.
     monkeypatch.setattr(open_trace, "MAX_UNPACKED", 1_000_000)
     send(page.files.open, gzip.compress(b" " * 30_000_000), "bomb.json.gz")

@@ -93,7 +93,7 @@ def test_what_is_taken_out_is_never_picked_and_putting_it_back_restores_the_pick
 def test_only_drafts_and_databases_can_be_taken_out():
     assert names(views.HierarchyGraph(CALIBRATION, out=["nano"])).count("nano") == 0
     for name in ("target", "huge"):
-        with pytest.raises(ValueError, match=f"'{name}' cannot be taken out"):
+        with pytest.raises(ValueError, match=f"'{name}' cannot be removed"):
             views.HierarchyGraph(CALIBRATION, out=[name])
     # A page that says it all the same takes nothing from the target.
     graph = views.HierarchyGraph(CALIBRATION)

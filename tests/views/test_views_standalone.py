@@ -186,7 +186,7 @@ def test_the_same_trace_gives_the_same_page():
 
 def test_it_says_how_it_is_read():
     elements = Elements(page(make_trace()))
-    assert elements.content("summary") == "How to read this"
+    assert elements.content("summary") == "Help"
     assert "tabs" not in elements.content("p")
     for word in ("Draft, verify, accept, correct.", "Colours and shapes.", "Keys."):
         assert word in elements.content("b")

@@ -1,10 +1,10 @@
 """The dashboard: a recorded run at once, live runs in a worker thread, every token of both inspectable.
 
-The text and its player are at the top, tabs with further views below (:mod:`hsd_viz.views.sections`). All share one cursor.
+The text and its player are at the top, tabs with further views below (:mod:`hsd_viz.views.sections`). All share one
+cursor.
 
-Opening it imports neither torch nor transformers and reads no weights: models load on the first run. Only the compiler of the
-CPU runtime starts at once if it has not run before, so that the first run is not slowed down.
-"""
+Opening it imports neither torch nor transformers and reads no weights: models load on the first run. Only the compiler
+of the CPU runtime starts at once if it has not run before, so that the first run is not slowed down."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Dashboard(widgets.VBox):
         """Whether a run is in progress."""
         return self.controls.run.disabled
 
-    # --- :class:`hsd_viz.views.work_form.Host` ----------------------------------------------------------------------------
+    # --- :class:`hsd_viz.views.work_form.Host` ------------------------------------------------------------------------
 
     @property
     def can_measure(self) -> bool:
@@ -135,7 +135,7 @@ class Dashboard(widgets.VBox):
         """Return the engine, loading it if needed. Call from a worker thread."""
         return self.lender.lend()
 
-    # --- callbacks -----------------------------------------------------------------------------------------------------
+    # --- callbacks ----------------------------------------------------------------------------------------------------
 
     def _wire(self) -> None:
         c, guard = self.controls, self.notice.guard
@@ -206,7 +206,7 @@ class Dashboard(widgets.VBox):
         self.guide.shows("")
         self.blurb.value = ""
 
-    # --- showing -------------------------------------------------------------------------------------------------------
+    # --- showing ------------------------------------------------------------------------------------------------------
 
     def show(self, trace: Trace, kind: str = "recording") -> None:
         """Show a whole trace. ``kind`` is ``recording`` or ``live``."""
@@ -220,7 +220,6 @@ class Dashboard(widgets.VBox):
 def dashboard(engine: Engine | None = None, *, allow_models: bool = False) -> Dashboard:
     """Create the dashboard widget; as the last line of a notebook cell it is displayed.
 
-    ``engine`` replaces the one loaded on the first run. ``allow_models`` allows hub models and paths in stacks; otherwise only
-    ladder names are allowed.
-    """
+    ``engine`` replaces the one loaded on the first run. ``allow_models`` allows hub models and paths in stacks;
+    otherwise only ladder names are allowed."""
     return Dashboard(engine, allow_models=allow_models)

@@ -1,7 +1,8 @@
 """Kernels of served pages: each is shut down soon after its page is closed.
 
-The message of a closing page may be lost (reload, sleep, killed browser), and a kernel holds about 200 MB. The connection
-decides: a kernel with an open page is never shut down; one without is, even during a run. The preheated kernel stays.
+The message of a closing page may be lost (reload, sleep, killed browser), and a kernel holds about 200 MB. The
+connection decides: a kernel with an open page is never shut down; one without is, even during a run. The preheated
+kernel stays.
 
 Imported only by Voilà's process, as configured by :func:`hsd_viz.views.app.server.command`.
 """

@@ -42,11 +42,11 @@ def serve(
     open_browser: bool = False,
     preheat: bool = True,
 ) -> int:
-    """Serve until interrupted (Ctrl-C, SIGTERM, or end of the terminal) and return Voilà's exit code; its kernels end with it.
+    """Serve until interrupted (Ctrl-C, SIGTERM, or end of the terminal) and return Voilà's exit code; its kernels end
+    with it.
 
-    ``preheat`` keeps one kernel with a rendered page ready for the next visitor. Prints the address. Raises: ValueError: if
-    Voilà is not installed, the port is in use, or a host other than loopback has no token.
-    """
+    ``preheat`` keeps one kernel with a rendered page ready for the next visitor. Prints the address. Raises:
+    ValueError: if Voilà is not installed, the port is in use, or a host other than loopback has no token."""
     check_address(host, port, token)
     arguments, environment, folder = command(host, port, token, allow_models=allow_models, preheat=preheat)
     with folder:
@@ -103,11 +103,10 @@ def command(
 ) -> tuple[list[str], dict[str, str], tempfile.TemporaryDirectory]:
     """Return Voilà's command line, its environment, and the temporary folder of the served notebook.
 
-    In a checkout the ``notebook`` is ``notebooks/dashboard.ipynb``; an installed wheel writes one. The template is in this
-    package, which is added to Jupyter's search path. With ``preheat`` one kernel is ready for the next visitor, whose page sends
-    its query (:mod:`hsd_viz.views.address`). A kernel without a page for ``gone`` seconds is shut down, checked every ``look``
-    seconds (:mod:`hsd_viz.views.app.kernels`).
-    """
+    In a checkout the ``notebook`` is ``notebooks/dashboard.ipynb``; an installed wheel writes one. The template is in
+    this package, which is added to Jupyter's search path. With ``preheat`` one kernel is ready for the next visitor,
+    whose page sends its query (:mod:`hsd_viz.views.address`). A kernel without a page for ``gone`` seconds is shut
+    down, checked every ``look`` seconds (:mod:`hsd_viz.views.app.kernels`)."""
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
     own = notebook is None
     notebook = notebook or CHECKOUT_NOTEBOOK
@@ -155,7 +154,9 @@ def _interrupts() -> Iterator[None]:
 
 
 def _end(server: subprocess.Popen) -> None:
-    """Terminate Voilà with its kernels; kill it after a timeout or a second interrupt (its kernels then end by themselves)."""
+    """Terminate Voilà with its kernels; kill it after a timeout or a second interrupt (its kernels then end by
+    themselves).
+    """
     if server.poll() is not None:
         return
     server.terminate()
