@@ -25,9 +25,9 @@ import numpy as np
 
 from hsd_viz.disk import write_whole
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.guarded import open_index
-from hsd_viz.drafting.index.build import build_streamed
+from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
+from hsd_viz.drafting.index.read import open_index
 from hsd_viz.machine import describe
 
 LOOKUPS = 20_000
@@ -98,7 +98,7 @@ def measure_one(folder: str, tokens: int, vocabulary: int, eos: int) -> dict[str
     begin = time.perf_counter()
     with anonymous:
         pruning = Pruning(least=2, max_bytes=2**31)
-        build_streamed(
+        build_database(
             feed, path, kind="statistics", vocabulary_size=vocabulary, vocabulary_hash="scale", pruning=pruning
         )
     seconds = time.perf_counter() - begin

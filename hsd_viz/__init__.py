@@ -1,7 +1,7 @@
-"""hsd_viz: see, measure and learn speculative decoding.
+"""See, measure and learn speculative decoding.
 
-Importing this package imports neither torch nor transformers: names load when they are first used, so that the viewer and
-recorded traces work without them.
+Importing this package imports neither torch nor transformers: names load on first use, so that the viewer and recorded
+traces work without them.
 
 >>> import hsd_viz as hsd
 >>> str(hsd.parse("db>nano:4>target"))

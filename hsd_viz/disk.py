@@ -1,31 +1,47 @@
-"""What is kept on disk between runs: where it lies, and how it is written."""
+"""Cache folders, and files that appear whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
 def cache_folder(kind: str) -> Path:
-    """Where things of one ``kind`` are kept: ``~/.cache/hsd_viz/kind``.
+    """Return the folder for cached files of one ``kind``: ``~/.cache/hsd_viz/kind``, which may not exist yet.
 
-    Below ``$XDG_CACHE_HOME`` where that is set, or in ``$HSD_VIZ_CACHE``. The folder need not be there.
+    ``$XDG_CACHE_HOME`` replaces ``~/.cache`` where it is set, ``$HSD_VIZ_CACHE`` the whole ``~/.cache/hsd_viz``.
     """
     if named := os.environ.get("HSD_VIZ_CACHE"):
         return Path(named).expanduser() / kind
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "hsd_viz" / kind
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file that appears whole or not at all, text in UTF-8; its folder is made. Raises ``OSError``."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+@contextmanager
+def replacing(path: Path, *, mode: int = 0o644, sync: bool = False) -> Iterator[Path]:
+    """Yield a temporary file beside ``path`` that replaces ``path`` when the block ends without an error.
+
+    On an error the temporary file is removed and ``path`` is unchanged. ``mode``: the permissions of the new file.
+    ``sync`` forces the content to disk before the rename. Raises: OSError: if the folder is missing or read-only.
+    """
+    handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
+    os.close(handle)
+    temporary = Path(name)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-        os.chmod(temporary, 0o644)
+        yield temporary
+        temporary.chmod(mode)
+        if sync:
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file atomically (text as UTF-8); its folder is created. Raises: OSError: if it cannot be written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)

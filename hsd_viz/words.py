@@ -1,12 +1,25 @@
-"""Small wordings that every room says alike. Pure."""
+"""Wording shared by all packages. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 def counted(n: int, noun: str) -> str:
-    """A number and its noun.
+    """Return a number and its noun.
 
     >>> counted(1, "thread"), counted(4, "thread"), counted(2, "forward pass")
     ('1 thread', '4 threads', '2 forward passes')
     """
     return f"{n} {noun}" if n == 1 else f"{n} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """Return a suggestion to append to an error message, empty where no choice is close to ``word``.
+
+    >>> did_you_mean("stak", ["stack", "suite"]), did_you_mean("x", ["stack"])
+    ("; did you mean 'stack'?", '')
+    """
+    close = get_close_matches(word, list(choices), n=1)
+    return f"; did you mean '{close[0]}'?" if close else ""

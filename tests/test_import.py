@@ -48,7 +48,7 @@ BLOCK = """
 """
 
 
-def test_where_torch_is_missing_the_message_says_what_to_install():
+def test_a_missing_torch_names_the_extra_to_install():
     done = run(
         BLOCK
         + """
@@ -61,7 +61,7 @@ def test_where_torch_is_missing_the_message_says_what_to_install():
     assert "pip install 'hsd-viz[models]'" in done.stdout, done.stdout + done.stderr
 
 
-def test_public_names_are_there_and_the_dashboard_can_be_called_however_it_was_imported():
+def test_public_names_exist_and_the_dashboard_is_callable_however_it_was_imported():
     done = run("""
         import hsd_viz as hsd
         import hsd_viz.dashboard

@@ -1,33 +1,34 @@
-"""The direction of the arrows: which room of the package may import which."""
+"""Import direction: which package may import which, without cycles between files. Type-only and local imports count."""
 
 from __future__ import annotations
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 ALLOWED = {
-    "trace": {"words"},
-    "stack": set(),
+    "trace": {"disk", "words"},
+    "stack": {"words"},
     "disk": set(),
     "words": set(),
-    "budget": set(),
+    "checks": set(),
     "progress": set(),
     "machine": {"words"},
-    "drafting": {"stack", "trace"},
+    "drafting": {"checks", "disk", "stack", "trace"},
     "latency": {"stack", "trace", "calibration"},
     "decoding": {"drafting", "latency", "stack", "trace"},
     "ladder": {"drafting", "disk", "prompts", "trace"},
-    "prompts": {"decoding", "disk"},
+    "prompts": {"disk", "words"},
     "backends": {"decoding", "disk", "drafting", "ladder"},
     "calibration": {"decoding", "disk", "latency", "progress", "prompts", "stack", "trace"},
     "adaptive": {"calibration", "decoding", "drafting", "ladder", "latency", "stack"},
     "engine": {
         "adaptive",
         "backends",
-        "budget",
+        "checks",
         "calibration",
         "decoding",
         "drafting",
@@ -38,9 +39,10 @@ ALLOWED = {
         "prompts",
         "stack",
         "trace",
+        "words",
     },
     "bench": {
-        "budget",
+        "checks",
         "calibration",
         "decoding",
         "disk",
@@ -69,45 +71,90 @@ ALLOWED = {
     },
     "dashboard": {"views"},
 }
-#: Imports for type checkers alone and programs of their own do not bind the rooms.
+#: May import anything.
 FREE = {"cli", "__init__", "__main__", "voila"}
+FILES = sorted(PACKAGE.rglob("*.py"))
 
 
-def imported(path: Path) -> set[str]:
-    """The rooms a module imports, wherever in the file, those under ``if TYPE_CHECKING`` left out."""
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = [ast.Pass()]
-    rooms = set()
-    for node in ast.walk(tree):
-        names = []
-        if isinstance(node, ast.ImportFrom) and node.level == 0:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in FILES}
+
+
+def import_names(path: Path) -> set[str]:
+    """Return what a file imports anywhere, as absolute dotted names: ``a.b.name`` for ``from a.b import name``."""
+    return names_in(path.read_text(), module_name(path).split(".")[: None if path.name == "__init__.py" else -1])
+
+
+def names_in(source: str, package: list[str]) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            names |= {".".join([*base, *filter(None, [node.module]), alias.name]) for alias in node.names}
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        rooms |= {name.split(".")[1] for name in names if name.startswith("hsd_viz.")}
-    return rooms
+            names |= {alias.name for alias in node.names}
+    return names
 
 
-def room_of(path: Path) -> str:
+def imported_modules(path: Path) -> set[str]:
+    """Return the modules of the package that a file imports, without the packages that contain them."""
+    found = set()
+    for name in import_names(path):
+        if name not in MODULES:
+            name = name.rpartition(".")[0]
+        found |= {name} & set(MODULES)
+    return found - {module_name(path)}
+
+
+def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_arrows_run_one_way(path):
-    room = room_of(path)
-    if room in FREE:
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_have_one_direction(path):
+    part = part_of(path)
+    names = import_names(path)
+    assert not {n for n in names if n.split(".")[0] in ("tools", "benchmarks", "tests")}
+    if part in FREE:
         return
-    assert imported(path) - {room} <= ALLOWED[room]
+    assert {n.split(".")[1] for n in names if n.startswith("hsd_viz.")} - {part} <= ALLOWED[part]
 
 
-@pytest.mark.parametrize("room", ["trace", "drafting", "latency"])
-def test_pure_rooms_import_no_torch(room):
-    for path in (PACKAGE / room).rglob("*.py"):
-        imports = [
-            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)
-        ]
-        names = {str(n.module) for n in imports if isinstance(n, ast.ImportFrom)}
-        names |= {alias.name for n in imports if isinstance(n, ast.Import) for alias in n.names}
-        assert not {"torch", "transformers"} & {name.split(".")[0] for name in names}, path
+def test_the_engine_does_not_import_the_benchmark():
+    assert not {"bench", "views", "cli"} & ALLOWED["engine"]
+
+
+def test_files_have_no_import_cycle():
+    graph = {name: imported_modules(path) for name, path in MODULES.items()}
+    assert sum(map(len, graph.values())) > len(graph), "the graph is not empty"
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def test_packages_have_no_import_cycle():
+    TopologicalSorter(ALLOWED).prepare()
+
+
+def test_imports_of_all_kinds_are_found():
+    source = """
+import hsd_viz.stack as s
+if TYPE_CHECKING:
+    from hsd_viz.bench import Report
+def f():
+    from ..cli import main
+    from . import local
+"""
+    expected = {"hsd_viz.stack", "hsd_viz.bench.Report", "hsd_viz.cli.main", "hsd_viz.engine.local"}
+    assert names_in(source, ["hsd_viz", "engine"]) == expected
+
+
+@pytest.mark.parametrize("part", ["trace", "drafting", "latency"])
+def test_pure_packages_import_no_torch(part):
+    for path in (PACKAGE / part).rglob("*.py"):
+        assert not {"torch", "transformers"} & {name.split(".")[0] for name in import_names(path)}, path

@@ -180,7 +180,7 @@ def test_a_missing_chromium_is_told_with_the_cure(make, tmp_path):
 
 
 def test_the_readme_shows_only_commands_that_exist():
-    from hsd_viz.cli.parser import build_parser
+    from hsd_viz.cli import build_parser
 
     commands = re.findall(r"^hsd-viz (\w+)", (ROOT / "README.md").read_text(), re.M)
     known = next(a for a in build_parser()._actions if a.dest == "command").choices

@@ -44,18 +44,19 @@ def test_reads(text):
         ("nano:65 > target", "65"),
         ("nano:4", "takes no lookahead"),
         ("nano > db > target", "first"),
-        ("db", "drafts for nobody"),
-        ("db[context]", "drafts for nobody"),
+        ("db", "'db' has no target: end the stack with a model, as in 'db > target'"),
+        ("db[context]", "has no target"),
         ("db:4 > target", "takes no lookahead"),
         ("db[] > target", "''"),
-        ("db[contxt] > target", "'contxt'"),
+        ("db[contxt] > target", "did you mean 'context'?"),
+        ("sufix[3] > target", "did you mean 'suffix'?"),
         ("db[context,context] > target", "twice"),
         ("sam[3] > target", "no brackets"),
         ("lookup[3] > target", "takes original"),
         ("hd[context,lookahead] > target", "window"),
         ("nano > ngram-cache > target", "first"),
         ("wat[3] > target", "'wat'"),
-        ("auto", "drafts for nobody"),
+        ("auto", "has no target"),
         ("auto > nano:4 > target", "'auto[db,nano] > target'"),
         ("auto[db,nano:4] > target", "write 'nano'"),
         ("auto[lookup] > target", "'lookup'"),
@@ -122,6 +123,8 @@ def test_bench_reads_transformers_loops():
     assert parse_bench("hf-generate") == HFStack("hf-generate")
     assert parse_bench("hf-assistant[nano]") == HFStack("hf-assistant", "nano")
     assert parse_bench("db > target") == parse("db > target")
+    with pytest.raises(StackError, match="did you mean 'hf-lookup'"):
+        parse_bench("hf-look")
     for text in ("hf-assistant", "hf-generate[nano]", "hf-what"):
         with pytest.raises(StackError):
             parse_bench(text)

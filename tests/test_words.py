@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.budget import MAX_BUDGET, check_budget
+from hsd_viz.checks import MAX_BUDGET, check_budget
 from hsd_viz.words import counted
 
 
@@ -19,5 +19,5 @@ def test_a_budget(budget):
 
 @pytest.mark.parametrize("budget", [0, -1, MAX_BUDGET + 1, True, 2.0, "8"])
 def test_no_budget(budget):
-    with pytest.raises(ValueError, match=f"a budget of {budget} draft tokens is out of range"):
+    with pytest.raises(ValueError, match=f"the budget {budget} is out of range"):
         check_budget(budget)

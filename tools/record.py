@@ -1,9 +1,8 @@
-"""Record the traces that come with the package: real runs of the shipped ladder, checked before they are kept."""
+"""Record the bundled traces: real runs of the shipped ladder, checked before they are saved."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 
 import torch
 
+from hsd_viz.disk import write_whole
 from hsd_viz.engine.baseline import note
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES
@@ -61,7 +61,7 @@ _DOCSTRING = '''def read_lines(path, encoding="utf-8"):
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One recording: how it is named and told, and what is run."""
+    """One recording: its name, its description, and what is run."""
 
     name: str
     title: str
@@ -75,22 +75,23 @@ RECIPES = (
     Recipe(
         "both",
         "Databases under two draft models",
-        "The databases draft for nano, nano for small, small for the target: every level verifies the one below. Beside so small a target "
-        "the draft models cost more than they save: the next recording does without them.",
+        "The databases draft for nano, nano for small, small for the target: every level verifies the one below. With "
+        "so small a target the draft models cost more than they save: the next recording omits them.",
         "db > nano:4 > small:7 > target",
         _IDIOMS,
     ),
     Recipe(
         "databases",
         "Databases: context, model, statistics",
-        "No draft model at all: the tokens come from this text, from what the target tends to write, and from a corpus.",
+        "No draft model: drafts come from this text, from typical output of the target, and from a corpus.",
         "db > target",
         _IDIOMS,
     ),
     Recipe(
         "hierarchy",
         "A hierarchy of two draft models, sampled",
-        "nano drafts for small, small for the target, at temperature 0.6. Look for small's own corrections that the target accepts.",
+        "nano drafts for small, small for the target, at temperature 0.6. Look for corrections by small that the target "
+        "accepts.",
         "nano:3 > small:6 > target",
         _TESTS,
         {"temperature": 0.6, "seed": 1},
@@ -98,14 +99,15 @@ RECIPES = (
     Recipe(
         "one-draft",
         "One draft model",
-        "Classic speculative decoding: nano writes four tokens, the target checks them in one forward.",
+        "Classic speculative decoding: nano proposes four tokens, the target verifies them in one forward pass.",
         "nano:4 > target",
         _DOCSTRING,
     ),
     Recipe(
         "sampled",
         "One draft model at temperature 0.8",
-        "Tokens are drawn, so acceptance is a matter of chance: see u, q and p of each draft, and the residual of each correction.",
+        "Tokens are sampled, so acceptance is random: see u, q and p of each draft token, and the residual of "
+        "each correction.",
         "nano:4 > target",
         _DOCSTRING,
         {"temperature": 0.8, "seed": 7},
@@ -113,31 +115,36 @@ RECIPES = (
     Recipe(
         "repetition",
         "A model that repeats itself",
-        "Greedy decoding falls into a loop, and a loop is easy to draft: high acceptance here says little about the method.",
+        "Greedy decoding falls into a loop, which is easy to draft: high acceptance here says little about the method.",
         "db > target",
         _EDIT,
     ),
     Recipe(
         "plain",
         "Plain decoding",
-        "One token per forward of the target: what everything else is measured against.",
+        "One token per forward pass of the target: the reference for all other stacks.",
         "target",
         _IDIOMS,
     ),
 )
 
-#: Groups of recordings to lay side by side: one prompt and one way of drawing tokens each, ...
+#: Groups of recordings to compare: one prompt and one sampling setting each.
 GROUPS: dict[str, tuple[str, dict]] = {"greedy": (_IDIOMS, {}), "sampled": (_TESTS, {"temperature": 0.6, "seed": 1})}
-#: ... and in each of them these: name, title, blurb, stack.
+#: The recordings of each group: name, title, blurb, stack.
 SIDES = (
-    ("plain", "Plain decoding", "One token per forward of the target.", "target"),
+    ("plain", "Plain decoding", "One token per forward pass of the target.", "target"),
     (
         "published",
         "Hierarchy Drafting as published",
-        "Three databases, asked in order, as the paper has them.",
+        "Three databases, accessed in order, as in the paper.",
         "hd > target",
     ),
-    ("databases", "Databases", "Our own database drafting: one scored draft tree from all databases.", "db > target"),
+    (
+        "databases",
+        "Databases",
+        "This project's database drafting: one scored draft tree from all databases.",
+        "db > target",
+    ),
     (
         "hierarchy",
         "Two draft models",
@@ -147,7 +154,7 @@ SIDES = (
     (
         "both",
         "Databases under two draft models",
-        "The databases draft for nano, at the bottom.",
+        "The databases draft for nano, the lowest model.",
         "db > nano:4 > small:8 > target",
     ),
 )
@@ -156,11 +163,11 @@ SIDES = (
 def record_traces(
     out: Path | None = None, *, tokens: int = 128, repeats: int = 5, progress: Callable[[str], None] = lambda line: None
 ) -> list[Path]:
-    """Record every recipe on the CPU with one thread and write ``index.json`` beside the traces; returns the files written.
+    """Record every recipe on the CPU with one thread, write ``index.json`` beside the traces, and return the paths.
 
-    A recipe and plain decoding of its prompt take turns, ``repeats`` times after one that does not count; of each the fastest run is
-    kept, the plain one as a figure in the meta of the other (:func:`hsd_viz.engine.baseline.note`). Each trace must keep all
-    identities (:func:`hsd_viz.trace.metrics.check`).
+    A recipe and plain decoding of its prompt alternate, ``repeats`` times after one warm-up; the fastest run of each is
+    used, the plain one as figures in the meta of the other (:func:`hsd_viz.engine.baseline.note`). Each trace must
+    satisfy all identities (:func:`hsd_viz.trace.metrics.check`).
     """
     folder = Path(out) if out is not None else TRACES
     paths, index = [], []
@@ -171,18 +178,18 @@ def record_traces(
             trace, *plain = _fastest(engine, stacks, repeats, recipe.prompt, max_new_tokens=tokens, **recipe.options)
             for other in plain:
                 note(trace, other)
-            paths.append(_keep(trace, recipe, folder, index))
-            progress(f"{recipe.name}: {trace.metrics()['mean_acceptance_length']:.2f} tokens per forward of the target")
+            paths.append(_save(trace, recipe, folder, index))
+            progress(f"{recipe.name}: {trace.metrics()['mean_acceptance_length']:.2f} tokens per target forward pass")
     return [*paths, _write_index(folder, index)]
 
 
 def record_side_by_side(
     out: Path | None = None, *, tokens: int = 128, repeats: int = 9, progress: Callable[[str], None] = lambda line: None
 ) -> list[Path]:
-    """Record each group of :data:`GROUPS` into a folder of its own, with an ``index.json``; returns the files written.
+    """Record each group of :data:`GROUPS` into its own folder with an ``index.json``, and return the paths.
 
-    On the CPU with one thread, in its fastest runtime. The stacks of a group take turns, ``repeats`` times after one that does not
-    count, and of each stack the fastest run is kept: what else the machine does only ever adds time, here and there in a run.
+    On the CPU with one thread, in the fastest runtime. The stacks of a group alternate, ``repeats`` times after one
+    warm-up, and the fastest run of each stack is used: background load only adds time.
     """
     paths = []
     with _engine() as engine:
@@ -194,26 +201,26 @@ def record_side_by_side(
             index: list[dict] = []
             for recipe, trace in zip(recipes, traces, strict=True):
                 note(trace, traces[0])
-                paths.append(_keep(trace, recipe, folder, index))
+                paths.append(_save(trace, recipe, folder, index))
                 progress(f"{group}, {recipe.name}: {trace.metrics()['tokens_per_second']:.0f} tokens/s")
             paths.append(_write_index(folder, index))
     return paths
 
 
 def _fastest(engine: LocalEngine, stacks: Sequence[str], repeats: int, prompt: str, **options: Any) -> list[Trace]:
-    """Each stack's fastest run of ``repeats`` in which they took turns, after one that does not count; its meta says of how many."""
+    """Return each stack's fastest of ``repeats`` interleaved runs after a warm-up; its meta records their number."""
     if repeats < 1:
-        raise ValueError(f"{repeats} repeats is out of range: it is a whole number from 1")
+        raise ValueError(f"{repeats} repeats is out of range: use 1 or more")
     turns = [[engine.run(prompt, stack, **options) for stack in stacks] for _ in range(repeats + 1)]
-    kept = [min(runs, key=lambda t: t.metrics()["seconds"]) for runs in zip(*turns[1:], strict=True)]
-    for trace in kept:
+    fastest = [min(runs, key=lambda t: t.metrics()["seconds"]) for runs in zip(*turns[1:], strict=True)]
+    for trace in fastest:
         trace.meta["fastest_of"] = repeats
-    return kept
+    return fastest
 
 
 @contextmanager
 def _engine() -> Iterator[LocalEngine]:
-    """What recordings are made with; torch gets its threads back."""
+    """Yield the engine for recordings; restore torch's number of threads afterwards."""
     threads = torch.get_num_threads()
     try:
         yield load_engine(device="cpu", dtype="float32", threads=1)
@@ -221,8 +228,8 @@ def _engine() -> Iterator[LocalEngine]:
         torch.set_num_threads(threads)
 
 
-def _keep(trace: Trace, recipe: Recipe, folder: Path, index: list[dict]) -> Path:
-    """Check a trace, save it and note it in the index."""
+def _save(trace: Trace, recipe: Recipe, folder: Path, index: list[dict]) -> Path:
+    """Check a trace, save it and add it to the index."""
     check(trace)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{recipe.name}.json.gz"
@@ -233,7 +240,5 @@ def _keep(trace: Trace, recipe: Recipe, folder: Path, index: list[dict]) -> Path
 
 
 def _write_index(folder: Path, index: list[dict]) -> Path:
-    path, temporary = folder / "index.json", folder / ".index.json.new"
-    temporary.write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
-    return path
+    write_whole(folder / "index.json", json.dumps(index, indent=1) + "\n")
+    return folder / "index.json"

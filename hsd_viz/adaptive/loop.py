@@ -15,7 +15,7 @@ from typing import Any
 from hsd_viz.adaptive.choice import Chooser
 from hsd_viz.adaptive.options import Estimates, Option
 from hsd_viz.decoding.loop import Chain, Draft, Loop, Verified
-from hsd_viz.drafting.hierarchy import DatabaseDrafter
+from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.tree import DraftTree
 
 _MS = 1e-6

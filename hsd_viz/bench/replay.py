@@ -3,7 +3,7 @@
 A drafter that proposes tokens, and not distributions, leaves the text as it is (greedy: the target's likeliest tokens; sampled: the
 draws are keyed by position). So once a target has written a text, the rounds that any such drafter would have needed follow from the
 text alone, and thousands of drafts a second can be judged. Drafters that look at the target's rows
-(:mod:`hsd_viz.drafting.observe`) cannot be replayed: they have to decode.
+(:mod:`hsd_viz.drafting.tree`) cannot be replayed: they have to decode.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hsd_viz.drafting.observe import LogitsObserver, Observer
-from hsd_viz.drafting.tree import Drafter, DraftTree
+from hsd_viz.drafting.tree import Drafter, DraftTree, LogitsObserver, Observer
 
 
 @dataclass(frozen=True, slots=True)

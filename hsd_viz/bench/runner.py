@@ -19,7 +19,7 @@ from hsd_viz.bench.profile import Round, profile_decode
 from hsd_viz.bench.rows import STATES, Decoder, LoopDecoder, Row, rows_of
 from hsd_viz.bench.transformers_settings import TUNING_TOKENS, Tuned, tune
 from hsd_viz.bench.turns import ask
-from hsd_viz.budget import check_budget
+from hsd_viz.checks import check_budget
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.progress import Progress

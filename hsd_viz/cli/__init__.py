@@ -1,59 +1,135 @@
-"""The command ``hsd-viz``. Exit codes: 0 done, 2 bad usage or input (one line on stderr), 130 interrupted or output closed."""
+"""The command ``hsd-viz``.
+
+Exit codes: 0 done, 2 bad usage or input (one line on stderr), 130 interrupted or output closed.
+Nothing heavy is imported before a command runs.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any, NoReturn
 
-from hsd_viz.cli.arguments import drop_stdout
-from hsd_viz.cli.parser import build_parser
+from hsd_viz.cli import bench, dashboard, databases, decode, export, ladder, plan, traces
+from hsd_viz.cli.arguments import drop_stdout, say
+from hsd_viz.words import did_you_mean
 
 DONE, BAD_INPUT, INTERRUPTED = 0, 2, 130
 
-#: Which extra brings a module that may be missing.
+#: Deprecated option -> its new name. The old one works for one release and prints a warning.
+RENAMED = {
+    "--least": "--min-count",
+    "--longest": "--max-key-length",
+    "--most": "--top",
+    "--rival-settings": "--baseline-settings",
+}
+#: Missing module -> the extra that provides it.
 _EXTRAS = {
     **dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors"), "models"),
     **dict.fromkeys(("voila", "jupyterlab", "jupyter_server", "ipykernel"), "app"),
 }
+_EPILOG = """\
+examples:
+  hsd-viz decode --stack "db > target" --prompt "def main("
+  hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12
+  hsd-viz dashboard
+
+A stack is read left to right; '>' means "drafts for" and the last part is the target:
+  target                           plain decoding
+  db > target                      database drafting: context, model, statistics
+  nano:4 > target                  a draft model that proposes at least 4 tokens (lookahead 1-64, default 4)
+  nano:4 > small:8 > target        a hierarchy of draft models
+  db > nano:6 > small:8 > target   databases below a hierarchy
+
+Exit codes: 0 done, 2 bad usage or input, 130 interrupted or output closed (as by `| head -1`).
+
+`hsd-viz COMMAND --help` describes a command.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser with one-line errors, suggestions for misspelled words, and deprecated option names."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        options: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+        super().__init__(*args, **options | kwargs)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        words = [self._renamed(word) for word in args or ()]
+        found, unknown = super().parse_known_args(words, namespace)
+        if unknown:
+            hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return found, unknown
+
+    def _renamed(self, word: str) -> str:
+        """Replace a deprecated option of this parser by its new name."""
+        old, equals, value = word.partition("=")
+        new = RENAMED.get(old)
+        if new not in self._option_string_actions or old in self._option_string_actions:
+            return word
+        say(f"{old} is deprecated and will be removed in the next release: use {new}")
+        return f"{new}{equals}{value}"
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            choices = list(map(str, action.choices))
+            hint = did_you_mean(str(value), choices)
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r} (use {', '.join(choices)}){hint}")
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
+
+
+def build_parser() -> Parser:
+    """Return the parser of ``hsd-viz``; parsed arguments carry the command's function as ``run``."""
+    parser = Parser(prog="hsd-viz", description="See, measure and learn speculative decoding.", epilog=_EPILOG)
+    text = "print the version and exit"
+    parser.add_argument("--version", action="version", version=f"hsd-viz {version('hsd-viz')}", help=text)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    for module in (decode, bench, plan, dashboard, export, traces, databases, ladder):
+        module.add(commands)
+    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; ``argv`` are the words after ``hsd-viz``."""
+    """Run one command and return its exit code; ``argv`` defaults to the arguments of the process."""
     for name in ("stdout", "stderr"):
-        # A stream that was closed before the start (``>&-``) is None; what nobody reads may as well go nowhere.
+        # A stream closed before the start (``>&-``) is None.
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (it stays open for as long as we run)
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (open for the whole run)
     if hasattr(sys.stdout, "reconfigure"):
-        # Text may hold characters that the terminal's encoding lacks; losing one is better than losing the run.
+        # Text may contain characters outside the terminal's encoding; replacing them is better than failing.
         sys.stdout.reconfigure(errors="replace")
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        words = list(sys.argv[1:] if argv is None else argv)
-        # Called bare it says what there is to call.
         args = build_parser().parse_args(words or ["--help"])
         args.words = words
         return args.run(args)
     except SystemExit as stop:  # argparse: --help, --version, bad usage
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     except KeyboardInterrupt:
-        return _say("interrupted", INTERRUPTED)
+        say("interrupted")
+        return INTERRUPTED
     except BrokenPipeError:
         drop_stdout()
         return INTERRUPTED
-    except ModuleNotFoundError as error:
+    except (ModuleNotFoundError, OSError, ValueError) as error:
+        say(_explain(error))
+        return BAD_INPUT
+
+
+def _explain(error: ModuleNotFoundError | OSError | ValueError) -> str:
+    """Return the one-line message for an error. Raises it again if a module is missing that no extra provides."""
+    if isinstance(error, ModuleNotFoundError):
         module = (error.name or "").partition(".")[0]
         if module not in _EXTRAS:
-            raise
-        return _say(
-            f"this command needs {module}, which is not installed: pip install 'hsd-viz[{_EXTRAS[module]}]'", BAD_INPUT
-        )
-    except OSError as error:
+            raise error
+        return f"this command needs {module}, which is not installed: pip install 'hsd-viz[{_EXTRAS[module]}]'"
+    if isinstance(error, OSError):
         where = f" {error.filename}" if error.filename else ""
-        return _say(f"cannot read or write{where}: {error.strerror or error}", BAD_INPUT)
-    except ValueError as error:
-        return _say(str(error), BAD_INPUT)
-
-
-def _say(sentence: str, code: int) -> int:
-    print(f"hsd-viz: {' '.join(sentence.split())}", file=sys.stderr)
-    return code
+        return f"cannot read or write{where}: {error.strerror or error}"
+    return str(error)

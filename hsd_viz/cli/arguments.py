@@ -1,4 +1,4 @@
-"""Options that several commands share, and the checks that come before anything expensive."""
+"""Options shared by several commands, and checks that run before anything expensive."""
 
 from __future__ import annotations
 
@@ -7,145 +7,115 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.disk import write_whole
 
 DTYPES = ("float32", "bfloat16", "float64")
 
 
 def add_sampling(parser: argparse.ArgumentParser) -> None:
-    """``--max-new-tokens``, ``--temperature``, ``--top-k``, ``--top-p``, ``--seed``."""
-    group = parser.add_argument_group("sampling")
-    group.add_argument(
-        "--max-new-tokens", type=int, default=128, metavar="N", help="most tokens to write, 1-100000 (default 128)"
-    )
-    group.add_argument(
-        "--temperature",
-        type=float,
-        default=0.0,
-        metavar="T",
-        help="0-100; 0 takes the likeliest token each time (default 0)",
-    )
-    group.add_argument(
-        "--top-k", type=int, default=0, metavar="K", help="draw among the K likeliest tokens; 0: among all (default 0)"
-    )
-    group.add_argument(
-        "--top-p",
-        type=float,
-        default=1.0,
-        metavar="P",
-        help="draw among the likeliest that hold P of the mass, 0 < P <= 1 (default 1)",
-    )
-    group.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="0 to 2^63-1; the same seed gives the same text (default 0)"
-    )
+    """Add ``--max-new-tokens``, ``--temperature``, ``--top-k``, ``--top-p`` and ``--seed``."""
+    add = parser.add_argument_group("sampling").add_argument
+    limit = number(1, 100_000)
+    add("--max-new-tokens", type=limit, default=128, metavar="N", help="token limit, 1-100000 (default 128)")
+    add("--temperature", type=float, default=0.0, metavar="T", help="0-100; 0 is greedy decoding (default 0)")
+    add("--top-k", type=int, default=0, metavar="K", help="sample among the K likeliest tokens; 0: all (default 0)")
+    text = "sample among the likeliest tokens with total probability P, 0 < P <= 1 (default 1)"
+    add("--top-p", type=float, default=1.0, metavar="P", help=text)
+    add("--seed", type=int, default=0, metavar="N", help="0 to 2^63-1; the same seed gives the same text (default 0)")
 
 
 def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> None:
-    """``--target``, padding, ``--device``, ``--dtype``, ``--runtime``, ``--threads``; ``threads``: the default, None leaves it to torch."""
-    group = parser.add_argument_group("models and machine")
-    group.add_argument(
-        "--target",
-        default="target",
-        metavar="M",
-        help="what 'target' means: a ladder name (nano, small, target), a hub id (owner/name) or a path such as ./folder (default target)",
+    """Add the options of models, device and runtime; ``threads`` is the default of ``--threads`` (None: torch's)."""
+    add = parser.add_argument_group("models and machine").add_argument
+    text = "the model 'target': a ladder name (nano, small, target), a hub id (owner/name) or a path (default target)"
+    add("--target", default="target", metavar="M", help=text)
+    text = "use the databases in this folder, made by `hsd-viz databases build` (default: the shipped ones)"
+    add("--databases", type=folder_name, metavar="DIR", help=text)
+    text = "add N residual layers to the target, 0-10000: the outputs are unchanged, the cost rises (default 0)"
+    add("--pad-layers", type=int, default=0, metavar="N", help=text)
+    text = "noise in these layers, 0-10 of a layer's scale: lowers the agreement with the drafts (default 0)"
+    add("--pad-noise", type=float, default=0.0, metavar="E", help=text)
+    text = "auto spreads a large model over devices, memory and disk (needs accelerate); default: cuda, else cpu"
+    add("--device", choices=("cpu", "cuda", "auto"), help=text)
+    add("--dtype", choices=DTYPES, help="default: float32 on the CPU, bfloat16 on a GPU")
+    text = (
+        "auto: the fastest available for each model (native on a CPU with a C++ compiler, CUDA graphs on a GPU); "
+        "eager: transformers' own forward passes (default auto)"
     )
-    group.add_argument(
-        "--databases",
-        type=folder_name,
-        metavar="DIR",
-        help="the folder with the databases that stacks use, as `hsd-viz databases build` makes it (default: the shipped ones, for models "
-        "of the shipped tokenizer)",
-    )
-    group.add_argument(
-        "--pad-layers",
-        type=int,
-        default=0,
-        metavar="N",
-        help="add N residual layers to the target alone, 0-10000: real runs at a higher cost, the outputs unchanged (default 0)",
-    )
-    group.add_argument(
-        "--pad-noise",
-        type=float,
-        default=0.0,
-        metavar="E",
-        help="noise in these layers, 0-10 of a layer's own scale: the more, the less the target agrees with the drafts (default 0)",
-    )
-    group.add_argument(
-        "--device",
-        choices=("cpu", "cuda", "auto"),
-        help="auto spreads a large model over devices, memory and disk (needs accelerate); default: cuda where there is one, else cpu",
-    )
-    group.add_argument("--dtype", choices=DTYPES, help="default: float32 on the CPU, bfloat16 on a GPU")
-    group.add_argument(
-        "--runtime",
-        choices=("auto", "eager"),
-        default="auto",
-        help="auto: the fastest there is for each model (native on a CPU with a C++ compiler, CUDA graphs on a GPU); "
-        "eager: transformers' own forwards (default auto)",
-    )
-    default = "torch's own choice" if threads is None else f"{threads}: the steadiest timings"
-    group.add_argument("--threads", type=int, default=threads, metavar="N", help=f"CPU threads (default {default})")
+    add("--runtime", choices=("auto", "eager"), default="auto", help=text)
+    default = "torch's choice" if threads is None else f"{threads}: the most stable timings"
+    add("--threads", type=int, default=threads, metavar="N", help=f"CPU threads (default {default})")
 
 
 def sampling(args: argparse.Namespace) -> Sampling:
-    """The sampling settings, checked."""
+    """Return the sampling settings. Raises ValueError if one is out of range."""
     return Sampling(args.temperature, args.top_k, args.top_p, args.seed)
 
 
 def engine(args: argparse.Namespace) -> Any:
-    """An engine for the options of :func:`add_machine`; imports torch."""
+    """Return an engine for the options of :func:`add_machine`; imports torch."""
     from hsd_viz.engine.local import load_engine
 
     return load_engine(**engine_options(args))
 
 
 def engine_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The options of :func:`add_machine` as arguments of :func:`hsd_viz.engine.local.load_engine`."""
-    return {
-        "target": args.target,
-        "device": args.device,
-        "dtype": args.dtype,
-        "threads": args.threads,
-        "runtime": args.runtime,
-        "pad_layers": args.pad_layers,
-        "pad_noise": args.pad_noise,
-        "databases": None if args.databases is None else str(args.databases),
-    }
+    """Return the options of :func:`add_machine` as JSON arguments of :func:`hsd_viz.engine.local.load_engine`."""
+    names = ("target", "device", "dtype", "threads", "runtime", "pad_layers", "pad_noise")
+    databases = None if args.databases is None else str(args.databases)
+    return {name: getattr(args, name) for name in names} | {"databases": databases}
 
 
-def file_name(text: str) -> Path:
-    """The type of an option that names a file: an empty name would silently mean the current folder."""
-    if not text:
-        raise argparse.ArgumentTypeError("the name of the file is empty")
-    return Path(text)
+def number(low: float, high: float, kind: type = int) -> Callable[[str], Any]:
+    """Return an option type for numbers of a ``kind`` from ``low`` to ``high``."""
+
+    def parse(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            what = "an integer" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"'{text}' is not {what}: use {low} to {high}") from None
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text} is out of range: use {low} to {high}")
+        return value
+
+    return parse
 
 
-def folder_name(text: str) -> Path:
-    """The type of an option that names a folder."""
-    if not text:
-        raise argparse.ArgumentTypeError("the name of the folder is empty")
-    return Path(text)
+def _path_type(what: str) -> Callable[[str], Path]:
+    """Return an option type for paths that rejects an empty text, which would mean the current folder."""
+
+    def parse(text: str) -> Path:
+        if not text:
+            raise argparse.ArgumentTypeError(f"the {what} name is empty")
+        return Path(text)
+
+    return parse
+
+
+file_name, folder_name = _path_type("file"), _path_type("folder")
 
 
 def check_output(path: Path) -> None:
-    """Raise ``ValueError`` when a file could not be written there: better before a long run than after it."""
+    """Raise ValueError if a file cannot be written there: before a long run instead of after it."""
     folder = path.absolute().parent
     if path.is_dir():
-        raise ValueError(f"cannot write {path}: it is a folder, give the name of a file")
+        raise ValueError(f"cannot write {path}: it is a folder; give a file name")
     if not folder.is_dir():
-        raise ValueError(f"cannot write {path}: there is no folder {folder}")
+        raise ValueError(f"cannot write {path}: the folder {folder} does not exist")
     with writing(path), tempfile.TemporaryFile(dir=folder):
         pass
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn what the system says against writing ``path`` into ``ValueError`` with one sentence."""
+    """Convert an ``OSError`` while writing ``path`` to a ValueError with a one-line message."""
     try:
         yield
     except OSError as error:
@@ -153,31 +123,29 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON; the file appears whole or not at all."""
+    """Write JSON atomically."""
     write_text(path, json.dumps(data, indent=1) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write text in UTF-8; the file appears whole or not at all."""
+    """Write UTF-8 text atomically."""
     with writing(path):
-        handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        write_whole(path, text)
 
 
 def status(text: str = "") -> None:
-    """Show ``text`` on the terminal's last line, in place of the one before; nothing where stderr is no terminal."""
+    """Replace the terminal's last line by ``text``; does nothing if stderr is not a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
 
 
+def say(text: str) -> None:
+    """Print a one-line message to stderr, below any :func:`status`."""
+    status()
+    print(f"hsd-viz: {' '.join(text.split())}", file=sys.stderr)
+
+
 def drop_stdout() -> None:
-    """Let go of a standard output that nobody reads any more; Python would complain again when it flushes it on its way out."""
+    """Redirect a closed standard output to the null device: Python would report it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""``hsd-viz export``: a saved trace in other formats; two or three side by side as a page."""
+"""``hsd-viz export``: a saved trace in other formats, and a page that compares two or three."""
 
 from __future__ import annotations
 
@@ -20,52 +20,39 @@ examples:
   hsd-viz export run.json.gz --perfetto run.perfetto.json
   hsd-viz export run.json.gz --csv tables/
 
---html writes one page with the whole run to look into: it opens in any browser, offline, and asks the network for nothing.
-With two or three traces of one prompt the page sets them side by side: a race, the texts place by place, the figures compared.
---perfetto writes the timeline for ui.perfetto.dev (or chrome://tracing): a lane for each level, rounds as nested slices.
---csv writes tokens.csv, drafts.csv, rounds.csv and calls.csv, one row per token, draft token, verification and forward. Times are
-nanoseconds from the start of the decode; lists (path, top, ...) are written as JSON.
+--html writes one page with the whole run, which opens in any browser and makes no network requests. With two or three
+traces of one prompt the page compares them: a race, the texts position by position, the figures.
+--perfetto writes the timeline for ui.perfetto.dev (or chrome://tracing): a lane per level, rounds as nested slices.
+--csv writes tokens.csv, drafts.csv, rounds.csv and calls.csv, one row per token, draft token, verification and call.
+Times are nanoseconds from the start of the decode; lists (path, top, ...) are JSON.
 """
 
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    words = "write a saved trace as a page, a timeline or tables"
-    parser = commands.add_parser("export", help=words, description=f"{words.capitalize()}.", epilog=_EPILOG)
-    parser.add_argument(
-        "traces",
-        type=Path,
-        nargs="+",
-        metavar="TRACE",
-        help="a trace written by decode --save; with --html, two or three to compare",
-    )
-    parser.add_argument("--html", type=arguments.file_name, metavar="FILE", help="one page that opens anywhere")
-    parser.add_argument(
-        "--perfetto",
-        type=arguments.file_name,
-        metavar="FILE",
-        help="the timeline as Chrome trace events, for ui.perfetto.dev",
-    )
-    parser.add_argument(
-        "--csv",
-        type=arguments.folder_name,
-        metavar="DIR",
-        help="the folder for the tables; it is made where it is missing",
-    )
+    text = "write a saved trace as a page, a timeline or tables"
+    parser = commands.add_parser("export", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
+    text = "a trace written by decode --save; two or three with --html, to compare"
+    parser.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help=text)
+    parser.add_argument("--html", type=arguments.file_name, metavar="FILE", help="write a self-contained page")
+    text = "write the timeline as Chrome trace events, for ui.perfetto.dev"
+    parser.add_argument("--perfetto", type=arguments.file_name, metavar="FILE", help=text)
+    text = "write the tables to this folder; it is created if missing"
+    parser.add_argument("--csv", type=arguments.folder_name, metavar="DIR", help=text)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Export and say what was written."""
+    """Export and print the paths of the files."""
     if not (args.html or args.perfetto or args.csv):
-        raise ValueError("say what to write: --html FILE, --perfetto FILE or --csv DIR")
+        raise ValueError("no output given: use --html FILE, --perfetto FILE or --csv DIR")
 
     from hsd_viz.trace import Trace
 
     if len(args.traces) > 1 and (args.perfetto or args.csv):
-        raise ValueError(
-            "--perfetto and --csv write one trace: give a single TRACE, or --html alone to compare several"
-        )
+        raise ValueError("--perfetto and --csv write one trace: give one TRACE, or only --html to compare several")
+    for path in filter(None, (args.html, args.perfetto)):
+        arguments.check_output(path)
     traces = [Trace.load(path) for path in args.traces]
     trace, written = traces[0], []
     if args.html:
@@ -87,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _page(traces: Sequence[Trace]) -> str:
-    """The page of one trace, or of two or three side by side."""
+    """Return the page of one trace, or of two or three side by side."""
     if len(traces) == 1:
         from hsd_viz.views.standalone import page
 

@@ -195,6 +195,7 @@ def run_rebuild(args: argparse.Namespace) -> int:
     from hsd_viz.ladder.load import weights_dir
     from hsd_viz.ladder.training.databases import rebuild_databases
 
+    traces.recorder()  # fails before anything is written if this is not a checkout
     data = None
     if args.trained is not None:
         source, data = args.trained / "weights", args.trained / "data"

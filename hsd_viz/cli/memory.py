@@ -1,7 +1,4 @@
-"""How much memory a stack needs: decoded in a fresh process, from before its models are loaded to the peak.
-
-In the process of a bench the stacks share their models and what was once resident stays so: only a process of its own tells.
-"""
+"""Measure the memory of a stack in a separate process: in the process of a bench, stacks share their models."""
 
 from __future__ import annotations
 
@@ -24,37 +21,30 @@ TIMEOUT = 900.0
 def measure(
     stack: str, prompt: str | list[int], max_new_tokens: int, sampling: Sampling, engine: dict[str, Any]
 ) -> dict[str, int | None]:
-    """Bytes that one decode of ``stack`` needs, models and databases included.
+    """Return the peak bytes of one decode of ``stack``, including models and databases.
 
-    ``resident_bytes``: growth of this process's memory over that of a process with an engine that has loaded nothing yet, at its
-    highest: while weights are read and laid out anew they may lie in memory twice. ``device_bytes``: the most that was allocated on the
-    GPU, ``None`` without one. ``engine`` are the arguments of :func:`hsd_viz.engine.local.load_engine`. Raises ``ValueError``
-    with one sentence where it cannot be measured.
+    ``resident_bytes`` is the growth of the process over an engine that has loaded nothing yet (weights may be held
+    twice while they are converted). ``device_bytes`` is the peak allocation on the GPU, ``None`` without one.
+    ``engine`` are the arguments of :func:`hsd_viz.engine.local.load_engine`.
+
+    Raises ValueError if the process fails.
     """
-    task = {
-        "stack": stack,
-        "prompt": prompt,
-        "max_new_tokens": max_new_tokens,
-        "sampling": asdict(sampling),
-        "engine": engine,
-    }
+    task = {"stack": stack, "prompt": prompt, "max_new_tokens": max_new_tokens, "sampling": asdict(sampling)}
     try:
         ran = subprocess.run(
             [sys.executable, "-m", "hsd_viz.cli.memory"],
-            input=json.dumps(task),
+            input=json.dumps(task | {"engine": engine}),
             capture_output=True,
             text=True,
             timeout=TIMEOUT,
         )
         return json.loads(ran.stdout)
     except (OSError, subprocess.TimeoutExpired, ValueError):
-        raise ValueError(
-            f"the memory of '{stack}' cannot be measured: the process that was to decode it failed"
-        ) from None
+        raise ValueError(f"the memory of '{stack}' cannot be measured: the process that decodes it failed") from None
 
 
 def main() -> int:
-    """Decode what standard input describes and print the measures."""
+    """Decode what standard input describes and print the measurements."""
     task = json.load(sys.stdin)
     import torch
 
@@ -83,20 +73,20 @@ def main() -> int:
 
 
 def _peak() -> int:
-    """The most memory this process ever had, in bytes."""
+    """Return the peak memory of this process in bytes."""
     try:
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
     except OSError:
         pass
-    # Not asked first: on Linux a new process inherits this one from whoever started it.
+    # The second choice: on Linux a new process inherits this value from its parent.
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
 
 
 def _resident() -> int:
-    """The memory this process has now, in bytes; where the system does not say, the most it ever had."""
+    """Return the current memory of this process in bytes, its peak where the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:

@@ -1,9 +1,12 @@
-"""``hsd-viz traces``: the recorded decodes that come with the package."""
+"""``hsd-viz traces``: the bundled recorded decodes."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 
 from hsd_viz.cli import arguments
 
@@ -12,41 +15,35 @@ examples:
   hsd-viz traces list
   hsd-viz traces record
   hsd-viz traces record --side-by-side
+
+Recording needs a checkout of the project: it runs tools/record.py.
 """
 
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "traces",
-        help="list and record the bundled traces",
-        description="The recorded decodes that come with the package.",
-        epilog=_EPILOG,
-    )
+    text = "list and record the bundled traces"
+    parser = commands.add_parser("traces", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    listing = actions.add_parser(
-        "list", help="what was recorded", description="List the recorded decodes.", epilog=_EPILOG
+    text = "list the recorded decodes"
+    actions.add_parser("list", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG).set_defaults(
+        run=run_list
     )
-    listing.set_defaults(run=run_list)
-    record = actions.add_parser(
-        "record", help="record them anew", description="Record the bundled traces anew, with the shipped models."
-    )
-    record.add_argument(
-        "--out", type=Path, metavar="DIR", help="the folder for the files (default: that of the package)"
-    )
-    record.add_argument(
-        "--side-by-side", action="store_true", help="those of one prompt with several stacks, in place of the others"
-    )
+    text = "record the bundled traces again with the shipped models"
+    record = actions.add_parser("record", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
+    record.add_argument("--out", type=Path, metavar="DIR", help="folder for the files (default: that of the package)")
+    text = "record one prompt with several stacks instead"
+    record.add_argument("--side-by-side", action="store_true", help=text)
     record.set_defaults(run=run_record)
 
 
 def run_list(args: argparse.Namespace) -> int:
-    """Print name, stack and title of each recording; those of one prompt, to lay side by side, by their groups."""
+    """Print name, stack and title of each recording, then the recordings of one prompt by group."""
     from hsd_viz.engine.replay import bundled, side_by_side
 
     single, groups = bundled(), side_by_side()
     if not single and not groups:
-        raise ValueError("no recorded traces come with this installation: record them with `hsd-viz traces record`")
+        raise ValueError("this installation contains no recorded traces: record them with `hsd-viz traces record`")
     headed = [("", single), *((f"side by side, {name}:", rows) for name, rows in groups.items())]
     rows = [r for _, group in headed for r in group]
     name, stack = (max(len(getattr(r, column)) for r in rows) for column in ("name", "stack"))
@@ -59,16 +56,29 @@ def run_list(args: argparse.Namespace) -> int:
 
 
 def run_record(args: argparse.Namespace) -> int:
-    """Record and say where the files are."""
+    """Record and print the paths of the files."""
     for path in record(args.out, args.side_by_side):
         print(path)
     return 0
 
 
 def record(out: Path | None = None, side_by_side: bool = False) -> list[Path]:
-    """Record the bundled traces into ``out``, the package's folder when left out; returns the files."""
-    from tools.record import record_side_by_side, record_traces
+    """Record the bundled traces into ``out`` (default: the package's folder) and return the paths of the files.
 
-    found = (record_side_by_side if side_by_side else record_traces)(out, progress=arguments.status)
+    Raises ValueError if this is an installed package and not a checkout.
+    """
+    tool = recorder()
+    found = (tool.record_side_by_side if side_by_side else tool.record_traces)(out, progress=arguments.status)
     arguments.status()
     return found
+
+
+def recorder() -> ModuleType:
+    """Load ``tools/record.py`` of the checkout. Raises ValueError if there is none."""
+    path = Path(__file__).resolve().parents[2] / "tools" / "record.py"
+    if not path.is_file():
+        raise ValueError(f"recording traces needs a checkout of the project: {path} does not exist")
+    loader = SourceFileLoader("hsd_viz_recorder", str(path))
+    sys.modules[loader.name] = module = ModuleType(loader.name)
+    loader.exec_module(module)
+    return module

@@ -29,8 +29,7 @@ from hsd_viz.decoding.sampling import distribution, sample
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.transfer import put
 from hsd_viz.decoding.verify import Verdict, verify_chain, walk, walk_on_device, walk_on_host
-from hsd_viz.drafting.observe import COOLEST, TOP, LogitsObserver, Observer
-from hsd_viz.drafting.tree import Drafter, DraftTree
+from hsd_viz.drafting.tree import COOLEST, TOP, Drafter, DraftTree, LogitsObserver, Observer
 
 PREFILL_CHUNK = 512
 _UNKNOWN = -1
@@ -156,7 +155,7 @@ class Loop:
                 elif self._harvested:
                     warm = max(self.sampling.temperature, COOLEST)
                     likely = _likeliest((verified.logits.float() / warm).softmax(-1))
-                    self.drafter.harvest(self.text, draft.tree, likely.indices.tolist(), likely.values.tolist())
+                    self.drafter.observe_probabilities(self.text, draft.tree, likely.indices.tolist(), likely.values.tolist())
                 self.drafter.extend(tokens)
                 self.log.call(0, self.drafter.name, "update", start, fed=len(tokens))
             self.text += tokens

@@ -1,4 +1,4 @@
-"""Where database drafts come from: the draft tree, the databases, the hierarchy, rivals. Pure: numpy only.
+"""Draft trees and their sources: database drafting (``db``), Hierarchy Drafting (``hd``), baselines. Pure: numpy only.
 
 >>> from hsd_viz.stack import DraftSource
 >>> drafter = make_drafter(DraftSource("db"))
@@ -7,10 +7,8 @@
 [4, 1]
 """
 
-from .make import make_drafter
-from .memory import Memory
-from .observe import Observer
+from .make import Memory, make_drafter
 from .shared import SharedDatabases
-from .tree import Drafter, DraftTree
+from .tree import Drafter, DraftTree, LogitsObserver, Observer
 
-__all__ = ["DraftTree", "Drafter", "Memory", "Observer", "SharedDatabases", "make_drafter"]
+__all__ = ["DraftTree", "Drafter", "LogitsObserver", "Memory", "Observer", "SharedDatabases", "make_drafter"]

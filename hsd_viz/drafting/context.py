@@ -1,67 +1,75 @@
-"""The context database: what this text itself has said before. One object serves one run and forgets everything after it."""
+"""The interface of databases, and the context database: the text of the current run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import itemgetter
+from typing import Protocol
 
-#: What a database found for the end of a text: (key length, total, continuations). As many tokens of the end were matched; ``total``
-#: counts how often they were seen with anything after them; the continuations are (token, count, position) triples, likeliest
-#: first, the position being the place in the text of the latest copy of the token (``None`` outside the context database).
-#: Plain tuples, because a named one takes ten times as long to make, and a round makes some ten of them.
+from hsd_viz.checks import check_range
+
+#: The answer of a database: (key length, total, continuations). The last ``key length`` tokens of the text were
+#: matched; ``total`` counts how often they were seen with a token after them; continuations are (token, count,
+#: position), most frequent first, with the position of the latest copy in the text (``None`` outside the context
+#: database). Plain tuples are ten times as fast to create as named ones, and a round creates about ten.
 Match = tuple[int, int, list[tuple[int, int, int | None]]]
 
 
 def spell(tokens: Iterable[int]) -> str:
-    """Tokens as a string, each the character of its number: what the databases search and compare.
+    """Return tokens as a string, one character per token id: the form in which databases store and compare text.
 
-    Python's own string search then finds a run of tokens in a text of a thousand in a few tenths of a microsecond, with no
-    index to keep, and a string is the smallest and fastest key plain Python has. Token ids reach to 1 114 111.
+    Python's string search finds a run of tokens in a text of a thousand in a few tenths of a microsecond without an
+    index, and a string is its fastest and smallest key. Token ids reach up to 1 114 111.
     """
     return "".join(map(chr, tokens))
+
+
+class Database(Protocol):
+    """A database: returns what may follow the end of a text."""
+
+    def lookup(self, tail: str, longest: int | None = None) -> Match | None:
+        """Return what followed the longest known suffix of ``tail``, of at most ``longest`` tokens, or ``None``."""
 
 
 _count = itemgetter(1)
 
 
 class ContextDatabase:
-    """Every token of a run's text under the up to ``longest`` tokens before it.
+    """Every token of a run's text by the up to ``longest`` tokens before it.
 
-    The text is kept as one string and searched backwards: growing costs next to nothing, a look-up a few searches, because a
-    suffix that occurs implies that every shorter one does and the longest is found by bisection. Of a key only its ``recent``
-    latest places are counted: what was said last is the best guess at what is said next, and four places were found to say as
-    much as thirty-two. At most ``most`` candidates are given.
+    The text is one string, searched backwards. If a suffix occurs, so does every shorter one, so the longest is found
+    by bisection. Only the ``recent`` latest occurrences of a key are counted: recent text predicts best, and 4
+    occurrences were measured to predict as well as 32. At most ``most`` candidates are returned.
     """
 
     __slots__ = ("longest", "most", "recent", "text")
 
     def __init__(self, longest: int = 8, recent: int = 4, most: int = 4) -> None:
-        if longest < 1 or recent < 1 or most < 1:
-            raise ValueError(
-                f"keys of {longest} tokens, {recent} places and {most} candidates are out of range: all are at least 1"
-            )
+        check_range("the longest key", longest, 1)
+        check_range("the number of recent occurrences", recent, 1)
+        check_range("the number of candidates", most, 1)
         self.longest = longest
         self.recent = recent
         self.most = most
         self.text = ""
 
     def extend(self, tokens: Iterable[int]) -> None:
-        """The text grew by ``tokens``."""
+        """Append ``tokens`` to the text."""
         self.text += spell(tokens)
 
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
-        """What followed the longest suffix of ``tail`` that the text holds with something after it, or ``None``.
+        """Return what followed the longest suffix of ``tail`` that occurs with a follower, or ``None``.
 
-        ``tail`` (see :func:`spell`) may end in tokens the text does not have yet. ``longest`` caps the key, to back off to
-        shorter ones: ``lookup(tail, key_length - 1)`` asks for the next. Candidates come most frequent first, the latest first
-        among equals.
+        ``tail`` (see :func:`spell`) may end in tokens that the text does not contain yet. ``longest`` limits the key,
+        for back-off: ``lookup(tail, key_length - 1)`` returns the next match. Candidates: most frequent first, then
+        latest.
         """
         size = len(tail)
         most = self.longest if longest is None or longest > self.longest else longest
         if most > size:
             most = size
         text = self.text
-        # A match that ends the text has nothing after it.
+        # A match at the end of the text has nothing after it.
         end = len(text) - 1
         find = text.rfind
         # Half of all keys match as a whole, so that is tried first.
@@ -98,16 +106,7 @@ class ContextDatabase:
                 rest[follower] = [1, place + length]
         if rest is None:
             return length, total, [(ord(first), total, position)]
-        # The dictionary runs from the latest place to the earliest, and sorting keeps the order of equals.
+        # The dictionary runs from the latest occurrence to the earliest, and sorting is stable.
         found = [(ord(first), seen, position), *((ord(f), count, at) for f, (count, at) in rest.items())]
         found.sort(key=_count, reverse=True)
         return length, total, found[: self.most]
-
-    def matches(self, tail: str) -> list[Match]:
-        """Every match from the longest suffix down to the last token alone: the whole back-off."""
-        out: list[Match] = []
-        match = self.lookup(tail)
-        while match is not None:
-            out.append(match)
-            match = self.lookup(tail, match[0] - 1)
-        return out

@@ -1,21 +1,21 @@
-"""How far a database's proposals are to be trusted: priors, corrected by what this run shows."""
+"""The trust in a database's proposals: priors, updated by the hits of the current run."""
 
 from __future__ import annotations
 
-#: Keys longer than this are trusted like those of this length.
+#: Longer keys share the estimate of this length.
 LONGEST_BUCKET = 8
-#: A rate may pass 1 to make up for a discount that is too cautious; the hierarchy never gives out more than there is.
+#: A rate may exceed 1 to compensate for a discount that is too cautious.
 MOST_RATE = 1.2
-#: Expected hits the prior is worth, against which a run's own trials are weighed.
+#: Weight of the prior, in expected hits.
 PRIOR_WEIGHT = 6.0
 
-#: Subtracted from each continuation's count before sharing (absolute discounting, Ney, Essen & Kneser 1994): what was seen
-#: once is worth less than its share says. What the text itself said once tends to be said again, so its discount is small.
+#: Subtracted from each continuation's count (absolute discounting, Ney, Essen & Kneser 1994): a single occurrence is
+#: weaker evidence than its share suggests. Text tends to repeat itself, so the context's discount is small.
 DISCOUNTS = {"context": 0.15, "model": 0.4, "statistics": 0.5, "logits": 0.0}
 
-#: Hits per expected hit by key length 1, 2, ... (index 0 unused), where "expected" is the discounted share of the counts: for greedy
-#: decoding, and for sampling at temperature 1, where even the likeliest token often is not the one. Chosen near what texts of two small
-#: models of Python source showed on the prompts of the ``heldout`` suite; anything near does as well.
+#: Hits per expected hit by key length 1, 2, ... (index 0 unused), where "expected" is the discounted share of the
+#: counts, for greedy decoding and for sampling at temperature 1. Rounded measurements on texts of two small models of
+#: Python source, prompted by the ``heldout`` suite; results are not sensitive to them.
 GREEDY = {
     "context": (0.0, 0.36, 0.56, 0.70, 0.80, 0.88, 0.96, 1.00, 1.12),
     "model": (0.0, 0.70, 0.80, 0.85, 0.90, 0.92, 0.94, 0.95, 0.95),
@@ -31,10 +31,10 @@ SAMPLED = {
 
 
 def priors(source: str, temperature: float) -> list[float]:
-    """Hits per expected hit of ``source`` by key length, before a run has shown any.
+    """Return the prior hits per expected hit of ``source`` by key length.
 
-    Between greedy decoding and temperature 1 the square of the temperature tells how far it is, which at 0.7 came within 0.1 of
-    what was measured.
+    Between greedy decoding and temperature 1 they are interpolated by the square of the temperature, which at 0.7 was
+    within 0.1 of the measurement.
     """
     heat = min(1.0, temperature) ** 2
     return [
@@ -45,8 +45,8 @@ def priors(source: str, temperature: float) -> list[float]:
 class Trust:
     """One run's estimate, per database and key length, of hits per expected hit.
 
-    A database says a token comes next with share s; the estimate is rate·s with rate = (w·prior + hits) / (w + Σ expected),
-    the posterior mean of a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is read directly by the hierarchy.
+    For a token with share s in a database, the estimated probability is rate·s with rate = (w·prior + hits) / (w + Σ
+    expected), the posterior mean of a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is read by the drafter.
     """
 
     __slots__ = ("_expected", "_hits", "_priors", "rates")
@@ -58,7 +58,7 @@ class Trust:
         self._expected = [[0.0] * len(p) for p in self._priors]
 
     def observe(self, database: int, key_length: int, expected: float, hit: bool) -> None:
-        """A look-up by ``key_length`` tokens gave the next token ``expected`` as its discounted share in all, and held it or not."""
+        """Record the total discounted share ``expected`` of a look-up, and whether it had the next token (``hit``)."""
         n = key_length if key_length < LONGEST_BUCKET else LONGEST_BUCKET
         hits, totals = self._hits[database], self._expected[database]
         hits[n] = seen = hits[n] + hit

@@ -1,61 +1,63 @@
-"""Hierarchy Drafting (HD) as published: three databases with keys of one token, asked in order until seven drafts are found.
+"""``hd``: Hierarchy Drafting as published. One-token keys, databases accessed in order until seven drafts are found.
 
-Source: Cho et al., "Lossless Acceleration of Large Language Models with Hierarchical Drafting based on Temporal Locality in
-Speculative Decoding", Findings of NAACL 2025, arXiv 2502.05609 (repository zomss/Hierarchy_Drafting), re-implemented from its
-description. The rule, with the paper's settings:
+Source: Cho et al., "Lossless Acceleration of Large Language Models with Hierarchical Drafting based on Temporal
+Locality in Speculative Decoding", Findings of NAACL 2025, arXiv 2502.05609 (repository zomss/Hierarchy_Drafting),
+re-implemented from its description. The access order is :meth:`HierarchyDrafting.add_in_access_order`. The method, with
+the paper's settings:
 
-* A draft is 4 tokens, at most 7 drafts a step, at most 5 tokens emitted. The databases are asked in order (context, model,
-  statistics); as soon as 7 drafts are found, the less local ones are left alone. No scores, no least confidence.
-* **Context**: every 5-gram of the text under its first token; a bucket of 7, least recently used out first.
-* **Model**: the 100 000 most frequent 5-grams of the target's own outputs (each counted once per output), 7 per first token at
-  most. Frozen.
-* **Statistics**: what followed the last 2 tokens in a corpus, then the last 1: the 64 most frequent prefixes of up to 10
-  tokens, their leaves longest first, cut to 4 tokens. Frozen.
-* **Window** (an option): the 5-grams that Lookahead's window yields join the context database; see :mod:`.window`.
+* A draft is 4 tokens, at most 7 drafts a step, at most 5 tokens emitted. The databases are accessed in order (context,
+  model, statistics); once 7 drafts are found, the less local ones are skipped. There are no scores and no confidence
+  threshold.
+* **Context**: every 5-gram of the text by its first token, in LRU buckets of 7.
+* **Model**: the 100 000 most frequent 5-grams of the target's own outputs (each counted once per output), at most 7 per
+  first token. Frozen.
+* **Statistics**: what followed the last 2 tokens in a corpus, then the last 1: the 64 most frequent prefixes of up to
+  10 tokens, their leaves longest first, truncated to 4 tokens. Frozen.
+* **Window** (optional): the 5-grams of Lookahead's window join the context database; see
+  :mod:`hsd_viz.drafting.baselines.window`.
 
-Where it differs from the published code:
+Differences from the published code:
 
-* Every 5-gram of accepted text joins the context database. The code's slice drops the newest, and steps with fewer than two
-  accepted tokens insert nothing.
-* The newest of a context bucket and the most frequent of a model bucket come first. The code takes the oldest and the rarest
-  first where the seven places do not suffice.
+* Every 5-gram of accepted text joins the context database. The code's slice omits the newest, and steps with fewer than
+  two accepted tokens insert nothing.
+* The newest of a context bucket and the most frequent of a model bucket come first. The code takes the oldest and the
+  rarest first where seven places do not suffice.
 * Statistics rows shorter than 4 tokens stay short; the code pads them with random tokens. Equally long rows come most
-  frequent first; there, in the order of a hash table.
-* The drafts are verified as one tree: beginnings they share are verified once, and a draft that another one already holds
-  takes no place. The code verifies seven separate chains, equal ones too. The longest chain that agrees with the target is
+  frequent first; in the code, in hash-table order.
+* The drafts are verified as one tree: common prefixes are verified once, and a draft contained in another does not
+  count. The code verifies seven separate chains, including duplicates. The longest chain that agrees with the target is
   the same.
-* Statistics is read from a pre-counted index (see :mod:`.expand`) instead of a suffix array: of a key it knows the likeliest
-  followers, and paths longer than its keys are counted approximately.
+* Statistics is read from a pre-counted index (see :func:`hsd_viz.drafting.baselines.retrieval.continuation_trie`)
+  instead of a suffix array: it contains the most frequent followers of a key, and counts of paths longer than its keys
+  are estimates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from hsd_viz.drafting.baselines.window import JacobiWindow
-
-from .context import spell
-from .expand import trie
-from .hierarchy import Database
+from .baselines.retrieval import continuation_trie
+from .baselines.window import JacobiWindow
+from .context import Database, spell
 from .tree import DraftTree, as_eos_set
 
-#: Tokens of a draft, drafts of a step, places in a bucket.
+#: Tokens of a draft, drafts of a step, entries of a bucket.
 LENGTH = 4
 DRAFTS = 7
 BUCKET = 7
-#: Keys of the statistics database, in the order in which they are asked.
+#: Key lengths of the statistics database, in access order.
 STATISTICS_KEYS = (2, 1)
 STATISTICS_NODES = 64
 STATISTICS_DEPTH = 10
 
-#: A proposal: key length, times seen, the draft's tokens (spelled), the place in the text of its first token.
+#: A draft: key length, times seen, tokens (spelled), position in the text of its first token.
 Row = tuple[int, int | None, str, int | None]
 
 
 class StoredDrafts:
-    """The drafts of the ``fivegrams`` and ``statistics`` databases by key, worked out when first asked for and kept.
+    """The drafts of the ``fivegrams`` and ``statistics`` databases by key, computed on first use and cached.
 
-    One object may serve any number of runs over the same databases: it only ever says what they say.
+    One object may serve any number of runs over the same databases.
     """
 
     def __init__(self, shared: Mapping[str, Database]) -> None:
@@ -64,7 +66,7 @@ class StoredDrafts:
         self._statistics: dict[str, list[Row]] = {}
 
     def model(self, last: str) -> list[Row]:
-        """The up to 7 most frequent 5-grams that begin with the token ``last``, most frequent first."""
+        """Return the up to 7 most frequent 5-grams that begin with the token ``last``, most frequent first."""
         if last not in self._model:
             rows: list[Row] = []
             for rank in range(BUCKET):
@@ -76,9 +78,10 @@ class StoredDrafts:
         return self._model[last]
 
     def statistics(self, key: str) -> list[Row]:
-        """What followed ``key`` in the corpus: rows of at most 4 tokens, those of the longest paths first, none within another."""
+        """Return what followed ``key`` in the corpus: up to 4 tokens each, longest first, no prefixes of others."""
         if key not in self._statistics:
-            nodes = trie(self.shared["statistics"].lookup, key, nodes=STATISTICS_NODES, depth=STATISTICS_DEPTH)
+            lookup = self.shared["statistics"].lookup
+            nodes = continuation_trie(lookup, key, nodes=STATISTICS_NODES, depth=STATISTICS_DEPTH)
             spelled: list[str] = []
             for token, parent, _ in nodes:
                 spelled.append((spelled[parent] if parent >= 0 else "") + chr(token))
@@ -88,7 +91,7 @@ class StoredDrafts:
             rows: dict[str, Row] = {}
             for node in leaves:
                 row = spelled[node][:LENGTH]
-                if not any(kept.startswith(row) for kept in rows):
+                if not any(other.startswith(row) for other in rows):
                     rows[row] = (len(key), round(nodes[node][2]), row, None)
                 if len(rows) == DRAFTS:
                     break
@@ -99,12 +102,13 @@ class StoredDrafts:
 class HierarchyDrafting:
     """Hierarchy Drafting for one run, from the databases named in ``sources``, in that order.
 
-    ``shared`` holds the databases ``fivegrams`` (asked as ``model``) and ``statistics``; ``stored`` what was worked out from them
-    before (default: nothing). An end-of-text token (``eos``: one id or several) may be drafted, nothing after it.
+    ``shared`` holds the databases ``fivegrams`` (accessed as ``model``) and ``statistics``; ``stored`` caches their
+    drafts (default: an empty cache). An end-of-text token (``eos``: one id or several) may be drafted, nothing after
+    it.
     """
 
     name = "hd"
-    #: Nodes of its largest draft: with a smaller budget the last drafts are cut.
+    #: A smaller budget truncates the last drafts.
     nodes = DRAFTS * LENGTH
 
     def __init__(
@@ -116,25 +120,25 @@ class HierarchyDrafting:
         stored: StoredDrafts | None = None,
     ) -> None:
         self.sources = tuple(sources)
-        self.ends = as_eos_set(eos)
+        self.eos = as_eos_set(eos)
         self.stored = stored if stored is not None else StoredDrafts(shared)
         self.start(())
 
     def start(self, prompt: Sequence[int]) -> None:
-        """A run begins with this prompt: its 5-grams fill the context database, from left to right."""
+        """Begin a run with this prompt: its 5-grams fill the context database, from left to right."""
         self._text = ""
         self._buckets: dict[str, dict[str, int | None]] = {}
         self.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """These tokens were emitted: every 5-gram they complete joins the context database."""
+        """Append these emitted tokens: every 5-gram they complete joins the context database."""
         first = max(0, len(self._text) - LENGTH)
         self._text += spell(tokens)
         for place in range(first, len(self._text) - LENGTH):
-            self._remember(self._text[place], self._text[place + 1 : place + 1 + LENGTH], place + 1)
+            self._insert(self._text[place], self._text[place + 1 : place + 1 + LENGTH], place + 1)
 
-    def _remember(self, key: str, gram: str, position: int | None) -> None:
-        """Put ``gram`` last in the bucket of ``key``; a full bucket drops its first."""
+    def _insert(self, key: str, gram: str, position: int | None) -> None:
+        """Insert ``gram`` as the newest of the bucket of ``key``; a full bucket drops its oldest."""
         bucket = self._buckets.setdefault(key, {})
         if gram in bucket:
             del bucket[gram]
@@ -142,26 +146,17 @@ class HierarchyDrafting:
             del bucket[next(iter(bucket))]
         bucket[gram] = position
 
-    def _rows(self, source: str, tail: str) -> list[Row]:
-        """What one database has for a text that ends in ``tail``."""
-        if source == "context":
-            return [(1, None, gram, position) for gram, position in reversed(self._buckets.get(tail[-1:], {}).items())]
-        if source == "model":
-            return self.stored.model(tail[-1:])
-        # A text of one token has no key of two.
-        return [row for n in STATISTICS_KEYS if n <= len(tail) for row in self.stored.statistics(tail[-n:])]
-
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Up to seven drafts after ``text`` as one tree of at most ``budget`` nodes."""
+        """Return up to seven drafts after ``text`` as one tree of at most ``budget`` nodes."""
         tree = DraftTree()
         if len(text) and budget > 0:
-            self._fill(tree, spell(text[-max(STATISTICS_KEYS) :]), budget)
+            self.add_in_access_order(tree, spell(text[-max(STATISTICS_KEYS) :]), budget)
         if not tree.tokens:
             tree.why_empty = "no room" if budget < 1 else "no match"
         return tree
 
-    def _fill(self, tree: DraftTree, tail: str, budget: int) -> None:
-        """The access order: each database in turn, until there are seven drafts or no room."""
+    def add_in_access_order(self, tree: DraftTree, tail: str, budget: int) -> None:
+        """Add drafts after ``tail``, one database after the other, until there are seven or the budget is used."""
         children: dict[tuple[int, int], int] = {}
         drafts = 0
         for source in self.sources:
@@ -175,30 +170,41 @@ class HierarchyDrafting:
                         children[node, token] = tree.add(token, node, source, length, count, None, place)
                         new = True
                     node = children[node, token]
-                    if token in self.ends:
+                    if token in self.eos:
                         break
                 drafts += new
                 if drafts == DRAFTS:
                     return
 
+    def _rows(self, source: str, tail: str) -> list[Row]:
+        """Return the drafts of one database, in its order."""
+        last = tail[-1:]
+        if source == "context":
+            return [(1, None, gram, position) for gram, position in reversed(self._buckets.get(last, {}).items())]
+        if source == "model":
+            return self.stored.model(last)
+        # A text of one token has no key of two.
+        return [row for n in STATISTICS_KEYS if n <= len(tail) for row in self.stored.statistics(tail[-n:])]
+
 
 class WindowedHierarchyDrafting(HierarchyDrafting):
-    """The same with Lookahead's window, whose tokens ride along in the draft tree (at most 27 more) and whose n-grams join the context.
+    """Hierarchy Drafting with Lookahead's window.
 
-    The window moves on when :meth:`observe` is called; a window that was not observed is not sent again.
+    The window's tokens (at most 27) join the draft tree, its n-grams the context database. :meth:`observe` advances the
+    window; until then it is not drafted again.
     """
 
     nodes = HierarchyDrafting.nodes + JacobiWindow(BUCKET, LENGTH + 1).nodes
 
     def start(self, prompt: Sequence[int]) -> None:
-        """A run begins with this prompt."""
+        """Begin a run with this prompt."""
         self.window = JacobiWindow(BUCKET, LENGTH + 1)
         self.window.start(prompt)
         self._sent = False
         super().start(prompt)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Up to seven drafts after ``text``, then the window if all of it fits into the ``budget``."""
+        """Return up to seven drafts after ``text``, then the window if all of it fits into the ``budget``."""
         tree = super().draft(text, budget)
         if len(text) and not self._sent and self.window.plant(tree, budget):
             tree.why_empty = None
@@ -206,7 +212,7 @@ class WindowedHierarchyDrafting(HierarchyDrafting):
         return tree
 
     def observe(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]]) -> None:
-        """The target's likeliest tokens after ``text`` and each node: see :class:`hsd_viz.drafting.observe.Observer`."""
+        """Advance the window by a verification: see :class:`~hsd_viz.drafting.tree.Observer`."""
         self._sent = False
         for key, *gram in self.window.advance(text[-1], tree, top):
-            self._remember(chr(key), spell(gram), None)
+            self._insert(chr(key), spell(gram), None)

@@ -1,4 +1,4 @@
-"""The databases that outlive a run: opened once, memory-mapped, read-only, shared by every run and process."""
+"""The databases that outlive a run: memory-mapped, read-only files, shared by all runs and processes."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hsd_viz.drafting.index.format import SUFFIX, DatabaseError
+from .context import Database
+from .index.format import SUFFIX, DatabaseError
+from .index.read import open_index
 
-from .guarded import open_index
-from .hierarchy import Database
-
-#: The databases that are files, in order of locality.
+#: The databases stored as files, in order of locality.
 STORED = ("model", "statistics")
-#: And the model database of Hierarchy Drafting as published.
+#: The model database of Hierarchy Drafting as published.
 FIVEGRAMS = "fivegrams"
 
 
 def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
-    """The identity of a tokenizer's vocabulary, from its token → id mapping (``tokenizer.get_vocab()``): a SHA-256 in hexadecimal.
+    """Return the SHA-256 of a vocabulary, the token → id mapping ``tokenizer.get_vocab()``, in hexadecimal.
 
-    Two tokenizers of different name with the same tokens under the same ids have the same hash.
+    Tokenizers with the same tokens and ids have the same hash, regardless of their names.
     """
     digest = hashlib.sha256()
     for token, number in sorted(vocabulary.items(), key=lambda item: (item[1], item[0])):
@@ -30,25 +29,26 @@ def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
 
 
 def check_folder(folder: str | Path) -> None:
-    """Raise :class:`hsd_viz.drafting.index.format.DatabaseError` unless ``folder`` holds a database that a stack may use."""
+    """Raise :class:`~hsd_viz.drafting.index.format.DatabaseError` unless ``folder`` contains a database file."""
     files = [f"{source}{SUFFIX}" for source in (*STORED, FIVEGRAMS)]
     if not any((Path(folder) / file).exists() for file in files):
-        raise DatabaseError(f"there are no databases in '{folder}': it holds none of {', '.join(files)}")
+        raise DatabaseError(f"there are no databases in '{folder}': expected one of {', '.join(files)}")
 
 
 @dataclass(frozen=True, slots=True)
 class SharedDatabases:
-    """The model and statistics databases by source name, and ``fivegrams``; ``absent`` says in one sentence why one is not there."""
+    """The open databases by name (``model``, ``statistics``, ``fivegrams``); ``absent`` has reasons for the rest."""
 
     found: dict[str, Database] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def open(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
-        """Open ``model.hsdb``, ``statistics.hsdb`` and ``fivegrams.hsdb`` of ``folder`` for models with this token → id mapping.
+        """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping.
 
-        ``size`` is how many token ids the models know, where that may be fewer than a file was made for: none beyond is given.
-        A file that is missing, damaged or made with another tokenizer is left out; :meth:`why_absent` says why.
+        ``size`` is the vocabulary size of the models, if it may be smaller than that of a file: larger ids are never
+        returned. A file that is missing, damaged or made with another tokenizer is omitted; :meth:`why_absent` returns
+        the reason.
         """
         ours = vocabulary_hash(vocabulary)
         found: dict[str, Database] = {}
@@ -56,13 +56,13 @@ class SharedDatabases:
         for source in (*STORED, FIVEGRAMS):
             path = Path(folder) / f"{source}{SUFFIX}"
             if not path.exists():
-                absent[source] = f"no {source} database is at hand for these models: '{path}' does not exist"
+                absent[source] = f"no {source} database for these models: '{path}' does not exist"
                 continue
             try:
                 index = open_index(path, ours, vocabulary_size=size)
                 if index.header["kind"] != source:
                     raise DatabaseError(
-                        f"'{path.name}' holds a {index.header['kind']} database, not a {source} database"
+                        f"'{path.name}' contains a {index.header['kind']} database, not a {source} database"
                     )
                 found[source] = index
             except DatabaseError as error:
@@ -71,9 +71,10 @@ class SharedDatabases:
 
     @classmethod
     def require(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
-        """As :meth:`open`, for a folder that somebody named.
+        """Open a folder that the user named, like :meth:`open`.
 
-        Raises :class:`hsd_viz.drafting.index.format.DatabaseError` for a file that is there and cannot be used, and where there is none.
+        Raises:
+            DatabaseError: if the folder has no database, or one that cannot be used.
         """
         check_folder(folder)
         opened = cls.open(folder, vocabulary, size)
@@ -83,5 +84,5 @@ class SharedDatabases:
         return opened
 
     def why_absent(self, source: str) -> str:
-        """One sentence on why ``source`` is not among the databases."""
-        return self.absent.get(source, f"no {source} database is at hand for these models")
+        """Return a one-line reason why ``source`` is not among the databases."""
+        return self.absent.get(source, f"no {source} database for these models")

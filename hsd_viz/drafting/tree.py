@@ -1,21 +1,28 @@
-"""The draft tree: what every database and rival hands to a verifier."""
+"""The draft tree, and the protocol of the drafters that propose one."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+#: Number of most probable tokens that an observer receives for each verified row.
+TOP = 8
+#: Lowest temperature at which probabilities are passed to a :class:`LogitsObserver`. Greedy decoding accepts only the
+#: most probable token, but in a similar context another one may be; its probabilities are those of sampling at this
+#: temperature.
+COOLEST = 0.5
 
 
 @dataclass(slots=True)
 class DraftTree:
     """Draft tokens as a tree, parents before children; node ``i`` follows ``parents[i]`` (-1: it follows the text).
 
-    All lists have one entry per node: ``sources`` who proposed it (``context``, ``model``, ``statistics``, ``lookup``, ...),
-    ``key_lengths`` how many tokens of the text it was looked up by, ``counts`` how often it was seen there, ``scores`` the
-    estimated probability that the verifier walks to this node, ``positions`` the place in the text it was copied from (``None``
-    where there is none). No two children of a node carry the same token. A tree without nodes means: no draft; ``why_empty``
-    then says why (one of :data:`hsd_viz.trace.records.NO_DRAFT`).
+    All lists have one entry per node: ``sources`` names the proposer (``context``, ``model``, ``statistics``,
+    ``lookup``, ...), ``key_lengths`` the number of tokens matched, ``counts`` how often the token was seen there,
+    ``scores`` the estimated probability that the verifier reaches and accepts the node, ``positions`` the place in the
+    text it was copied from; ``None`` where unknown. Siblings have different tokens. An empty tree means: no draft;
+    ``why_empty`` is then one of :data:`hsd_viz.trace.records.NO_DRAFT`.
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -30,7 +37,7 @@ class DraftTree:
 
     @classmethod
     def chain(cls, tokens: list[int], source: str) -> DraftTree:
-        """A chain of tokens of one source that has nothing more to say about them."""
+        """Return a chain of tokens of one source, without key lengths, counts, scores and positions."""
         n = len(tokens)
         return cls(tokens, list(range(-1, n - 1)), [source] * n, [None] * n, [None] * n, [None] * n, [None] * n)
 
@@ -47,7 +54,7 @@ class DraftTree:
         score: float | None = None,
         position: int | None = None,
     ) -> int:
-        """Add one node and return its number. The parent must be there already."""
+        """Add one node below an existing ``parent`` and return its number."""
         assert -1 <= parent < len(self.tokens)
         self.tokens.append(token)
         self.parents.append(parent)
@@ -58,80 +65,49 @@ class DraftTree:
         self.positions.append(position)
         return len(self.tokens) - 1
 
+    def _take(self, nodes: Sequence[int] | slice, parents: list[int]) -> DraftTree:
+        """Return a tree of these nodes, with other parents."""
+        columns = (self.tokens, self.sources, self.key_lengths, self.counts, self.scores, self.positions)
+        if isinstance(nodes, slice):
+            tokens, *rest = [column[nodes] for column in columns]
+        else:
+            tokens, *rest = [[column[k] for k in nodes] for column in columns]
+        return DraftTree(tokens, parents, *rest)
+
     def path(self, nodes: Sequence[int]) -> DraftTree:
-        """The nodes of one path, in its order, as a chain of their own."""
+        """Return the nodes of one path, in its order, as a chain."""
         n = len(nodes)
-        if not n or nodes[-1] == n - 1:  # the first ones
-            return DraftTree(
-                self.tokens[:n],
-                list(range(-1, n - 1)),
-                self.sources[:n],
-                self.key_lengths[:n],
-                self.counts[:n],
-                self.scores[:n],
-                self.positions[:n],
-            )
-        return DraftTree(
-            [self.tokens[k] for k in nodes],
-            list(range(-1, n - 1)),
-            [self.sources[k] for k in nodes],
-            [self.key_lengths[k] for k in nodes],
-            [self.counts[k] for k in nodes],
-            [self.scores[k] for k in nodes],
-            [self.positions[k] for k in nodes],
-        )
+        is_prefix = not n or nodes[-1] == n - 1
+        return self._take(slice(n) if is_prefix else nodes, list(range(-1, n - 1)))
 
     def first(self, n: int) -> DraftTree:
-        """The tree of the first ``n`` nodes (itself when there are no more). Parents come before children, so it is one."""
-        if n >= len(self.tokens):
+        """Return the tree of the first ``n`` nodes, itself if it has no more."""
+        return self if n >= len(self.tokens) else self._take(slice(n), self.parents[:n])
+
+    def within(self, depth: int) -> DraftTree:
+        """Return the tree without the nodes deeper than ``depth``, itself if there are none."""
+        # A tree of so few nodes is no deeper, regardless of its shape.
+        if len(self.tokens) <= depth or max(self.depths(), default=0) <= depth:
             return self
-        return DraftTree(
-            self.tokens[:n],
-            self.parents[:n],
-            self.sources[:n],
-            self.key_lengths[:n],
-            self.counts[:n],
-            self.scores[:n],
-            self.positions[:n],
-        )
+        nodes = [node for node, d in enumerate(self.depths()) if d <= depth]
+        number = {-1: -1, **{node: k for k, node in enumerate(nodes)}}
+        return self._take(nodes, [number[self.parents[node]] for node in nodes])
 
     def append(self, chain: DraftTree) -> None:
-        """Put a chain behind this one, which is a chain itself."""
-        first = len(self.tokens) - 1
+        """Append a chain to this tree, which must be a chain itself."""
+        last = len(self.tokens) - 1
+        self.parents += range(last, last + len(chain.tokens))
         self.tokens += chain.tokens
-        self.parents += range(first, first + len(chain.tokens))
         self.sources += chain.sources
         self.key_lengths += chain.key_lengths
         self.counts += chain.counts
         self.scores += chain.scores
         self.positions += chain.positions
 
-    def within(self, depth: int) -> DraftTree:
-        """The tree without the nodes deeper than ``depth`` (itself when there are none)."""
-        # So few nodes reach no deeper, whatever their shape.
-        if len(self.tokens) <= depth:
-            return self
-        depths = self.depths()
-        if max(depths, default=0) <= depth:
-            return self
-        out, place = DraftTree(), {-1: -1}
-        for node, d in enumerate(depths):
-            if d <= depth:
-                place[node] = out.add(
-                    self.tokens[node],
-                    place[self.parents[node]],
-                    self.sources[node],
-                    self.key_lengths[node],
-                    self.counts[node],
-                    self.scores[node],
-                    self.positions[node],
-                )
-        return out
-
     def depths(self) -> list[int]:
-        """The depth of each node, 1 for those that follow the text. The list is the tree's own: read it only."""
+        """Return the depth of each node, 1 for those that follow the text. The list is cached: do not modify it."""
         depths = self._depths
-        # Nodes are only ever added, so what was found before stays true.
+        # Nodes are only ever added, so depths computed before stay valid.
         for parent in self.parents[len(depths) :]:
             depths.append(1 if parent < 0 else depths[parent] + 1)
         return depths
@@ -143,25 +119,62 @@ class DraftTree:
 
 
 def as_eos_set(eos: int | Collection[int] | None) -> frozenset[int]:
-    """End-of-text token ids, however they are given: none, one or several."""
+    """Return end-of-text token ids, given as none, one or several, as a set."""
     return frozenset() if eos is None else frozenset((eos,) if isinstance(eos, int) else eos)
 
 
 class Drafter(Protocol):
-    """A source of point-mass drafts. One object serves one run; what may be shared between runs (the model and statistics
-    databases) is shared read-only behind it."""
+    """A source of point-mass drafts. One object serves one run; constructors take the state shared between runs."""
 
-    #: Its name in the stack text: ``db``, ``lookup``, ...
+    #: The name in the stack text: ``db``, ``lookup``, ...
     name: str
-    #: Nodes of its largest draft, unless a budget says otherwise.
+    #: Default budget: the number of nodes of its largest draft.
     nodes: int
 
     def start(self, prompt: Sequence[int]) -> None:
-        """A run begins with this prompt."""
-
-    def extend(self, tokens: Sequence[int]) -> None:
-        """These tokens were emitted: the text grew by them."""
+        """Begin a run with this prompt."""
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """A tree of at most ``budget`` nodes that may follow ``text`` (prompt + emitted tokens + tokens that a level in the
-        middle of the stack has kept but the target has not seen: these end ``text`` but were not given to :meth:`extend`)."""
+        """Return a tree of at most ``budget`` nodes that may follow ``text``.
+
+        ``text`` is prompt + emitted tokens + tokens that a middle level of the stack has accepted and the target has
+        not verified yet; only the latter were not passed to :meth:`start` or :meth:`extend`.
+        """
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """Append these emitted tokens to the text."""
+
+
+@runtime_checkable
+class Observer(Drafter, Protocol):
+    """A drafter that learns from the target's most probable tokens: Token Recycling, HD's window."""
+
+    def observe(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]]) -> None:
+        """Process a verification of ``tree`` after ``text`` by the target; called before :meth:`extend`.
+
+        ``top`` has ``1 + len(tree)`` rows of up to :data:`TOP` token ids, most probable first: row 0 after the last
+        token of ``text``, row 1 + i after node i. ``tree`` is the verified one, which may differ from the draft:
+        truncated for lack of room, or proposed by a middle level of the stack.
+        """
+
+
+@runtime_checkable
+class LogitsObserver(Drafter, Protocol):
+    """A drafter that learns from the target's probabilities.
+
+    Separate from :class:`Observer` because probabilities cost a softmax over all verified rows, which observers of the
+    order alone do not need.
+    """
+
+    def observe_probabilities(
+        self,
+        text: Sequence[int],
+        tree: DraftTree,
+        top: Sequence[Sequence[int]],
+        probabilities: Sequence[Sequence[float]],
+    ) -> None:
+        """Process a verification like :meth:`Observer.observe`.
+
+        ``probabilities`` are those of the tokens in ``top``, before top-k and top-p, at the temperature of the sampling
+        but at least :data:`COOLEST`.
+        """

@@ -1,30 +1,30 @@
-"""A run held against plain decoding: the same prompt, settings and length by the target alone, right after it, on the same engine."""
+"""Compare a run with plain decoding of the same prompt, decoded right after it on the same engine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hsd_viz.engine.base import Engine
+from hsd_viz.engine import Engine
 from hsd_viz.stack import parse
 from hsd_viz.trace import Event, Finished, Stage, Step, Trace
 
-#: Tokens between two words about how far it is; between them a decode cannot be cancelled.
+#: Tokens between two progress events; a decode can only be cancelled at one.
 OFTEN = 16
 
 
 def decode_beside_plain(engine: Engine, prompt: str | Sequence[int], stack: str, **options: Any) -> Iterator[Event]:
-    """What ``engine.decode`` yields, then plain decoding, whose speed goes into the finished trace (:func:`note`).
+    """Yield the events of ``engine.decode``, then decode with the target alone and :func:`note` its speed in the trace.
 
-    The second decode yields stages only. A run that was not finished, and plain decoding itself, are held against nothing.
+    The second decode yields stages only; it is skipped after a cancelled run and for plain decoding itself.
     """
-    ran: Trace | None = None
+    trace: Trace | None = None
     for event in engine.decode(prompt, stack, **options):
         if isinstance(event, Finished):
-            ran = event.trace
+            trace = event.trace
         yield event
     parts = parse(stack).parts
-    if ran is None or ran.meta.get("cancelled") or len(parts) == 1:
+    if trace is None or trace.meta.get("cancelled") or len(parts) == 1:
         return
     total, done = options.get("max_new_tokens"), 0
     for event in engine.decode(prompt, str(parts[-1]), **options):
@@ -32,12 +32,12 @@ def decode_beside_plain(engine: Engine, prompt: str | Sequence[int], stack: str,
             case Step():
                 before, done = done, done + len(event.tokens)
                 if done // OFTEN > before // OFTEN or not before:
-                    yield Stage("plain decoding, to compare", done, total)
+                    yield Stage("plain decoding, for comparison", done, total)
             case Finished():
-                note(ran, event.trace)
+                note(trace, event.trace)
 
 
 def note(trace: Trace, plain: Trace) -> None:
-    """Write the speed of ``plain``, a plain decode of the same prompt and settings, into the meta of ``trace``."""
+    """Record the speed of ``plain``, a plain decode of the same prompt and settings, in the meta of ``trace``."""
     figures = plain.metrics()
     trace.meta["plain"] = {"tokens": figures["tokens"], "tokens_per_second": figures["tokens_per_second"]}

@@ -1,4 +1,4 @@
-"""Databases of one's own: from what a model writes, and from any text."""
+"""Build custom databases: from the output of a model, and from any text."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.decoding.limits import PromptTooLong
-from hsd_viz.drafting.index.build import LONGEST, build_fivegrams, build_streamed
+from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams
+from hsd_viz.drafting.index.corpus import CorpusWriter, Encode, find_texts, write_texts
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import SUFFIX
-from hsd_viz.drafting.index.spool import CorpusWriter
-from hsd_viz.drafting.index.texts import Encode, find_texts, write_texts
-from hsd_viz.drafting.outputs import collect_outputs
+from hsd_viz.drafting.index.outputs import collect_outputs
 from hsd_viz.drafting.shared import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.engine.models import Models
@@ -20,13 +19,13 @@ from hsd_viz.prompts.suites import Prompt, load_suite
 from hsd_viz.prompts.templates import choose_template, opening
 
 Progress = Callable[[str, float], None]
-#: What the outputs are kept in beside the databases.
+#: The decoded outputs, stored beside the databases so that a build can resume.
 OUTPUTS = "model.outputs.jsonl"
 PRUNING = Pruning(least=2, least_continuation=1, max_bytes=64_000_000)
 
 
 def read_prompts(paths: Sequence[str | Path]) -> list[Prompt]:
-    """The prompts of suites and of files, in order (see :func:`hsd_viz.prompts.suites.load_suite`); the same text is taken once."""
+    """Return the prompts of suites and files (:func:`~hsd_viz.prompts.suites.load_suite`), without duplicates."""
     found: dict[tuple, Prompt] = {}
     for path in paths:
         for prompt in load_suite(str(path)).prompts:
@@ -45,18 +44,20 @@ def build_model(
     pruning: Pruning = PRUNING,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Decode the engine's target greedily on ``prompts`` and count what it writes into ``model.hsdb`` and ``fivegrams.hsdb`` in ``out``.
+    """Decode ``prompts`` at temperature 0 and count the output into ``model.hsdb`` and ``fivegrams.hsdb`` in ``out``.
 
-    ``stack`` decodes (any stack gives the target's own greedy text, some sooner). Each output is kept in ``out`` as it comes: an
-    interrupted build goes on where it stopped, and one with more prompts decodes only those. A prompt that fills the context counts
-    as an empty output. Raises ValueError with one sentence for what cannot be decoded.
+    Any ``stack`` yields the same text; some are faster. Each output is stored in ``out`` at once: an interrupted build
+    resumes, and a build with more prompts decodes only the new ones. A prompt that fills the context counts as an empty
+    output.
+
+    Raises ValueError if nothing can be decoded.
     """
     out = Path(out)
     target = engine.models.target
     text = engine.models.text(target)
     template = choose_template(engine.tokenizer, target) if any(p.turns for p in prompts) else None
-    asked = [opening(p, template) for p in prompts]
-    batches = [[text.encode(ids) if isinstance(ids, str) else list(ids)] for ids in asked]
+    inputs = [opening(p, template) for p in prompts]
+    batches = [[text.encode(ids) if isinstance(ids, str) else list(ids)] for ids in inputs]
     batches = [batch for batch in batches if batch[0]]
     if not batches:
         raise ValueError("there is no prompt to decode")
@@ -70,13 +71,13 @@ def build_model(
             too_long += 1
             return [[] for _ in batch]
 
-    identity = {"weights": engine.models.hash(target) or target, "decoding": "greedy"}
+    identity: dict[str, Any] = {"weights": engine.models.hash(target) or target, "decoding": "greedy"}
     identity |= {"max_new_tokens": max_new_tokens, "dtype": engine.dtype}
     sequences = collect_outputs(generate, batches, out / OUTPUTS, identity=identity, eos=None, progress=progress)
     if too_long == len(batches):
         raise ValueError("every prompt fills the model's context: use shorter ones")
-    identified = vocabulary_hash(text.tokenizer.get_vocab())
-    facts = {"vocabulary_size": engine.models.get(target).vocab_size, "vocabulary_hash": identified}
+    vocabulary = vocabulary_hash(text.tokenizer.get_vocab())
+    facts: dict[str, Any] = {"vocabulary_size": engine.models.get(target).vocab_size, "vocabulary_hash": vocabulary}
     meta = {"model": target, **identity, "prompts": len(batches)}
 
     def feed(writer: CorpusWriter) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def build_model(
         return meta
 
     path, fivegrams = out / f"model{SUFFIX}", out / f"{FIVEGRAMS}{SUFFIX}"
-    build_streamed(feed, path, kind="model", **facts, longest=longest, pruning=pruning, progress=progress)
+    build_database(feed, path, kind="model", **facts, longest=longest, pruning=pruning, progress=progress)
     build_fivegrams(sequences, fivegrams, **facts, meta=meta)
     return [path, fivegrams]
 
@@ -100,10 +101,11 @@ def build_text(
     pruning: Pruning = PRUNING,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Count the text of files and folders, by any ``tokenizer`` of transformers, into ``statistics.hsdb`` in ``out``.
+    """Count the text of files and folders into ``statistics.hsdb`` in ``out``.
 
-    Files are read in pieces and counted on disk: memory does not grow with them. Raises ValueError with one sentence for a file
-    that is named and cannot be read, and where there is no text.
+    ``tokenizer`` is any tokenizer of transformers. Files are read in pieces and counted on disk, in constant memory.
+
+    Raises ValueError if a named file cannot be read or there is no text.
     """
     files = find_texts(paths)
     vocabulary = tokenizer.get_vocab()
@@ -116,14 +118,14 @@ def build_text(
 
     path = Path(out) / f"statistics{SUFFIX}"
     identity = {"vocabulary_size": size, "vocabulary_hash": vocabulary_hash(vocabulary)}
-    build_streamed(feed, path, kind="statistics", **identity, longest=longest, pruning=pruning, progress=progress)
+    build_database(feed, path, kind="statistics", **identity, longest=longest, pruning=pruning, progress=progress)
     return [path]
 
 
 def find_tokenizer(name: str) -> Any:
-    """The tokenizer of a model (a ladder name, a hub id, a path), or one of a folder or ``tokenizer.json`` of its own.
+    """Return the tokenizer of a model (a ladder name, a hub id, a path), of a folder, or of a ``tokenizer.json`` file.
 
-    Raises ValueError with one sentence where there is none.
+    Raises ValueError if there is none.
     """
     path = Path(name).expanduser()
     local = path.is_file() or (path.is_dir() and not (path / "config.json").exists() and any(path.glob("tokenizer*")))
@@ -135,7 +137,7 @@ def find_tokenizer(name: str) -> Any:
         if path.is_file():
             return PreTrainedTokenizerFast(tokenizer_file=str(path))
         return AutoTokenizer.from_pretrained(str(path), trust_remote_code=False, local_files_only=True)
-    except Exception as error:  # whatever the libraries for files and formats raise
+    except Exception as error:  # the file and format libraries raise many types
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ValueError(f"the tokenizer '{name}' cannot be loaded: {reason}") from None
 
@@ -146,7 +148,7 @@ def _encoder(tokenizer: Any) -> Encode:
         return lambda texts: [tokenizer.encode(text, add_special_tokens=False, verbose=False) for text in texts]
 
     def encode(texts: list[str]) -> list[list[int]]:
-        # A text that spells a special token out has its letters, not the token.
+        # A special token spelled out in a text is encoded as letters, not as the token.
         before, backend.encode_special_tokens = backend.encode_special_tokens, True
         try:
             return [encoding.ids for encoding in backend.encode_batch(texts, add_special_tokens=False)]

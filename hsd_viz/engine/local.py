@@ -16,9 +16,9 @@ import torch
 from hsd_viz.adaptive import engine as auto
 from hsd_viz.adaptive.loop import AutoLoop
 from hsd_viz.backends.choose import Runtimes
-from hsd_viz.budget import check_budget
 from hsd_viz.calibration.draft_costs import DraftCosts
 from hsd_viz.calibration.lookaheads import calibrated_lookaheads
+from hsd_viz.checks import check_budget, check_range
 from hsd_viz.decoding.decode import decode
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
@@ -65,8 +65,7 @@ def load_engine(
     Models load when a stack first needs them. Raises ``ValueError`` with one sentence for anything that cannot be.
     """
     if threads is not None:
-        if not 1 <= threads <= MAX_THREADS:
-            raise ValueError(f"{threads} threads is out of range: it is a whole number from 1 to {MAX_THREADS}")
+        check_range("the number of threads", threads, 1, MAX_THREADS)
         torch.set_num_threads(threads)
     models = Models(target, device, dtype, allow_models, pad_layers, pad_noise)
     if databases is not None:
@@ -139,7 +138,7 @@ class LocalEngine:
         memory: Memory | None = None,
         budget: int | None = None,
     ) -> Iterator[Event]:
-        """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``; see :class:`hsd_viz.engine.base.Engine`.
+        """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``; see :class:`hsd_viz.engine.Engine`.
 
         ``memory`` is what drafters remember from run to run (some rivals do): the same one for every run of a stack means warm;
         by default each run begins cold. ``budget`` is the most draft tokens that a database or rival at the bottom may put up at a
@@ -148,14 +147,7 @@ class LocalEngine:
         What can be checked without loading anything is checked at once, before the first event is asked for.
         """
         sampling = Sampling(float(temperature), top_k, float(top_p), seed)
-        if (
-            isinstance(max_new_tokens, bool)
-            or not isinstance(max_new_tokens, int)
-            or not 1 <= max_new_tokens <= MAX_NEW_TOKENS
-        ):
-            raise ValueError(
-                f"max new tokens {max_new_tokens} is out of range: it is a whole number from 1 to {MAX_NEW_TOKENS}"
-            )
+        check_range("max new tokens", max_new_tokens, 1, MAX_NEW_TOKENS)
         check_budget(budget)
         parsed = parse(stack)
         choosing = auto.is_auto(parsed)

@@ -1,4 +1,4 @@
-"""How much memory a decode will take, told before it takes it."""
+"""Estimate the memory of a decode before it is allocated."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from transformers import AutoModelForCausalLM, PreTrainedConfig
 from hsd_viz.decoding.cache import capacity
 from hsd_viz.decoding.loop import PREFILL_CHUNK
 
-#: Rows of a wide verification, and the bytes of one of its numbers: logits, probabilities, and their sum in float64.
+#: Rows of a wide verification, and bytes per vocabulary entry of each: logits, probabilities, and their sum in float64.
 _ROWS, _ROW_BYTES = 33, 20
-#: Estimates may be a little high: what they put above the free memory by less than this is tried.
+#: Estimates may be slightly high: a decode is refused only above this multiple of the free memory.
 _MARGIN = 1.1
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """Bytes: the weights, the cache of a text at its full length, and what the widest forward holds besides."""
+class MemoryNeed:
+    """Bytes of the weights, of the cache at full length, and of the widest forward pass."""
 
     weights: int
     cache: int
@@ -29,7 +29,7 @@ class Need:
 
 
 def parameter_bytes(config: PreTrainedConfig, dtype: torch.dtype, where: str) -> int:
-    """The bytes of a model's weights in ``dtype``; of a quantised checkpoint those of its files (0 where they are not here)."""
+    """Return the bytes of a model's weights in ``dtype``; for a quantized checkpoint those of its local files."""
     if getattr(config, "quantization_config", None) is not None:
         return sum(file.stat().st_size for pattern in ("*.safetensors", "*.bin") for file in Path(where).glob(pattern))
     with torch.device("meta"):
@@ -37,12 +37,14 @@ def parameter_bytes(config: PreTrainedConfig, dtype: torch.dtype, where: str) ->
     return sum(p.numel() for p in module.parameters()) * dtype.itemsize
 
 
-def need(config: PreTrainedConfig, weights: int, dtype: torch.dtype, prompt: int, length: int, grown: bool) -> Need:
-    """What one model of ``weights`` bytes takes for a text of ``length`` tokens of which ``prompt`` are read at the start.
+def need(
+    config: PreTrainedConfig, weights: int, dtype: torch.dtype, prompt: int, length: int, grown: bool
+) -> MemoryNeed:
+    """Estimate the need of one model for a text of ``length`` tokens of which ``prompt`` are prefilled.
 
-    ``grown`` counts the cache as it is allocated (doubled when full) and not as it is filled: memory that was never written to
-    takes no room in a CPU's, but all of it on a device. Where a config does not say the shapes in the common words, the part that
-    they make up is left out: an estimate that is low refuses nothing.
+    ``grown`` counts the cache as allocated (doubled when full) instead of as filled: memory that is never written costs
+    nothing on a CPU but everything on a device. Shapes that a config does not name are left out: an estimate that is
+    too low refuses nothing.
     """
     config = config.get_text_config(decoder=True)
     heads = getattr(config, "num_attention_heads", None) or 1
@@ -53,19 +55,16 @@ def need(config: PreTrainedConfig, weights: int, dtype: torch.dtype, prompt: int
     size, chunk = dtype.itemsize, min(PREFILL_CHUNK, prompt)
     places = capacity(length) if grown else length
     cache = 2 * config.num_hidden_layers * shared * head * places * size
-    # A chunk's own activations; its mask, as booleans and as the numbers that are added, each made from another like it; one
-    # layer's keys and values, laid out and repeated for the heads that share them.
+    # A chunk's own activations; its mask, as booleans and as added numbers, each made from a copy; one layer's keys and
+    # values, laid out and repeated for the heads that share them.
     work = chunk * (6 * width + 3 * inner) * size + 2 * chunk * length * (1 + size) + 2 * heads * head * length * size
     if getattr(config, "_attn_implementation", None) == "eager":
         work += 3 * heads * chunk * length * max(size, 4)
-    return Need(weights, cache, max(work, _ROWS * config.vocab_size * _ROW_BYTES))
+    return MemoryNeed(weights, cache, max(work, _ROWS * config.vocab_size * _ROW_BYTES))
 
 
-def check(needs: list[Need], held: int, device: torch.device) -> str:
-    """Say what a stack of these models needs; ``held`` bytes of weights are loaded already.
-
-    Raises ``ValueError`` with one sentence when that is clearly more than the device has free.
-    """
+def check(needs: list[MemoryNeed], held: int, device: torch.device) -> None:
+    """Raise ValueError if a stack of these models clearly exceeds the free memory; ``held`` bytes are loaded."""
     total = _total(needs)
     free = free_bytes(device)
     if free is not None and total - held > _MARGIN * free:
@@ -75,22 +74,21 @@ def check(needs: list[Need], held: int, device: torch.device) -> str:
         )
 
 
-def describe(needs: list[Need], packed: int = 0) -> str:
-    """What a stack takes, in words: all weights (``packed`` bytes of them twice) and caches, and the widest forward."""
+def describe(needs: list[MemoryNeed], packed: int = 0) -> str:
+    """Describe the need of a stack: weights (``packed`` bytes of them twice), caches, and the widest forward pass."""
     return f"needs about {size(_total(needs) + packed)} of memory"
 
 
-def _total(needs: list[Need]) -> int:
+def _total(needs: list[MemoryNeed]) -> int:
     return sum(n.weights + n.cache for n in needs) + max(n.work for n in needs)
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Bytes that can still be allocated on a device, ``None`` where nobody says."""
+    """Return the bytes that can still be allocated on a device, ``None`` if unknown."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    found = [value for value in (_system_free(), _group_free()) if value is not None]
-    return min(found, default=None)
+    return min((value for value in (_system_free(), _group_free()) if value is not None), default=None)
 
 
 def _system_free() -> int | None:
@@ -104,7 +102,7 @@ def _system_free() -> int | None:
 
 
 def _group_free() -> int | None:
-    """What the limit of a container leaves (control groups, version 2): files read into memory make room when it is needed."""
+    """Return what a container's limit leaves (control groups, version 2); cached files can be dropped."""
     try:
         limit = (_CGROUP / "memory.max").read_text().strip()
         if limit == "max":
@@ -117,5 +115,5 @@ def _group_free() -> int | None:
 
 
 def size(n: int) -> str:
-    """Bytes in words: ``3.1 GB``, ``42 MB``."""
+    """Format bytes: ``3.1 GB``, ``42 MB``."""
     return f"{n / 1e9:.1f} GB" if n >= 1e9 else f"{max(1, round(n / 1e6))} MB"

@@ -1,7 +1,4 @@
-"""Recorded decodes: the traces that come with the package, and an engine that replays them. Needs no torch.
-
-A replay shows what a real run did, at the speed at which it did it; nothing is computed and nothing is made up.
-"""
+"""Recorded decodes: the bundled traces, and an engine that replays them at the recorded speed. Imports no torch."""
 
 from __future__ import annotations
 
@@ -13,28 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.trace import (
-    CallRow,
-    DraftRow,
     Event,
     Finished,
-    RoundRow,
     Stage,
     Started,
     Step,
-    TokenRow,
     Trace,
     TraceError,
 )
 from hsd_viz.trace.metrics import target_round_of
+from hsd_viz.words import did_you_mean
 
 TRACES = Path(__file__).resolve().parent.parent / "traces"
-#: Folders of recordings of one prompt each, to lay side by side.
+#: Each folder in it holds recordings of one prompt with several stacks.
 SIDE_BY_SIDE = TRACES / "side_by_side"
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recorded trace that comes with the package: its name, its file, a title, a sentence about it, and its stack."""
+    """A bundled trace: name, file, title, one-sentence description, and stack."""
 
     name: str
     file: str
@@ -44,9 +38,9 @@ class Recording:
 
 
 def bundled(folder: Path = TRACES) -> list[Recording]:
-    """The recordings in a folder, in the order of its ``index.json``; empty where there is no index.
+    """Return the recordings in a folder, in the order of its ``index.json``; an empty list if there is no index.
 
-    Raises :class:`~hsd_viz.trace.TraceError` when the index is broken.
+    Raises :class:`~hsd_viz.trace.TraceError` if the index is invalid.
     """
     index = folder / "index.json"
     if not index.is_file():
@@ -55,60 +49,54 @@ def bundled(folder: Path = TRACES) -> list[Recording]:
         rows = json.loads(index.read_text(encoding="utf-8"))
         return [Recording(*(str(row[key]) for key in Recording.__slots__)) for row in rows]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TraceError(f"the list of recorded traces {index} is broken: {type(error).__name__} at {error}") from None
+        raise TraceError(f"the list of recorded traces {index} is invalid: {type(error).__name__} at {error}") from None
 
 
 def side_by_side(folder: Path = SIDE_BY_SIDE) -> dict[str, list[Recording]]:
-    """The groups of recordings of one prompt each, by name: a folder in ``folder`` is a group. Raises as :func:`bundled`."""
+    """Return the recordings of each subfolder of ``folder`` by its name. Raises as :func:`bundled`."""
     folders = sorted(p for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
     return {p.name: found for p in folders if (found := bundled(p))}
 
 
 def load_bundled(name: str, folder: Path = TRACES) -> Trace:
-    """The recorded trace of that name. Names come from :func:`bundled`, never from a path.
+    """Return the recorded trace of that name (a name of :func:`bundled`, not a path).
 
     Raises :class:`~hsd_viz.trace.TraceError` for an unknown name.
     """
-    for recording in bundled(folder):
-        if recording.name == name:
-            return Trace.load(folder / Path(recording.file).name)
-    known = ", ".join(r.name for r in bundled(folder)) or "none are installed"
-    raise TraceError(f"there is no recorded trace {name!r}: {known}")
+    recordings = {r.name: r for r in bundled(folder)}
+    if name in recordings:
+        return Trace.load(folder / Path(recordings[name].file).name)
+    known = f"use one of {', '.join(recordings)}" if recordings else "none are installed"
+    raise TraceError(f"no recorded trace is named {name!r}: {known}{did_you_mean(name, recordings)}")
 
 
 def steps(trace: Trace) -> list[Step]:
-    """The steps of a trace, as they came when it was recorded: one for each target round, those of lower levels inside it."""
+    """Return the steps of a trace as recorded: one per target round, including the rounds of lower levels."""
     owner = target_round_of(trace.round_rows)
     order = [r.id for r in trace.round_rows if r.parent is None]
-    tokens: dict[int, list[TokenRow]] = {r: [] for r in order}
-    drafts: dict[int, list[DraftRow]] = {r: [] for r in order}
-    rounds: dict[int, list[RoundRow]] = {r: [] for r in order}
-    calls: dict[int, list[CallRow]] = {r: [] for r in order}
-    for row in trace.token_rows:
-        tokens[row.round].append(row)
-    for row in trace.draft_rows:
-        drafts[owner[row.round]].append(row)
+    found = {r: Step([], [], [], [], {}) for r in order}
+    for token in trace.token_rows:
+        found[token.round].tokens.append(token)
+    for draft in trace.draft_rows:
+        found[owner[draft.round]].drafts.append(draft)
     for row in trace.round_rows:
-        rounds[owner[row.id]].append(row)
-    for row in trace.call_rows:
-        # Prefill belongs to no round; it came before the first.
-        at = owner.get(row.round, order[0] if order else None)
+        found[owner[row.id]].rounds.append(row)
+    for call in trace.call_rows:
+        # Prefill has no round; it precedes the first.
+        at = owner.get(call.round, order[0] if order else None)
         if at is not None:
-            calls[at].append(row)
-    known = dict(trace.pieces)
-    out = []
-    for r in order:
-        out.append(Step(tokens[r], drafts[r], rounds[r], calls[r], known))
-        known = {}
-    return out
+            found[at].calls.append(call)
+    if order:
+        found[order[0]].pieces.update(trace.pieces)
+    return list(found.values())
 
 
 class ReplayEngine:
-    """An engine that decodes only what was recorded. ``pace`` 1 replays at the recorded speed, 2 twice as fast, 0 at once."""
+    """Replay recorded decodes. ``pace`` 1 replays at the recorded speed, 2 twice as fast, 0 without waiting."""
 
     def __init__(self, folder: Path = TRACES, pace: float = 1.0) -> None:
         if pace < 0:
-            raise ValueError(f"the pace {pace:g} is out of range: it is 0 (at once) or a speed above it")
+            raise ValueError(f"pace {pace:g} is out of range: use 0 (no waiting) or a positive speed")
         self._folder, self._pace = folder, pace
 
     def decode(
@@ -124,9 +112,9 @@ class ReplayEngine:
         record: bool = True,
         chat: bool = False,
     ) -> Iterator[Event]:
-        """Replay the recording of this prompt with this stack and sampling, all of it, whatever ``max_new_tokens`` says.
+        """Replay the whole recording of this prompt with this stack and sampling, regardless of ``max_new_tokens``.
 
-        Raises ``ValueError`` when there is none: without torch nothing new can be decoded.
+        Raises ValueError if there is none.
         """
         wanted = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
         for recording in bundled(self._folder):
@@ -137,23 +125,17 @@ class ReplayEngine:
             if trace.meta.get("prompt") == prompt and trace.meta.get("chat", False) == chat and same:
                 return self.replay(trace)
         raise ValueError(
-            "nothing was recorded for this prompt, stack and sampling, and decoding anew needs torch: "
-            "pip install 'hsd-viz[models]', or pick a recorded trace"
+            "nothing was recorded for this prompt, stack and sampling, and a new decode needs torch: "
+            "pip install 'hsd-viz[models]', or choose a recorded trace"
         )
 
     def run(self, prompt: str, stack: str = "target", **options: Any) -> Trace:
-        """Replay to the end at once and return the trace."""
-        pace, self._pace = self._pace, 0
-        try:
-            for event in self.decode(prompt, stack, **options):
-                if isinstance(event, Finished):
-                    return event.trace
-        finally:
-            self._pace = pace
-        raise AssertionError("a replay ends with Finished")
+        """Replay to the end without waiting and return the trace."""
+        events = ReplayEngine(self._folder, pace=0).decode(prompt, stack, **options)
+        return next(event.trace for event in events if isinstance(event, Finished))
 
     def replay(self, trace: Trace) -> Iterator[Event]:
-        """The events of a trace, at this engine's pace."""
+        """Yield the events of a trace at this engine's pace."""
         yield Stage("replaying a recording")
         yield Started(trace.meta, {i: trace.pieces[i] for i in trace.meta.get("prompt_ids", []) if i in trace.pieces})
         begun, first = time.perf_counter(), None

@@ -1,12 +1,12 @@
-"""Questions of several turns: how turns and answers become the prompt of the next turn.
+"""Templates for questions of several turns: how turns and answers become the prompt of the next turn.
 
-Three templates. ``chat`` is the tokenizer's own. ``vicuna`` is what Spec-Bench writes for every model (FastChat's
-``vicuna_v1.1``, the form of Vicuna's training)::
+``chat`` is the tokenizer's own template. ``vicuna`` is what Spec-Bench uses for every model (FastChat's
+``vicuna_v1.1``)::
 
     <system> USER: <turn> ASSISTANT: <answer></s>USER: <turn> ASSISTANT:
 
-where ``</s>`` is the tokenizer's own end of text. ``plain`` is for models that were never taught to chat: turns and answers as
-paragraphs of one text.
+where ``</s>`` is the tokenizer's end-of-text token. ``plain`` is for models without chat training: turns and answers as
+paragraphs.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hsd_viz.prompts.suites import Prompt
+from hsd_viz.prompts import Prompt
+from hsd_viz.words import did_you_mean
 
-#: Template -> sentence.
+#: Template -> description.
 TEMPLATES = {
     "chat": "the chat template of the target's own tokenizer",
     "vicuna": "Vicuna's, which Spec-Bench uses for every model",
@@ -31,15 +32,15 @@ _SYSTEM = (
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Writes the prompt of a turn as token ids and reads an answer from token ids. ``tokenizer``: a ``PreTrainedTokenizerFast``."""
+    """Write turns as token ids and read answers; ``tokenizer`` is a ``PreTrainedTokenizerFast``."""
 
     name: str
     tokenizer: Any
 
     def write(self, turns: Sequence[str], answers: Sequence[str]) -> list[int]:
-        """The prompt of the last of ``turns``; ``answers`` are those to all turns before it.
+        """Return the prompt of the last of ``turns``; ``answers`` are those to all turns before it.
 
-        Raises ``ValueError`` with one sentence where the tokenizer's chat template does not take the conversation.
+        Raises ValueError if the tokenizer's chat template rejects the conversation.
         """
         if self.name == "chat":
             return self._chat(turns, answers)
@@ -47,10 +48,9 @@ class Template:
         return self.tokenizer.encode(text, verbose=False)
 
     def read(self, token_ids: Sequence[int]) -> str:
-        """The answer in words, without special tokens and blanks around it, as Spec-Bench has it."""
-        return self.tokenizer.decode(
-            list(token_ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
-        ).strip()
+        """Return the text of an answer without special tokens and surrounding blanks, as Spec-Bench does."""
+        ids = list(token_ids)
+        return self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False).strip()
 
     def _chat(self, turns: Sequence[str], answers: Sequence[str]) -> list[int]:
         messages = [{"role": "user", "content": turns[0]}]
@@ -60,21 +60,19 @@ class Template:
             text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         except ImportError:
             raise ValueError("chat templates need the package jinja2: install it with `pip install jinja2`") from None
-        except Exception as error:  # a template is a program, and may raise whatever it likes
+        except Exception as error:  # a template is a program and may raise anything
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise ValueError(
-                f"the chat template of the target's tokenizer does not take {len(turns)} turns: {reason}"
+                f"the chat template of the target's tokenizer rejects {len(turns)} turns: {reason}"
             ) from None
-        # The template writes its special tokens as text; none is added to them.
+        # The template writes its special tokens as text; no others are added.
         return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
 
     def _vicuna(self, turns: Sequence[str], answers: Sequence[str]) -> str:
         end = self.tokenizer.eos_token or "</s>"
-        # An empty answer leaves no trace but its role, as in FastChat.
-        told = [
-            f"USER: {t} ASSISTANT:" + (f" {a}{end}" if a else "") for t, a in zip(turns, [*answers, ""], strict=True)
-        ]
-        return f"{_SYSTEM} " + "".join(told)
+        # An empty answer leaves only its role, as in FastChat.
+        pairs = zip(turns, [*answers, ""], strict=True)
+        return f"{_SYSTEM} " + "".join(f"USER: {t} ASSISTANT:" + (f" {a}{end}" if a else "") for t, a in pairs)
 
     def _plain(self, turns: Sequence[str], answers: Sequence[str]) -> str:
         paragraphs = [part for t, a in zip(turns, [*answers, ""], strict=True) for part in (t, a) if part]
@@ -82,20 +80,23 @@ class Template:
 
 
 def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template:
-    """The template of that name. ``auto``: the tokenizer's own where it has one, Vicuna's for a Vicuna, else none.
+    """Return a template by name.
 
-    Raises ``ValueError`` with one sentence for a name that is none, and for ``chat`` where the tokenizer has no template.
+    ``auto`` is the tokenizer's own where it has one, Vicuna's for a Vicuna model, else ``plain``.
+
+    Raises ValueError for an unknown name, and for ``chat`` if the tokenizer has no template.
     """
     own = bool(getattr(tokenizer, "chat_template", None))
     if name == "auto":
         name = "chat" if own else "vicuna" if "vicuna" in target.lower() else "plain"
     if name not in TEMPLATES:
-        raise ValueError(f"unknown template '{name}': it is auto, {', '.join(TEMPLATES)}")
+        allowed = ("auto", *TEMPLATES)
+        raise ValueError(f"unknown template '{name}': use one of {', '.join(allowed)}{did_you_mean(name, allowed)}")
     if name == "chat" and not own:
         raise ValueError(f"the tokenizer of {target} has no chat template: use the template vicuna or plain")
     return Template(name, tokenizer)
 
 
 def opening(prompt: Prompt, template: Template | None) -> str | list[int]:
-    """What a decode starts from: the text of a prompt, or the first turn of a question as ``template`` writes it."""
+    """Return the input of a decode: the text of a prompt, or the first turn of a question by ``template``."""
     return template.write(prompt.turns[:1], []) if prompt.turns and template is not None else prompt.text

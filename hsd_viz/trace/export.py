@@ -1,4 +1,4 @@
-"""A trace in other programs' formats."""
+"""Export of a trace as CSV tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hsd_viz.trace.trace import TABLES, Trace
 
 
 def csv_tables(trace: Trace) -> dict[str, str]:
-    """``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` by name.
+    """Return the contents of ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` by file name.
 
     The columns are the fields of the rows in :mod:`hsd_viz.trace.records`; lists are JSON text, absent values empty.
     """
@@ -25,9 +25,10 @@ def csv_tables(trace: Trace) -> dict[str, str]:
 
 
 def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
-    """Write :func:`csv_tables` into ``folder``, made where it is missing. All four files appear, or none does.
+    """Write :func:`csv_tables` into ``folder``, created if missing, and return the paths. All four appear or none.
 
-    Returns their paths; raises ``OSError`` where they cannot be written.
+    Raises:
+        OSError: if they cannot be written.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,26 +1,23 @@
-"""The figures of a trace, and the identities that every whole trace keeps.
+"""The metrics of a trace, and the identities that every complete trace satisfies.
 
-Definitions (the README says them at more length): acceptance rate = accepted / drafted; conditional acceptance =
-accepted / examined; mean acceptance length = emitted tokens per target forward, bonus included (plain decoding: 1.00);
-drafting latency = seconds per target round spent finding drafts and updating databases, model forwards apart.
-Speed counts from the end of prefill.
+Acceptance rate = accepted / drafted. Conditional acceptance = accepted / examined. Mean acceptance length = emitted
+tokens per target forward pass, bonus included (plain decoding: 1.00). Drafting latency = seconds per target round spent
+on look-ups and database updates, model forward passes excluded. Speed counts from the end of prefill.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from hsd_viz.trace.records import RoundRow
-    from hsd_viz.trace.trace import Trace
+from hsd_viz.trace.records import RoundRow, Rows
 
 NGRAM = 8
 
 
 def repetition_share(token_ids: Sequence[int]) -> float:
-    """Share of tokens that end an 8-gram which already stands earlier in the same output; 0 for an empty one."""
+    """Return the share of tokens that end an 8-gram already present earlier in the same output; 0 if it is empty."""
     seen: set[tuple[int, ...]] = set()
     repeated = 0
     for end in range(NGRAM, len(token_ids) + 1):
@@ -30,11 +27,11 @@ def repetition_share(token_ids: Sequence[int]) -> float:
     return repeated / len(token_ids) if token_ids else 0.0
 
 
-def metrics(trace: Trace) -> dict[str, Any]:
-    """All figures of one trace; rates are ``None`` where they would divide by zero. Times in seconds.
+def metrics(trace: Rows) -> dict[str, Any]:
+    """Return all metrics of one trace; rates are ``None`` where the denominator is zero. Times in seconds.
 
-    ``levels`` has one entry per level that verified, bottom first, with the histogram of accepted counts (index = accepted);
-    ``calls_by_level`` one per (level, name, kind).
+    ``levels`` has one entry per verifying level, bottom first, with the histogram of accepted counts (index =
+    accepted); ``calls_by_level`` one per (level, name, kind).
     """
     meta = trace.meta
     target = max((r.level for r in trace.round_rows), default=0)
@@ -44,14 +41,11 @@ def metrics(trace: Trace) -> dict[str, Any]:
     finding = sum(c.duration_ns for c in trace.call_rows if c.kind in ("lookup", "update")) / 1e9
     forwards = sum(c.kind == "verify" and c.level == target for c in trace.call_rows)
     target_rounds = {r.id for r in top}
-    drafted, accepted, examined = (sum(getattr(r, name) for r in top) for name in ("drafted", "accepted", "examined"))
+    counts = _counts(top)
     return {
         "tokens": tokens,
         "rounds": len(top),
-        "drafted": drafted,
-        "accepted": accepted,
-        "acceptance_rate": _ratio(accepted, drafted),
-        "conditional_acceptance": _ratio(accepted, examined),
+        **{key: counts[key] for key in ("drafted", "accepted", "acceptance_rate", "conditional_acceptance")},
         "mean_acceptance_length": _ratio(tokens, forwards),
         "tokens_per_second": _ratio(tokens, seconds),
         "seconds": seconds,
@@ -67,34 +61,35 @@ def metrics(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _ratio(over: float, under: float) -> float | None:
-    return over / under if under else None
+def _ratio(numerator: float, denominator: float) -> float | None:
+    return numerator / denominator if denominator else None
 
 
-def _levels(trace: Trace) -> list[dict[str, Any]]:
-    out = []
+def _counts(rounds: Sequence[RoundRow]) -> dict[str, Any]:
+    """Draft tokens of these rounds, and the acceptance rates."""
+    drafted, examined, accepted = (
+        sum(getattr(r, name) for r in rounds) for name in ("drafted", "examined", "accepted")
+    )
+    return {
+        "drafted": drafted,
+        "examined": examined,
+        "accepted": accepted,
+        "acceptance_rate": _ratio(accepted, drafted),
+        "conditional_acceptance": _ratio(accepted, examined),
+    }
+
+
+def _levels(trace: Rows) -> list[dict[str, Any]]:
+    levels = []
     for level in sorted({r.level for r in trace.round_rows}):
         rounds = [r for r in trace.round_rows if r.level == level]
-        drafted, accepted, examined = (
-            sum(getattr(r, name) for r in rounds) for name in ("drafted", "accepted", "examined")
-        )
         counts = Counter(r.accepted for r in rounds)
-        out.append(
-            {
-                "level": level,
-                "rounds": len(rounds),
-                "drafted": drafted,
-                "examined": examined,
-                "accepted": accepted,
-                "acceptance_rate": _ratio(accepted, drafted),
-                "conditional_acceptance": _ratio(accepted, examined),
-                "accepted_histogram": [counts[k] for k in range(max(counts) + 1)],
-            }
-        )
-    return out
+        histogram = [counts[k] for k in range(max(counts) + 1)]
+        levels.append({"level": level, "rounds": len(rounds), **_counts(rounds), "accepted_histogram": histogram})
+    return levels
 
 
-def _calls(trace: Trace) -> list[dict[str, Any]]:
+def _calls(trace: Rows) -> list[dict[str, Any]]:
     sums: dict[tuple[int, str, str], list[int]] = {}
     for c in trace.call_rows:
         row = sums.setdefault((c.level, c.name, c.kind), [0, 0, 0, 0])
@@ -107,41 +102,45 @@ def _calls(trace: Trace) -> list[dict[str, Any]]:
 
 
 def target_round_of(rounds: Sequence[RoundRow]) -> dict[int, int]:
-    """For each round, by id, the target's round inside which it took place (a target round: itself)."""
+    """Map the id of each round to the id of the target round it is part of (a target round: to itself)."""
     parents = {r.id: r.parent for r in rounds}
-    owners = {}
-    for this in parents:
-        top = this
-        while (above := parents[top]) is not None:
-            top = above
-        owners[this] = top
-    return owners
+    target_rounds = {}
+    for number in parents:
+        top = number
+        while (parent := parents[top]) is not None:
+            top = parent
+        target_rounds[number] = top
+    return target_rounds
 
 
-def check(trace: Trace) -> None:
-    """Raise ``ValueError`` naming the first identity that the trace breaks."""
+def check(trace: Rows) -> None:
+    """Check the identities of a complete trace.
+
+    Raises:
+        ValueError: if one is violated; the message names the first.
+    """
     rounds = {r.id: r for r in trace.round_rows}
     target = max((r.level for r in trace.round_rows), default=0)
     top = [r for r in trace.round_rows if r.level == target]
     emitted = sum(r.accepted + (r.outcome != "stopped") for r in top)
     _same("tokens = sum over target rounds of accepted + own token", emitted, len(trace.token_rows))
     _same("token indices run from 0", [t.index for t in trace.token_rows], list(range(len(trace.token_rows))))
-    fates: dict[int, Counter] = {r: Counter() for r in rounds}
+    verdicts: dict[int, Counter] = {r: Counter() for r in rounds}
     for d in trace.draft_rows:
         if d.round not in rounds:
-            raise ValueError(f"the trace breaks an identity: draft of unknown round {d.round}")
-        fates[d.round][d.verdict] += 1
+            raise _violation(f"draft of unknown round {d.round}")
+        verdicts[d.round][d.verdict] += 1
     for r in trace.round_rows:
-        fate = fates[r.id]
-        _same(f"round {r.id}: drafted = accepted + rejected + unreached + cut", r.drafted, fate.total())
-        _same(f"round {r.id}: accepted", r.accepted, fate["accepted"])
+        found = verdicts[r.id]
+        _same(f"round {r.id}: drafted = accepted + rejected + unreached + cut", r.drafted, found.total())
+        _same(f"round {r.id}: accepted", r.accepted, found["accepted"])
         if (r.parent is None) != (r.level == target) or (r.parent is not None and rounds[r.parent].level <= r.level):
-            raise ValueError(f"the trace breaks an identity: round {r.id} has the parent {r.parent}")
+            raise _violation(f"round {r.id} has the parent {r.parent}")
     rows = Counter((d.round, d.depth, d.token_id, d.source) for d in trace.draft_rows if d.verdict == "accepted")
     kinds: dict[int, Counter] = {r.id: Counter() for r in top}
     for t in trace.token_rows:
         if t.round not in kinds:
-            raise ValueError(f"the trace breaks an identity: token {t.index} is of no round of the target")
+            raise _violation(f"token {t.index} belongs to no round of the target")
         kinds[t.round][t.kind] += 1
     for r in top:
         own = Counter() if r.outcome == "stopped" else Counter([r.outcome])
@@ -153,9 +152,13 @@ def check(trace: Trace) -> None:
         _same(f"level {level['level']}: histogram", sum(level["accepted_histogram"]), level["rounds"])
     spent = sum(c.duration_ns for c in trace.call_rows)
     if spent > trace.meta["wall_ns"]:
-        raise ValueError(f"the trace breaks an identity: calls took {spent} ns of {trace.meta['wall_ns']} ns")
+        raise _violation(f"calls took {spent} ns of {trace.meta['wall_ns']} ns")
 
 
-def _same(what: str, one: Any, other: Any) -> None:
-    if one != other:
-        raise ValueError(f"the trace breaks an identity: {what}: {one} is not {other}")
+def _violation(what: str) -> ValueError:
+    return ValueError(f"the trace violates an identity: {what}")
+
+
+def _same(what: str, left: Any, right: Any) -> None:
+    if left != right:
+        raise _violation(f"{what}: {left} is not {right}")

@@ -1,7 +1,7 @@
-"""A trace in the Chrome trace event format, which ui.perfetto.dev and chrome://tracing open.
+"""Export of a trace in the Chrome trace event format, which ui.perfetto.dev and chrome://tracing open.
 
-One thread per lane: the rounds, nested as they were, then one for each level with its calls. Counters step at the end of each
-target round. Times are microseconds with the trace's nanoseconds behind the point. The format: "Trace Event Format", Google.
+One thread per lane: the nested rounds, then one lane per level with its calls. Counters step at the end of each target
+round. Times are microseconds; the fraction keeps the trace's nanoseconds. Format: "Trace Event Format", Google.
 """
 
 from __future__ import annotations
@@ -15,35 +15,23 @@ from hsd_viz.trace.trace import Trace
 
 _PROCESS = 1
 _ROUNDS = 1
-#: What of a trace's meta tells one recording from another.
-_TOLD = (
-    "stack_resolved",
-    "device",
-    "device_name",
-    "dtype",
-    "threads",
-    "runtime",
-    "sampling",
-    "created",
-    "stop_reason",
-    "versions",
+#: The keys of a trace's meta to export.
+_META = (
+    *("stack_resolved", "device", "device_name", "dtype", "threads"),
+    *("runtime", "sampling", "created", "stop_reason", "versions"),
 )
 
 
 def chrome_trace(trace: Trace) -> dict[str, Any]:
-    """The trace as one JSON object: ``traceEvents``, ``displayTimeUnit``, ``otherData``.
+    """Return the trace as one JSON object: ``traceEvents``, ``displayTimeUnit``, ``otherData``.
 
-    Complete events (``X``) of the category ``call`` are the trace's calls, those of the category ``round`` its rounds; counters
-    (``C``) are ``tokens emitted``, and ``draft tokens`` drafted and accepted in each target round.
+    Complete events (``X``) have the category ``call`` or ``round``; counters (``C``) are ``tokens emitted`` and ``draft
+    tokens`` (accepted, not accepted) per target round.
     """
     threads, texts = _threads(trace), _texts(trace)
     names = [_name(_ROUNDS, "rounds", 0), *(_name(tid, name, tid) for (_, name), tid in threads.items())]
-    process = {
-        "ph": "M",
-        "name": "process_name",
-        "pid": _PROCESS,
-        "args": {"name": f"hsd_viz: {trace.meta.get('stack', 'decode')}"},
-    }
+    title = {"name": f"hsd_viz: {trace.meta.get('stack', 'decode')}"}
+    process = {"ph": "M", "name": "process_name", "pid": _PROCESS, "args": title}
     levels = {c.level: c.name for c in trace.call_rows}
     rounds = sorted(trace.round_rows, key=lambda r: (r.start_ns, -r.level))
     events = [
@@ -51,16 +39,15 @@ def chrome_trace(trace: Trace) -> dict[str, Any]:
         *(_call(row, threads[row.level, row.name]) for row in trace.call_rows),
         *_counters(trace),
     ]
-    told = {key: str(trace.meta[key]) for key in _TOLD if key in trace.meta}
     return {
         "traceEvents": [process, *[e for pair in names for e in pair], *events],
         "displayTimeUnit": "ms",
-        "otherData": told,
+        "otherData": {key: str(trace.meta[key]) for key in _META if key in trace.meta},
     }
 
 
 def _threads(trace: Trace) -> dict[tuple[int, str], int]:
-    """A thread id for each (level, name) that ran, the target's first."""
+    """Return a thread id for each (level, name) with calls, the target's first."""
     lanes = sorted({(c.level, c.name) for c in trace.call_rows}, key=lambda lane: (-lane[0], lane[1]))
     return {lane: _ROUNDS + 1 + k for k, lane in enumerate(lanes)}
 
@@ -74,7 +61,7 @@ def _name(tid: int, name: str, place: int) -> list[dict[str, Any]]:
 
 
 def _texts(trace: Trace) -> dict[int, str]:
-    """The text that each target round emitted."""
+    """Return the text that each target round emitted."""
     texts: dict[int, str] = {}
     for token in trace.token_rows:
         texts[token.round] = texts.get(token.round, "") + token.text
@@ -92,12 +79,7 @@ def _call(row: CallRow, tid: int) -> dict[str, Any]:
 
 
 def _round(row: RoundRow, level: str, text: str) -> dict[str, Any]:
-    args: dict[str, Any] = {
-        "drafted": row.drafted,
-        "examined": row.examined,
-        "accepted": row.accepted,
-        "outcome": row.outcome,
-    }
+    args: dict[str, Any] = {key: getattr(row, key) for key in ("drafted", "examined", "accepted", "outcome")}
     if row.why_no_draft is not None:
         args["no draft"] = row.why_no_draft
     if text:
@@ -106,20 +88,15 @@ def _round(row: RoundRow, level: str, text: str) -> dict[str, Any]:
 
 
 def _counters(trace: Trace) -> list[dict[str, Any]]:
-    """One step of each counter at the end of each target round."""
-    owners = target_round_of(trace.round_rows)
+    """Return one step of each counter per target round."""
+    target_rounds = target_round_of(trace.round_rows)
     tokens = Counter(t.round for t in trace.token_rows)
     emitted = 0
     events = []
-    for row in sorted((r for r in trace.round_rows if owners[r.id] == r.id), key=lambda r: r.start_ns):
+    for row in sorted((r for r in trace.round_rows if target_rounds[r.id] == r.id), key=lambda r: r.start_ns):
         emitted += tokens[row.id]
         at = {"ph": "C", "pid": _PROCESS, "ts": (row.start_ns + row.duration_ns) / 1000}
+        drafted = {"accepted": row.accepted, "not accepted": row.drafted - row.accepted}
         events.append({**at, "name": "tokens emitted", "args": {"tokens": emitted}})
-        events.append(
-            {
-                **at,
-                "name": "draft tokens",
-                "args": {"accepted": row.accepted, "not accepted": row.drafted - row.accepted},
-            }
-        )
+        events.append({**at, "name": "draft tokens", "args": drafted})
     return events

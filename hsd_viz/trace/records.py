@@ -1,16 +1,16 @@
-"""What happened in a decode, as rows. Pure data: no torch, no pandas.
+"""The rows and events of a decode. Pure data: no torch, no pandas.
 
-Times are integer nanoseconds from the start of the decode. A *level* is a stage of the stack, 0 at the bottom; a *source* is
-who first proposed a token: a database (``context``, ``model``, ``statistics``), a rival (``lookup``, ...), a draft model by its
-name, or ``target`` for the target model's own tokens.
+Times are integer nanoseconds from the start of the decode. A *level* is a stage of the stack, 0 at the bottom. A
+*source* is what first proposed a token: a database (``context``, ``model``, ``statistics``), a baseline (``lookup``,
+...), a draft model by its name, or ``target`` for the target model's own tokens.
 
-Rows are named tuples: a round makes some fifteen of them, and a frozen dataclass takes six times as long to make.
+Rows are named tuples: a round creates about fifteen, and a frozen dataclass takes six times as long to create.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 KINDS = ("accepted", "correction", "bonus", "plain")
 VERDICTS = ("accepted", "rejected", "unreached", "cut")
@@ -19,20 +19,21 @@ NO_DRAFT = ("no match", "not worth it", "no room", "off")
 CALL_KINDS = ("prefill", "draft", "verify", "lookup", "update")
 STOP_REASONS = ("eos", "length", "context", "cancelled")
 
-#: A few likeliest tokens of a distribution: ((token id, probability), ...), likeliest first.
+#: The most probable tokens of a distribution: ((token id, probability), ...), most probable first.
 Top = tuple[tuple[int, float], ...]
 
 
 class TokenRow(NamedTuple):
     """One emitted token.
 
-    ``kind`` is one of :data:`KINDS`. ``path`` lists the levels the token passed, its source's first and the target's last.
-    ``depth`` is its 1-based place in the draft that the target verified, 0 for the target's own tokens. ``p`` and ``entropy``
-    (nats) are the target's at temperature 1, ``top`` its five likeliest tokens there, also when decoding is greedy; ``None``
-    where details were not recorded. For a correction ``residual_top`` and ``q_top`` are the five likeliest of the
-    distribution it was drawn from and of the draft's q at that place, and ``residual_sum`` what that distribution summed to before
-    it was scaled to 1: of max(0, p - q), or, where a walk drew it, of p without the drafted tokens. ``text`` is for reading;
-    where the token's bytes are not whole UTF-8 characters, ``raw`` holds them in hexadecimal and ``text`` escapes them.
+    ``kind`` is one of :data:`KINDS`. ``path`` lists the levels the token passed, from its source's to the target's.
+    ``depth`` is its 1-based depth in the draft that the target verified, 0 for the target's own tokens. ``p`` and
+    ``entropy`` (nats) are the target's at temperature 1 and ``top`` its five most probable tokens, also with greedy
+    decoding; ``None`` where details were not recorded. A correction has ``residual_top`` and ``q_top``: the five most
+    probable tokens of the distribution it was drawn from and of the draft's q; ``residual_sum`` is the mass of that
+    distribution before normalization: of max(0, p - q), or in a tree of point-mass drafts, of p without the drafted
+    tokens. ``text`` is for display; where the token's bytes are not whole UTF-8 characters, ``raw`` holds them in
+    hexadecimal and ``text`` escapes them.
     """
 
     index: int
@@ -53,14 +54,15 @@ class TokenRow(NamedTuple):
 
 
 class DraftRow(NamedTuple):
-    """One token put before a verifier. A token that climbs a stack has a row in each round it stood in.
+    """One token submitted to a verifier. A token that passes several levels has a row in each of their rounds.
 
-    ``round`` and ``level`` are the verifier's. ``node`` numbers the tokens of the round from 0, ``parent`` is the node drafted
-    just before it on its branch (-1: it follows the text), ``depth`` counts from 1. ``p`` and ``q`` are the verifier's and the
-    drafter's probability of the token after temperature, top-k and top-p (``q`` is 1 for a point mass; ``p`` is ``None``
-    where the node was not reached); ``u`` the uniform number it was accepted or rejected by, ``None`` for point-mass drafts.
-    ``key_length``, ``count`` and ``score`` are the database's: tokens matched, times seen, estimated acceptance.
-    ``position`` is the place in the text (0 = first prompt token) it was copied from, where there is one.
+    ``round`` and ``level`` are the verifier's. ``node`` numbers the tokens of the round from 0, ``parent`` is the node
+    before it on its branch (-1: it follows the text), ``depth`` counts from 1. ``p`` and ``q`` are the verifier's and
+    the drafter's probability of the token after temperature, top-k and top-p (``q`` is 1 for a point mass; ``p`` is
+    ``None`` where the node was not examined); ``u`` is the uniform number of the acceptance test, ``None`` for
+    point-mass drafts. ``verdict`` is one of :data:`VERDICTS`. ``key_length``, ``count`` and ``score`` are the
+    database's: tokens matched, times seen, estimated acceptance. ``position`` is the place in the text (0 = first
+    prompt token) it was copied from, if any.
     """
 
     round: int
@@ -84,11 +86,11 @@ class DraftRow(NamedTuple):
 class RoundRow(NamedTuple):
     """One verification by a level: its draft, what it accepted and what it added.
 
-    ``parent`` is the round of the level above that asked for these tokens, ``None`` at the target. ``drafted`` counts nodes,
-    ``examined`` the places where the verifier chose between draft tokens (for a chain: tokens it looked at; in a tree: places
-    on the walked path that had children), ``accepted`` those kept. ``outcome`` is one of :data:`OUTCOMES`; ``stopped`` means
-    no token was added because EOS or the length limit came first. ``why_no_draft`` is set where nothing was drafted.
-    ``start_ns`` and ``duration_ns`` span drafting and verification together.
+    ``parent`` is the round of the level above that requested these tokens, ``None`` at the target. ``drafted`` counts
+    nodes, ``examined`` the positions where the verifier compared draft tokens (in a tree: positions on the accepted
+    path that had children), ``accepted`` the accepted tokens. ``outcome`` is one of :data:`OUTCOMES`; ``stopped`` means
+    that no token was added because EOS or the length limit came first. ``why_no_draft`` is set where nothing was
+    drafted. ``start_ns`` and ``duration_ns`` span drafting and verification.
     """
 
     id: int
@@ -104,10 +106,10 @@ class RoundRow(NamedTuple):
 
 
 class CallRow(NamedTuple):
-    """One forward, launch or look-up. Calls never overlap: ``duration_ns`` is the call's own time.
+    """One forward pass, launch or look-up. Calls never overlap: ``duration_ns`` is the call's own time.
 
-    ``round`` is the round it served (-1 for prefill), ``level`` and ``name`` who ran, ``steps`` forwards in one launch,
-    ``fed`` tokens fed, ``cached`` tokens whose keys and values were already there.
+    ``round`` is the round it served (-1 for prefill), ``level`` and ``name`` identify the model or drafter, ``steps``
+    counts forward passes in one launch, ``fed`` tokens fed, ``cached`` tokens already in the KV cache.
     """
 
     round: int
@@ -123,7 +125,7 @@ class CallRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Progress before tokens come: what is being done (``loading nano``, ``prefill``), and how far where that is known."""
+    """Progress before the first token: the current step (``loading nano``, ``prefill``) and the part done, if known."""
 
     text: str
     done: int | None = None
@@ -132,7 +134,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The decode begins. ``meta`` is the trace's meta as far as it is known; ``pieces`` the text of the prompt's tokens."""
+    """The decode begins. ``meta`` is the trace's meta so far, ``pieces`` the text of the prompt's tokens by id."""
 
     meta: dict
     pieces: dict[int, str]
@@ -140,9 +142,9 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """All that one target round did: its own row last in ``rounds``, those of the levels below before it.
+    """The rows of one target round: its own is last in ``rounds``, those of the levels below come before it.
 
-    ``pieces`` gives the text of every token id in these rows that no earlier event named.
+    ``pieces`` gives the text of every token id in these rows that no earlier event contained.
     """
 
     tokens: list[TokenRow]
@@ -154,9 +156,47 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The decode is over; ``trace`` holds all of it (a :class:`hsd_viz.trace.Trace`)."""
+    """The decode is over; ``trace`` (a :class:`hsd_viz.trace.Trace`) is the complete recording."""
 
     trace: object
 
 
 Event = Stage | Started | Step | Finished
+
+
+class Rows:
+    """The data of a recorded decode: ``meta`` and four lists of rows, in the order of events.
+
+    ``pieces`` maps each token id that occurs to its text.
+    """
+
+    def __init__(self, meta: dict[str, Any]) -> None:
+        self.meta = meta
+        self.pieces: dict[int, str] = {}
+        self.token_rows: list[TokenRow] = []
+        self.draft_rows: list[DraftRow] = []
+        self.round_rows: list[RoundRow] = []
+        self.call_rows: list[CallRow] = []
+
+    def append(self, step: Step) -> None:
+        """Add the rows of one target round."""
+        self.token_rows += step.tokens
+        self.draft_rows += step.drafts
+        self.round_rows += step.rounds
+        self.call_rows += step.calls
+        self.pieces.update(step.pieces)
+
+    def rows(self, table: str) -> list:
+        """Return the rows of ``tokens``, ``drafts``, ``rounds`` or ``calls``."""
+        tables = {
+            "tokens": self.token_rows,
+            "drafts": self.draft_rows,
+            "rounds": self.round_rows,
+            "calls": self.call_rows,
+        }
+        return tables[table]
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The emitted token ids."""
+        return [t.token_id for t in self.token_rows]

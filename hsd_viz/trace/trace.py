@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from hsd_viz.trace.records import CallRow, DraftRow, RoundRow, Step, TokenRow, Top
+from hsd_viz.disk import write_whole
+from hsd_viz.trace import metrics
+from hsd_viz.trace.records import CallRow, DraftRow, RoundRow, Rows, TokenRow, Top
 from hsd_viz.words import counted
 
 if TYPE_CHECKING:
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 TABLES: dict[str, type] = {"tokens": TokenRow, "drafts": DraftRow, "rounds": RoundRow, "calls": CallRow}
 _FORMAT = "hsd_viz trace"
-#: What every trace's meta has; the rest depends on who decoded.
+#: The required keys of a trace's meta; the rest depends on the engine.
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
-#: Columns that traces written before them do not have.
+#: Columns that older traces lack.
 _ADDED = frozenset({"residual_sum"})
-#: The JSON types that may stand in a column, by the type of its field.
+#: The JSON types allowed in a column, by the type of its field.
 _KINDS: dict[Any, tuple[type, ...]] = {
     int: (int,),
     str: (str,),
@@ -36,27 +37,17 @@ _KINDS: dict[Any, tuple[type, ...]] = {
 
 
 class TraceError(ValueError):
-    """A trace file that cannot be read; the message is one sentence for the user."""
+    """A trace file that cannot be read; the message is one line for the user."""
 
 
-class Trace:
-    """One decode: ``meta`` plus four lists of rows, in the order in which they happened.
+class Trace(Rows):
+    """One decode: the rows (:class:`~hsd_viz.trace.records.Rows`) with tables, metrics and files.
 
-    ``token_rows``, ``draft_rows``, ``round_rows`` and ``call_rows`` are lists of the named tuples in
-    :mod:`hsd_viz.trace.records`; ``tokens``, ``drafts``, ``rounds`` and ``calls`` the same as pandas DataFrames.
-    ``pieces`` maps each token id that occurs to its text.
+    ``tokens``, ``drafts``, ``rounds`` and ``calls`` are the rows as pandas DataFrames.
     """
 
-    def __init__(self, meta: dict[str, Any]) -> None:
-        self.meta = meta
-        self.pieces: dict[int, str] = {}
-        self.token_rows: list[TokenRow] = []
-        self.draft_rows: list[DraftRow] = []
-        self.round_rows: list[RoundRow] = []
-        self.call_rows: list[CallRow] = []
-
     def __repr__(self) -> str:
-        """One line: the stack, how many tokens, how fast, how much of what was drafted was accepted."""
+        """Return one line: the stack, the number of tokens, the speed and the acceptance rate."""
         m = self.metrics()
         speed, rate = m["tokens_per_second"], m["acceptance_rate"]
         facts = [counted(m["tokens"], "token")]
@@ -66,30 +57,13 @@ class Trace:
             facts.append(f"{m['accepted']} of {m['drafted']} drafted accepted ({rate:.0%})")
         return f"Trace({str(self.meta.get('stack_resolved') or self.meta.get('stack') or '?')!r}: {', '.join(facts)})"
 
-    def append(self, step: Step) -> None:
-        """Add the rows of one target round."""
-        self.token_rows += step.tokens
-        self.draft_rows += step.drafts
-        self.round_rows += step.rounds
-        self.call_rows += step.calls
-        self.pieces.update(step.pieces)
-
-    def rows(self, table: str) -> list:
-        """The rows of ``tokens``, ``drafts``, ``rounds`` or ``calls``."""
-        return {
-            "tokens": self.token_rows,
-            "drafts": self.draft_rows,
-            "rounds": self.round_rows,
-            "calls": self.call_rows,
-        }[table]
-
     def frame(self, table: str) -> pd.DataFrame:
-        """One table as a DataFrame: a column for each field of its row class."""
+        """Return one table as a DataFrame, one column per field of its row class."""
         import pandas as pd
 
         types = get_type_hints(TABLES[table])
         frame = pd.DataFrame(_columns(TABLES[table], self.rows(table)), columns=list(types))
-        # Whole numbers stay whole where some rows have none.
+        # Integers stay integers where some rows have none.
         kinds = {int | None: "Int64", float | None: "float64"}
         return frame.astype({name: kinds[kind] for name, kind in types.items() if kind in kinds})
 
@@ -100,7 +74,7 @@ class Trace:
 
     @property
     def drafts(self) -> pd.DataFrame:
-        """One row per token put before a verifier (:class:`~hsd_viz.trace.records.DraftRow`)."""
+        """One row per token submitted to a verifier (:class:`~hsd_viz.trace.records.DraftRow`)."""
         return self.frame("drafts")
 
     @property
@@ -110,43 +84,42 @@ class Trace:
 
     @property
     def calls(self) -> pd.DataFrame:
-        """One row per forward or look-up (:class:`~hsd_viz.trace.records.CallRow`)."""
+        """One row per forward pass or look-up (:class:`~hsd_viz.trace.records.CallRow`)."""
         return self.frame("calls")
 
     @property
-    def token_ids(self) -> list[int]:
-        """The emitted token ids."""
-        return [t.token_id for t in self.token_rows]
-
-    @property
     def text(self) -> str:
-        """The emitted text; bytes that form no character are shown as U+FFFD."""
+        """The emitted text; bytes that form no character become U+FFFD."""
         raw = b"".join(bytes.fromhex(t.raw) if t.raw is not None else t.text.encode() for t in self.token_rows)
         return raw.decode("utf-8", errors="replace")
 
     def metrics(self) -> dict[str, Any]:
-        """Rounds, acceptance, speed and sources of the whole run: see :func:`hsd_viz.trace.metrics.metrics`."""
-        from hsd_viz.trace.metrics import metrics
-
-        return metrics(self)
+        """Return rounds, acceptance, speed and sources of the run: see :func:`hsd_viz.trace.metrics.metrics`."""
+        return metrics.metrics(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The trace as plain JSON data, one list per column."""
+        """Return the trace as plain JSON data, one list per column."""
         tables = {name: _columns(row, self.rows(name)) for name, row in TABLES.items()}
         pieces = {str(k): v for k, v in self.pieces.items()}
         return {"format": _FORMAT, "schema": SCHEMA_VERSION, "meta": self.meta, "pieces": pieces, **tables}
 
     @classmethod
     def from_dict(cls, data: Any) -> Trace:
-        """The inverse of :meth:`to_dict`; raises :class:`TraceError` for anything that is not a whole trace."""
+        """Return the inverse of :meth:`to_dict`.
+
+        Raises:
+            TraceError: if ``data`` is not a complete trace.
+        """
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
-            raise TraceError(f"this is not an hsd_viz trace: {_what_else(data)}")
+            raise TraceError(f"this is not an hsd_viz trace: {_describe_other(data)}")
         schema = data.get("schema")
         if not isinstance(schema, int) or schema < 1:
-            raise TraceError(f"this trace is broken: its schema version is {schema!r}, not a whole number from 1")
+            raise TraceError(
+                f"the trace is not valid: its schema version is {schema!r}, expected a whole number from 1"
+            )
         if schema > SCHEMA_VERSION:
             raise TraceError(
-                f"this trace has schema version {schema}, this hsd_viz reads up to {SCHEMA_VERSION}: update hsd_viz to open it"
+                f"the trace has schema version {schema}, this hsd_viz reads up to {SCHEMA_VERSION}: update hsd_viz"
             )
         try:
             trace = cls(dict(data["meta"]))
@@ -157,15 +130,15 @@ class Trace:
                 trace.rows(name).extend(row(*map(_tuples, values)) for values in zip(*columns.values(), strict=True))
             missing = [key for key in _META if key not in trace.meta]
         except KeyError as error:
-            raise TraceError(f"this trace is broken: it has no {error}") from None
+            raise TraceError(f"the trace is not valid: {error} is missing") from None
         except (TypeError, ValueError, AttributeError):
-            raise TraceError("this trace is broken: its parts are not of the form of a trace") from None
+            raise TraceError("the trace is not valid: its parts do not have the structure of a trace") from None
         if missing:
-            raise TraceError(f"this trace is broken: its meta has no {', '.join(missing)}")
+            raise TraceError(f"the trace is not valid: its meta lacks {', '.join(missing)}")
         return trace
 
     def to_bytes(self, packed: bool = True) -> bytes:
-        """The content of its file: JSON, gzipped where ``packed``."""
+        """Return the content of its file: JSON, gzipped if ``packed``."""
         text = json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":")).encode()
         # mtime=0: the same trace gives the same bytes.
         return gzip.compress(text, mtime=0) if packed else text
@@ -173,21 +146,16 @@ class Trace:
     def save(self, path: str | os.PathLike) -> Path:
         """Write the trace as JSON, gzipped when the name ends in ``.gz``; the file appears whole or not at all."""
         path = Path(path)
-        payload = self.to_bytes(packed=path.name.endswith(".gz"))
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(payload)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        write_whole(path, self.to_bytes(packed=path.name.endswith(".gz")))
         return path
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Trace:
-        """Read a trace; raises :class:`TraceError` with one sentence when the file is missing, broken or too new."""
+        """Read a trace.
+
+        Raises:
+            TraceError: if the file is missing, invalid or of a newer version.
+        """
         path = Path(path)
         try:
             payload = path.read_bytes()
@@ -203,38 +171,35 @@ class Trace:
                 payload = gzip.decompress(payload)
             data = json.loads(payload)
         except (OSError, EOFError, ValueError, RecursionError):
-            raise TraceError(f"{name} is broken or no trace: it is not whole JSON") from None
+            raise TraceError(f"{name} is not a valid trace: the JSON is incomplete") from None
         try:
             return cls.from_dict(data)
         except TraceError as error:
             raise TraceError(f"{name}: {error}") from None
 
 
-def _what_else(data: Any) -> str:
-    """What a file that is no trace is, in words: people have several of ours."""
-    has = data.keys() if isinstance(data, dict) else ()
-    if "stacks" in has and "machine" in has:
+def _describe_other(data: Any) -> str:
+    """Return what a file that is not a trace appears to be."""
+    keys = data.keys() if isinstance(data, dict) else ()
+    if "stacks" in keys and "machine" in keys:
         return "it is a report of hsd-viz bench, which the dashboard opens in its tab Benchmark"
-    if "hierarchies" in has:
-        return "it is what hsd-viz plan wrote, hierarchies by their predicted speed"
-    if "traceEvents" in has:
-        return "it was written for the viewer Perfetto; what can be opened again is what Save calls a trace"
+    if "hierarchies" in keys:
+        return "it is the output of hsd-viz plan: hierarchies by their predicted speed"
+    if "traceEvents" in keys:
+        return "it was exported for the viewer Perfetto; only files written by Save as a trace can be opened"
     if isinstance(data, dict) and isinstance(data.get("format"), str):
-        return f"it says that it is '{data['format'][:60]}'"
-    return "it holds other data than those that hsd_viz writes of a run"
+        return f"its format is '{data['format'][:60]}'"
+    return "its data was not written by hsd_viz for a run"
 
 
 def _columns(row: type, rows: list) -> dict[str, list]:
-    """The rows of one table as one list per column."""
-    return (
-        dict(zip(row._fields, map(list, zip(*rows, strict=True)), strict=True))
-        if rows
-        else {field: [] for field in row._fields}
-    )
+    """Return the rows of one table as one list per column."""
+    columns = map(list, zip(*rows, strict=True)) if rows else ([] for _ in row._fields)
+    return dict(zip(row._fields, columns, strict=True))
 
 
 def _column(table: dict[str, Any], row: type, field: str) -> Any:
-    """A column of a table; one that came with a later version, and that an older trace lacks, has its default in every row."""
+    """Return a column of a table; one that an older trace lacks has its default in every row."""
     if field in _ADDED and field not in table:
         return [row._field_defaults[field]] * len(table[row._fields[0]])
     return table[field]
@@ -244,12 +209,12 @@ def _check_columns(table: str, row: type, columns: dict[str, list]) -> None:
     """Raise :class:`TraceError` unless all columns are lists of one length with values of the row's types."""
     lengths = {len(column) for column in columns.values() if isinstance(column, list)}
     if len(lengths) != 1 or not all(isinstance(column, list) for column in columns.values()):
-        raise TraceError(f"this trace is broken: the columns of its table '{table}' are not lists of one length")
+        raise TraceError(f"the trace is not valid: the columns of its table '{table}' are not lists of one length")
     for field, kind in get_type_hints(row).items():
         allowed = _KINDS[kind]
         if not all(type(value) in allowed for value in columns[field]):
             raise TraceError(
-                f"this trace is broken: column '{field}' of its table '{table}' holds what cannot stand there"
+                f"the trace is not valid: column '{field}' of its table '{table}' has values of a wrong type"
             )
 
 

@@ -56,7 +56,7 @@ def _unpacked(content: bytes, name: str) -> bytes:
     if more:
         raise TraceError(f"{name} is too large: the maximum is {MAX_UNPACKED / 1e6:.0f} MB unpacked")
     if not unpacking.eof:
-        raise TraceError(f"{name} is not a valid trace: it is truncated")
+        raise TraceError(f"{name} is not a valid trace: it ends too early")
     return text
 
 

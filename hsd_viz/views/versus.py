@@ -10,7 +10,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from hsd_viz.engine.base import Engine
+from hsd_viz.engine import Engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled, side_by_side
 from hsd_viz.stack import parse
 from hsd_viz.trace import Event, Finished, Stage, Trace

@@ -19,11 +19,12 @@ from hsd_viz.backends.choose import Runtimes
 from hsd_viz.backends.native.drafter import NativeDatabaseDrafter, native_drafter
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.costs import cost_curve
-from hsd_viz.drafting.guarded import GuardedIndex
-from hsd_viz.drafting.hierarchy import DatabaseDrafter, HarvestingDrafter
-from hsd_viz.drafting.index.build import build_model_database, build_statistics
+from hsd_viz.drafting.db import DatabaseDrafter, LogitsDatabaseDrafter
+from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import Index, Table, marks, write_index
+from hsd_viz.drafting.index.format import Table, marks
+from hsd_viz.drafting.index.read import GuardedIndex, Index
+from hsd_viz.drafting.index.select import write_index
 from hsd_viz.engine import load_engine
 from hsd_viz.stack import DraftSource
 
@@ -73,8 +74,8 @@ def write(folder: Path, size: int, texts: list[list[int]]) -> dict[str, Path]:
     paths = {"model": folder / "model.hsdb", "statistics": folder / "statistics.hsdb"}
     facts = {"vocabulary_size": size, "vocabulary_hash": "h", "pruning": Pruning(least=2)}
     half = len(texts) // 2
-    build_statistics([np.array(text) for text in texts[half:]], paths["statistics"], **facts)
-    build_model_database(texts[:half], paths["model"], **facts)
+    build_database([np.array(text) for text in texts[half:]], paths["statistics"], kind="statistics", **facts)
+    build_database(texts[:half], paths["model"], kind="model", **facts)
     return paths
 
 
@@ -291,10 +292,10 @@ def test_costs_ends_and_budgets_may_change_between_rounds(files):
         for eos in (frozenset(), frozenset({3, 4})):
             for budget in (3, 64, 200, 7):
                 one = DatabaseDrafter(sources, files, costs=costs, eos=eos)
-                one._floor = twin._floor
+                one.min_score = twin.min_score
                 one.start(text)
                 twin.start(text)
-                twin.costs, twin.ends = cost_curve(costs), eos
+                twin.costs, twin.eos = cost_curve(costs), eos
                 tree = one.draft(text, budget)
                 same(tree, twin.draft(text, budget))
                 seen.add((len(tree), tuple(tree.tokens)))
@@ -318,9 +319,9 @@ def test_what_has_no_twin_stays_as_it_is(files):
         DatabaseDrafter(("context",), {}, longest=17),
     ):
         assert native_drafter(drafter, library) is drafter
-    assert isinstance(make_drafter(DraftSource("db", ("context", "logits")), memory=Memory()), HarvestingDrafter)
+    assert isinstance(make_drafter(DraftSource("db", ("context", "logits")), memory=Memory()), LogitsDatabaseDrafter)
     twin = native(make_drafter(DraftSource("db"), databases=shared, eos=2))
-    assert (twin.name, twin.nodes, twin.sources, twin.ends) == ("db", 24, ("context", "model", "statistics"), {2})
+    assert (twin.name, twin.nodes, twin.sources, twin.eos) == ("db", 24, ("context", "model", "statistics"), {2})
     assert native_drafter(twin, library) is twin
 
 

@@ -88,7 +88,7 @@ def test_a_budget_bounds_drafts_and_changes_no_text(engine, stack):
     # Costs would have stopped the databases earlier.
     if stack == "db > target":
         assert max(r.drafted for r in trace.round_rows) > 16
-    with pytest.raises(ValueError, match="a budget of 257 draft tokens is out of range"):
+    with pytest.raises(ValueError, match="the budget 257 is out of range"):
         engine.run(prompt, stack, budget=257)
 
 

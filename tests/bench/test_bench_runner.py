@@ -208,5 +208,5 @@ def test_the_budget_reaches_the_engine():
     engine = FakeEngine()
     run_bench(engine, ["db > target"], SUITE, Settings(4, repeats=1, budget=7))
     assert all(o["budget"] == 7 for o in engine.options)
-    with pytest.raises(ValueError, match="a budget of 0 draft tokens is out of range"):
+    with pytest.raises(ValueError, match="the budget 0 is out of range"):
         Settings(budget=0)

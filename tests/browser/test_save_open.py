@@ -132,7 +132,7 @@ def test_a_file_that_cannot_be_shown_is_one_sentence_and_nothing_is_lost(shared,
     whole = load_bundled(RUNS[0]).to_bytes()
     newer = load_bundled(RUNS[0]).to_dict() | {"schema": 99}
     content, words = {
-        "half": (whole[:-100], "broken or no trace"),
+        "half": (whole[:-100], "is not a valid trace"),
         "newer": (json.dumps(newer).encode(), "update hsd_viz to open it"),
         "huge": (b"\0" * 8_000_001, "is too large: this page takes files up to 8 MB"),
     }[kind]
@@ -179,7 +179,7 @@ def test_it_works_in_a_notebook_too(open_page, lab, tmp_path):
     path = tmp_path / f"half-{name}"
     path.write_bytes(content[: len(content) // 2])
     open_file(page, path)
-    expect(page.get_by_role("alert")).to_contain_text("broken or no trace")
+    expect(page.get_by_role("alert")).to_contain_text("is not a valid trace")
     path.write_bytes(load_bundled(RUNS[1]).to_bytes())
     open_file(page, path)
     expect(page.locator(".hsd-origin-stack")).to_have_text(load_bundled(RUNS[1]).meta["stack_resolved"])

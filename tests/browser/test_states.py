@@ -127,13 +127,13 @@ def broken_files() -> dict[str, tuple[bytes, str]]:
     noise = random.Random(0).randbytes(5000)
     misfit = "its parts are inconsistent"
     return {
-        "text.json": (b"def main():\n", "broken or no trace"),
-        "empty.json": (b"", "broken or no trace"),
+        "text.json": (b"def main():\n", "is not a valid trace"),
+        "empty.json": (b"", "is not a valid trace"),
         "list.json": (b"[1, 2, 3]", "not an hsd_viz trace"),
-        "deep.json": (b"[" * 200_000, "broken or no trace"),
-        "noise.json.gz": (noise, "broken or no trace"),
-        "cut.json.gz": (whole[: len(whole) // 2], "it is truncated"),
-        "flipped.json.gz": (whole[:2000] + noise[:50] + whole[2050:], "broken or no trace"),
+        "deep.json": (b"[" * 200_000, "is not a valid trace"),
+        "noise.json.gz": (noise, "is not a valid trace"),
+        "cut.json.gz": (whole[: len(whole) // 2], "ends too early"),
+        "flipped.json.gz": (whole[:2000] + noise[:50] + whole[2050:], "is not a valid trace"),
         "newer.json": (but(schema=2), "update hsd_viz"),
         "odd.json": (but(schema="one"), "schema version"),
         "headless.json": (but(meta={}), "its meta has no"),

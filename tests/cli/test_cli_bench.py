@@ -137,7 +137,7 @@ def test_states_budget_and_page(suite, tmp_path, capsys):
     ("words", "part"),
     [
         ([], "give the stacks to measure with --stack"),
-        (["--stack", "target", "--budget", "0"], "a budget of 0 draft tokens is out of range"),
+        (["--stack", "target", "--budget", "0"], "the budget 0 is out of range"),
         (["--stack", "target", "--html", "nowhere/x.html"], "there is no folder"),
         (["--from", "nowhere.json"], "cannot read the report file nowhere.json"),
     ],

@@ -1,4 +1,4 @@
-"""Databases of one's own, from the command line: built, interrupted, gone on with, looked into, drafted from, refused."""
+"""Custom databases from the command line: build, interrupt, resume, inspect, draft from, refuse."""
 
 import json
 import os
@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.drafting.guarded import open_index
-from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.index.read import Index, open_index
 from hsd_viz.engine.local import LocalEngine
 
 PROMPT = "def area(width, height):\n"
@@ -60,7 +59,7 @@ def build_model(out, *prompts):
     )
 
 
-def test_a_model_database_goes_on_where_it_was_interrupted(tmp_path, decoded, capsys):
+def test_an_interrupted_model_database_resumes(tmp_path, decoded, capsys):
     first, more = write_prompts(tmp_path / "a.txt", PROMPTS[:3]), write_prompts(tmp_path / "b.txt", PROMPTS)
     assert build_model(tmp_path / "whole", first) == 0
     assert capsys.readouterr().out.split() == [
@@ -70,7 +69,7 @@ def test_a_model_database_goes_on_where_it_was_interrupted(tmp_path, decoded, ca
     decoded.most = 2
     assert build_model(tmp_path / "mine", first) == 130
     out, err = capsys.readouterr()
-    assert out == "" and "the outputs so far are kept in" in err
+    assert out == "" and "the outputs so far are in" in err
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["model.outputs.jsonl"]
     decoded.most = 10**9
     assert build_model(tmp_path / "mine", first) == 0
@@ -106,7 +105,7 @@ def test_what_was_built_is_drafted_from(tmp_path, capsys):
         mine["metrics"]["accepted_by_source"]["statistics"] > 12
         and mine["metrics"]["rounds"] < shipped["metrics"]["rounds"]
     )
-    # The model database is not there: a stack that names it is told so, with the folder.
+    # The model database is missing: the error names the folder.
     assert main(["decode", "--stack", "db[model] > target", "--prompt", "x", "--databases", out]) == 2
     assert "mine" in capsys.readouterr().err
     path = tmp_path / "mine" / "statistics.hsdb"
@@ -143,13 +142,13 @@ def test_any_tokenizer_and_what_a_database_holds(tmp_path, words, capsys):
         words,
         "--out",
         str(out),
-        "--longest",
+        "--max-key-length",
         "3",
     ]
     assert main(build) == 0
     path = str(out / "statistics.hsdb")
     capsys.readouterr()
-    assert main(["databases", "inspect", path, "--text", str(text), "--tokenizer", words, "--json", "--most", "3"]) == 0
+    assert main(["databases", "inspect", path, "--text", str(text), "--tokenizer", words, "--json", "--top", "3"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["vocabulary_size"] == 70_000 and facts["meta"]["tokens"] == 160 and facts["meta"]["files"] == 1
     assert facts["hit_rates"]["places"] == 159 and facts["hit_rates"]["first"] == 1.0
@@ -161,7 +160,7 @@ def test_any_tokenizer_and_what_a_database_holds(tmp_path, words, capsys):
     assert main(["databases", "inspect", str(out), "--text", str(text), "--tokenizer", words]) == 0
     shown = capsys.readouterr().out
     assert "an answer at 100.0%, the first right at 100.0%" in shown and "'w3' then 'w66000': 40 of 40 times" in shown
-    # Of another tokenizer than the ladder's: told without its words, but not measured on a text.
+    # Built with another tokenizer than the ladder's: shown as token ids, and not measured on a text.
     assert main(["databases", "inspect", path]) == 0
     assert "[3] then [66000]" in capsys.readouterr().out
     assert main(["databases", "inspect", path, "--text", str(text)]) == 2
@@ -183,36 +182,42 @@ def test_a_large_file_is_opened_unread_and_verified_on_demand(tmp_path, words, c
     monkeypatch.setitem(open_index.__kwdefaults__, "read_whole", 0)
     path = out / "statistics.hsdb"
     assert main(["databases", "inspect", str(path), "--verify"]) == 0
-    assert "every byte is as it was written" in capsys.readouterr().out
+    assert "checksum verified" in capsys.readouterr().out
     bad = bytearray(path.read_bytes())
     bad[-9] ^= 4
     path.write_bytes(bad)
     assert main(["databases", "inspect", str(path)]) == 0
-    assert "opened without being read whole" in capsys.readouterr().out
+    assert "checksum not verified (use --verify)" in capsys.readouterr().out
     assert main(["databases", "inspect", str(path), "--verify"]) == 2
-    assert "its checksum does not fit" in capsys.readouterr().err
+    assert "its contents do not match its checksum" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "message"),
     [
         (["--kind", "model"], "--kind model needs --prompts"),
         (["--kind", "statistics"], "--kind statistics needs --text"),
         (["--kind", "statistics", "--text", "nowhere.txt"], "there is no file or folder 'nowhere.txt'"),
         (["--kind", "model", "--prompts", "nowhere.txt"], "unknown suite 'nowhere.txt'"),
-        (["--kind", "model", "--prompts", "x", "--text", "y"], "--text goes with --kind statistics"),
-        (["--kind", "statistics", "--text", "x", "--only", "model"], "--only is for the ladder's databases"),
-        (["--prompts", "x"], "--prompts goes with --kind model"),
-        (["--kind", "statistics", "--text", "x", "--longest", "0"], "--longest 0 is out of range"),
-        (["--kind", "statistics", "--text", "x", "--max-mb", "nan"], "--max-mb nan is out of range"),
+        (["--kind", "model", "--prompts", "x", "--text", "y"], "--text is allowed only with --kind statistics"),
+        (
+            ["--kind", "statistics", "--text", "x", "--only", "model"],
+            "--only is allowed only for the ladder's databases",
+        ),
+        (["--prompts", "x"], "--prompts is allowed only with --kind model"),
+        (
+            ["--kind", "statistics", "--text", "x", "--max-key-length", "0"],
+            "--max-key-length: 0 is out of range: use 1 to 32",
+        ),
+        (["--kind", "statistics", "--text", "x", "--max-mb", "nan"], "--max-mb: nan is out of range"),
         (["--kind", "statistics", "--text", __file__, "--tokenizer", __file__], "cannot be loaded"),
-        (["--kind", "model", "--prompts", "heldout", "--model", "nobody"], "unknown model 'nobody'"),
+        (["--kind", "model", "--prompts", "heldout", "--model", "tiny"], "unknown model 'tiny'"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path, capsys, words, sentence):
+def test_bad_input_is_one_line(tmp_path, capsys, words, message):
     assert main(["databases", "build", "--out", str(tmp_path / "out"), *words]) == 2
     out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and sentence in err
+    assert out == "" and err.count("\n") == 1 and message in err
 
 
 def test_ctrl_c_while_text_is_counted_leaves_nothing(tmp_path, monkeypatch, capsys):
@@ -250,14 +255,14 @@ def test_processes_read_one_large_file_at_once(tmp_path, words):
     )
     path = tmp_path / "statistics.hsdb"
     program = (
-        "import sys; from hsd_viz.drafting.guarded import open_index; i = open_index(sys.argv[1], read_whole=0); "
+        "import sys; from hsd_viz.drafting.index.read import open_index; i = open_index(sys.argv[1], read_whole=0); "
         "print('open', flush=True); sys.stdin.readline(); print([i.lookup(chr(t)) for t in range(100)])"
     )
     run = [sys.executable, "-c", program, str(path)]
     both = [subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [process.stdout.readline() for process in both] == ["open\n"] * 2
     expected = str([open_index(path).lookup(chr(t)) for t in range(100)])
-    # Replaced while both have it open: they go on with the file they opened.
+    # Replaced while both have it open: they keep the file they opened.
     path.with_suffix(".new").write_bytes(b"something else")
     path.with_suffix(".new").replace(path)
     assert [process.communicate("go\n")[0].strip() for process in both] == [expected] * 2

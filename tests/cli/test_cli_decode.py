@@ -71,7 +71,7 @@ def test_text_streams_and_figures_go_to_stderr(run, capsys):
     out, err = capsys.readouterr()
     assert code == 0
     assert out == json.loads(run[1])["text"] + "\n"
-    assert err.startswith("db > nano:3 > target: 12 tokens in ") and "target forwards" in err
+    assert err.startswith("db > nano:3 > target: 12 tokens in ") and "target forward passes" in err
 
 
 def test_a_prompt_file_is_read_as_it_is(run, tmp_path, capsys):
@@ -107,11 +107,11 @@ def test_tables_have_a_row_for_each_row_of_the_trace(run, tmp_path, capsys):
     ("stack", "part"),
     [
         ("gpt2x > target", "unknown model 'gpt2x'"),
-        ("./folder > target", "./folder is no model"),
+        ("./folder > target", "a folder with a config.json"),
         ("hf-generate", "hf-generate"),
     ],
 )
-def test_models_that_are_none_give_one_line(stack, part, capsys):
+def test_unknown_models_give_one_line(stack, part, capsys):
     assert main(["decode", "--stack", stack, "--prompt", "x", *FEW]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and part in err
@@ -181,7 +181,7 @@ def start(*argv: str) -> subprocess.Popen:
     command = [
         sys.executable,
         "-m",
-        "hsd_viz.cli",
+        "hsd_viz",
         "decode",
         "--stack",
         "target",
@@ -196,7 +196,7 @@ def start(*argv: str) -> subprocess.Popen:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        # A shell starts its background jobs deaf to Ctrl-C, and children inherit that.
+        # A shell's background jobs ignore Ctrl-C, and children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 

@@ -1,4 +1,4 @@
-"""``hsd-viz export``: each format, all of them together, and one sentence where it cannot be done."""
+"""``hsd-viz export``: each format, all of them together, and one-line errors."""
 
 from __future__ import annotations
 
@@ -29,16 +29,14 @@ def test_all_formats_in_one_go(saved, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        ([], "say what to write: --html FILE, --perfetto FILE or --csv DIR"),
-        (["--html", ""], "argument --html: the name of the file is empty"),
+        ([], "no output given: use --html FILE, --perfetto FILE or --csv DIR"),
+        (["--html", ""], "argument --html: the file name is empty"),
         (["--html", "missing/run.html"], "cannot write missing/run.html"),
         (["--perfetto", "."], "cannot write ."),
         (["--csv", "run.json.gz"], "cannot write run.json.gz"),
     ],
 )
-def test_what_cannot_be_written_is_said_in_one_line_and_leaves_nothing(
-    saved, tmp_path, monkeypatch, capsys, options, part
-):
+def test_a_failed_export_is_one_line_and_leaves_nothing(saved, tmp_path, monkeypatch, capsys, options, part):
     monkeypatch.chdir(tmp_path)
     assert main(["export", str(saved), *options]) == 2
     out, err = capsys.readouterr()
@@ -96,9 +94,7 @@ def test_two_or_three_traces_become_one_page_in_their_order(runs, tmp_path, caps
         (("plain", "both"), ["--html", "x.html", "--perfetto", "x"], "--perfetto and --csv write one trace"),
     ],
 )
-def test_traces_that_cannot_be_set_side_by_side_are_one_line(
-    saved, runs, tmp_path, monkeypatch, capsys, names, options, part
-):
+def test_traces_that_cannot_be_compared_are_one_line(saved, runs, tmp_path, monkeypatch, capsys, names, options, part):
     monkeypatch.chdir(tmp_path)
     assert main(["export", *(f"{n}.json.gz" for n in names), *options]) == 2
     out, err = capsys.readouterr()

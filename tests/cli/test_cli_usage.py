@@ -1,5 +1,6 @@
 """Bad usage and bad input: exit code 2 and one line; what works without torch."""
 
+import argparse
 import gzip
 import io
 import json
@@ -9,7 +10,7 @@ import sys
 
 import pytest
 
-from hsd_viz.cli import main
+from hsd_viz.cli import RENAMED, build_parser, main
 from hsd_viz.trace import SCHEMA_VERSION, Trace
 
 COMMANDS = ("decode", "bench", "dashboard", "export", "traces", "databases", "ladder")
@@ -45,12 +46,17 @@ def test_the_command_itself_shows_the_stack_language(argv, capsys):
 @pytest.mark.parametrize(
     ("argv", "part"),
     [
-        (["dance"], "invalid choice: 'dance'"),
+        (["dance"], "invalid choice: 'dance' (use decode, bench, "),
+        (["decod"], "did you mean 'decode'?"),
+        (["decode", "--stack", "target", "--prompt", "x", "--sede", "1"], "--sede 1; did you mean '--seed'?"),
         (["decode", "--prompt", "x"], "--stack"),
         (["decode", "--stack", "target"], "--prompt --prompt-file"),
         (["decode", "--stack", "target", "--prompt", "x", "--prompt-file", "y"], "not allowed with"),
-        (["decode", "--stack", "target", "--prompt", "x", "--max-new-tokens", "many"], "'many'"),
-        (["decode", "--stack", "target", "--prompt", "x", "--max-new-tokens", "0"], "max new tokens 0"),
+        (["decode", "--stack", "target", "--prompt", "x", "--max-new-tokens", "many"], "'many' is not an integer"),
+        (
+            ["decode", "--stack", "target", "--prompt", "x", "--max-new-tokens", "0"],
+            "--max-new-tokens: 0 is out of range",
+        ),
         (["decode", "--stack", "target", "--prompt", "x", "--temperature", "-1"], "temperature -1"),
         (["decode", "--stack", "target", "--prompt", "x", "--temperature", "nan"], "temperature nan"),
         (["decode", "--stack", "target", "--prompt", "x", "--top-p", "1.5"], "top-p 1.5"),
@@ -59,7 +65,7 @@ def test_the_command_itself_shows_the_stack_language(argv, capsys):
         (["decode", "--stack", "target", "--prompt", "\udcff\udcfe"], "the prompt is not UTF-8 text"),
         (
             ["decode", "--stack", "target", "--prompt", "x", "--save", ""],
-            "argument --save: the name of the file is empty",
+            "argument --save: the file name is empty",
         ),
         (["decode", "--stack", "hf-generate", "--prompt", "x"], "only `hsd-viz bench` runs"),
         (["decode", "--stack", "hf-assistant[nano]", "--prompt", "x"], "only `hsd-viz bench` runs"),
@@ -75,7 +81,7 @@ def test_the_command_itself_shows_the_stack_language(argv, capsys):
         (["export", "nowhere.json.gz", "--csv", "tables"], "nowhere.json.gz"),
         (["export", "nowhere.json.gz"], "--csv"),
         (["ladder", "train", "--profile", "huge", "--out", "x"], "'huge'"),
-        (["ladder", "rebuild", "--trained", "nowhere"], "nowhere holds no trained ladder"),
+        (["ladder", "rebuild", "--trained", "nowhere"], "nowhere contains no trained ladder"),
         (["dashboard", "--host", "0.0.0.0"], "token"),
     ],
 )
@@ -134,7 +140,7 @@ def python(code: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
 
 
-def test_a_missing_torch_is_one_sentence_with_the_cure():
+def test_a_missing_torch_names_the_extra():
     words = ["decode", "--stack", "target", "--prompt", "x"]
     done = python(f"import sys; sys.modules['torch'] = None\nfrom hsd_viz.cli import main\nsys.exit(main({words}))")
     assert done.returncode == 2 and done.stdout == ""
@@ -145,7 +151,7 @@ def test_what_needs_no_models_imports_no_torch(tmp_path):
     trace = trace_file(tmp_path)
     code = f"""
 import sys
-from hsd_viz.cli import main
+from hsd_viz.cli import RENAMED, build_parser, main
 assert main(["export", {str(trace)!r}, "--csv", {str(tmp_path / "tables")!r}]) == 0
 main(["traces", "list"]), main(["databases", "inspect"]), main(["ladder", "info"])
 assert main(["bench", "--stack", "nope"]) == 2
@@ -155,7 +161,29 @@ sys.exit(any(m.partition(".")[0] in ("torch", "transformers") for m in sys.modul
     assert done.returncode == 0, done.stderr
 
 
-def test_closed_streams_are_no_crash(monkeypatch):
+def test_a_renamed_option_works_and_warns(capsys):
+    assert main(["databases", "inspect", "--most", "0", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "hsd-viz: --most is deprecated and will be removed in the next release: use --top\n"
+    assert all(facts["most_used"] == [] for facts in json.loads(out))
+    assert main(["databases", "inspect", "--most=-1"]) == 2
+    assert "argument --top: -1 is out of range: use 0 to 1000" in capsys.readouterr().err
+
+
+def test_renamed_options_exist():
+    options = set()
+
+    def collect(parser):
+        for action in parser._actions:
+            options.update(action.option_strings)
+            for child in action.choices.values() if isinstance(action, argparse._SubParsersAction) else ():
+                collect(child)
+
+    collect(build_parser())
+    assert all(new in options or old in options for old, new in RENAMED.items())
+
+
+def test_closed_streams_do_not_crash(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)
     assert main(["--help"]) == 0 and main(["dance"]) == 2

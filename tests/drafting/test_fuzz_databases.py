@@ -11,10 +11,10 @@ import pytest
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.guarded import GuardedIndex, open_index
-from hsd_viz.drafting.index.build import build_fivegrams, build_model_database, build_statistics
+from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import _PREAMBLE, DatabaseError, Index
+from hsd_viz.drafting.index.format import PREAMBLE, DatabaseError
+from hsd_viz.drafting.index.read import GuardedIndex, Index, open_index
 from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.stack import parse
 
@@ -35,10 +35,10 @@ def whole(texts, tmp_path_factory):
     folder = tmp_path_factory.mktemp("good")
     facts = {"vocabulary_size": SIZE, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
     sequences = [t.tolist() for t in texts]
-    build_statistics(texts, folder / "statistics", pruning=Pruning(least=2), **facts)
-    build_model_database(sequences, folder / "model", **facts)
+    build_database(texts, folder / "statistics", kind="statistics", pruning=Pruning(least=2), **facts)
+    build_database(sequences, folder / "model", kind="model", **facts)
     build_fivegrams(sequences, folder / "fivegrams", **facts)
-    build_statistics(texts, folder / "wide", pruning=Pruning(least=2), **{**facts, "vocabulary_size": 70_000})
+    build_database(texts, folder / "wide", kind="statistics", pruning=Pruning(least=2), **{**facts, "vocabulary_size": 70_000})
     return {p.name: p.read_bytes() for p in folder.iterdir()}
 
 
@@ -66,7 +66,7 @@ def damaged(good: bytes, rng: np.random.Generator) -> bytes:
 
 def harm_arrays(good: bytes, rng: np.random.Generator) -> bytes:
     """A file whose header is whole, so that only its arrays can mislead."""
-    begin = _PREAMBLE.size + _PREAMBLE.unpack_from(good)[2]
+    begin = PREAMBLE.size + PREAMBLE.unpack_from(good)[2]
     bad = bytearray(good)
     for place in rng.integers(begin, len(bad), size=int(rng.choice([1, 3, 30, 3000]))):
         bad[place] = int(rng.integers(256)) if rng.random() < 0.5 else bad[place] ^ 1 << int(rng.integers(8))
@@ -153,7 +153,7 @@ def test_much_damage_is_refused_or_harmless(whole, texts, tmp_path):
 
 def test_every_bit_of_the_preamble_and_header(whole, tmp_path):
     good, path = whole["model"], tmp_path / "model.hsdb"
-    head = _PREAMBLE.size + _PREAMBLE.unpack_from(good)[2]
+    head = PREAMBLE.size + PREAMBLE.unpack_from(good)[2]
     for place in range(0, head * 8, 5):
         bad = bytearray(good)
         bad[place // 8] ^= 1 << place % 8
@@ -185,7 +185,7 @@ def test_rows_that_cannot_be_are_not_given(whole, tmp_path):
     first = next(t for t in range(SIZE) if index.lookup(chr(t)))
     total, continuations = index.lookup(chr(first))[1:]
     arrays = index.header["arrays"]
-    begin = _PREAMBLE.size + _PREAMBLE.unpack_from(good)[2]
+    begin = PREAMBLE.size + PREAMBLE.unpack_from(good)[2]
     starts = begin
     marks = starts + (4 * arrays["starts"][1] + 7) // 8 * 8
     places = marks + (4 * arrays["marks"][1] + 7) // 8 * 8
@@ -217,9 +217,9 @@ def test_a_bucket_without_an_end_costs_no_more_than_others(tmp_path):
     path = tmp_path / "large"
     text = [rng.integers(0, 3000, 300_000).astype(np.uint16)]
     pruning = Pruning(least=1, max_bytes=10**8, least_continuation=1)
-    build_statistics(text, path, vocabulary_size=3000, vocabulary_hash="v", longest=3, pruning=pruning)
+    build_database(text, path, kind="statistics", vocabulary_size=3000, vocabulary_hash="v", longest=3, pruning=pruning)
     good = path.read_bytes()
-    begin = _PREAMBLE.size + _PREAMBLE.unpack_from(good)[2]
+    begin = PREAMBLE.size + PREAMBLE.unpack_from(good)[2]
     buckets = Index(path).header["arrays"]["starts"][1]
     bad = np.frombuffer(good, "<u4", buckets, begin).copy()
     bad[1::2] = 2**31

@@ -1,21 +1,31 @@
 import json
+import struct
 import subprocess
 import sys
+import zlib
 from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import count
 
 from hsd_viz.drafting.context import ContextDatabase, spell
-from hsd_viz.drafting.index.build import build_model_database, build_statistics, split_documents
-from hsd_viz.drafting.index.count import Pruning, count
-from hsd_viz.drafting.index.format import DatabaseError, Index, mark, marks, pack_counts, write_index
+from hsd_viz.drafting.index.build import build_database, split_documents
+from hsd_viz.drafting.index.count import Pruning
+from hsd_viz.drafting.index.format import DatabaseError, marks, pack_counts
 from hsd_viz.drafting.index.inspect import describe
+from hsd_viz.drafting.index.read import Index
+from hsd_viz.drafting.index.select import write_index
 from hsd_viz.drafting.shared import SharedDatabases, vocabulary_hash
 
 EVERYTHING = Pruning(least=1, least_continuation=1, least_share=0.0, most=7, max_bytes=10**8)
+
+
+def mark(key):
+    """The 32-bit hash of one key."""
+    return zlib.crc32(struct.pack(f"<{len(key)}I", *key))
 
 
 def brute(documents, longest, per_document=False):
@@ -132,8 +142,8 @@ def folder(tmp_path):
     rng = np.random.default_rng(1)
     texts = [rng.integers(0, 50, 300) for _ in range(30)]
     facts = {"vocabulary_size": 50, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
-    build_statistics(texts, tmp_path / "statistics.hsdb", pruning=Pruning(least=2), **facts)
-    build_model_database([t.tolist() for t in texts], tmp_path / "model.hsdb", meta={"decoding": "greedy"}, **facts)
+    build_database(texts, tmp_path / "statistics.hsdb", kind="statistics", pruning=Pruning(least=2), **facts)
+    build_database([t.tolist() for t in texts], tmp_path / "model.hsdb", kind="model", meta={"decoding": "greedy"}, **facts)
     return tmp_path
 
 
@@ -155,7 +165,7 @@ def test_a_file_under_the_wrong_name_is_refused(folder):
     (folder / "model.hsdb").rename(folder / "statistics.hsdb")
     shared = SharedDatabases.open(folder, VOCABULARY)
     assert not shared.found
-    assert "holds a model database" in shared.absent["statistics"]
+    assert "contains a model database" in shared.absent["statistics"]
     assert "does not exist" in shared.absent["model"]
 
 
@@ -192,14 +202,14 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(DatabaseError, match="cannot be read"):
         Index(path)
     path.write_text(json.dumps({"no": "database"} | {str(i): i for i in range(20)}))
-    with pytest.raises(DatabaseError, match="no database file"):
+    with pytest.raises(DatabaseError, match="is not a database file"):
         Index(path)
 
 
 def test_two_processes_read_one_file(folder):
     path = folder / "statistics.hsdb"
     program = (
-        "import sys; from hsd_viz.drafting.index.format import Index; i = Index(sys.argv[1]); print('open', flush=True); "
+        "import sys; from hsd_viz.drafting.index.read import Index; i = Index(sys.argv[1]); print('open', flush=True); "
         "sys.stdin.readline(); print([i.lookup(chr(t)) for t in range(50)])"
     )
     run = [sys.executable, "-c", program, str(path)]

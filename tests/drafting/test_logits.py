@@ -6,11 +6,10 @@ import pytest
 
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.context import spell
+from hsd_viz.drafting.db import LogitsDatabaseDrafter
 from hsd_viz.drafting.estimates import GREEDY, SAMPLED, priors
-from hsd_viz.drafting.hierarchy import HarvestingDrafter
 from hsd_viz.drafting.logits import LogitsDatabase
-from hsd_viz.drafting.observe import LogitsObserver
-from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.drafting.tree import DraftTree, LogitsObserver
 from hsd_viz.stack import StackError, parse
 
 
@@ -41,14 +40,14 @@ def test_what_cannot_come_is_no_proposal_and_the_oldest_keys_go():
 
 def test_rows_of_rejected_nodes_are_drafted_from_later():
     drafter = make_drafter(bottom("db[logits]"), costs=None)
-    assert isinstance(drafter, HarvestingDrafter) and isinstance(drafter, LogitsObserver)
+    assert isinstance(drafter, LogitsDatabaseDrafter) and isinstance(drafter, LogitsObserver)
     drafter.start([1, 2])
     assert drafter.draft([1, 2], 4).why_empty == "no match"
     tree = DraftTree()
     tree.add(3, -1, "logits")
     tree.add(4, 0, "logits")
     # After 1 2 the target holds 5 likeliest, so 3 is rejected; after 3 it would have said 6, after 3 4 it would have said 7.
-    drafter.harvest([1, 2], tree, [[5, 3], [6, 4], [7, 8]], [[0.7, 0.2], [0.8, 0.1], [0.9, 0.05]])
+    drafter.observe_probabilities([1, 2], tree, [[5, 3], [6, 4], [7, 8]], [[0.7, 0.2], [0.8, 0.1], [0.9, 0.05]])
     drafter.extend([5])
     drafter.extend([3])
     found = drafter.draft([1, 2, 5, 3], 8)
@@ -64,7 +63,7 @@ def test_rows_are_warm_where_a_memory_is_passed_on():
     memory = Memory()
     first = make_drafter(bottom("db[context,logits]"), memory=memory, costs=None)
     first.start([1])
-    first.harvest([1], DraftTree(), [[2, 3]], [[0.9, 0.1]])
+    first.observe_probabilities([1], DraftTree(), [[2, 3]], [[0.9, 0.1]])
     warm = make_drafter(bottom("db[context,logits]"), memory=memory, costs=None)
     warm.start([1])
     assert warm.draft([1], 2).tokens == [2, 3]

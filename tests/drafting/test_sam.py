@@ -5,8 +5,7 @@ from corpora import paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.drafting.baselines.automaton import StaticAutomaton, SuffixAutomaton
-from hsd_viz.drafting.baselines.sam import SAMDecoding
+from hsd_viz.drafting.baselines.sam import SAMDecoding, StaticAutomaton, SuffixAutomaton
 
 texts = st.lists(st.integers(0, 3), max_size=40)
 

@@ -1,4 +1,4 @@
-"""Databases of any size: counted part by part on disk, the very file that counting in memory gives."""
+"""Databases of any size: counting part by part on disk writes the same file as counting in memory."""
 
 import os
 import tracemalloc
@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import count
 
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.index.build import build_model_database, build_statistics, build_streamed
+from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Level, Pruning
 from hsd_viz.drafting.index.external import divide
-from hsd_viz.drafting.index.format import Index
-from hsd_viz.drafting.select import Candidates, find_cut
+from hsd_viz.drafting.index.read import Index
+from hsd_viz.drafting.index.select import Candidates, find_cut, write_index
 
 FACTS = {"vocabulary_hash": "v", "longest": 4}
 
@@ -27,7 +28,7 @@ def stream(documents, path, **options):
             writer.end()
         return {}
 
-    build_streamed(feed, path, **options)
+    build_database(feed, path, **options)
 
 
 documents = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=40), min_size=1, max_size=6)
@@ -38,10 +39,11 @@ documents = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=40), min_s
 def test_the_file_is_that_of_counting_in_memory(tmp_path_factory, texts, model, part_tokens, vocabulary_size, least):
     folder = tmp_path_factory.mktemp("streamed")
     pruning = Pruning(least=least, least_continuation=1, least_share=0.1, most=3, max_bytes=10**8)
-    facts = {**FACTS, "vocabulary_size": vocabulary_size, "pruning": pruning}
-    build = build_model_database if model else build_statistics
-    build([np.array(t) for t in texts], folder / "memory", **facts)
-    stream(texts, folder / "disk", **facts, kind="model" if model else "statistics", part_tokens=part_tokens)
+    facts = {"vocabulary_size": vocabulary_size, "vocabulary_hash": "v", "kind": "model" if model else "statistics"}
+    table = count(texts, vocabulary_size=vocabulary_size, longest=4, pruning=pruning, per_document=model)
+    meta = {"outputs" if model else "documents": len(texts), "tokens": sum(map(len, texts))}
+    write_index(folder / "memory", table, **facts, meta=meta)
+    stream(texts, folder / "disk", **facts, longest=4, pruning=pruning, part_tokens=part_tokens)
     assert (folder / "disk").read_bytes() == (folder / "memory").read_bytes()
     assert {p.name for p in folder.iterdir()} == {"memory", "disk"}, "nothing else is left"
 
@@ -66,7 +68,7 @@ def test_the_best_keys_that_fit_are_found_without_sorting(tmp_path_factory, foun
         firsts = np.concatenate(([0], np.cumsum(numbers)))
         zeros = np.zeros(firsts[-1], dtype=np.int64)
         candidates.add(
-            [Level(np.zeros(len(block), np.uint32), zeros[: len(block)], lengths, gains, firsts, zeros, zeros)]
+            [Level(np.zeros(len(block), np.uint32), lengths, zeros[: len(block)], firsts, zeros, zeros, gains)]
         )
     gains, lengths, sizes = (np.concatenate(column) for column in zip(*candidates.weights(2), strict=True))
     order = np.lexsort((lengths, -gains))
@@ -118,7 +120,7 @@ def test_memory_is_bounded_by_a_part(tmp_path):
                 writer.end()
             return {}
 
-        build_streamed(feed, path, kind="statistics", vocabulary_size=500, pruning=pruning, part_tokens=20_000, **FACTS)
+        build_database(feed, path, kind="statistics", vocabulary_size=500, pruning=pruning, part_tokens=20_000, **FACTS)
 
     one, eight = peak(5), peak(40)
     assert eight < 2 * one, (one, eight)
@@ -133,11 +135,11 @@ def test_an_interrupted_build_leaves_nothing(tmp_path):
 
     options = {**FACTS, "vocabulary_size": 6, "kind": "statistics", "pruning": Pruning()}
     with pytest.raises(KeyboardInterrupt):
-        build_streamed(feed, tmp_path / "x.hsdb", **options)
+        build_database(feed, tmp_path / "x.hsdb", **options)
     with pytest.raises(ValueError, match="no text"):
-        build_streamed(lambda writer: {}, tmp_path / "x.hsdb", **options)
+        build_database(lambda writer: {}, tmp_path / "x.hsdb", **options)
     with pytest.raises(ValueError, match="token 6 is outside"):
-        build_streamed(lambda writer: writer.add([6]), tmp_path / "x.hsdb", **options)
+        build_database(lambda writer: writer.add([6]), tmp_path / "x.hsdb", **options)
     assert [p.name for p in Path(tmp_path).iterdir()] == ["x.hsdb"] and (
         tmp_path / "x.hsdb"
     ).read_bytes() == b"the one before"

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.drafting.baselines.suffix import SuffixDecoding
-from hsd_viz.drafting.baselines.suffix_tree import SuffixTree
+from hsd_viz.drafting.baselines.suffix import SuffixDecoding, SuffixTree
 
 texts = st.lists(st.integers(0, 3), max_size=30)
 

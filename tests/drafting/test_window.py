@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from hsd_viz.drafting import make_drafter
 from hsd_viz.drafting.baselines.window import JacobiWindow
-from hsd_viz.drafting.observe import Observer
-from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.drafting.tree import DraftTree, Observer
 from hsd_viz.stack import parse
 
 

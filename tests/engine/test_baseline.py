@@ -1,4 +1,4 @@
-"""A run held against plain decoding on the same engine."""
+"""A run compared with plain decoding on the same engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_plain_decoding_follows_the_run_and_its_speed_is_noted(engine):
     assert [t.token_id for e in events if isinstance(e, Step) for t in e.tokens] == [
         t.token_id for t in trace.token_rows
     ]
-    assert after and all(isinstance(e, Stage) for e in after), "the second decode shows no text of its own"
+    assert after and all(isinstance(e, Stage) for e in after), "the second decode shows no text"
     assert [(e.done, e.total) for e in after] == [(1, 40), (OFTEN, 40), (2 * OFTEN, 40)]
     assert trace.meta["plain"]["tokens"] == 40 and trace.meta["plain"]["tokens_per_second"] > 0
 
@@ -33,14 +33,14 @@ def test_plain_decoding_itself_is_decoded_once(engine):
     assert isinstance(events[-1], Finished) and "plain" not in events[-1].trace.meta
 
 
-def test_a_run_that_was_cancelled_is_held_against_nothing(engine):
+def test_a_cancelled_run_is_not_compared(engine):
     events = decode_beside_plain(engine, PROMPT, "db > target", max_new_tokens=40)
     trace = next(e for e in events if isinstance(e, Step))
     events.close()
     assert trace is not None and list(events) == []
 
 
-def test_who_cancels_while_it_is_decoded_plainly_keeps_the_run(engine):
+def test_cancelling_the_comparison_keeps_the_run(engine):
     events = decode_beside_plain(engine, PROMPT, "db > target", max_new_tokens=40)
     trace = next(e.trace for e in events if isinstance(e, Finished))
     assert isinstance(next(events), Stage)

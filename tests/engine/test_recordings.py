@@ -1,4 +1,4 @@
-"""The traces that come with the package: whole, of the shipped weights, recorded by the command."""
+"""The bundled traces: valid, from the shipped weights, recorded by the command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_bundled_trace(name):
     check(trace)
     recipe = next(r for r in record.RECIPES if r.name == name)
     assert (trace.meta["stack"], trace.meta["prompt"]) == (recipe.stack, recipe.prompt)
-    # What it is held against: plain decoding of the same prompt, recorded in the same turns.
+    # The reference: plain decoding of the same prompt, interleaved with it.
     assert ("plain" in trace.meta) == (recipe.stack != "target")
     for model in trace.meta["models"]:
         assert model["weights"] == weights_hash(model_path(model["model"])), (

@@ -1,4 +1,4 @@
-"""Recordings of one prompt with several stacks: whole, of the shipped weights, and recorded by the command."""
+"""Recordings of one prompt with several stacks: valid, from the shipped weights, recorded by the command."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def test_recorded(group, name):
     assert trace.meta["sampling"]["temperature"] == options.get("temperature", 0.0)
     for model in trace.meta["models"]:
         assert model["weights"] == weights_hash(model_path(model["model"])), (
-            "recorded with other weights: record them anew"
+            "recorded with other weights: run `hsd-viz traces record --side-by-side`"
         )
 
 
-def test_recording_keeps_one_run_of_each_stack(tmp_path):
+def test_recording_saves_one_run_of_each_stack(tmp_path):
     paths = record.record_side_by_side(tmp_path, tokens=4, repeats=1)
     assert {p for p in tmp_path.rglob("*") if p.is_file()} == set(paths)
     for group in record.GROUPS:

@@ -87,6 +87,6 @@ test("a span is a round, a call or a time without one", () => {
   const { callSentence, gapSentence, roundSentence } = createTelling(storeOf(small()));
   assert.equal(callSentence({ ...call, round: 1 }), "target verifies: 1 token fed, 3 in the cache, 2 forward passes in one launch; 2.00 ms, from 1.00 ms; within round 1, for nano.");
   assert.equal(callSentence({ ...call, kind: "lookup", cached: 0, steps: 1, round: 2 }), "target looks up a draft: 1 token found; 2.00 ms, from 1.00 ms; round 1.");
-  assert.equal(gapSentence({ start: 5e3, ns: 2e3 }), "No call ran for 2.00 µs, from 5.00 µs.");
+  assert.equal(gapSentence({ start: 5e3, ns: 2e3 }), "Idle for 2.00 µs, from 5.00 µs.");
   assert.equal(roundSentence({ id: 3, ns: 4e6, start: 12e6, drafted: 0, accepted: 0, outcome: "plain" }), "Round 2: 4.00 ms, from 12.0 ms; no draft, plain.");
 });

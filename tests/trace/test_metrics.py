@@ -87,5 +87,5 @@ def _draft(trace, k, **change):
 def test_identities_notice(spoil):
     trace = sample_trace()
     spoil(trace)
-    with pytest.raises(ValueError, match="breaks an identity"):
+    with pytest.raises(ValueError, match="violates an identity"):
         check(trace)

@@ -123,11 +123,11 @@ def test_a_truncated_file_is_refused(tmp_path):
     ("data", "words"),
     [
         ({"machine": {}, "stacks": []}, "a report of hsd-viz bench, which the dashboard opens in its tab Benchmark"),
-        ({"hierarchies": []}, "what hsd-viz plan wrote"),
-        ({"traceEvents": []}, "written for the viewer Perfetto"),
-        ({"format": "hsd_viz ablation"}, "it says that it is 'hsd_viz ablation'"),
-        ({"a": 1}, "other data"),
-        ([1], "other data"),
+        ({"hierarchies": []}, "the output of hsd-viz plan"),
+        ({"traceEvents": []}, "exported for the viewer Perfetto"),
+        ({"format": "hsd_viz ablation"}, "its format is 'hsd_viz ablation'"),
+        ({"a": 1}, "not written by hsd_viz"),
+        ([1], "not written by hsd_viz"),
     ],
 )
 def test_a_file_of_another_kind_is_named(data, words):
@@ -138,7 +138,7 @@ def test_a_file_of_another_kind_is_named(data, words):
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"{", b"\x1f\x8bxx"])
 def test_no_sentence_names_a_class(content):
-    with pytest.raises(TraceError, match=r"^mine is broken or no trace: it is not whole JSON$"):
+    with pytest.raises(TraceError, match=r"^mine is not a valid trace: the JSON is incomplete$"):
         Trace.from_bytes(content, "mine")
 
 

@@ -65,11 +65,11 @@ def test_an_edit_over_bad_text_replaces_it():
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ([model("nano"), model("nano"), model("target")], "stands twice"),
+        ([model("nano"), model("nano"), model("target")], "appears twice"),
         ([model("nano", 99), model("target")], "out of range"),
         ([model("nano", True), model("target")], "invalid lookahead"),
         ([model("my/model"), model("target")], "not allowed on this page"),
-        ([{"kind": "bottom", "name": "db", "items": []}], "drafts for nobody"),
+        ([{"kind": "bottom", "name": "db", "items": []}], "has no target"),
         ([{"kind": "bottom", "name": "db", "items": ["nano"]}, model("target")], "unknown item"),
         ([{"kind": "bottom", "name": "sam", "items": ["x"]}, model("target")], "takes no brackets"),
         ([{"kind": "bottom", "name": "db", "items": "context"}, model("target")], "not a list"),

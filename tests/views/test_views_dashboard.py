@@ -145,7 +145,7 @@ def test_while_a_run_goes_on_only_cancel_can_be_pressed(page):
     while "hsd-stale" not in row._dom_classes and time.monotonic() < until:
         time.sleep(0.01)
     # What is shown while it goes on is this run's, and the charts of the run before say that they are.
-    assert page.readout.origin["kind"] == "finished" and "hsd-stale" in row._dom_classes
+    assert page.readout.origin["kind"] == "live" and "hsd-stale" in row._dom_classes
     page.controls.cancel.click()
     assert page.readout.stage["text"] == "cancelling"
     page.lender.engine.gate.set()

@@ -201,9 +201,9 @@ def test_a_file_that_is_too_large_is_refused_packed_or_unpacked(page, monkeypatc
     # A few bytes that unpack to many times the limit.
     monkeypatch.setattr(open_trace, "MAX_UNPACKED", 1_000_000)
     send(page.files.open, gzip.compress(b" " * 30_000_000), "bomb.json.gz")
-    assert page.notice.message == "bomb.json.gz is too large: this page takes traces up to 1 MB unpacked"
+    assert page.notice.message == "bomb.json.gz is too large: the maximum is 1 MB unpacked"
     monkeypatch.setattr(open_trace, "MOST_TOKENS", 2)
     with pytest.raises(ValueError, match=r"run of \d+ tokens: this page shows runs of up to 2, prompt included"):
         read_trace(make_trace().to_bytes(), "long.json.gz")
-    with pytest.raises(ValueError, match=r"^x{59}… is broken"):
+    with pytest.raises(ValueError, match=r"^x{59}… is not a valid trace"):
         read_trace(b"", "x" * 5000)

@@ -332,7 +332,7 @@ def test_levels_show_the_counters_of_the_run_beside_the_laws():
     # With its own estimates the law is told more of this run: it is not further off.
     own = views.Levels(trace).spec["groups"][1]["rows"][0]
     assert abs(own["off"]) < 0.2 and "estimated from this run" in views.Levels(trace).spec["source"]
-    with pytest.raises(ValueError, match="no token"):
+    with pytest.raises(ValueError, match="no emitted tokens"):
         views.Levels(Trace({}))
     with pytest.raises(ValueError, match="it is not known how much"):
         views.Levels(trace, Calibration(DEAR.models, DEAR.costs, {}))

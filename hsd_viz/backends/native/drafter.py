@@ -1,4 +1,4 @@
-"""The database drafter in the native runtime: the trees of :class:`~hsd_viz.drafting.hierarchy.DatabaseDrafter`, sooner.
+"""The database drafter in the native runtime: the trees of :class:`~hsd_viz.drafting.db.DatabaseDrafter`, sooner.
 
 Between two rounds the forward sweeps the model's weights through the processor's caches, so every round's drafting starts cold,
 and an interpreter then takes several times as long as in a loop of its own. The class in :mod:`hsd_viz.drafting` says what is drafted
@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.backends.native.library import Drafting, IndexFile, failure
-from hsd_viz.drafting.context import ContextDatabase
+from hsd_viz.drafting.context import ContextDatabase, Database
 from hsd_viz.drafting.costs import CostCurve
+from hsd_viz.drafting.db import SUREST, DatabaseDrafter
 from hsd_viz.drafting.estimates import DISCOUNTS, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
-from hsd_viz.drafting.guarded import MOST_IN_BUCKET, GuardedIndex
-from hsd_viz.drafting.hierarchy import SUREST, Database, DatabaseDrafter
-from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.index.read import MOST_IN_BUCKET, GuardedIndex, Index
 from hsd_viz.drafting.tree import Drafter, DraftTree
 
 #: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.
@@ -35,12 +34,12 @@ def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | N
     """The twin of a drafter that has one; else the drafter itself. To be asked before a run begins."""
     if type(drafter) is not DatabaseDrafter or drafter.longest > LONGEST:
         return drafter
-    files = [drafter._shared[source] for source in drafter.sources if source != "context"]
+    files = [drafter.databases[source] for source in drafter.sources if source != "context"]
     return NativeDatabaseDrafter(library, drafter) if all(map(_readable, files)) else drafter
 
 
 class NativeDatabaseDrafter(DatabaseDrafter):
-    """Drafts like the :class:`~hsd_viz.drafting.hierarchy.DatabaseDrafter` it is made from, whose databases are files.
+    """Drafts like the :class:`~hsd_viz.drafting.db.DatabaseDrafter` it is made from, whose databases are files.
 
     Raises ``MemoryError`` when there is too little memory.
     """
@@ -51,20 +50,20 @@ class NativeDatabaseDrafter(DatabaseDrafter):
         self._draft = self._native.hsd_drafter_draft
         self.sources = like.sources
         self.temperature, self.longest, self.min_gain_rate = like.temperature, like.longest, like.min_gain_rate
-        self._floor, self._shared = like._floor, like._shared
+        self.min_score, self.databases = like.min_score, like.databases
         self._free, self._most_in = None, 0
-        self.ends, self.costs = like.ends, like.costs
+        self.eos, self.costs = like.eos, like.costs
         self.start(())
 
     # A drafter may be told of other ends and costs at any time; the library is told when it next drafts.
 
     @property
-    def ends(self) -> frozenset[int]:
-        return self._ends
+    def eos(self) -> frozenset[int]:
+        return self._eos
 
-    @ends.setter
-    def ends(self, ends: Collection[int]) -> None:
-        self._ends, self._budget = frozenset(ends), 0
+    @eos.setter
+    def eos(self, eos: Collection[int]) -> None:
+        self._eos, self._budget = frozenset(eos), 0
 
     @property
     def costs(self) -> CostCurve:
@@ -83,7 +82,7 @@ class NativeDatabaseDrafter(DatabaseDrafter):
         self._free = weakref.finalize(self, native.hsd_drafter_free, self._handle)
         self._free.atexit = False
         for source in self.sources:
-            file = None if source == "context" else _file(self._shared[source])
+            file = None if source == "context" else _file(self.databases[source])
             rates = priors(source, self.temperature)
             self._checked(
                 native.hsd_drafter_add(self._handle, file, (ctypes.c_double * len(rates))(*rates), DISCOUNTS[source])
@@ -146,9 +145,9 @@ class NativeDatabaseDrafter(DatabaseDrafter):
         self._in = (ctypes.c_int32 * self._most_in)()
         self._out, self._scores = (ctypes.c_int64 * (7 * self._budget))(), (ctypes.c_double * self._budget)()
         native.hsd_drafter_buffers(handle, self._in, self._out, self._scores)
-        size, ends = self._budget + 1, (ctypes.c_int32 * len(self.ends))(*self.ends)
+        size, ends = self._budget + 1, (ctypes.c_int32 * len(self.eos))(*self.eos)
         at, slopes = ((ctypes.c_double * size)(*table) for table in costs.tables(self._budget))
-        self._checked(native.hsd_drafter_costs(handle, at, slopes, size, costs.least_slope, self._floor))
+        self._checked(native.hsd_drafter_costs(handle, at, slopes, size, costs.least_slope, self.min_score))
         self._checked(native.hsd_drafter_ends(handle, ends, len(ends)))
 
     def _checked(self, result: Any) -> Any:
@@ -161,21 +160,21 @@ def _readable(database: Database) -> bool:
     """Whether the library can read it: a file, of the sizes that are usual."""
     if type(database) not in (Index, GuardedIndex):
         return False
-    sizes = [view.itemsize for view in (database._starts, database._marks, database._places)]
-    return sizes == [4, 4, 4] and 0 <= database._bits < 32
+    sizes = [view.itemsize for view in (database.starts, database.marks, database.places)]
+    return sizes == [4, 4, 4] and 0 <= database.bits < 32
 
 
 def _file(index: Index) -> IndexFile:
     """Where the arrays of an index are. They stay there for as long as it does."""
-    views = index._starts, index._marks, index._places, index._values
+    views = index.starts, index.marks, index.places, index.values
     guarded = isinstance(index, GuardedIndex)
     return IndexFile(
         *(np.frombuffer(view, np.uint8).ctypes.data if len(view) else None for view in views),
         *map(len, views),
         index.limit if guarded else -1,
-        index._values.itemsize,
-        index._wide,
-        index._bits,
+        index.values.itemsize,
+        index.wide,
+        index.bits,
         index.longest,
         MOST_IN_BUCKET if guarded else 0,
     )

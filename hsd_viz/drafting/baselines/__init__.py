@@ -1,1 +1,1 @@
-"""Baselines: published drafting methods, each after its paper or program."""
+"""Baselines: published drafting methods, each re-implemented from its paper or program."""

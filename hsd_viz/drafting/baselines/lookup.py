@@ -1,9 +1,10 @@
-"""Prompt lookup: the rival that copies what followed the earliest earlier copy of the text's last tokens."""
+"""Prompt lookup: copy what followed the earliest occurrence of the text's last tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from hsd_viz.checks import check_range
 from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
@@ -11,10 +12,11 @@ from hsd_viz.drafting.tree import DraftTree, as_eos_set
 class PromptLookup:
     """Prompt lookup decoding with Hugging Face's rule, as a chain.
 
-    The longest n-gram at the end of the text, from ``longest`` tokens (2) down to one, that occurs earlier; of its places the
-    earliest; the up to ``most`` (10) tokens that follow there, cut before an end-of-text token. Nothing is scored: the draft is
-    as long as the copy. Source: Saxena 2023, "Prompt Lookup Decoding" (github.com/apoorvumang/prompt-lookup-decoding), with the
-    defaults of transformers' ``PromptLookupCandidateGenerator``, which unlike the original takes short copies too.
+    Finds the longest n-gram at the end of the text, from ``longest`` tokens (2) down to one, that occurs earlier, and
+    copies the up to ``most`` (10) tokens after its earliest occurrence, up to an end-of-text token. There are no
+    scores. Source: Saxena 2023, "Prompt Lookup Decoding" (github.com/apoorvumang/prompt-lookup-decoding), with the
+    defaults of transformers' ``PromptLookupCandidateGenerator``, which unlike the original accepts short copies
+    (``whole=False``).
     """
 
     name = "lookup"
@@ -22,9 +24,9 @@ class PromptLookup:
     def __init__(
         self, *, eos: int | Collection[int] | None = None, longest: int = 2, most: int = 10, whole: bool = False
     ) -> None:
-        if longest < 1 or most < 1:
-            raise ValueError(f"n-grams of {longest} tokens and copies of {most} are out of range: both are at least 1")
-        self.ends = as_eos_set(eos)
+        check_range("the longest n-gram", longest, 1)
+        check_range("the number of draft tokens", most, 1)
+        self.eos = as_eos_set(eos)
         self.longest = longest
         self.most = self.nodes = most
         self.whole = whole
@@ -32,31 +34,31 @@ class PromptLookup:
 
     @classmethod
     def original(cls, *, eos: int | Collection[int] | None = None) -> PromptLookup:
-        """The rule of its author: n-grams from three tokens down, whole copies of ten tokens only."""
+        """Return the author's rule: n-grams from three tokens down, whole copies of ten tokens only."""
         return cls(eos=eos, longest=3, whole=True)
 
     def start(self, prompt: Sequence[int]) -> None:
-        """A run begins with this prompt."""
+        """Begin a run with this prompt."""
         self._text = spell(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """These tokens were emitted: the text grew by them."""
+        """Append these emitted tokens to the text."""
         self._text += spell(tokens)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """A chain of at most ``budget`` tokens that may follow ``text``."""
-        # Tokens that are not emitted yet count as text too.
+        """Return a chain of at most ``budget`` tokens that may follow ``text``."""
+        # Tokens that are not emitted yet are text, too.
         whole = self._text + spell(text[len(self._text) :])
         length = len(whole)
         tree = DraftTree()
         for n in range(min(self.longest, length - 1), 0, -1):
-            # A match that ends the text has nothing after it: the search stops one token before the end, or as many as it needs.
+            # The search ends before the last token (or the last ``most``), as something must follow the match.
             place = whole.find(whole[length - n :], 0, max(0, length - (self.most if self.whole else 1)))
             if place < 0:
                 continue
             start = place + n
             for i, token in enumerate(map(ord, whole[start : start + max(0, min(self.most, budget))])):
-                if token in self.ends:
+                if token in self.eos:
                     break
                 tree.add(token, i - 1, self.name, key_length=n, position=start + i)
             break

@@ -1,17 +1,17 @@
-"""llama.cpp's lookup decoding: n-gram counts of this text, of earlier ones and of a corpus, asked in that order token by token."""
+"""llama.cpp's lookup decoding: n-gram counts of this text, of earlier ones and of a corpus."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.hierarchy import Database
+from hsd_viz.checks import check_range
+from hsd_viz.drafting.context import Database, spell
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
 #: N-gram lengths of the context and dynamic caches, and that of the static one.
 LONGEST = 4
 STATIC = 2
-#: Least sample size and least share in per cent of the likeliest token, by n-gram length 1, 2, 3, 4.
+#: Minimum sample size and minimum percentage of the most frequent token, by n-gram length 1, 2, 3, 4.
 LAX = ((2, 66), (2, 50), (1, 50), (1, 50))
 STRICT = ((4, 75), (3, 66), (2, 66), (2, 66))
 
@@ -20,9 +20,9 @@ Counts = dict[str, dict[int, int]]
 
 
 class DynamicCache:
-    """The n-gram counts of earlier runs, prompts included. A run's counts are merged in when the next run begins.
+    """The n-gram counts of earlier runs, including prompts. A run's counts are merged when the next run begins.
 
-    Pass the same one to run after run: warm; a fresh one is cold. It serves one run at a time.
+    Passed from run to run it is warm, a new one is cold. It serves one run at a time.
     """
 
     __slots__ = ("_open", "counts")
@@ -32,7 +32,7 @@ class DynamicCache:
         self._open: list[Counts] = []
 
     def begin(self, context: Counts) -> None:
-        """A run begins and will count into ``context``; those begun before are over."""
+        """Begin a run that counts into ``context``; merge the counts of the run before."""
         for finished in self._open:
             for key, followers in finished.items():
                 ours = self.counts.setdefault(key, {})
@@ -44,15 +44,17 @@ class DynamicCache:
 class NgramCache:
     """N-gram caches with llama.cpp's thresholds, for one run.
 
-    Source: llama.cpp's ``lookup`` (ggml-org/llama.cpp, ``common/ngram-cache.cpp``, pull request 5479, MIT), re-implemented from its
-    description. Token by token, up to ``most`` (16): of the n-grams of 4 down to 1 tokens at the end of text and draft, the longest
-    in the **context** cache whose best follower was seen often enough and often enough among all (:data:`LAX`); else the same in
-    the **dynamic** cache with :data:`STRICT` thresholds; else the likeliest follower of the last 2 tokens in the **static** cache
-    (lax). Followers in context and dynamic cache rank by count × (100 · static count of the token after the last 2 tokens, or
-    1): the static cache confirms the others. The first to pass is drafted, a chain; where nothing passes it ends.
+    Source: llama.cpp's ``lookup`` (ggml-org/llama.cpp, ``common/ngram-cache.cpp``, pull request 5479, MIT),
+    re-implemented from its description. Token by token, up to ``most`` (16): of the n-grams of 4 down to 1 tokens at
+    the end of text and draft, the longest in the **context** cache whose best follower passes the thresholds
+    :data:`LAX`; else the same in the **dynamic** cache with :data:`STRICT`; else the most frequent follower of the last
+    2 tokens in the **static** cache (lax). Followers in context and dynamic cache rank by count × (100 · static count
+    of the token after the last 2 tokens, or 1): the static cache confirms the others. The first token to pass is
+    drafted, as a chain, until none passes.
 
-    ``static`` is a statistics database, of which only the likeliest followers of a pair are known; ``None``: an empty one.
-    Nothing is drafted after an end-of-text token. Among equals the token seen first is taken (llama.cpp: hash order).
+    ``static`` is a statistics database, which contains only the most frequent followers of a pair; ``None``: an empty
+    one. Nothing is drafted after an end-of-text token. Among equals the token seen first is taken (llama.cpp: hash
+    order).
     """
 
     name = "ngram-cache"
@@ -65,9 +67,8 @@ class NgramCache:
         eos: int | Collection[int] | None = None,
         most: int = 16,
     ) -> None:
-        if most < 1:
-            raise ValueError(f"a draft of {most} tokens is out of range: it is at least 1")
-        self.ends = as_eos_set(eos)
+        check_range("the number of draft tokens", most, 1)
+        self.eos = as_eos_set(eos)
         self.dynamic = dynamic if dynamic is not None else DynamicCache()
         self.static = static
         self.most = self.nodes = most
@@ -75,13 +76,13 @@ class NgramCache:
         self._context: Counts = {}
 
     def start(self, prompt: Sequence[int]) -> None:
-        """A run begins with this prompt: earlier ones now count as dynamic."""
+        """Begin a run with this prompt; earlier runs become part of the dynamic cache."""
         self._text, self._context = "", {}
         self.dynamic.begin(self._context)
         self.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """These tokens were emitted: count each after the 1 to 4 tokens before it."""
+        """Count each of these emitted tokens after the 1 to 4 tokens before it."""
         for token in tokens:
             for n in range(1, min(LONGEST, len(self._text)) + 1):
                 followers = self._context.setdefault(self._text[-n:], {})
@@ -89,28 +90,25 @@ class NgramCache:
             self._text += chr(token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """A chain of at most ``budget`` tokens that may follow ``text``."""
+        """Return a chain of at most ``budget`` tokens that may follow ``text``."""
         tree = DraftTree()
         tail = spell(text[-LONGEST:])
         seen = False
-        # As in llama.cpp, a text shorter than a static n-gram is not drafted for.
+        # As in llama.cpp, there is no draft for a text shorter than a static n-gram.
         while len(tail) >= STATIC and len(tree) < min(self.most, budget):
             static, total = self._followers(tail[-STATIC:])
             best = (
                 _pick(self._context, tail, static, LAX)
                 or _pick(self.dynamic.counts, tail, static, STRICT)
-                or _likeliest(static, total)
+                or _most_frequent(static, total)
             )
-            seen = (
-                seen
-                or bool(static)
-                or any(tail[-n:] in c for c in (self._context, self.dynamic.counts) for n in range(1, LONGEST + 1))
-            )
+            caches = (self._context, self.dynamic.counts)
+            seen = seen or bool(static) or any(tail[-n:] in c for c in caches for n in range(1, LONGEST + 1))
             if best is None:
                 break
             token, length, count = best
             tree.add(token, len(tree) - 1, self.name, key_length=length, count=count)
-            if token in self.ends:
+            if token in self.eos:
                 break
             tail = (tail + chr(token))[-LONGEST:]
         if not tree.tokens:
@@ -118,7 +116,7 @@ class NgramCache:
         return tree
 
     def _followers(self, pair: str) -> tuple[dict[int, int], int]:
-        """What the static cache knows to follow two tokens: counts by token, likeliest first, and their sum with the rest."""
+        """Return the static counts of what follows two tokens, most frequent first, and the total."""
         match = self.static.lookup(pair) if self.static is not None else None
         if match is None or match[0] != STATIC:
             return {}, 0
@@ -128,7 +126,7 @@ class NgramCache:
 def _pick(
     counts: Counts, tail: str, static: dict[int, int], thresholds: Sequence[tuple[int, int]]
 ) -> tuple[int, int, int] | None:
-    """(token, n-gram length, count) of the longest n-gram that ends ``tail`` and passes, ``None`` where none does."""
+    """Return (token, n-gram length, count) of the longest n-gram at the end of ``tail`` that passes, or ``None``."""
     for n in range(min(LONGEST, len(tail)), 0, -1):
         followers = counts.get(tail[-n:])
         if followers is None:
@@ -141,8 +139,8 @@ def _pick(
     return None
 
 
-def _likeliest(static: dict[int, int], total: int) -> tuple[int, int, int] | None:
-    """The same from the static cache alone."""
+def _most_frequent(static: dict[int, int], total: int) -> tuple[int, int, int] | None:
+    """Return the same from the static cache alone."""
     if not static:
         return None
     token = max(static, key=static.__getitem__)

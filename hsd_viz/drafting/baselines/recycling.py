@@ -1,4 +1,4 @@
-"""Token Recycling: what the target held likely after each token the last time it saw it, unfolded along a fixed tree."""
+"""Token Recycling: the latest most probable successors of each token, drafted as a fixed tree."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
-#: The published tree of 80 nodes: for each depth, how many children the nodes one level up have, in order; the first is the text's
-#: last token. The k-th child of a node is its k-th likeliest successor.
+#: The published tree of 80 nodes: for each depth, the numbers of children of the nodes one level up, beginning with the
+#: text's last token. The k-th child of a node is its k-th most probable successor.
 TEMPLATE: tuple[tuple[int, ...], ...] = (
     (8,),
     (8, 4, 3, 2, 1, 1, 1, 1),
@@ -17,12 +17,12 @@ TEMPLATE: tuple[tuple[int, ...], ...] = (
     (2, 0, 0, 1, 0, 0, 0, 0),
 )
 
-#: The adjacency matrix: a token's successors, likeliest first. Rows never seen are not there.
+#: The adjacency matrix: a token's successors, most probable first. Tokens without an observation have no row.
 Successors = dict[int, tuple[int, ...]]
 
 
 def unfold(template: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
-    """(parent, rank) of each node of a template, breadth first; parent -1 is the text's last token."""
+    """Yield (parent, rank) of each node of a template, breadth first; parent -1 is the text's last token."""
     above, number = [-1], 0
     for level in template:
         here = []
@@ -37,38 +37,39 @@ def unfold(template: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
 class TokenRecycling:
     """Token Recycling for one run.
 
-    Source: Luo et al., "Turning Trash into Treasure: Accelerating Inference of Large Language Models with Token Recycling", ACL
-    2025, arXiv 2408.08696 (tree 2.2.2 of Spec-Bench, hemingkx/Spec-Bench, Apache-2.0), re-implemented from its description.
-    After each verification by the target, the row of every token it saw, rejected ones too, is overwritten with its 8 likeliest
-    successors there (:meth:`observe`; the deepest place counts where a token stood at several); a draft walks a fixed tree of
-    80 nodes breadth first, the child of rank k being the k-th successor of its parent. The prompt teaches nothing.
+    Source: Luo et al., "Turning Trash into Treasure: Accelerating Inference of Large Language Models with Token
+    Recycling", ACL 2025, arXiv 2408.08696 (tree 2.2.2 of Spec-Bench, hemingkx/Spec-Bench, Apache-2.0), re-implemented
+    from its description. After each verification by the target, the row of every verified token, including rejected
+    ones, is replaced by its 8 most probable successors (:meth:`observe`; of several occurrences the deepest counts). A
+    draft is a fixed tree of 80 nodes, breadth first, where the child of rank k is the k-th successor of its parent. The
+    prompt is not used.
 
-    ``successors`` is the state that outlives a run: one passed to run after run is warm (the paper keeps it for good), a fresh
-    one (the default) cold. Differences: a token that was never seen has no children (the published matrix begins as zeros,
-    so token 0 is drafted), and nothing is drafted after an end-of-text token.
+    ``successors`` is the state that outlives a run: passed from run to run it is warm (the paper never resets it), a
+    new one (the default) cold. Differences: a token without an observation has no children (the published matrix begins
+    as zeros, so token 0 is drafted), and nothing is drafted after an end-of-text token.
     """
 
     name = "recycling"
     nodes = sum(map(sum, TEMPLATE))
 
     def __init__(self, *, successors: Successors | None = None, eos: int | Collection[int] | None = None) -> None:
-        self.ends = as_eos_set(eos)
+        self.eos = as_eos_set(eos)
         self.successors = successors if successors is not None else {}
         self._template = list(unfold(TEMPLATE))
 
     def start(self, prompt: Sequence[int]) -> None:
-        """A run begins; the prompt is not looked at."""
+        """Begin a run; the prompt is not used."""
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """These tokens were emitted; they are not looked at, :meth:`observe` has seen more."""
+        """Do nothing: :meth:`observe` learns from each verification."""
 
     def observe(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]]) -> None:
-        """The target's likeliest tokens after ``text`` and each node: see :class:`hsd_viz.drafting.observe.Observer`."""
+        """Replace the successors of each verified token: see :class:`~hsd_viz.drafting.tree.Observer`."""
         for token, row in zip((text[-1], *tree.tokens), top, strict=True):
             self.successors[token] = tuple(row)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """The tree after the last token of ``text``: the first ``budget`` nodes of the template, breadth first."""
+        """Return the first ``budget`` nodes of the template after the last token of ``text``, breadth first."""
         tree = DraftTree()
         place: list[int | None] = []
         for parent, rank in self._template:
@@ -79,7 +80,7 @@ class TokenRecycling:
             if above is not None:
                 token = text[-1] if above < 0 else tree.tokens[above]
                 row = self.successors.get(token, ())
-                if rank < len(row) and (above < 0 or token not in self.ends):
+                if rank < len(row) and (above < 0 or token not in self.eos):
                     node = tree.add(row[rank], above, self.name, key_length=1)
             place.append(node)
         if not tree.tokens:

@@ -1,26 +1,68 @@
-"""REST's rule on a statistics database: the trie of what followed the longest known suffix of the text in a corpus."""
+"""REST on a statistics database: the trie of what followed the longest known suffix of the text in a corpus."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from heapq import heappop, heappush
 
-from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.expand import trie
-from hsd_viz.drafting.hierarchy import Database
+from hsd_viz.checks import check_range
+from hsd_viz.drafting.context import Database, Match, spell
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
+
+Lookup = Callable[[str], Match | None]
+
+
+def _followers(lookup: Lookup, tail: str, count: float) -> list[tuple[int, float]]:
+    """Return (token, count) of what followed ``tail``, a path seen ``count`` times; most frequent first."""
+    match = lookup(tail)
+    if match is None:
+        return []
+    length, total, continuations = match
+    if length == len(tail):
+        return [(token, float(c)) for token, c, _ in continuations]
+    return [(token, count * c / total) for token, c, _ in continuations]
+
+
+def continuation_trie(lookup: Lookup, key: str, *, nodes: int, depth: int) -> list[tuple[int, int, float]]:
+    """Return the ``nodes`` most frequent prefixes of what followed ``key``, as (token, parent, count).
+
+    Parent -1 is ``key``. Prefixes have at most ``depth`` tokens. Most frequent first, then shorter, then the lower
+    token; parents come before children. The published methods count every continuation in the corpus; an index holds
+    the most frequent followers of short keys. A count is exact while key and path together are a key of the index;
+    beyond, the path's count is divided as the longest known suffix suggests. Prefixes with an estimate below 1 are
+    omitted.
+    """
+    out: list[tuple[int, int, float]] = []
+    queue: list[tuple] = []
+    match = lookup(key)
+    if match is None or match[0] != len(key):
+        return out
+    # The serial number ends the comparison of equals.
+    serial, reached, parent, path, count = 0, 0, -1, key, float(match[1])
+    while True:
+        if reached < depth:
+            for token, c in _followers(lookup, path, count):
+                if c >= 1:
+                    serial += 1
+                    heappush(queue, (-c, reached + 1, token, serial, parent, path))
+        if not queue or len(out) == nodes:
+            return out
+        negative, reached, token, _, above, before = heappop(queue)
+        parent, path, count = len(out), before + chr(token), -negative
+        out.append((token, above, count))
 
 
 class Retrieval:
     """Retrieval-based speculative decoding for one run.
 
-    Source: He et al., "REST: Retrieval-Based Speculative Decoding", NAACL 2024, arXiv 2311.08252 (repository FasterDecoding/REST,
-    Apache-2.0), re-implemented from its description: the longest suffix of the text, from ``longest`` (16) tokens down to
-    ``shortest`` (2), that the corpus holds; of what followed it there, to a depth of ``depth`` (10) tokens, the ``most`` (64)
-    most frequent prefixes, as a trie.
+    Source: He et al., "REST: Retrieval-Based Speculative Decoding", NAACL 2024, arXiv 2311.08252 (repository
+    FasterDecoding/REST, Apache-2.0), re-implemented from its description: find the longest suffix of the text, from
+    ``longest`` (16) tokens down to ``shortest`` (2), in the corpus; of what followed it, to a depth of ``depth`` (10)
+    tokens, draft the ``most`` (64) most frequent prefixes as a trie.
 
-    ``corpus`` is a statistics database instead of a suffix array, which sets two limits: keys are as long as the index has
-    them (six tokens as shipped, and none that says no more than its suffix), and counts beyond them are worked out as
-    :mod:`.expand` says. Frozen: it learns nothing. Nothing is drafted after an end-of-text token.
+    ``corpus`` is a statistics database instead of a suffix array, which has two limits: keys are those of the index (up
+    to six tokens as shipped, without keys that add nothing to their suffix), and counts beyond them are estimates (see
+    :func:`continuation_trie`). Frozen. Nothing is drafted after an end-of-text token.
     """
 
     name = "retrieval"
@@ -35,25 +77,25 @@ class Retrieval:
         most: int = 64,
         depth: int = 10,
     ) -> None:
-        if not 1 <= shortest <= longest or most < 1 or depth < 1:
-            raise ValueError(
-                f"suffixes of {longest} down to {shortest} tokens, {most} nodes and depth {depth} are out of range"
-            )
+        check_range("the shortest suffix", shortest, 1)
+        check_range("the longest suffix", longest, shortest)
+        check_range("the number of nodes", most, 1)
+        check_range("the depth", depth, 1)
         self.corpus = corpus
-        self.ends = as_eos_set(eos)
+        self.eos = as_eos_set(eos)
         self.longest = longest
         self.shortest = shortest
         self.most = self.nodes = most
         self.depth = depth
 
     def start(self, prompt: Sequence[int]) -> None:
-        """A run begins; nothing depends on what came before the text's end."""
+        """Begin a run; only the end of the text matters."""
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """These tokens were emitted; see :meth:`start`."""
+        """Do nothing: only the end of the text matters."""
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """The most frequent continuations of ``text`` as a tree of at most ``budget`` nodes."""
+        """Return the most frequent continuations of ``text`` as a tree of at most ``budget`` nodes."""
         tree = DraftTree()
         match = self.corpus.lookup(spell(text[-self.longest :])) if budget > 0 and len(text) else None
         if match is not None and match[0] >= self.shortest:
@@ -63,11 +105,12 @@ class Retrieval:
         return tree
 
     def _grow(self, tree: DraftTree, text: Sequence[int], length: int, total: int, budget: int) -> None:
-        nodes = trie(self.corpus.lookup, spell(text[-length:]), nodes=min(self.most, budget), depth=self.depth)
+        nodes = min(self.most, budget)
+        found = continuation_trie(self.corpus.lookup, spell(text[-length:]), nodes=nodes, depth=self.depth)
         place: list[int | None] = []
-        for token, parent, count in nodes:
+        for token, parent, count in found:
             above = -1 if parent < 0 else place[parent]
-            if above is None or (above >= 0 and tree.tokens[above] in self.ends):
+            if above is None or (above >= 0 and tree.tokens[above] in self.eos):
                 place.append(None)
                 continue
             place.append(tree.add(token, above, self.name, length, round(count), min(1.0, count / total)))

@@ -1,31 +1,117 @@
-"""SAM-Decoding: copy what followed the longest suffix of the text that occurred before, the longer the match the more of it."""
+"""SAM-Decoding: copy what followed the longest suffix of the text that occurred before."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
 
-from hsd_viz.drafting.baselines.automaton import BREAK, StaticAutomaton, SuffixAutomaton
+from hsd_viz.checks import check_range
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
+
+#: Separates texts; no token has this id, so nothing matches across it.
+BREAK = -1
+
+
+class SuffixAutomaton:
+    """The smallest automaton of all substrings of a growing text (Blumer et al. 1985).
+
+    Appending takes amortized constant time. A state represents substrings that end at the same places. ``length[s]`` is
+    the length of its longest, ``link[s]`` the state of its longest suffix that ends at more places (-1 for the root,
+    state 0), ``follow[s]`` maps a token to the next state, ``first[s]`` is its earliest end. ``last`` is the state of
+    the whole text, ``tokens`` the text.
+    """
+
+    __slots__ = ("_own", "first", "follow", "last", "length", "link", "tokens")
+
+    def __init__(self, tokens: Iterable[int] = ()) -> None:
+        self.tokens: list[int] = []
+        self.length = [0]
+        self.link = [-1]
+        self.follow: list[dict[int, int]] = [{}]
+        self.first = [-1]
+        #: Whether a state was created by a token, not as a copy: it then ends at one more place than its children.
+        self._own = [False]
+        self.last = 0
+        for token in tokens:
+            self.append(token)
+
+    def append(self, token: int) -> None:
+        """Append ``token`` to the text."""
+        length, link, follow = self.length, self.link, self.follow
+        at, new = self.last, len(length)
+        length.append(length[at] + 1)
+        link.append(0)
+        follow.append({})
+        self.first.append(len(self.tokens))
+        self._own.append(True)
+        self.tokens.append(token)
+        while at >= 0 and token not in follow[at]:
+            follow[at][token] = new
+            at = link[at]
+        if at >= 0:
+            to = follow[at][token]
+            if length[at] + 1 == length[to]:
+                link[new] = to
+            else:
+                # Only the shorter substrings of ``to`` end here, too: split them off.
+                copy = len(length)
+                length.append(length[at] + 1)
+                link.append(link[to])
+                follow.append(dict(follow[to]))
+                self.first.append(self.first[to])
+                self._own.append(False)
+                while at >= 0 and follow[at].get(token) == to:
+                    follow[at][token] = copy
+                    at = link[at]
+                link[to] = link[new] = copy
+        self.last = new
+
+    def step(self, state: int, matched: int, token: int) -> tuple[int, int]:
+        """Return (state, length) of the longest matching suffix after one more token, given those before it."""
+        while state and token not in self.follow[state]:
+            state = self.link[state]
+            matched = self.length[state]
+        following = self.follow[state].get(token)
+        return (0, 0) if following is None else (following, matched + 1)
+
+    def occurrences(self) -> list[int]:
+        """Return the number of occurrences of each state's substrings; 0 for the root."""
+        counts = [int(own) for own in self._own]
+        for state in sorted(range(1, len(counts)), key=self.length.__getitem__, reverse=True):
+            if self.link[state] > 0:
+                counts[self.link[state]] += counts[state]
+        return counts
+
+
+class StaticAutomaton:
+    """The automaton of finished texts (a corpus, outputs of a model), with the occurrences of each state. Read-only."""
+
+    __slots__ = ("automaton", "counts")
+
+    def __init__(self, texts: Iterable[Sequence[int]]) -> None:
+        self.automaton = SuffixAutomaton()
+        for text in texts:
+            for token in text:
+                self.automaton.append(token)
+            self.automaton.append(BREAK)
+        self.counts = self.automaton.occurrences()
 
 
 class SAMDecoding:
-    """SAM-Decoding by itself (without Token Recycling or EAGLE to fall back on), for one run.
+    """SAM-Decoding alone (without Token Recycling or EAGLE as fall-back), for one run.
 
     Source: Hu et al., "SAM Decoding: Speculative Decoding via Suffix Automaton", ACL 2025, arXiv 2411.10666 (repository
-    hyx1999/SAM-Decoding), re-implemented from its description. A suffix automaton of the text (``dynamic``) and one of other
-    texts (``static``, where one is given) each tell the longest suffix of the text they know, of any length. After a match of m
-    tokens up to min(``most``, 1 + ``alpha`` · m) tokens are drafted (60 and 4):
+    hyx1999/SAM-Decoding), re-implemented from its description. A suffix automaton of the text (``dynamic``) and one of
+    other texts (``static``, optional) find the longest suffix of the text, of any length. After a match of m tokens, up
+    to min(``most``, 1 + ``alpha`` · m) tokens are drafted (60 and 4):
 
-    * from the text, a chain: the copy that begins after the **earliest** place of the match. Where fewer than the wanted
-      tokens follow that place, the next shorter suffix that occurs elsewhere is tried, with its own wanted number; the shortest
-      one takes what there is.
-    * from the static texts, if their match is longer than the text's by more than ``bias`` (5): a tree of what followed there,
-      best first by the share of times it did, at most ``width`` (8) nodes of one depth.
+    * from the text, a chain: the copy after the **earliest** occurrence of the match. If fewer tokens than that follow
+      it, the next shorter suffix with another earliest occurrence is tried; the shortest one takes what exists.
+    * from the static texts, if their match is longer than the text's by more than ``bias`` (5): a tree of what
+      followed, best first by relative frequency, at most ``width`` (8) nodes of one depth.
 
-    As cold as the text itself: without a ``static`` automaton nothing is known before the prompt. Nothing is drafted after an
-    end-of-text token.
+    Nothing is drafted after an end-of-text token.
     """
 
     name = "sam"
@@ -40,9 +126,11 @@ class SAMDecoding:
         bias: int = 5,
         width: int = 8,
     ) -> None:
-        if most < 1 or alpha < 0 or bias < 0 or width < 1:
-            raise ValueError(f"drafts of {most} tokens, alpha {alpha}, bias {bias} and width {width} are out of range")
-        self.ends = as_eos_set(eos)
+        check_range("the number of draft tokens", most, 1)
+        check_range("alpha", alpha, 0)
+        check_range("the bias", bias, 0)
+        check_range("the width", width, 1)
+        self.eos = as_eos_set(eos)
         self.static = static
         self.most = self.nodes = most
         self.alpha = alpha
@@ -51,20 +139,20 @@ class SAMDecoding:
         self.start(())
 
     def start(self, prompt: Sequence[int]) -> None:
-        """A run begins with this prompt."""
+        """Begin a run with this prompt."""
         self._text = SuffixAutomaton()
         self._match = (0, 0)
         self.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """These tokens were emitted: the text grew by them."""
+        """Append these emitted tokens to the text."""
         for token in tokens:
             self._text.append(token)
             if self.static is not None:
                 self._match = self.static.automaton.step(*self._match, token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """A chain or tree of at most ``budget`` nodes that may follow ``text``."""
+        """Return a chain or tree of at most ``budget`` nodes that may follow ``text``."""
         tree = DraftTree()
         if budget < 1:
             tree.why_empty = "no room"
@@ -72,11 +160,11 @@ class SAMDecoding:
         ahead = text[len(self._text.tokens) :]
         state, matched = self._local(ahead)
         if self.static is not None:
-            theirs = self._match
+            match = self._match
             for token in ahead:
-                theirs = self.static.automaton.step(*theirs, token)
-            if theirs[1] - self.bias > matched:
-                self._grow(tree, *theirs, budget)
+                match = self.static.automaton.step(*match, token)
+            if match[1] - self.bias > matched:
+                self._grow(tree, *match, budget)
         if not tree.tokens and matched:
             self._copy(tree, state, matched, budget)
         if not tree.tokens:
@@ -84,7 +172,7 @@ class SAMDecoding:
         return tree
 
     def _local(self, ahead: Sequence[int]) -> tuple[int, int]:
-        """The state and length of the longest suffix of the text and ``ahead`` that the text holds with something after it."""
+        """Return state and length of the longest suffix of text + ``ahead`` that occurs in the text with a follower."""
         text = self._text
         state, matched = text.last, len(text.tokens)
         for token in ahead:
@@ -94,29 +182,29 @@ class SAMDecoding:
             matched = text.length[state]
         return state, matched
 
-    def _wanted(self, matched: int, budget: int) -> int:
+    def _draft_length(self, matched: int, budget: int) -> int:
         return min(self.most, 1 + self.alpha * matched, budget)
 
     def _copy(self, tree: DraftTree, state: int, matched: int, budget: int) -> None:
-        """The chain after the earliest place of the match."""
+        """Add the chain after the earliest occurrence of the match."""
         text = self._text
-        while len(text.tokens) - 1 - text.first[state] < self._wanted(matched, budget) and text.link[state] > 0:
+        while len(text.tokens) - 1 - text.first[state] < self._draft_length(matched, budget) and text.link[state] > 0:
             state = text.link[state]
             matched = text.length[state]
         start = text.first[state] + 1
-        for i, token in enumerate(text.tokens[start : start + self._wanted(matched, budget)]):
+        for i, token in enumerate(text.tokens[start : start + self._draft_length(matched, budget)]):
             tree.add(token, i - 1, self.name, key_length=matched, position=start + i)
-            if token in self.ends:
+            if token in self.eos:
                 break
 
     def _grow(self, tree: DraftTree, state: int, matched: int, budget: int) -> None:
-        """The tree of what followed the match in the static texts, best first; the lower token first among equals."""
+        """Add the tree of what followed the match in the static texts, best first, then the lower token."""
         follow, counts = self.static.automaton.follow, self.static.counts
-        total, wanted = counts[state], self._wanted(matched, budget)
+        total, most = counts[state], self._draft_length(matched, budget)
         at_depth: Counter[int] = Counter()
         queue: list[tuple] = []
         grow: tuple[int, int, int] | None = (state, 0, -1)
-        while len(tree) < wanted:
+        while len(tree) < most:
             if grow is not None:
                 state, depth, node = grow
                 for token, to in follow[state].items():
@@ -129,4 +217,4 @@ class SAMDecoding:
             negative, depth, token, parent, state = heappop(queue)
             at_depth[depth] += 1
             node = tree.add(token, parent, self.name, key_length=matched, count=-negative, score=-negative / total)
-            grow = None if token in self.ends else (state, depth, node)
+            grow = None if token in self.eos else (state, depth, node)

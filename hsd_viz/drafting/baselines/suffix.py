@@ -1,34 +1,165 @@
-"""SuffixDecoding: a speculation tree from suffix trees of this text and of earlier outputs, as large as the match is long."""
+"""SuffixDecoding: speculation trees from suffix trees of this text and of earlier outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from hsd_viz.drafting.baselines.suffix_tree import Spot, SuffixTree
+from hsd_viz.checks import check_range
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
-#: Outputs remembered from run to run.
+#: Outputs stored from run to run.
 OUTPUTS = 10_000
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A sequence of tokens with which ``count`` (before removals, at least two) suffixes begin.
+
+    ``children`` maps the next token to a node, or to a leaf: the (text, start) of the only suffix that continues with
+    it, whose further tokens are read from its text. ``place`` is the position of the sequence's last token in the first
+    text that had it.
+    """
+
+    count: int
+    place: int
+    children: dict[int, Node | tuple[int, int]] = field(default_factory=dict)
+
+
+#: A position in the tree: a node or a leaf, and its depth in tokens.
+Spot = tuple[Node | tuple[int, int], int]
+
+
+class SuffixTree:
+    """The suffixes of growing texts with counts, each to at most ``depth`` tokens. :meth:`begin` starts the next text.
+
+    A new token updates only the suffixes that occurred before: as many as the longest match has tokens. If there are
+    more than ``most`` texts, the oldest is removed (``None``: never).
+    """
+
+    __slots__ = ("_active", "current", "depth", "most", "root", "texts")
+
+    def __init__(self, depth: int = 64, most: int | None = None) -> None:
+        check_range("the depth", depth, 1)
+        if most is not None:
+            check_range("the number of texts", most, 1)
+        self.depth = depth
+        self.most = most
+        self.root = Node(0, -1)
+        self.texts: dict[int, list[int]] = {}
+        self.current = -1
+        #: The suffixes of the current text that end within the tree: their starts and nodes, longest first.
+        self._active: list[tuple[int, Node]] = []
+
+    def begin(self) -> int:
+        """Begin a new text and return its number, which is ``current`` until the next one begins."""
+        self.current += 1
+        self._active = []
+        self.texts[self.current] = []
+        while self.most is not None and len(self.texts) > self.most:
+            self._remove(next(iter(self.texts)))
+        return self.current
+
+    def append(self, token: int) -> None:
+        """Append ``token`` to the current text."""
+        text, current = self.texts[self.current], self.current
+        text.append(token)
+        end = len(text)
+        self.root.count += 1
+        active: list[tuple[int, Node]] = []
+        for start, node in [*self._active, (end - 1, self.root)]:
+            reached = end - start
+            child = node.children.get(token)
+            if child is None:
+                node.children[token] = (current, start)
+                continue
+            if type(child) is tuple:
+                # Now two suffixes: the leaf moves one token down if its text continues.
+                which, begin = child
+                other, after = self.texts[which], begin + reached
+                node.children[token] = inner = Node(2, after - 1)
+                if after < len(other) and reached < self.depth:
+                    inner.children[other[after]] = child
+                child = inner
+            else:
+                child.count += 1
+            if reached < self.depth:
+                active.append((start, child))
+        self._active = active
+
+    def _remove(self, which: int) -> None:
+        """Remove a finished text."""
+        text = self.texts.pop(which)
+        for start in range(len(text)):
+            self.root.count -= 1
+            node = self.root
+            for token in text[start : start + self.depth]:
+                child = node.children[token]
+                if type(child) is tuple:
+                    del node.children[token]
+                    break
+                child.count -= 1
+                if child.count == 0:
+                    del node.children[token]
+                    break
+                node = child
+
+    def locate(self, key: Sequence[int]) -> Spot | None:
+        """Return the position of ``key``, ``None`` if it was never seen or is longer than ``depth``."""
+        if len(key) > self.depth:
+            return None
+        at: Node | tuple[int, int] = self.root
+        for done, token in enumerate(key):
+            if type(at) is tuple:
+                # The rest must match the text of the leaf.
+                which, begin = at
+                rest = self.texts[which][begin + done : begin + len(key)]
+                return (at, len(key)) if rest == list(key[done:]) else None
+            following = at.children.get(token)
+            if following is None:
+                return None
+            at = following
+        return at, len(key)
+
+    def count(self, spot: Spot) -> int:
+        """Return how often the sequence at ``spot`` was seen."""
+        return 1 if type(spot[0]) is tuple else spot[0].count
+
+    def children(self, spot: Spot) -> Iterator[tuple[int, int, int, Spot]]:
+        """Yield (token, count, place, spot) of what followed, the first seen first."""
+        at, reached = spot
+        if type(at) is tuple:
+            which, begin = at
+            text = self.texts[which]
+            if begin + reached < len(text) and reached < self.depth:
+                yield text[begin + reached], 1, begin + reached, (at, reached + 1)
+            return
+        for token, child in at.children.items():
+            if type(child) is tuple:
+                yield token, 1, child[1] + reached, (child, reached + 1)
+            else:
+                yield token, child.count, child.place, (child, reached + 1)
 
 
 class SuffixDecoding:
     """SuffixDecoding for one run.
 
-    Source: Oliaro et al., "SuffixDecoding: Extreme Speculative Decoding for Emerging AI Applications", NeurIPS 2025, arXiv
-    2411.04975 (repository snowflakedb/ArcticInference, Apache-2.0), re-implemented from its description.
+    Source: Oliaro et al., "SuffixDecoding: Extreme Speculative Decoding for Emerging AI Applications", NeurIPS 2025,
+    arXiv 2411.04975 (repository snowflakedb/ArcticInference, Apache-2.0), re-implemented from its description.
 
-    Two suffix trees, of sequences up to ``depth`` (64) tokens: of this run's prompt and output, and of ``outputs``, those of
-    earlier runs and this one, without prompts. For **every** length p of the text's end that a tree knows, a speculation tree
-    is grown greedily: the most probable continuation next, a path's probability being the product of count(child) /
-    count(node), none below ``least`` (0.1), at most MAX_SPEC = ``alpha`` · p tokens (alpha 1). The tree of the highest score (the sum
-    of its probabilities: the expected number of accepted tokens) is drafted, the longer match among equals, and the
-    outputs' only where it scores higher than the run's own. As published, a count includes the end of the text itself,
-    after which nothing was seen yet.
+    There are two suffix trees of sequences up to ``depth`` (64) tokens: one of this run's prompt and output, and
+    ``outputs``, of the outputs of earlier runs and this one. For **every** length p of a matching suffix of the text, a
+    speculation tree is grown best-first: a path's probability is the product of count(child) / count(node), at least
+    ``least`` (0.1), and the tree has at most MAX_SPEC = ``alpha`` · p tokens (alpha 1). The tree with the highest score
+    (the sum of its probabilities: the expected number of accepted tokens) is drafted; among equals that of the longer
+    match, and that of the run's own tree. As published, a count includes the end of the text itself, after which
+    nothing was seen yet.
 
-    ``outputs`` is the state that outlives a run: one tree passed to run after run is warm, a fresh one (the default) cold; the
-    oldest of 10 000 outputs makes room. It serves one run at a time. Unlike the published code, nothing is drafted after an
-    end-of-text token, and among equally probable tokens the one that was put up first comes first.
+    ``outputs`` is the state that outlives a run: passed from run to run it is warm, a new one (the default) cold; it
+    holds the latest 10 000 outputs and serves one run at a time. Unlike the published code, nothing is drafted after an
+    end-of-text token, and among equally probable tokens the first candidate comes first.
     """
 
     name = "suffix"
@@ -42,11 +173,9 @@ class SuffixDecoding:
         alpha: float = 1.0,
         least: float = 0.1,
     ) -> None:
-        if alpha <= 0 or not 0 <= least <= 1:
-            raise ValueError(
-                f"alpha {alpha} and a least probability of {least} are out of range: above 0, and from 0 to 1"
-            )
-        self.ends = as_eos_set(eos)
+        check_range("alpha", alpha, sys.float_info.min)
+        check_range("the lowest probability", least, 0.0, 1.0)
+        self.eos = as_eos_set(eos)
         self.outputs = outputs if outputs is not None else SuffixTree(depth, OUTPUTS)
         self.depth = self.nodes = depth
         self.alpha = alpha
@@ -54,7 +183,7 @@ class SuffixDecoding:
         self.start(())
 
     def start(self, prompt: Sequence[int]) -> None:
-        """A run begins with this prompt."""
+        """Begin a run with this prompt."""
         self._text = SuffixTree(self.depth)
         self._text.begin()
         for token in prompt:
@@ -62,7 +191,7 @@ class SuffixDecoding:
         self._output: int | None = None
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """These tokens were emitted: both trees grew by them."""
+        """Append these emitted tokens to both trees."""
         if self.outputs.current != self._output:
             self._output = self.outputs.begin()
         for token in tokens:
@@ -70,26 +199,27 @@ class SuffixDecoding:
             self.outputs.append(token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """The speculation tree of at most ``budget`` nodes after ``text``."""
+        """Return the speculation tree of at most ``budget`` nodes after ``text``."""
         if budget < 1:
             return DraftTree(why_empty="no room")
-        # A key is shorter than the text and leaves the tree a token to go on with.
-        key = list(text[-min(self.depth, len(text)) + 1 :]) if min(self.depth, len(text)) > 1 else []
-        tree, score, own = self._best(self._text, key, budget, 0.0, True)
-        theirs, better, found = self._best(self.outputs, key, budget, score, False)
+        # A key is shorter than the text, and leaves the tree one token of depth.
+        size = min(self.depth, len(text)) - 1
+        key = list(text[-size:]) if size > 0 else []
+        tree, score, matched = self._best(self._text, key, budget, 0.0, True)
+        other, better, matched_outputs = self._best(self.outputs, key, budget, score, False)
         if better > score:
-            tree = theirs
+            tree = other
         if not tree.tokens:
-            tree.why_empty = "not worth it" if own or found else "no match"
+            tree.why_empty = "not worth it" if matched or matched_outputs else "no match"
         return tree
 
     def _best(
         self, trie: SuffixTree, key: list[int], budget: int, floor: float, local: bool
     ) -> tuple[DraftTree, float, bool]:
-        """The tree that scores highest over all matches, and above ``floor``; its score; whether anything matched."""
+        """Return the tree with the highest score above ``floor``, its score, and whether anything matched."""
         best, score = DraftTree(), floor
         low, high = 0, len(key)
-        # If a sequence was followed by something, so was every suffix of it: the longest match is found by bisection.
+        # If a sequence has followers, so has every suffix of it: the longest match is found by bisection.
         while low < high:
             middle = (low + high + 1) // 2
             spot = trie.locate(key[len(key) - middle :])
@@ -109,7 +239,7 @@ class SuffixDecoding:
         return best, score, low > 0
 
     def _speculate(self, trie: SuffixTree, spot: Spot, matched: int, most: int, local: bool) -> DraftTree:
-        """The up to ``most`` most probable tokens after ``spot`` as a tree."""
+        """Return the up to ``most`` most probable tokens after ``spot`` as a tree."""
         tree = DraftTree()
         queue: list[tuple] = []
         serial, node, probability = 0, -1, 1.0
@@ -127,5 +257,5 @@ class SuffixDecoding:
             negative, _, parent, token, count, place, child = heappop(queue)
             probability = -negative
             node = tree.add(token, parent, self.name, matched, count, probability, place if local else None)
-            grow = None if token in self.ends else child
+            grow = None if token in self.eos else child
         return tree

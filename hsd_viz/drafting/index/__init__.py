@@ -1,1 +1,1 @@
-"""The statistics index: file format, counting, building and inspection."""
+"""Database files: format and look-up, counting, building and inspection."""

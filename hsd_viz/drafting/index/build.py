@@ -1,26 +1,32 @@
-"""Making the databases: statistics from a corpus, the model database and the 5-grams from what a model itself writes."""
+"""Build the databases: statistics from a corpus, the model database and the 5-grams from a model's own outputs."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.drafting.index.count import Pruning, count
+from hsd_viz.checks import check_range
+from hsd_viz.drafting.index.corpus import CorpusWriter
+from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.external import PART_TOKENS, ExternalCount
-from hsd_viz.drafting.index.format import Table, marks, write_index
-from hsd_viz.drafting.index.spool import CorpusWriter
-from hsd_viz.drafting.select import write_chosen
+from hsd_viz.drafting.index.format import Table, marks
+from hsd_viz.drafting.index.select import write_chosen, write_index
 
 #: Keys of the shipped databases, in tokens.
 LONGEST = 6
-#: The longest keys that can be asked for.
+#: Longest keys that a database can have.
 MOST_LONGEST = 32
-#: The 5-grams that Hierarchy Drafting keeps: so many in all, so many that begin with the same token.
+#: Default pruning by kind of database.
+PRUNING = {
+    "statistics": Pruning(least=4, max_bytes=5_900_000),
+    "model": Pruning(least=2, least_continuation=1, max_bytes=1_900_000),
+}
+#: 5-grams of Hierarchy Drafting, in all and per first token.
 FIVEGRAMS = 100_000
 FIVEGRAMS_PER_TOKEN = 7
 
@@ -28,7 +34,7 @@ Progress = Callable[[str, float], None]
 
 
 def split_documents(tokens: np.ndarray, eos: int) -> list[np.ndarray]:
-    """A corpus in which ``eos`` precedes every document, as documents that begin and end with it (views, nothing is copied)."""
+    """Return the documents of a corpus with ``eos`` before each, as views that begin and end with it."""
     starts = np.flatnonzero(tokens == eos)
     if not len(starts) or starts[0] != 0:
         starts = np.concatenate(([0], starts))
@@ -36,82 +42,46 @@ def split_documents(tokens: np.ndarray, eos: int) -> list[np.ndarray]:
     return [tokens[a:b] for a, b in zip(starts, ends, strict=True)]
 
 
-def build_statistics(
-    documents: Sequence[np.ndarray],
-    path: str | Path,
-    *,
-    vocabulary_size: int,
-    vocabulary_hash: str,
-    longest: int = LONGEST,
-    pruning: Pruning | None = None,
-    meta: Mapping | None = None,
-    progress: Progress | None = None,
-) -> None:
-    """Count the corpus ``documents`` into a statistics database at ``path``, at most 6 MB unless ``pruning`` says otherwise."""
-    pruning = pruning or Pruning(least=4, max_bytes=5_900_000)
-    table = count(documents, vocabulary_size=vocabulary_size, longest=longest, pruning=pruning, progress=progress)
-    facts = {"documents": len(documents), "tokens": int(sum(len(d) for d in documents)), **(meta or {})}
-    write_index(
-        path, table, kind="statistics", vocabulary_size=vocabulary_size, vocabulary_hash=vocabulary_hash, meta=facts
-    )
-
-
-def build_model_database(
-    sequences: Sequence[Sequence[int]],
-    path: str | Path,
-    *,
-    vocabulary_size: int,
-    vocabulary_hash: str,
-    longest: int = LONGEST,
-    pruning: Pruning | None = None,
-    meta: Mapping | None = None,
-    progress: Progress | None = None,
-) -> None:
-    """Count a model's own outputs into a model database at ``path``, at most 2 MB; a continuation counts once per output."""
-    pruning = pruning or Pruning(least=2, least_continuation=1, max_bytes=1_900_000)
-    documents = [np.asarray(s, dtype=np.int64) for s in sequences]
-    table = count(
-        documents,
-        vocabulary_size=vocabulary_size,
-        longest=longest,
-        pruning=pruning,
-        per_document=True,
-        progress=progress,
-    )
-    facts = {"outputs": len(documents), "tokens": int(sum(len(d) for d in documents)), **(meta or {})}
-    write_index(path, table, kind="model", vocabulary_size=vocabulary_size, vocabulary_hash=vocabulary_hash, meta=facts)
-
-
-def build_streamed(
-    feed: Callable[[CorpusWriter], Mapping],
+def build_database(
+    documents: Iterable[Sequence[int] | np.ndarray] | Callable[[CorpusWriter], Mapping],
     path: str | Path,
     *,
     kind: str,
     vocabulary_size: int,
     vocabulary_hash: str,
     longest: int = LONGEST,
-    pruning: Pruning,
+    pruning: Pruning | None = None,
+    meta: Mapping | None = None,
     part_tokens: int = PART_TOKENS,
     progress: Progress | None = None,
 ) -> None:
-    """Count a corpus of any length into a database of ``kind`` (``statistics`` or ``model``) at ``path``, in bounded memory.
+    """Count documents of any number and length into a database file at ``path``, in bounded memory.
 
-    ``feed`` writes the documents and returns what the file is to say of them. The result is the file that
-    :func:`build_statistics` or :func:`build_model_database` makes of the same documents, up to ties at ``pruning.max_bytes``.
-    Memory and disk are as :mod:`hsd_viz.drafting.index.external` has them; files in the making lie beside ``path`` and are gone at
-    the end, however it ends. Raises ValueError where the corpus is empty.
+    ``kind`` is ``statistics`` (a corpus; at most 6 MB unless ``pruning`` specifies it) or ``model`` (a model's own
+    outputs, where a continuation counts once per output; at most 2 MB). ``documents`` are token sequences, or a
+    function that writes them and returns facts for the header. Memory and disk space: see
+    :mod:`hsd_viz.drafting.index.external`; temporary files are next to ``path`` and are always removed.
+
+    Raises:
+        ValueError: if there are no tokens, or ``kind`` or ``longest`` is not valid.
     """
-    if kind not in ("statistics", "model"):
-        raise ValueError(f"unknown database '{kind}': the ones to build are model and statistics")
-    if not 1 <= longest <= MOST_LONGEST:
-        raise ValueError(f"keys of {longest} tokens are out of range: they have 1 to {MOST_LONGEST}")
+    if kind not in PRUNING:
+        raise ValueError(f"unknown database '{kind}': expected {' or '.join(PRUNING)}")
+    check_range("the longest key", longest, 1, MOST_LONGEST)
+    pruning = pruning or PRUNING[kind]
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
         writer = CorpusWriter(folder, vocabulary_size)
         try:
-            meta = feed(writer)
+            if callable(documents):
+                facts = documents(writer)
+            else:
+                facts = {}
+                for document in documents:
+                    writer.add(document)
+                    writer.end()
             corpus = writer.finish()
         finally:
             writer.close()
@@ -130,7 +100,8 @@ def build_streamed(
         candidates = counting.run()
         if progress:
             progress("writing the file", 1.0)
-        facts = {"outputs" if kind == "model" else "documents": len(corpus.ends), "tokens": len(corpus.tokens), **meta}
+        unit = "outputs" if kind == "model" else "documents"
+        facts = {unit: len(corpus.ends), "tokens": len(corpus.tokens), **facts, **(meta or {})}
         identity = {"kind": kind, "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
         write_chosen(candidates, path, **identity, max_bytes=pruning.max_bytes, meta=facts)
     finally:
@@ -147,10 +118,11 @@ def build_fivegrams(
     per_token: int = FIVEGRAMS_PER_TOKEN,
     meta: Mapping | None = None,
 ) -> None:
-    """The ``most`` most frequent 5-grams of a model's own outputs, ``per_token`` for each first token, as Hierarchy Drafting has them.
+    """Write the most frequent 5-grams of a model's own outputs, for Hierarchy Drafting.
 
-    A 5-gram counts once per output; the lower tokens go first among equals. In the file the key is (first token, rank from 0)
-    and its "continuations" are the four other tokens in order, each with the 5-gram's count.
+    There are ``most`` in all, ``per_token`` per first token. A 5-gram counts once per output; among equals the lower
+    tokens come first. In the file the key is (first token, rank from 0) and its continuations are the other four tokens
+    in order, each with the count of the 5-gram.
     """
     counted: Counter[tuple[int, ...]] = Counter()
     for sequence in sequences:
@@ -165,16 +137,15 @@ def build_fivegrams(
             tails.append(gram[1:])
             counts.append(seen)
             taken[gram[0]] += 1
-    number, width = len(keys), 4
+    number, totals = len(keys), np.array(counts, dtype=np.int64)
     table = Table(
         marks(np.array(keys, dtype=np.int64).reshape(number, 2)),
         np.full(number, 2),
-        np.array(counts, dtype=np.int64),
-        np.arange(number + 1) * width,
+        totals,
+        np.arange(number + 1) * 4,
         np.array(tails, dtype=np.int64).reshape(-1),
-        np.repeat(np.array(counts, dtype=np.int64), width),
+        np.repeat(totals, 4),
     )
     facts = {"outputs": len(sequences), "tokens": sum(map(len, sequences)), **(meta or {})}
-    write_index(
-        path, table, kind="fivegrams", vocabulary_size=vocabulary_size, vocabulary_hash=vocabulary_hash, meta=facts
-    )
+    identity = {"kind": "fivegrams", "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
+    write_index(path, table, **identity, meta=facts)

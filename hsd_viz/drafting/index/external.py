@@ -1,9 +1,10 @@
-"""Counting a corpus that is larger than memory: exact, part by part, what was counted going to disk.
+"""External counting: exact counts of a corpus larger than memory, part by part, with the results on disk.
 
-A part holds the places whose keys end in the same few tokens, so that a key lies in one part as a whole. Where a single key has
-more places than a part may hold (a line end, say), that one key is counted by going through its places, and they are divided
-anew by the next older token. Memory, however long the corpus: some 280 bytes for each of ``part_tokens`` places, 100 bytes a
-token id and 40 bytes a document. Disk: 10 to 12 bytes a token and some 40 bytes a counted key, given back at the end.
+A part contains all places whose keys end in the same few tokens, so each key is in one part. If a single key has more
+places than a part may have (a line end, for example), that key is counted in one pass over its places, which are then
+divided by the token before it. Memory, regardless of the corpus: about 280 bytes for each of ``part_tokens`` places,
+100 bytes per token id and 40 bytes per document. Temporary disk space: 10 to 12 bytes per token and about 40 bytes per
+counted key.
 """
 
 from __future__ import annotations
@@ -13,24 +14,26 @@ from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.drafting.index.count import Known, Level, Pruning, count_part, likeliest
+from hsd_viz.checks import check_range
+from hsd_viz.drafting.index.corpus import Corpus
+from hsd_viz.drafting.index.count import Known, Level, Pruning, count_part, select_continuations
 from hsd_viz.drafting.index.format import marks
-from hsd_viz.drafting.index.spool import Corpus
-from hsd_viz.drafting.select import Candidates
+from hsd_viz.drafting.index.select import Candidates
 
-#: Places looked at together at most, wherever all of them are gone through.
+#: Most places processed together in a pass over all of them.
 CHUNK = 2**20
 #: Places counted together.
 PART_TOKENS = 1_000_000
 
-#: Gives the places (int64, ascending) of a corpus or a part of it in pieces, from the beginning each time.
+#: Returns an iterator over the places (int64, ascending) of a corpus or a part of it, in pieces.
 Chunks = Callable[[], Iterator[np.ndarray]]
 
 
 class ExternalCount:
-    """Counts what follows each key of 1 to ``longest`` tokens of ``corpus``, as :func:`hsd_viz.drafting.index.count.count` does.
+    """Counts what follows each key of 1 to ``longest`` tokens of ``corpus``; :meth:`run` returns the ``candidates``.
 
-    What is found goes to ``candidates``. ``folder`` is for files that are of use while counting only.
+    With ``per_document`` a continuation counts once per document, so that a repetitive text has no more weight than
+    another. ``folder`` is for temporary files.
     """
 
     def __init__(
@@ -45,8 +48,7 @@ class ExternalCount:
         part_tokens: int = PART_TOKENS,
         progress: Callable[[str, float], None] | None = None,
     ) -> None:
-        if part_tokens < 1:
-            raise ValueError(f"parts of {part_tokens} tokens are out of range: they have at least 1")
+        check_range("the number of tokens of a part", part_tokens, 1)
         self.candidates = Candidates(folder)
         self._tokens, self._ends = corpus.tokens, corpus.ends
         self._begins = np.concatenate(([0], corpus.ends[:-1])) if len(corpus.ends) else corpus.ends
@@ -54,17 +56,17 @@ class ExternalCount:
         self._pruning, self._per_document, self._part_tokens = pruning, per_document, part_tokens
         self._progress = progress
         self._done = 0
-        # Places looked at together: as few as a part has, but enough to be quick.
+        # Places processed together: as few as a part has, but enough to be fast.
         self._chunk = min(CHUNK, max(part_tokens, 4096))
 
     def run(self) -> Candidates:
-        """Count."""
+        """Count the corpus."""
         if len(self._tokens):
             self._visit(self._everywhere, None)
         return self.candidates
 
     def _everywhere(self) -> Iterator[np.ndarray]:
-        """The places of the corpus that have a token after them in their document."""
+        """Yield the places of the corpus that have a token after them in their document."""
         for start in range(0, len(self._tokens), self._chunk):
             places = np.arange(start, min(start + self._chunk, len(self._tokens)))
             yield places[self._ends[self._document(places)] > places + 1]
@@ -72,31 +74,31 @@ class ExternalCount:
     def _document(self, places: np.ndarray) -> np.ndarray:
         return np.searchsorted(self._ends, places, side="right")
 
-    def _visit(self, chunks: Chunks, below: Known | None) -> float:
-        """Count every key that is longer than ``below`` and ends in it, at these places; the best gain of a key one token longer."""
-        depth = below.length if below else 0
+    def _visit(self, chunks: Chunks, suffix: Known | None) -> float:
+        """Count every extension of ``suffix`` at these places; return the highest gain of those one token longer."""
+        depth = suffix.length if suffix else 0
         best = -np.inf
         if depth == self._longest:
             return best
         for places in self._parts(chunks, depth):
             if len(places) > self._part_tokens:
-                best = max(best, self._count_one(places, below))
+                best = max(best, self._count_one(places, suffix))
                 continue
             args = self._size, self._longest, self._pruning, self._per_document
-            levels = count_part(self._tokens, self._ends, np.array(places), *args, below)
+            levels = count_part(self._tokens, self._ends, np.array(places), *args, suffix)
             if levels:
                 best = max(best, float(levels[0].gains.max()))
                 self.candidates.add(levels)
-            self._tell(len(places))
+            self._report(len(places))
         return best
 
-    def _tell(self, places: int) -> None:
+    def _report(self, places: int) -> None:
         self._done += places
         if self._progress:
             self._progress("counting", min(1.0, self._done / max(1, len(self._tokens) - len(self._ends))))
 
     def _parts(self, chunks: Chunks, depth: int) -> Iterator[np.ndarray]:
-        """These places divided by the token ``depth`` before each: parts of at most ``part_tokens``, or of one token that has more."""
+        """Divide places by the token ``depth`` before each into parts of up to ``part_tokens`` or of one token."""
 
         def with_older() -> Iterator[tuple[np.ndarray, np.ndarray]]:
             for places in chunks():
@@ -127,16 +129,16 @@ class ExternalCount:
         del divided
         path.unlink()
 
-    def _count_one(self, places: np.ndarray, below: Known | None) -> float:
-        """The one key that ends at all of these places, by going through them; then its extensions. Returns its gain."""
-        length = below.length + 1 if below else 1
+    def _count_one(self, places: np.ndarray, suffix: Known | None) -> float:
+        """Count the one key that ends at all of these places in one pass, then its extensions; return its gain."""
+        length = suffix.length + 1 if suffix else 1
 
         def chunks() -> Iterator[np.ndarray]:
             for start in range(0, len(places), self._chunk):
                 yield np.array(places[start : start + self._chunk])
 
         counts = np.zeros(self._size, dtype=np.int64)
-        # The last document in which each token was seen to follow.
+        # The last document in which each token was a follower.
         seen = np.full(self._size, -1, dtype=np.int64)
         for piece in chunks():
             after = self._tokens[piece + 1].astype(np.int64)
@@ -151,38 +153,27 @@ class ExternalCount:
         followers = np.flatnonzero(counts)
         known = Known(length, followers, counts[followers])
         if known.total < self._pruning.least:
-            self._tell(len(places))
+            self._report(len(places))
             return -np.inf
-        stored, first = likeliest(
-            np.zeros_like(followers), followers, known.counts, np.array([known.total]), self._pruning
-        )
+        owners, total = np.zeros_like(followers), np.array([known.total])
+        stored, first = select_continuations(owners, followers, known.counts, total, self._pruning)
         gain = float(known.counts[first[0]])
-        if below:
-            gain -= known.total * (below.counts[np.searchsorted(below.followers, followers[first[0]])] / below.total)
+        if suffix:
+            gain -= known.total * (suffix.counts[np.searchsorted(suffix.followers, followers[first[0]])] / suffix.total)
         if length == self._longest:
-            self._tell(len(places))
+            self._report(len(places))
         gain = max(gain, self._visit(chunks, known))
         key = self._tokens[int(places[0]) + np.arange(1 - length, 1)]
-        self.candidates.add(
-            [
-                Level(
-                    marks(key[None, :]),
-                    np.array([known.total]),
-                    np.array([length]),
-                    np.array([gain]),
-                    np.array([0, len(stored)]),
-                    followers[stored],
-                    known.counts[stored],
-                )
-            ]
-        )
+        firsts, counts = np.array([0, len(stored)]), known.counts[stored]
+        row = Level(marks(key[None, :]), np.array([length]), total, firsts, followers[stored], counts, np.array([gain]))
+        self.candidates.add([row])
         return gain
 
 
 def divide(frequencies: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which part each token falls to, and the size of each part: neighbours share one of at most ``most`` places.
+    """Group consecutive tokens into parts of at most ``most`` places; a token with more places is a part by itself.
 
-    A token with more places than that has a part of its own. Returns ``part_of`` int64 [tokens] and ``sizes`` int64 [parts].
+    Returns ``part_of`` int64 [tokens] and ``sizes`` int64 [parts].
     """
     part_of = np.zeros(len(frequencies), dtype=np.int64)
     sizes: list[int] = []

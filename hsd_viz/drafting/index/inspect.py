@@ -1,4 +1,4 @@
-"""What a database file holds, for people."""
+"""Reports on the contents of a database file."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.guarded import open_index
-from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.index.read import Index, open_index
 
-#: Keys of each length that are followed to longer ones, per entry that is wanted.
+#: Keys of each length that are extended to longer ones, per requested entry.
 _FOLLOWED = 20
 
 
 def describe(path: str | Path, most: int = 10, *, verify: bool = False) -> dict:
-    """The facts of the database file at ``path``, ready for JSON.
+    """Return a report on the database file at ``path``, ready for JSON.
 
-    ``kind``, ``bytes``, ``keys`` and ``keys_by_length``, ``continuations``, ``vocabulary_size``, ``vocabulary_hash``, ``meta`` (what
-    it was made from), ``most_used`` (see :func:`most_used`), and ``verified``: whether every byte was read and is as it was written,
-    which ``verify`` demands of large files too. Raises :class:`hsd_viz.drafting.index.format.DatabaseError`.
+    Keys: ``kind``, ``bytes``, ``keys``, ``keys_by_length``, ``continuations``, ``vocabulary_size``,
+    ``vocabulary_hash``, ``meta`` (its origin), ``most_used`` (see :func:`most_used`) and ``verified``: whether the
+    checksum of the whole file was checked, which ``verify`` requires for large files, too.
+
+    Raises:
+        DatabaseError: if the file cannot be used.
     """
     index = Index(path) if verify else open_index(path)
     header = index.header
@@ -39,10 +41,11 @@ def describe(path: str | Path, most: int = 10, *, verify: bool = False) -> dict:
 
 
 def most_used(index: Index, most: int) -> list[dict]:
-    """The ``most`` entries seen most often: {"key": token ids, "tokens": what followed, "token_id": the first of that, "count", "total"}.
+    """Return the ``most`` entries with the highest counts: {"key", "tokens", "token_id", "count", "total"}.
 
-    The file has the marks of keys and not the keys, so keys are found by asking: every token alone, then the most used of those with
-    what follows them, and so on. Entries of 5-grams are a token and the four that follow it.
+    ``tokens`` are the ids that followed the token ids ``key``, ``token_id`` the first of them. The file contains the
+    marks of keys, not the keys, so they are found by look-up: every token alone, then the most frequent of those with
+    their followers, and so on. Entries of 5-grams are a token and the four after it.
     """
     if index.header["kind"] == "fivegrams":
         found = []
@@ -80,14 +83,16 @@ def _order(entry: dict) -> tuple:
 
 
 def hit_rates(index: Index, tokens: Sequence[int]) -> dict:
-    """How a model or statistics database would have done on a text, asked before each token but the first.
+    """Return how well a model or statistics database predicts each token of a text but the first.
 
-    ``found`` is the share of places with any answer, ``first`` with the right token answered first, ``any`` among the answers, all of
-    ``places``; ``by_key_length`` gives the same three by the length of the key found. Raises ValueError for a text of fewer than two
-    tokens and for 5-grams, which are keyed otherwise.
+    Of all ``places``: ``found`` is the share with any answer, ``first`` with the correct token first, ``any`` with it
+    among the answers; ``by_key_length`` has the same three by the length of the key found.
+
+    Raises:
+        ValueError: if the text has fewer than two tokens, or the database contains 5-grams, which have other keys.
     """
     if index.header["kind"] == "fivegrams":
-        raise ValueError(f"'{index.path.name}' holds 5-grams: hit rates are of model and statistics databases")
+        raise ValueError(f"'{index.path.name}' contains 5-grams: expected a model or statistics database")
     places = len(tokens) - 1
     if places < 1:
         raise ValueError("the text has fewer than two tokens: there is nothing to look up")

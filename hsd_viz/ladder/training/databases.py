@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.drafting.index.build import build_fivegrams, build_model_database, build_statistics, split_documents
+from hsd_viz.drafting.index.build import build_database, build_fivegrams, split_documents
 from hsd_viz.drafting.index.format import SUFFIX
-from hsd_viz.drafting.outputs import Generate, choose_prompts, collect_outputs
+from hsd_viz.drafting.index.outputs import Generate, choose_prompts, collect_outputs
 from hsd_viz.drafting.shared import FIVEGRAMS, STORED, vocabulary_hash
 
 from ..load import load_model, weights_dir, weights_hash
@@ -61,7 +61,7 @@ def rebuild_databases(
     paths = []
     if only != "model":
         paths.append(out / f"statistics{SUFFIX}")
-        build_statistics(documents, paths[-1], **facts)
+        build_database(documents, paths[-1], kind="statistics", **facts)
     if only != "statistics":
         paths.append(out / f"model{SUFFIX}")
         identity = {"weights": weights_hash(weights / "target"), "documents": len(documents), "prompts": prompts}
@@ -70,7 +70,7 @@ def rebuild_databases(
         batches = choose_prompts(documents, prompts, batch=batch)
         generate = _greedy(weights / "target", new_tokens, dtype)
         sequences = collect_outputs(generate, batches, partial, identity=identity, eos=EOS_ID, progress=progress)
-        build_model_database(sequences, paths[-1], **facts, meta={"decoding": "greedy", **identity})
+        build_database(sequences, paths[-1], kind="model", **facts, meta={"decoding": "greedy", **identity})
         paths.append(out / f"{FIVEGRAMS}{SUFFIX}")
         facts.pop("progress")
         build_fivegrams(sequences, paths[-1], **facts, meta={"decoding": "greedy", **identity})

@@ -44,7 +44,7 @@ function blocksView({ model, root, palette }) {
       ? menu(`${key}:name`, target ? "Target model" : "Draft model", others.map((n) => [n, n]), part.name,
           (to) => edit(withName(parts, k, to), `${part.name} is now ${to}`, `m:${to}:name`))
       : make("span", "hsd-blk-name", part.name);
-    head.append(make("span", "hsd-blk-swatch"), name, make("span", "hsd-blk-role", target ? "target" : "draft model"));
+    head.append(make("span", "hsd-blk-swatch"), name, make("span", "hsd-blk-role", target ? "target model" : "draft model"));
     li.append(head);
     if (target) return { li, key, act: {} };
 

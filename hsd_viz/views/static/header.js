@@ -67,7 +67,7 @@ function render({ el }) {
   term.textContent = "Speculative decoding:";
   const tour = document.createElement("button");
   tour.type = "button";
-  tour.textContent = "Take the tour";
+  tour.textContent = "See it step by step";
   tour.hidden = true;
   tour.addEventListener("click", () => /** @type {HTMLElement | null} */ (root.closest(".hsd-app")?.querySelector(".hsd-tour-button"))?.click());
   line.append(

@@ -1,4 +1,4 @@
-// DatabaseDrafter of hsd_viz.drafting.hierarchy in C++: what is done in which order is the same, and so are the trees, to the last bit.
+// DatabaseDrafter of hsd_viz.drafting.db in C++: what is done in which order is the same, and so are the trees, to the last bit.
 //
 // A round's drafting takes a few microseconds in warm caches. A decode sweeps the model's weights through them between two
 // rounds, so what counts is how often memory is waited for.

@@ -49,19 +49,19 @@ GOOD = {"question_id": 1, "category": "qa", "turns": ["x"]}
         (b"[" * 100_000, "nested too deeply"),
         (b'{"question_id": ' + b"1" * 5000 + b"}", "not JSON"),
         (b'{"question_id": 2, "category": "q\xff"}', "not UTF-8 text (byte 33 of the line is 0xff)"),
-        ([1], "a question is a JSON object"),
+        ([1], "a question must be a JSON object"),
         ({"question_id": 2, "turns": ["x"]}, "no category"),
-        ({**GOOD, "question_id": "2"}, "question_id is no whole number"),
-        ({**GOOD, "question_id": True}, "question_id is no whole number"),
-        ({**GOOD, "question_id": 2, "category": " "}, "category is no name"),
-        ({**GOOD, "question_id": 2, "turns": []}, "turns is no list"),
-        ({**GOOD, "question_id": 2, "turns": "x"}, "turns is no list"),
-        ({**GOOD, "question_id": 2, "turns": ["x", " "]}, "turns is no list"),
-        ({**GOOD, "question_id": 2, "turns": ["\ud800"]}, "half a character"),
-        (GOOD, "question_id 1 was there before"),
+        ({**GOOD, "question_id": "2"}, "question_id must be an integer"),
+        ({**GOOD, "question_id": True}, "question_id must be an integer"),
+        ({**GOOD, "question_id": 2, "category": " "}, "category must be a non-empty string"),
+        ({**GOOD, "question_id": 2, "turns": []}, "turns must be a list"),
+        ({**GOOD, "question_id": 2, "turns": "x"}, "turns must be a list"),
+        ({**GOOD, "question_id": 2, "turns": ["x", " "]}, "turns must be a list"),
+        ({**GOOD, "question_id": 2, "turns": ["\ud800"]}, "lone surrogate"),
+        (GOOD, "question_id 1 occurs twice"),
     ],
 )
-def test_a_malformed_line_is_named_in_one_sentence(tmp_path, line, part):
+def test_a_malformed_line_is_named(tmp_path, line, part):
     path = write(tmp_path, [GOOD, b"", line])
     with pytest.raises(ValueError) as caught:
         load_suite(path)
@@ -73,11 +73,11 @@ def test_a_malformed_line_is_named_in_one_sentence(tmp_path, line, part):
 
 
 def test_a_file_without_questions_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="holds no question"):
+    with pytest.raises(ValueError, match="contains no question"):
         load_suite(write(tmp_path, [b"", b" "]))
 
 
-# --- fetching ----------------------------------------------------------------------------------------------------------
+# --- download ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -88,30 +88,30 @@ def known(monkeypatch) -> bytes:
     return data
 
 
-def test_the_questions_are_fetched_once_and_checked(tmp_path, known, monkeypatch):
+def test_the_questions_are_downloaded_once_and_checked(tmp_path, known, monkeypatch):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
     monkeypatch.setattr(specbench, "_fetch", lambda: known)
     suite = load_suite("spec-bench")
     assert suite.name == "spec-bench" and len(suite.prompts) == 1
     (path,) = (tmp_path / "suites").iterdir()
-    monkeypatch.setattr(specbench, "_fetch", lambda: pytest.fail("fetched again"))
+    monkeypatch.setattr(specbench, "_fetch", lambda: pytest.fail("downloaded again"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert load_suite("spec-bench") == suite
     # A broken copy is not used.
     path.write_bytes(known[:-1])
-    with pytest.raises(ValueError, match=r"HF_HUB_OFFLINE forbids fetching it.*--suite"):
+    with pytest.raises(ValueError, match=r"HF_HUB_OFFLINE forbids downloading it.*--suite"):
         load_suite("spec-bench")
     monkeypatch.delenv("HF_HUB_OFFLINE")
     assert question_file(fetch=lambda: known).read_bytes() == known
 
 
-def test_what_cannot_be_fetched_or_is_something_else_gives_one_sentence(tmp_path, known):
+def test_a_failed_or_wrong_download_is_a_one_line_error(tmp_path, known):
     def no_network():
         raise OSError("no route")
 
-    with pytest.raises(ValueError, match=r"cannot be fetched from https://\S+ \(no route\): give the path"):
+    with pytest.raises(ValueError, match=r"cannot be downloaded from https://\S+ \(no route\): give the path"):
         question_file(tmp_path, no_network)
-    with pytest.raises(ValueError, match="its SHA-256 is another"):
+    with pytest.raises(ValueError, match="its SHA-256 differs"):
         question_file(tmp_path, lambda: known + b"\n")
     assert not list(tmp_path.iterdir())
     blocked = tmp_path / "file"
@@ -120,10 +120,10 @@ def test_what_cannot_be_fetched_or_is_something_else_gives_one_sentence(tmp_path
         question_file(blocked, lambda: known)
 
 
-def test_a_silent_network_is_given_up(monkeypatch):
+def test_a_silent_network_times_out(monkeypatch):
     silence = threading.Event()
     monkeypatch.setattr(specbench.urllib.request, "urlopen", lambda *a, **k: silence.wait(5))
-    monkeypatch.setattr(specbench, "_SECONDS", 0.05)
+    monkeypatch.setattr(specbench, "_TIMEOUT", 0.05)
     with pytest.raises(OSError, match="no answer in"):
         specbench._fetch()
     silence.set()

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
 from hsd_viz.drafting.costs import CostCurve, cost_curve
+from hsd_viz.drafting.db import LEAST_FREE, LEAST_SCORE, DatabaseDrafter
 from hsd_viz.drafting.estimates import MOST_RATE, Trust
-from hsd_viz.drafting.hierarchy import LEAST_FREE, LEAST_SCORE, DatabaseDrafter
-from hsd_viz.drafting.index.build import build_model_database, build_statistics
+from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.shared import vocabulary_hash
 from hsd_viz.stack import parse
@@ -35,8 +35,8 @@ def shared(tmp_path_factory):
         texts.append(text)
     facts = {"vocabulary_size": 8, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
     pruning = Pruning(least=2)
-    build_statistics([np.array(t) for t in texts[:30]], folder / "statistics.hsdb", pruning=pruning, **facts)
-    build_model_database(texts[30:], folder / "model.hsdb", pruning=pruning, **facts)
+    build_database([np.array(t) for t in texts[:30]], folder / "statistics.hsdb", kind="statistics", pruning=pruning, **facts)
+    build_database(texts[30:], folder / "model.hsdb", kind="model", pruning=pruning, **facts)
     return SharedDatabases.open(folder, VOCABULARY)
 
 
@@ -169,9 +169,11 @@ def test_cost_slopes_are_the_least_ahead(steps):
     for s in steps:
         curve.append(curve[-1] + s)
     known = cost_curve(curve)
+    costs, slopes = known.tables(1000)
     for m in range(len(curve)):
-        ahead = [(known.at(k) - known.at(m)) / (k - m) for k in [*range(m + 1, len(curve) + 2), 10**9]]
-        assert known.slope(m) == pytest.approx(min(ahead), abs=1e-6)
+        ahead = [(costs[k] - costs[m]) / (k - m) for k in range(m + 1, len(curve) + 2)]
+        assert slopes[m] == pytest.approx(min([*ahead, known.slopes[-1]]), abs=1e-6)
+    assert [len(table) for table in known.tables(3)] == [4, 4]
 
 
 def test_a_free_stretch_of_the_curve_is_filled_and_no_more():

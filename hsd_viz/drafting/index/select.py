@@ -1,4 +1,4 @@
-"""Counted keys on disk, which of them are worth their bytes, and the database file written from those."""
+"""Selection of the counted keys with the highest gains, and the database file written from them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from hsd_viz.drafting.index.count import KEY_BYTES, Level
 from hsd_viz.drafting.index.format import MOST_VALUES, Table, bucket_bits, pack_rows, write_file
 
-#: Keys sorted together when a file is written, about.
+#: Approximate number of keys sorted together when a file is written.
 SORTED_TOGETHER = 500_000
 _PIECE = 2**20
 
 
 class Candidates:
-    """Keys that gain something, block by block in two files: what decides, and the rows themselves."""
+    """Counted keys with a positive gain, in blocks in two files: their gains, and their rows."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -28,7 +29,7 @@ class Candidates:
             path.write_bytes(b"")
 
     def add(self, levels: list[Level]) -> None:
-        """Keep the keys of these levels (their ``parents`` are lengths) that gain something."""
+        """Add the keys of these levels that have a positive gain."""
         for level in levels:
             keep = level.gains > 0
             if not keep.any():
@@ -36,7 +37,7 @@ class Candidates:
             numbers = np.diff(level.firsts)
             stored = np.repeat(keep, numbers)
             with open(self._gains, "ab") as f:
-                for part in (level.gains[keep], level.parents[keep].astype(np.uint8), numbers[keep].astype(np.uint8)):
+                for part in (level.gains[keep], level.lengths[keep].astype(np.uint8), numbers[keep].astype(np.uint8)):
                     np.save(f, part)
             with open(self._rows, "ab") as f:
                 for part in (
@@ -49,12 +50,12 @@ class Candidates:
             self.keys += int(keep.sum())
 
     def weights(self, value_bytes: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Per block: gains float64, lengths, and bytes in the file."""
+        """Yield per block: gains float64, lengths uint8, and bytes in the file int64."""
         for gains, lengths, numbers in _blocks(self._gains, 3):
             yield gains, lengths, KEY_BYTES + value_bytes * (1 + 2 * numbers.astype(np.int64))
 
     def rows(self) -> Iterator[Table]:
-        """Per block, in the same order: the keys with their continuations."""
+        """Yield per block, in the same order: the keys with their continuations."""
         blocks = zip(_blocks(self._gains, 3), _blocks(self._rows, 4), strict=True)
         for (_, lengths, numbers), (marks, totals, tokens, counts) in blocks:
             firsts = np.concatenate(([0], np.cumsum(numbers, dtype=np.int64)))
@@ -70,10 +71,10 @@ def _blocks(path: Path, arrays: int) -> Iterator[list[np.ndarray]]:
 
 @dataclass(slots=True)
 class Cut:
-    """Where to stop in the order of falling gain (shorter keys first among equals, then as counted).
+    """A limit in the order of decreasing gain (among equals: shorter keys first, then in the order of counting).
 
-    ``bits``: the gain at the cut, a float64's bit pattern (for positive numbers these sort as the numbers do); ``length`` of the keys at
-    it; ``room``: bytes for those of that gain and length. All zero: nothing is cut.
+    ``bits``: the gain at the limit as a float64 bit pattern (for positive numbers these sort like the numbers);
+    ``length``: that of the keys at the limit; ``room``: bytes for keys of that gain and length. All zero: no limit.
     """
 
     bits: int = 0
@@ -82,7 +83,7 @@ class Cut:
     _used: float = field(default=0.0)
 
     def kept(self, gains: np.ndarray, lengths: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Which keys of the next block are kept."""
+        """Return which keys of the next block are within the limit, as a bool array."""
         bits = gains.view(np.uint64)
         cut = np.uint64(self.bits)
         keep = (bits > cut) | ((bits == cut) & (lengths < self.length))
@@ -95,9 +96,9 @@ class Cut:
 
 
 def find_cut(candidates: Candidates, max_bytes: int, value_bytes: int) -> Cut:
-    """The cut that keeps as many of the best keys as fit into ``max_bytes``, found digit by digit without sorting anything.
+    """Return the cut that keeps as many of the best keys as fit into ``max_bytes``, by radix selection without sorting.
 
-    Five passes over the gains at most, 65 536 sums in memory.
+    At most five passes over the gains, with 65 536 sums in memory.
     """
     prefix, room = np.uint64(0), float(max_bytes)
     for shift in (48, 32, 16, 0):
@@ -120,12 +121,25 @@ def find_cut(candidates: Candidates, max_bytes: int, value_bytes: int) -> Cut:
 
 
 def _first_too_many(held: np.ndarray, room: float) -> tuple[int | None, float]:
-    """The first place at which the sum passes ``room``, and the room left before it."""
+    """Return the first index at which the sum exceeds ``room``, and the room left before it."""
     reached = np.cumsum(held)
     over = int(np.searchsorted(reached, room, side="right"))
     if over == len(held):
         return None, room
     return over, room - (reached[over - 1] if over else 0.0)
+
+
+def write_index(
+    path: str | Path, table: Table, *, kind: str, vocabulary_size: int, vocabulary_hash: str, meta: Mapping
+) -> None:
+    """Write all rows of ``table`` as a database file, atomically."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=Path(path).parent, prefix=f".{Path(path).name}.") as folder:
+        candidates = Candidates(folder)
+        columns = (table.marks, table.lengths, table.totals, table.firsts, table.tokens, table.counts)
+        candidates.add([Level(*columns, np.ones(len(table.marks)))])
+        identity = {"kind": kind, "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
+        write_chosen(candidates, path, **identity, max_bytes=2**62, meta=meta)
 
 
 def write_chosen(
@@ -138,59 +152,33 @@ def write_chosen(
     max_bytes: int,
     meta: Mapping,
 ) -> None:
-    """Write the best ``candidates`` that fit into ``max_bytes`` as a database file, as :func:`hsd_viz.drafting.index.write_index` would.
+    """Write the ``candidates`` with the highest gains that fit into ``max_bytes`` as a database file, atomically.
 
-    Keys are divided by the upper bits of their marks into files of some :data:`SORTED_TOGETHER`, and only one of those is in memory at a
-    time.
+    Keys are divided by the upper bits of their marks into files of about :data:`SORTED_TOGETHER`, of which one is in
+    memory at a time.
+
+    Raises:
+        ValueError: if there are too many values for one file.
     """
     wide = vocabulary_size > 2**16
     value_bytes = 4 if wide else 2
     cut = find_cut(candidates, max_bytes, value_bytes)
-    keys = values = 0
+    values = 0
     by_length = np.zeros(256, dtype=np.int64)
     masks = []
     for gains, lengths, sizes in candidates.weights(value_bytes):
         kept = cut.kept(gains, lengths, sizes)
         masks.append(np.packbits(kept))
-        keys += int(kept.sum())
         values += int((sizes[kept] - KEY_BYTES).sum()) // value_bytes
         by_length += np.bincount(lengths[kept], minlength=256)
     if values >= MOST_VALUES:
         raise ValueError(
-            f"{values} values are too many for one database file: allow it fewer bytes or count only what was seen more often"
+            f"{values} values are too many for one database file: reduce its bytes or raise the minimum count"
         )
+    keys = int(by_length.sum())
     bits = bucket_bits(keys)
-    parts_bits = min(bits, 8, max(0, -(-keys // SORTED_TOGETHER) - 1).bit_length())
-    parts = [candidates.folder / f"chosen{part}" for part in range(2**parts_bits)]
-    for part in parts:
-        part.write_bytes(b"")
-    for table, mask in zip(candidates.rows(), masks, strict=True):
-        _divide(table, np.unpackbits(mask, count=len(table.marks)).astype(bool), parts, parts_bits)
-    names = ("starts", "marks", "places", "values")
-    files = {name: candidates.folder / name for name in names}
-    written = first = continuations = 0
-    buckets = 2 ** (bits - parts_bits)
-    with ExitStack() as stack:
-        out = {name: stack.enter_context(open(files[name], "wb")) for name in names}
-        for number, part in enumerate(parts):
-            table = _join(list(_blocks(part, 5)))
-            order = np.lexsort((table.lengths, table.marks))
-            ranked = table.marks[order]
-            bounds = np.arange(number * buckets, (number + 1) * buckets)
-            out["starts"].write(
-                (written + np.searchsorted(ranked >> np.uint32(32 - bits), bounds)).astype("<u4").tobytes()
-            )
-            out["marks"].write(ranked.astype("<u4").tobytes())
-            places, packed = pack_rows(table, order, wide, first)
-            out["places"].write(places.tobytes())
-            out["values"].write(packed.tobytes())
-            first += len(packed)
-            written += len(order)
-            continuations += len(table.tokens)
-            part.unlink()
-        out["starts"].write(np.array([written], dtype="<u4").tobytes())
+    files, continuations = _write_arrays(candidates, masks, bits, keys, wide)
     lengths = np.flatnonzero(by_length)
-    value = "uint32" if wide else "uint16"
     header = {
         "kind": kind,
         "vocabulary_size": vocabulary_size,
@@ -203,11 +191,45 @@ def write_chosen(
             "starts": ["uint32", 2**bits + 1],
             "marks": ["uint32", keys],
             "places": ["uint32", keys],
-            "values": [value, first],
+            "values": ["uint32" if wide else "uint16", values],
         },
         "meta": dict(meta),
     }
-    write_file(path, header, (_pieces(files[name]) for name in names))
+    write_file(path, header, map(_pieces, files))
+
+
+def _write_arrays(
+    candidates: Candidates, masks: list[np.ndarray], bits: int, keys: int, wide: bool
+) -> tuple[list[Path], int]:
+    """Write the four arrays of the chosen keys to files; return these and the number of continuations."""
+    part_bits = min(bits, 8, max(0, -(-keys // SORTED_TOGETHER) - 1).bit_length())
+    parts = [candidates.folder / f"chosen{part}" for part in range(2**part_bits)]
+    for part in parts:
+        part.write_bytes(b"")
+    for table, mask in zip(candidates.rows(), masks, strict=True):
+        _divide(table, np.unpackbits(mask, count=len(table.marks)).astype(bool), parts, part_bits)
+    files = [candidates.folder / name for name in ("starts", "marks", "places", "values")]
+    written = first = continuations = 0
+    buckets = 2 ** (bits - part_bits)
+    with ExitStack() as stack:
+        starts, marks, places, values = (stack.enter_context(open(file, "wb")) for file in files)
+        for number, part in enumerate(parts):
+            table = _join(list(_blocks(part, 5)))
+            # The shorter of two keys with the same mark comes first and is found: it is the more frequent one.
+            order = np.lexsort((table.lengths, table.marks))
+            ranked = table.marks[order]
+            bounds = np.arange(number * buckets, (number + 1) * buckets)
+            starts.write((written + np.searchsorted(ranked >> np.uint32(32 - bits), bounds)).astype("<u4").tobytes())
+            marks.write(ranked.astype("<u4").tobytes())
+            packed_places, packed_values = pack_rows(table, order, wide, first)
+            places.write(packed_places.tobytes())
+            values.write(packed_values.tobytes())
+            first += len(packed_values)
+            written += len(order)
+            continuations += len(table.tokens)
+            part.unlink()
+        starts.write(np.array([written], dtype="<u4").tobytes())
+    return files, continuations
 
 
 def _divide(table: Table, keep: np.ndarray, parts: list[Path], bits: int) -> None:
@@ -220,31 +242,21 @@ def _divide(table: Table, keep: np.ndarray, parts: list[Path], bits: int) -> Non
         number = numbers[mine]
         stored = np.repeat(table.firsts[mine] - np.cumsum(number) + number, number) + np.arange(number.sum())
         with open(parts[part], "ab") as f:
-            for array in (
-                table.marks[mine],
-                table.lengths[mine].astype(np.uint8),
-                table.totals[mine],
-                number.astype(np.uint8),
-            ):
+            lengths = table.lengths[mine].astype(np.uint8)
+            for array in (table.marks[mine], lengths, table.totals[mine], number.astype(np.uint8)):
                 np.save(f, array)
             np.save(f, np.stack([table.tokens[stored].astype(np.int64), table.counts[stored]]))
 
 
 def _join(blocks: list[list[np.ndarray]]) -> Table:
-    """The blocks of one part as one table."""
+    """Join the blocks of one part into one table."""
     if not blocks:
         empty = np.zeros(0, dtype=np.int64)
         return Table(empty.astype(np.uint32), empty, empty, np.zeros(1, dtype=np.int64), empty, empty)
     marks, lengths, totals, numbers = (np.concatenate([block[i] for block in blocks]) for i in range(4))
-    pairs = np.concatenate([block[4] for block in blocks], axis=1)
-    return Table(
-        marks,
-        lengths.astype(np.int64),
-        totals,
-        np.concatenate(([0], np.cumsum(numbers, dtype=np.int64))),
-        pairs[0],
-        pairs[1],
-    )
+    tokens, counts = np.concatenate([block[4] for block in blocks], axis=1)
+    firsts = np.concatenate(([0], np.cumsum(numbers, dtype=np.int64)))
+    return Table(marks, lengths.astype(np.int64), totals, firsts, tokens, counts)
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from hsd_viz.drafting.index import texts
-from hsd_viz.drafting.index.spool import CorpusWriter
-from hsd_viz.drafting.index.texts import find_texts, read_pieces, write_texts
+from hsd_viz.drafting.index import corpus
+from hsd_viz.drafting.index.corpus import CorpusWriter, find_texts, read_pieces, write_texts
 
 
 def encode(pieces):
@@ -15,8 +14,8 @@ def encode(pieces):
 def corpus_of(paths, folder, eos=0):
     writer = CorpusWriter(folder, 0x110001)
     counted = write_texts(find_texts(paths), writer, encode, eos=eos)
-    corpus = writer.finish()
-    return [d.tolist() for d in np.split(corpus.tokens, corpus.ends[:-1])], counted
+    written = writer.finish()
+    return [d.tolist() for d in np.split(written.tokens, written.ends[:-1])], counted
 
 
 @pytest.mark.parametrize("piece", [1, 2, 5, 1000])
@@ -53,7 +52,7 @@ def test_each_file_is_a_document_however_it_is_read(tmp_path, monkeypatch):
         "files": 4,
         "passed_over": 0,
     }
-    monkeypatch.setattr(texts, "PIECE", 20)
+    monkeypatch.setattr(corpus, "PIECE", 20)
     monkeypatch.setattr(read_pieces, "__defaults__", (20,))
     assert corpus_of([folder], tmp_path) == (whole, counted)
     assert corpus_of([folder], tmp_path, eos=None)[0] == [d[1:-1] for d in whole]
@@ -62,7 +61,7 @@ def test_each_file_is_a_document_however_it_is_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize("large", [False, True])
 def test_what_is_no_text_is_passed_over_unless_named(tmp_path, monkeypatch, large):
     if large:
-        monkeypatch.setattr(texts, "PIECE", 8)
+        monkeypatch.setattr(corpus, "PIECE", 8)
         monkeypatch.setattr(read_pieces, "__defaults__", (8,))
     folder = tmp_path / "texts"
     folder.mkdir()

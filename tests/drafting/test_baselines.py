@@ -15,9 +15,9 @@ from hsd_viz.drafting.baselines.lookup import PromptLookup
 from hsd_viz.drafting.baselines.ngram_cache import LAX, STRICT, DynamicCache, NgramCache
 from hsd_viz.drafting.baselines.recycling import TEMPLATE, TokenRecycling, unfold
 from hsd_viz.drafting.baselines.retrieval import Retrieval
-from hsd_viz.drafting.baselines.suffix_tree import SuffixTree
-from hsd_viz.drafting.memory import Memory
-from hsd_viz.drafting.observe import Observer
+from hsd_viz.drafting.baselines.suffix import SuffixTree
+from hsd_viz.drafting.make import Memory
+from hsd_viz.drafting.tree import Observer
 from hsd_viz.stack import DraftSource
 from hsd_viz.trace.records import NO_DRAFT
 
@@ -438,7 +438,7 @@ def test_cold_and_warm():
 def test_unknown_and_absent():
     with pytest.raises(ValueError, match="'retrieval' cannot be used: no statistics database"):
         make_drafter(DraftSource("retrieval"))
-    with pytest.raises(ValueError, match="no drafter is called 'what': the bottom of a stack is db, hd, lookup"):
+    with pytest.raises(ValueError, match="unknown drafter 'what': expected db, hd, lookup"):
         make_drafter(DraftSource("what"))
     assert make_drafter(DraftSource("ngram-cache")).static is None
     for options in ({"shortest": 0}, {"shortest": 3, "longest": 2}, {"most": 0}, {"depth": 0}):

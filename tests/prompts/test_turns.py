@@ -38,7 +38,7 @@ def tokenizer(template: str | None = None) -> PreTrainedTokenizerFast:
 
 
 def plain_trace(tokens: int, seconds: float) -> Trace:
-    """A plain decode: one token a round."""
+    """A plain decode: one token per round."""
     trace = Trace({"wall_ns": round((1 + seconds) * 1e9), "prefill_ns": 10**9})
     for k in range(tokens):
         trace.token_rows.append(TokenRow(k, k, "x", None, k, "plain", "target", (0,), 0))
@@ -86,13 +86,13 @@ def test_a_chat_template_writes_its_special_tokens_and_none_is_added():
     assert template.read([*own.encode(" while 1\n", add_special_tokens=False), 1]) == "while 1"
 
 
-def test_bad_templates_give_one_sentence():
-    with pytest.raises(ValueError, match="unknown template 'alpaca'"):
+def test_bad_templates_are_refused():
+    with pytest.raises(ValueError, match="unknown template 'alpaca': use one of auto, chat"):
         choose_template(tokenizer(), "x", "alpaca")
     with pytest.raises(ValueError, match="the tokenizer of x has no chat template"):
         choose_template(tokenizer(), "x", "chat")
     strict = choose_template(tokenizer("{{ raise_exception('one turn only') }}"), "x")
-    with pytest.raises(ValueError, match=r"does not take 2 turns: one turn only\Z"):
+    with pytest.raises(ValueError, match=r"rejects 2 turns: one turn only\Z"):
         strict.write(TURNS[:2], ["a"])
 
 

@@ -4,9 +4,10 @@ import pytest
 
 from benchmarks.heldout import CATEGORIES, build_heldout
 from benchmarks.locality import locality, repeated
-from hsd_viz.bench import load_suite
+from hsd_viz import prompts
 from hsd_viz.ladder.training.corpus import SourceFile, is_heldout
 from hsd_viz.prompts import suites
+from hsd_viz.prompts.suites import load_suite
 
 
 def write(tmp_path, content: str | bytes) -> str:
@@ -41,9 +42,13 @@ def test_line_ends_spaces_and_indentation(tmp_path, content, expected):
 
 @pytest.mark.parametrize(
     ("content", "part"),
-    [("\n \n\n\n\n", "holds no prompt"), ("", "holds no prompt"), (b"abc\xff", "not UTF-8 text (byte 3 is 0xff)")],
+    [
+        ("\n \n\n\n\n", "contains no prompt"),
+        ("", "contains no prompt"),
+        (b"abc\xff", "not UTF-8 text (byte 3 is 0xff)"),
+    ],
 )
-def test_a_bad_suite_file_gives_one_sentence(tmp_path, content, part):
+def test_a_bad_suite_file_is_refused(tmp_path, content, part):
     with pytest.raises(ValueError, match="suite") as caught:
         load_suite(write(tmp_path, content))
     assert part in str(caught.value)
@@ -56,23 +61,25 @@ def test_a_file_is_one_category(tmp_path):
 
 
 def test_a_huge_file_a_folder_and_a_missing_one_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(suites, "_MOST_BYTES", 2**20)
-    with pytest.raises(ValueError, match=r"suite\.txt is too large: it may have 1 MiB"):
+    monkeypatch.setattr(prompts, "MAX_BYTES", 2**20)
+    with pytest.raises(ValueError, match=r"suite\.txt is too large: the limit is 1 MiB"):
         load_suite(write(tmp_path, b"x" * (2**20 + 1)))
     assert texts(load_suite(write(tmp_path, b"x" * 2**20))) == ["x" * 2**20]
+    with pytest.raises(ValueError, match=r"did you mean 'python'\?"):
+        load_suite("pythn")
     with pytest.raises(ValueError, match=r"cannot read the suite file .*directory"):
         load_suite(str(tmp_path))
     for name in ("nix", ""):
-        with pytest.raises(ValueError, match=rf"unknown suite '{name}': there are heldout, python, spec-bench"):
+        with pytest.raises(ValueError, match=rf"unknown suite '{name}': use heldout, python, spec-bench"):
             load_suite(name)
 
 
 def test_every_suite_explains_its_categories():
-    told = suites.describe_suites()
+    described = suites.describe_suites()
     for name in ("heldout", "python"):
         for category, sentence in load_suite(name).categories.items():
-            assert f"  {category}: {sentence}" in told
-    assert "mt_bench" in told and "spec-bench" in told
+            assert f"  {category}: {sentence}" in described
+    assert "mt_bench" in described and "spec-bench" in described
 
 
 def test_every_shipped_suite_is_named_and_says_what_it_shows():
@@ -110,7 +117,7 @@ def test_a_limit_takes_the_categories_in_turn():
     seven = suite.limited(7)
     assert [p.category for p in seven.prompts].count(next(iter(suite.categories))) == 2
     assert suite.limited(None) is suite and suite.limited(10_000) is suite
-    with pytest.raises(ValueError, match="the limit 0"):
+    with pytest.raises(ValueError, match="limit 0 is out of range"):
         suite.limited(0)
 
 
@@ -121,7 +128,7 @@ def test_repetition_counts_the_ends_of_known_n_grams():
 
 def test_locality_is_what_lookup_could_have_drafted():
     prompt = "alpha beta gamma delta epsilon\n"
-    assert locality(prompt, "entirely other words stand here") == 0
+    assert locality(prompt, "entirely different words follow now") == 0
     # All but the first three words and marks of the copy end a 4-gram of the prompt.
     copied = locality(prompt, prompt)
     assert copied == pytest.approx(7 / 10)
@@ -148,16 +155,16 @@ def synthetic() -> list[SourceFile]:
         SourceFile(f"package{k}", "1.0", "MIT", f"package{k}/a.py", text.replace("first", f"first_{k}"), True)
         for k in range(3)
     ]
-    learnt = SourceFile("package9", "1.0", "MIT", "package9/a.py", files[0].text, False)
-    return [*files, learnt]
+    trained = SourceFile("package9", "1.0", "MIT", "package9/a.py", files[0].text, False)
+    return [*files, trained]
 
 
-def test_building_is_deterministic_and_passes_by_what_was_learnt():
+def test_building_is_deterministic_and_omits_training_text():
     files = synthetic()
     suite = build_heldout(files)
     assert suite == build_heldout(files[::-1])
     assert {p["category"] for p in suite["prompts"]} == {"rewrite", "siblings"}
-    # The text of package0 was learnt from under another name, package9 is no held-out file.
+    # The text of package0 is also training text, of package9, which is not held out.
     assert {p["origin"]["package"] for p in suite["prompts"]} == {"package1", "package2"}
     rewrite = next(p for p in suite["prompts"] if p["category"] == "rewrite")
     assert "The same function under another name" in rewrite["text"] and rewrite["locality"] > 0.8

@@ -1,26 +1,29 @@
-"""Commands that pass their work on to other rooms: databases, ladder, traces, dashboard."""
+"""Commands that delegate to other packages: databases, ladder, traces, dashboard."""
 
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import hsd_viz.cli.traces
 import hsd_viz.ladder
 import hsd_viz.ladder.load
 import hsd_viz.ladder.training.databases
 import hsd_viz.ladder.training.evaluation
+import tools.record
 from hsd_viz.cli import main
 
 
 @pytest.fixture
 def database(tmp_path):
-    from hsd_viz.drafting.index.build import build_statistics
+    from hsd_viz.drafting.index.build import build_database
 
     path = tmp_path / "statistics.hsdb"
     documents = [np.array([1, 2, 3, 4] * 8, dtype=np.uint16) for _ in range(4)]
-    build_statistics(documents, path, vocabulary_size=16, vocabulary_hash="0" * 64)
+    build_database(documents, path, kind="statistics", vocabulary_size=16, vocabulary_hash="0" * 64)
     return path
 
 
@@ -62,7 +65,7 @@ def test_left_out_the_path_means_all_that_ship(weights, database, capsys):
     assert [Path(facts["path"]).stem for facts in json.loads(capsys.readouterr().out)] == ["model", "statistics"]
 
 
-def test_ladder_info_tells_the_shipped_models(capsys):
+def test_ladder_info_shows_the_shipped_models(capsys):
     assert main(["ladder", "info"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[:3]] == ["nano", "small", "target"]
@@ -131,13 +134,12 @@ def test_rebuild_takes_weights_over_and_rebuilds_in_order(weights, tmp_path, mon
 
         return step
 
-    import tools.record
-
     monkeypatch.setattr(hsd_viz.ladder, "evaluate_ladder", note("evaluate"), raising=False)
     monkeypatch.setattr(hsd_viz.ladder, "write_card", note("card", Path("card.md")), raising=False)
     monkeypatch.setattr(hsd_viz.ladder.training.databases, "rebuild_databases", note("databases", [Path("model.hsdb")]))
-    monkeypatch.setattr(tools.record, "record_traces", note("traces", [Path("one.json.gz")]))
-    monkeypatch.setattr(tools.record, "record_side_by_side", note("side by side", [Path("two.json.gz")]))
+    steps = {"record_traces": ("traces", "one"), "record_side_by_side": ("side by side", "two")}
+    recorder = SimpleNamespace(**{k: note(name, [Path(f"{file}.json.gz")]) for k, (name, file) in steps.items()})
+    monkeypatch.setattr(hsd_viz.cli.traces, "recorder", lambda: recorder)
     assert main(["ladder", "rebuild", "--trained", str(trained)]) == 0
     assert [name for name, *_ in done] == ["evaluate", "databases", "traces", "side by side", "card"]
     assert done[0][1] == (trained, weights) and done[1][2] == {"data": trained / "data"}
@@ -174,8 +176,8 @@ def test_traces_are_listed_by_name(capsys):
     for (name, recordings), group in zip(side_by_side().items(), groups, strict=True):
         head, *lines = group.splitlines()
         assert head == f"side by side, {name}:"
-        told = [[column.strip() for column in re.split(r"  +", line.strip())] for line in lines]
-        assert told == [[r.name, r.stack, r.title] for r in recordings]
+        listed = [[column.strip() for column in re.split(r"  +", line.strip())] for line in lines]
+        assert listed == [[r.name, r.stack, r.title] for r in recordings]
 
 
 def test_traces_are_listed_where_only_one_kind_is_there(monkeypatch, capsys):
@@ -192,10 +194,17 @@ def test_traces_are_listed_where_only_one_kind_is_there(monkeypatch, capsys):
 
 
 def test_traces_are_recorded_one_kind_or_the_other(tmp_path, monkeypatch, capsys):
-    import tools.record
-
     for kind in ("record_traces", "record_side_by_side"):
         monkeypatch.setattr(tools.record, kind, lambda out, progress, kind=kind: [out / kind])
+    monkeypatch.setattr(hsd_viz.cli.traces, "recorder", lambda: tools.record)
     assert main(["traces", "record", "--out", str(tmp_path)]) == 0
     assert main(["traces", "record", "--out", str(tmp_path), "--side-by-side"]) == 0
     assert capsys.readouterr().out.split() == [str(tmp_path / "record_traces"), str(tmp_path / "record_side_by_side")]
+
+
+def test_recording_needs_a_checkout(tmp_path, monkeypatch, capsys):
+    assert hsd_viz.cli.traces.recorder().RECIPES
+    monkeypatch.setattr(hsd_viz.cli.traces, "__file__", str(tmp_path / "hsd_viz" / "cli" / "traces.py"))
+    assert main(["traces", "record"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "recording traces needs a checkout of the project" in err

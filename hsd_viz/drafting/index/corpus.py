@@ -1,33 +1,97 @@
-"""Text files of any size, read in pieces and turned into the documents of a corpus."""
+"""A corpus on disk: text files of any size are tokenized in pieces into one memory-mapped array of tokens."""
 
 from __future__ import annotations
 
 import codecs
 import os
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hsd_viz.drafting.index.spool import CorpusWriter
+import numpy as np
 
-#: Bytes of a file read at a time, and about as much text is tokenized at a time.
+#: Bytes of a file read, and approximately of text tokenized, at a time.
 PIECE = 2**20
-#: From texts to their token ids, without special tokens.
+#: Maps texts to their token ids, without special tokens.
 Encode = Callable[[list[str]], Sequence[Sequence[int]]]
 
 
 @dataclass(frozen=True, slots=True)
+class Corpus:
+    """``tokens``: uint16 or uint32 [tokens], memory-mapped; ``ends``: int64 [documents], where each document ends."""
+
+    tokens: np.ndarray
+    ends: np.ndarray
+
+
+class CorpusWriter:
+    """Writes the documents of a corpus to disk, in pieces of any length. Memory: 8 bytes per document."""
+
+    def __init__(self, folder: str | Path, vocabulary_size: int) -> None:
+        self.vocabulary_size = vocabulary_size
+        self._dtype = np.dtype("<u4" if vocabulary_size > 2**16 else "<u2")
+        self._path = Path(folder) / "tokens"
+        self._file = open(self._path, "wb")  # noqa: SIM115 (open until finish or close)
+        self._ends = array("q")
+        self.tokens = 0
+
+    def add(self, tokens: Sequence[int] | np.ndarray) -> None:
+        """Append tokens to the current document.
+
+        Raises:
+            ValueError: if a token is outside the vocabulary.
+        """
+        tokens = np.asarray(tokens)
+        if not len(tokens):
+            return
+        if not 0 <= int(tokens.min()) <= int(tokens.max()) < self.vocabulary_size:
+            wrong = int(tokens.min()) if int(tokens.min()) < 0 else int(tokens.max())
+            raise ValueError(f"token {wrong} is outside a vocabulary of {self.vocabulary_size}")
+        self._file.write(tokens.astype(self._dtype).tobytes())
+        self.tokens += len(tokens)
+
+    def end(self) -> None:
+        """End the current document."""
+        if self.tokens > (self._ends[-1] if self._ends else 0):
+            self._ends.append(self.tokens)
+
+    def drop(self) -> None:
+        """Discard the current document."""
+        self.tokens = self._ends[-1] if self._ends else 0
+        self._file.seek(self.tokens * self._dtype.itemsize)
+        self._file.truncate()
+
+    @property
+    def documents(self) -> int:
+        return len(self._ends)
+
+    def finish(self) -> Corpus:
+        """Return the corpus; a document that has not ended is discarded."""
+        self.drop()
+        self._file.close()
+        empty = np.zeros(0, dtype=self._dtype)
+        tokens = np.memmap(self._path, dtype=self._dtype, mode="r") if self.tokens else empty
+        return Corpus(tokens, np.array(self._ends, dtype=np.int64))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+@dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file to read. ``named``: somebody asked for this very file, so being no text is an error and not a reason to pass it over."""
+    """A file to read; it is an error if it is not text and was ``named`` by the user."""
 
     path: Path
     named: bool
 
 
 def find_texts(paths: Sequence[str | Path]) -> list[TextFile]:
-    """The files named, and those in the folders named and below, sorted; hidden files and folders are left out, links not followed.
+    """Return the files of ``paths``, and those below folders, sorted; hidden ones and links are skipped.
 
-    Raises ValueError with one sentence for a path that does not exist and where there is no file.
+    Raises:
+        ValueError: if a path does not exist or there are no files.
     """
     found: dict[Path, TextFile] = {}
     for path in map(Path, paths):
@@ -48,18 +112,20 @@ def find_texts(paths: Sequence[str | Path]) -> list[TextFile]:
 
 
 def read_pieces(path: Path, piece: int = PIECE) -> Iterator[str]:
-    """The text of a UTF-8 file in pieces of about ``piece`` bytes that end at line ends, line ends as ``\\n``.
+    """Yield the text of a UTF-8 file in pieces of about ``piece`` bytes that end at line ends.
 
-    Tokens never reach over two pieces. A line longer than a piece is cut where it must be. Raises UnicodeDecodeError, and
-    ValueError for a zero byte, which no text has.
+    Line ends become ``\\n``. Tokens do not cross pieces. A line longer than a piece is split.
+
+    Raises:
+        UnicodeDecodeError: if the file is not UTF-8.
+        ValueError: if it contains a zero byte, which is not text.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     left = ""
     with open(path, "rb") as f:
         while raw := f.read(piece):
             if b"\0" in raw:
-                raise _NoText("it holds a zero byte")
-
+                raise _NotText("it contains a zero byte")
             left += decoder.decode(raw)
             cut = left.rfind("\n") + 1
             if not cut and len(left) >= piece:
@@ -84,10 +150,13 @@ def write_texts(
     eos: int | None,
     progress: Callable[[str, float], None] | None = None,
 ) -> dict[str, int]:
-    """Every file as a document that begins and ends with ``eos``; how many files were ``files`` and how many ``passed_over``.
+    """Write every file as a document that begins and ends with ``eos``.
 
-    A file in a folder that is no UTF-8 text or cannot be read is passed over; one that was named raises ValueError with one sentence.
-    Small files are tokenized together, a large one piece by piece.
+    Returns the numbers ``files`` and ``passed_over``. A file in a folder that is not UTF-8 text or cannot be read is
+    skipped. Small files are tokenized together, large ones piece by piece.
+
+    Raises:
+        ValueError: if a file given by the user cannot be read as text.
     """
     around = [] if eos is None else [eos]
     sizes = [_size(file.path) for file in files]
@@ -121,7 +190,7 @@ def write_texts(
                         progress("tokenizing", min(1.0, done / max(1, total)))
                 writer.add(around)
                 writer.end()
-        except (OSError, UnicodeDecodeError, _NoText) as error:
+        except (OSError, UnicodeDecodeError, _NotText) as error:
             writer.drop()
             if file.named:
                 raise ValueError(f"cannot read '{file.path}' as UTF-8 text: {_reason(error)}") from None
@@ -133,8 +202,8 @@ def write_texts(
     return {"files": len(files) - passed, "passed_over": passed}
 
 
-class _NoText(ValueError):
-    """A file that holds something else than text."""
+class _NotText(ValueError):
+    """A file that is not text."""
 
 
 def _reason(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""A model's own greedy outputs, collected batch by batch so that an interrupted collection goes on where it stopped."""
+"""Collect a model's own outputs in batches, so that an interrupted collection can be resumed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .tree import as_eos_set
+from hsd_viz.disk import replacing
+from hsd_viz.drafting.tree import as_eos_set
 
-#: From a batch of prompts of one length to what the model writes after each, without the prompt.
+#: Maps a batch of prompts of one length to the model's outputs, without the prompts.
 Generate = Callable[[list[list[int]]], list[list[int]]]
 
 
@@ -24,10 +25,14 @@ def choose_prompts(
     lengths: Sequence[int] = (12, 24, 48, 96),
     seed: int = 0,
 ) -> list[list[list[int]]]:
-    """Batches of ``batch`` prompts cut from ``documents``, a quarter of them from a document's beginning; about ``number`` in all.
+    """Return about ``number`` prompts from ``documents`` in batches of ``batch``.
 
-    All prompts of a batch have one length (they need no padding), and the lengths take turns. Documents shorter than a
-    prompt are passed over. The same arguments give the same prompts. Raises ValueError where no document is long enough.
+    A quarter of them are from a document's beginning. All prompts of a batch have one length, so that they need no
+    padding, and the lengths alternate. Documents shorter than a prompt are skipped. The same arguments return the same
+    prompts.
+
+    Raises:
+        ValueError: if no document is long enough.
     """
     rng = np.random.default_rng(seed)
     batches: list[list[list[int]]] = []
@@ -54,44 +59,36 @@ def collect_outputs(
     eos: int | Collection[int] | None,
     progress: Callable[[str, float], None] | None = None,
 ) -> list[list[int]]:
-    """What the model writes after each prompt: the prompt's last token, then the output up to and with its end.
+    """Return the model's output after each prompt: the prompt's last token, then the output up to and including EOS.
 
-    Every finished batch is appended to the file ``path`` under a digest of its prompts. What a file begun with the same ``identity``
-    (which model, decoding how) holds of these batches is not generated again, in whatever order they come; any other file is
-    begun anew.
+    Every finished batch is appended to the file ``path`` by a digest of its prompts. Batches found in a file of the
+    same ``identity`` (model and decoding settings) are not generated again, regardless of their order; any other file
+    is replaced.
     """
     path = Path(path)
-    ends_with = as_eos_set(eos)
-    kept = _kept(path, identity)
+    eos_set = as_eos_set(eos)
+    finished = _read_batches(path, identity)
     digests = [_digest(batch) for batch in batches]
+    # Rewritten atomically: drops a truncated last line without losing finished batches.
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Written anew, so that a line cut short does not stay in the middle of the file; renamed, so that nothing kept is ever lost.
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        with open(fresh, "w") as f:
-            f.write(json.dumps(identity) + "\n")
-            for digest, rows in kept.items():
-                f.write(_line(digest, rows))
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)
+    with replacing(path, sync=True) as fresh, open(fresh, "w") as f:
+        f.write(json.dumps(identity) + "\n")
+        f.writelines(_line(digest, rows) for digest, rows in finished.items())
     with open(path, "a") as f:
         for number, (digest, batch) in enumerate(zip(digests, batches, strict=True)):
-            if digest in kept:
+            if digest in finished:
                 continue
             rows = []
             for prompt, output in zip(batch, generate(batch), strict=True):
-                end = next((i + 1 for i, token in enumerate(output) if token in ends_with), len(output))
+                end = next((i + 1 for i, token in enumerate(output) if token in eos_set), len(output))
                 rows.append([prompt[-1], *output[:end]])
-            kept[digest] = rows
+            finished[digest] = rows
             f.write(_line(digest, rows))
             f.flush()
             os.fsync(f.fileno())
             if progress:
                 progress("writing", (number + 1) / len(batches))
-    return [row for digest in digests for row in kept[digest]]
+    return [row for digest in digests for row in finished[digest]]
 
 
 def _digest(batch: list[list[int]]) -> str:
@@ -102,8 +99,8 @@ def _line(digest: str, rows: list[list[int]]) -> str:
     return json.dumps({"prompts": digest, "outputs": rows}) + "\n"
 
 
-def _kept(path: Path, identity: dict) -> dict[str, list[list[int]]]:
-    """The batches that the file holds whole, by digest; none where it is missing or of something else."""
+def _read_batches(path: Path, identity: dict) -> dict[str, list[list[int]]]:
+    """Return the complete batches of the file by digest; none if it is missing or has another identity."""
     found: dict[str, list[list[int]]] = {}
     try:
         with open(path, encoding="utf-8") as f:
@@ -116,6 +113,6 @@ def _kept(path: Path, identity: dict) -> dict[str, list[list[int]]]:
                     break
                 found[row["prompts"]] = outputs
     except (OSError, ValueError, KeyError, TypeError):
-        # Missing, or cut within its last line: what was read whole so far is kept.
+        # Missing, or truncated in its last line: the batches before are complete.
         pass
     return found

@@ -1,0 +1,244 @@
+"""``db``: database drafting. The databases are asked in order of locality and merged into one scored draft tree.
+
+The order of locality (context, then model, then statistics) is that of Hierarchy Drafting (Cho et al., Findings of
+NAACL 2025, arXiv 2502.05609; as published: :mod:`.hd`). The differences: keys are longest suffixes, the databases'
+answers are mixed with probabilities, and the tree grows best-first until another token would cost more than it gains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from .context import ContextDatabase, Database, spell
+from .costs import CPU_MARGINAL, CostCurve, cost_curve
+from .estimates import DISCOUNTS, LONGEST_BUCKET, Trust
+from .logits import LOGITS, LogitsDatabase
+from .tree import DraftTree, as_eos_set
+
+#: The lowest score of a drafted node: where verification has a cost, and where it is free.
+LEAST_SCORE, LEAST_FREE = 0.01, 0.001
+#: The largest share of the remaining probability that one database can take.
+SUREST = 0.999
+
+
+class DatabaseDrafter:
+    """Drafts for one run from the databases named in ``sources``, in that order.
+
+    ``databases`` holds those that outlive a run by source name (``model``, ``statistics``); the context database is
+    created here. ``costs`` are the costs of verification (see :func:`hsd_viz.drafting.costs.cost_curve`); with ``None``
+    the tree fills the budget. ``temperature`` is that of the target's sampling: the higher, the lower the initial trust
+    in proposals. An end-of-text token (``eos``: one id or several) may be drafted, nothing after it.
+
+    ``min_gain_rate``, if set, is the number of tokens per cost (of a step without a draft) that the decode reaches
+    overall: a node is then drafted if it adds more than that. Otherwise each tree maximizes its own ratio of tokens to
+    cost.
+    """
+
+    name = "db"
+    nodes = 24
+
+    def __init__(
+        self,
+        sources: Sequence[str],
+        databases: Mapping[str, Database],
+        *,
+        eos: int | Collection[int] | None = None,
+        costs: CostCurve | Sequence[float] | float | None = CPU_MARGINAL,
+        temperature: float = 0.0,
+        longest: int = 8,
+    ) -> None:
+        self.sources = tuple(sources)
+        self.databases = databases
+        self.eos = as_eos_set(eos)
+        self.costs = cost_curve(costs)
+        self.min_score = LEAST_FREE if costs is None else LEAST_SCORE
+        self.temperature = temperature
+        self.longest = longest
+        self.min_gain_rate: float | None = None
+        self._cost_tables: dict[int, tuple[list[float], list[float]]] = {}
+        self.start(())
+
+    def start(self, prompt: Sequence[int]) -> None:
+        """Begin a run with this prompt: reset the context database and the estimates."""
+        self._context = ContextDatabase(self.longest)
+        self._trust = Trust(self.sources, self.temperature)
+        lookups = {**self.databases, "context": self._context}
+        #: Per database, in order: number, whether it is the context database, look-up, rates by key length, discount.
+        self._levels = [
+            (i, s == "context", lookups[s].lookup, self._trust.rates[i], DISCOUNTS[s])
+            for i, s in enumerate(self.sources)
+        ]
+        #: Per draft since the last :meth:`extend`: text length, tokens not emitted yet, nodes, answers by node.
+        self._drafts: list[tuple] = []
+        self._context.extend(prompt)
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """Append these emitted tokens: update the estimates from the drafts, then the context database."""
+        self._learn(tokens)
+        self._context.extend(tokens)
+
+    def _ask(self, tail: str, reach: float, least: float, bound: int) -> tuple[dict[int, tuple], list[tuple], int]:
+        """Return scores for the token after ``tail``, a node that the verifier reaches with probability ``reach``.
+
+        Each database in turn is asked for its longest known suffix and takes a part of the probability that the more
+        local ones left (as in PPM, Cleary & Witten 1984), until none could score above ``least``. Returns {token:
+        (score, source, key length, count, position)}, where a token keeps the first source that proposed it while
+        scores add up; per answer (database, key length, expected, continuations) for learning; and the length of the
+        context match, which like ``bound`` limits the length of a key there.
+        """
+        candidates: dict[int, tuple] = {}
+        answers: list[tuple] = []
+        left, found = reach, bound
+        for which, is_context, lookup, rates, discount in self._levels:
+            if left <= least:
+                break
+            match = lookup(tail, bound) if is_context else lookup(tail)
+            if match is None:
+                if is_context:
+                    found = 0
+                continue
+            length, total, continuations = match
+            if is_context:
+                found = length
+            bucket = length if length < LONGEST_BUCKET else LONGEST_BUCKET
+            rate = rates[bucket]
+            seen = 0.0
+            for _, count, _ in continuations:
+                seen += count - discount
+            # An answer takes at most the probability that is left, and never all of it.
+            scale = left * rate / total if rate * seen < SUREST * total else left * SUREST / seen
+            for token, count, position in continuations:
+                before = candidates.get(token)
+                if before is None:
+                    candidates[token] = (scale * (count - discount), which, length, count, position)
+                else:
+                    candidates[token] = (before[0] + scale * (count - discount), *before[1:])
+            answers.append((which, bucket, seen / total, continuations))
+            left -= scale * seen
+        return candidates, answers, found
+
+    def draft(self, text: Sequence[int], budget: int) -> DraftTree:
+        """Return the tree of at most ``budget`` nodes after ``text`` with the most expected tokens for its cost.
+
+        Nodes are added best first, so scores never increase from one to the next. Returned is the prefix with the best
+        ratio of expected tokens (1 + Σ scores) to cost, or with ``min_gain_rate`` all nodes that exceed it.
+        """
+        if budget < 1:
+            return DraftTree(why_empty="no room")
+        eos, longest, ask = self.eos, self.longest, self._ask
+        if budget not in self._cost_tables:
+            self._cost_tables[budget] = self.costs.tables(budget)
+        at, slopes = self._cost_tables[budget]
+        least_slope, floor = self.costs.least_slope, self.min_score
+        answers: dict[int, list[tuple]] = {}
+        queue: list[tuple] = []
+        picked: list[tuple] = []
+        min_gain_rate = self.min_gain_rate
+        expected = 1.0
+        best_ratio = min_gain_rate or 1.0
+        best = -1
+        node, reach, tail, bound = -1, 1.0, spell(text[-longest:]), longest
+        matched = False
+        while True:
+            # No node at or below this score can pay: the ratio to beat only grows.
+            least = best_ratio * least_slope
+            if least < floor:
+                least = floor
+            # No look-up after an end of text, or where no token could score enough.
+            if reach > least and (node < 0 or picked[node][0] not in eos):
+                candidates, answers[node], found = ask(tail, reach, least, bound)
+                if candidates:
+                    matched = True
+                # A key one token longer matches at most one token more.
+                found += 1
+                for token, entry in candidates.items():
+                    if entry[0] > least:
+                        # The token breaks ties: equal scores must not depend on dictionary order.
+                        heappush(queue, (-entry[0], token, node, tail, found, entry))
+            if not queue or len(picked) >= budget or -queue[0][0] <= best_ratio * slopes[len(picked)]:
+                break
+            negative, token, parent, tail, bound, entry = heappop(queue)
+            reach = -negative
+            node = len(picked)
+            picked.append((token, parent, entry))
+            expected += reach
+            ratio = expected / at[node + 1]
+            if min_gain_rate is not None:
+                best = node
+            elif ratio > best_ratio:
+                best_ratio, best = ratio, node
+            tail = (tail + chr(token))[-longest:]
+        self._drafts.append((len(text), tuple(text[len(self._context.text) :]), picked, answers))
+        if best < 0:
+            return DraftTree(why_empty="not worth it" if matched else "no match")
+        tokens, parents, entries = zip(*picked[: best + 1], strict=True)
+        scores, numbers, lengths, counts, positions = map(list, zip(*entries, strict=True))
+        return DraftTree(
+            list(tokens), list(parents), [self.sources[k] for k in numbers], lengths, counts, scores, positions
+        )
+
+    def _learn(self, tokens: Sequence[int]) -> None:
+        """Count hits and misses of the answers along the emitted tokens in the trees drafted since the last call."""
+        start = len(self._context.text)
+        observe = self._trust.observe
+        for length, ahead, picked, answers in self._drafts:
+            place = length - start
+            if place < 0 or tuple(tokens[:place]) != ahead:
+                # Drafted after tokens that the target then rejected: what would have followed is unknown.
+                continue
+            node = -1
+            while place < len(tokens):
+                token = tokens[place]
+                for which, bucket, expected, continuations in answers.get(node, ()):
+                    hit = False
+                    for proposed, _, _ in continuations:
+                        if proposed == token:
+                            hit = True
+                            break
+                    observe(which, bucket, expected, hit)
+                    if hit:
+                        break
+                for child in range(node + 1, len(picked)):
+                    if picked[child][1] == node and picked[child][0] == token:
+                        node = child
+                        break
+                else:
+                    break
+                place += 1
+        self._drafts.clear()
+
+
+class LogitsDatabaseDrafter(DatabaseDrafter):
+    """A database drafter with the target's probabilities as one of its databases: ``logits``.
+
+    It is filled after each verification. ``databases["logits"]`` is a :class:`~hsd_viz.drafting.logits.LogitsDatabase`,
+    the state that outlives a run.
+    """
+
+    def __init__(self, sources: Sequence[str], databases: Mapping[str, Database], **options: Any) -> None:
+        super().__init__(sources, databases, **options)
+        self._logits: LogitsDatabase = databases[LOGITS]
+
+    def observe_probabilities(
+        self,
+        text: Sequence[int],
+        tree: DraftTree,
+        top: Sequence[Sequence[int]],
+        probabilities: Sequence[Sequence[float]],
+    ) -> None:
+        """Store the target's probabilities: see :class:`~hsd_viz.drafting.tree.LogitsObserver`."""
+        longest, put = self._logits.longest, self._logits.put
+        tails = [spell(text[-longest:])]
+        for token, parent in zip(tree.tokens, tree.parents, strict=True):
+            tails.append((tails[parent + 1] + chr(token))[-longest:])
+        # The row after the text comes last, so that it has precedence over rows of draft tokens.
+        for tail, ids, row in zip(reversed(tails), reversed(top), reversed(probabilities), strict=True):
+            put(tail, ids, row)
+
+    def draft(self, text: Sequence[int], budget: int) -> DraftTree:
+        tree = super().draft(text, budget)
+        # Its counts are probabilities: omit them.
+        tree.counts = [None if s == LOGITS else count for s, count in zip(tree.sources, tree.counts, strict=True)]
+        return tree
