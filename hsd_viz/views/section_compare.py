@@ -62,8 +62,8 @@ class CompareSection(Section):
             lambda error: notice.error(error, "Save failed"),
             "Save as a page",
         )
-        self.save.layout.align_self = "flex-end"
-        self.add(self.save, notice, self.versus)
+        row = widgets.Box([self.save], layout={"justify_content": "flex-end"})
+        self.add(row, notice, self.versus)
         self.versus.observe(lambda _change: self._can_save(), "data")
         self._can_save()
 
@@ -103,7 +103,8 @@ class CompareRun(WorkForm):
         super().__init__(host, [SIDES[name] for name in OPENING], "Stacks, one per line", rows=MOST)
         self._show = show
         note = Prose(
-            "Uses the form's prompt, sampling and number of tokens; each stack first decodes a few untimed tokens."
+            "Uses the form's prompt, sampling and number of tokens; each stack first decodes a few untimed tokens. "
+            "HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding."
         )
         self.presets = [
             widgets.ToggleButton(description=label, tooltip=f"{words(SIDES[name])}: {SIDES[name]}")

@@ -28,7 +28,7 @@ for (const [name, data] of Object.entries(SNAPSHOTS)) {
       text = store.tokens[shown - 1].text;
       assert.equal(said.titleOf(r, id), `Round ${store.order.get(id)} of ${store.order.size}`);
       const words = said.summaryOf(r, store.drafts.get(id) || [], own);
-      if (r.drafted) assert.match(words, new RegExp(`^${r.drafted} tokens? drafted by .* examined ${r.examined} positions? and accepted ${r.accepted || "none"};`));
+      if (r.drafted) assert.match(words, new RegExp(`^${r.drafted} tokens? drafted by .* examined ${r.examined} positions? and accepted ${r.accepted || "none"},`));
     }
     assert.equal(shown, store.tokens.length);
   });

@@ -203,7 +203,7 @@ def test_a_file_that_is_too_large_is_refused_packed_or_unpacked(page, monkeypatc
     send(page.files.open, gzip.compress(b" " * 30_000_000), "bomb.json.gz")
     assert page.notice.message == "bomb.json.gz is too large: the maximum is 1 MB unpacked"
     monkeypatch.setattr(open_trace, "MOST_TOKENS", 2)
-    with pytest.raises(ValueError, match=r"run of \d+ tokens: this page shows runs of up to 2, prompt included"):
+    with pytest.raises(ValueError, match=r"has \d+ tokens, prompt included; the maximum is 2"):
         read_trace(make_trace().to_bytes(), "long.json.gz")
     with pytest.raises(ValueError, match=r"^x{59}… is not a valid trace"):
         read_trace(b"", "x" * 5000)

@@ -179,7 +179,7 @@ def test_figures_of_the_measures_and_of_the_same_text():
     trace, _, told = figures("lossless")
     plain = next(t for t in map(load_bundled, NAMES) if not t.draft_rows and t.meta["prompt"] == trace.meta["prompt"])
     assert [t.token_id for t in plain.token_rows] == [t.token_id for t in trace.token_rows]
-    assert (told["plain"], told["forwards"]) == (str(len(plain.round_rows)), str(len(trace.round_rows)))
+    assert (told["plain"], told["forwards"]) == (f"{len(plain.round_rows)} forward passes", f"{len(trace.round_rows)} forward passes")
 
 
 # --- the card -----------------------------------------------------------------------------------------------------------
