@@ -63,7 +63,7 @@ def measure(
 
 
 def _draft(session: CachedModel, token: int) -> None:
-    if hasattr(session, "sample"):
+    if session.can_sample:
         session.sample([token], _DRAFT, Sampling(), [], frozenset())
         return
     for _ in range(_DRAFT):

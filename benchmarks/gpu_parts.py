@@ -15,6 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers import GenerationConfig
 
 from benchmarks.gpu_tools import MANY, RUNTIMES, Scale, Tools
+from hsd_viz.backends.choose import backend_for
 from hsd_viz.backends.cuda_graphs import GraphModel
 from hsd_viz.backends.cuda_graphs.buffers import bucket_of
 from hsd_viz.decoding.loop import Level, Loop
@@ -99,7 +100,7 @@ class Bench(Tools):
         # Compiling a width takes seconds.
         widths = WIDTHS if "compiled" not in kind else (1, 2, 4, 8, 16)
         found: dict[str, Any] = {"width_ms": {str(width): self.time(partial(step, width)) for width in widths}}
-        if hasattr(session, "sample"):
+        if session.can_sample:
 
             def draft(sampling: Sampling) -> None:
                 chances = [] if sampling.greedy else [0.5] * LOOKAHEAD
@@ -135,7 +136,8 @@ class Bench(Tools):
             for _ in range(2):  # the first run captures
                 levels = [Level(draft, below.session(), LOOKAHEAD), Level(target, above.session())]
                 prompt = [k % 1000 for k in range(self.scale.context)]
-                loop = Loop(levels, None, sampling, prompt, max_new_tokens=self.scale.rounds * (LOOKAHEAD + 1))
+                tokens = self.scale.rounds * (LOOKAHEAD + 1)
+                loop = Loop(levels, None, sampling, prompt, max_new_tokens=tokens, backend=backend_for(above))
                 for _ in loop.prefill():
                     pass
                 loop.log.take()
@@ -164,7 +166,14 @@ class Bench(Tools):
         held, marks = {}, {self.scale.runs // 10, self.scale.runs // 2, self.scale.runs}
         for run in range(1, self.scale.runs + 1):
             levels = [Level(small, below.session(), LOOKAHEAD), Level(large, above.session())]
-            loop = Loop(levels, None, DRAWN if run % 2 else Sampling(), [run % 1000, 2, 3], max_new_tokens=8)
+            loop = Loop(
+                levels,
+                None,
+                DRAWN if run % 2 else Sampling(),
+                [run % 1000, 2, 3],
+                max_new_tokens=8,
+                backend=backend_for(above),
+            )
             for _ in loop.prefill():
                 pass
             for _ in loop.rounds():
@@ -292,7 +301,7 @@ class Bench(Tools):
         levels = [Level(d.name, d.session(), LOOKAHEAD * (k + 1)) for k, d in enumerate(drafts)] + [
             Level("target", target.session())
         ]
-        loop = Loop(levels, None, Sampling(), prompt, max_new_tokens=self.scale.tokens)
+        loop = Loop(levels, None, Sampling(), prompt, max_new_tokens=self.scale.tokens, backend=backend_for(target))
         for _ in loop.prefill():
             pass
         rounds = sum(1 for _ in loop.rounds())

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``done`` of ``total`` decodes are over; the next one is ``stack`` on ``prompt`` (empty during warm-up).
+    """``done`` of ``total`` decodes are finished; the next one is ``stack`` on ``prompt`` (empty during warm-up).
 
-    ``note`` says what is done instead, before anything is measured: compiling, trying settings.
+    ``note`` names the work before the first measured decode: compiling, trying settings.
     """
 
     done: int

@@ -229,9 +229,8 @@ def _parse_source(part: str) -> DraftSource | None:
         allowed = items = tuple(_parse_auto_item(item, part) for item in items)
     for item in items:
         if item not in allowed:
-            raise StackError(
-                f"unknown item '{item}' in '{part}': {name}[...] takes {', '.join(allowed)}{did_you_mean(item, allowed)}"
-            )
+            hint = did_you_mean(item, allowed)
+            raise StackError(f"unknown item '{item}' in '{part}': {name}[...] takes {', '.join(allowed)}{hint}")
         if items.count(item) > 1:
             raise StackError(f"'{item}' appears twice in '{part}'")
     return DraftSource(name, items)

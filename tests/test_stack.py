@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.stack import BOTTOMS, DraftSource, HFStack, Model, Stack, StackError, parse, parse_bench
@@ -100,6 +100,7 @@ bottoms = (
 )
 
 
+@settings(deadline=None)
 @given(bottoms, st.lists(st.tuples(names, lookaheads), max_size=3, unique_by=lambda m: m[0]), names)
 def test_writing_is_the_exact_inverse(bottom, drafts, target):
     if bottom is not None and bottom.name == "auto":
@@ -110,6 +111,7 @@ def test_writing_is_the_exact_inverse(bottom, drafts, target):
     assert parse(str(stack)) == stack
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30))
 def test_any_text_is_read_or_refused(text):
     try:

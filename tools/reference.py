@@ -161,7 +161,7 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
         return
     seen.add(key)
     tree = ast.parse(inspect.getsource(importlib.import_module(thing.__module__)))
-    node = next(n for n in tree.body if getattr(n, "name", None) == thing.__qualname__)
+    node = next((n for n in tree.body if getattr(n, "name", None) == thing.__qualname__), None)
     if isinstance(node, ast.ClassDef):
         yield from _class(node)
     elif isinstance(node, ast.FunctionDef):
@@ -215,7 +215,7 @@ def _code(text: str) -> str:
 
 def _prose(text: str) -> str:
     """Convert the reStructuredText of a docstring to Markdown: roles and literals to code, examples to code blocks."""
-    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text)
+    text = re.sub(r":\w+:`~(?:[\w.]*\.)?(\w+)`|:\w+:`([\w.]+)`", lambda m: f"`{m[1] or m[2]}`", text)
     text = text.replace("``", "`")
     text = re.sub(r"((?:^>>>.*\n?(?:^(?!>>>)\S.*\n?)*)+)", r"```python\n\1\n```\n", text, flags=re.M)
     return text.replace("\n\n```\n", "\n```\n").strip()

@@ -1,10 +1,14 @@
-"""The CPU runtime: a lean C++ forward of Llama-shaped models, compiled on this machine, the same to the last bit for any width.
+"""What runs models and the arithmetic around them.
+
+``native`` is the CPU runtime: a lean C++ forward pass of Llama-shaped models, compiled on this machine, with the same bits for any
+width. ``cuda_graphs`` is the GPU runtime. ``host`` (numpy, the reference), ``device`` (torch) and ``native`` implement
+:class:`hsd_viz.decoding.backend.Backend`.
 
 >>> build = default_build()                                   # the compiler starts in the background
 >>> if build.wait(60) and unsupported(hf_model.module) is None:
 ...     model = NativeModel(hf_model)                         # in place of the HFModel
 
-Importing this package imports no torch.
+Importing this package does not import torch.
 """
 
 from __future__ import annotations

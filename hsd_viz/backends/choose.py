@@ -1,4 +1,4 @@
-"""Which runtime serves a model: the fastest there is for it here, the eager one until that is ready."""
+"""Choosing the runtime of a model (the fastest available, the eager one until that is ready) and the backend of a loop."""
 
 from __future__ import annotations
 
@@ -7,34 +7,46 @@ from collections.abc import Callable
 
 import torch
 
+from hsd_viz.backends.device import TorchBackend
+from hsd_viz.backends.host import HostBackend
+from hsd_viz.backends.llama import FAMILIES
+from hsd_viz.backends.native.backend import NativeBackend
 from hsd_viz.backends.native.build import Build, default_build
 from hsd_viz.backends.native.drafter import native_drafter
-from hsd_viz.backends.native.model import FAMILIES, NativeModel, unsupported
+from hsd_viz.backends.native.model import NativeModel, unsupported
+from hsd_viz.decoding.backend import Backend
 from hsd_viz.decoding.model import HFModel, Model
 from hsd_viz.drafting.tree import Drafter
 
 RUNTIMES = ("auto", "eager")
 
 
+def backend_for(target: Model) -> Backend:
+    """Return the backend of a loop whose target is ``target``; draft models are on the same device."""
+    if target.device.type != "cpu":
+        return TorchBackend(target.device)
+    return NativeBackend(target.library) if isinstance(target, NativeModel) else HostBackend()
+
+
 class Runtimes:
     """Finds for each model the fastest runtime: ``native`` on the CPU, ``cuda-graphs`` on a GPU, else ``eager``.
 
     The library is compiled in the background from the moment this object is made, unless it is in the cache already; until it
-    is there, and where it cannot be, models on the CPU are eager and drafters are Python's. ``wish="eager"`` asks for nothing
-    else. ``free`` tells the bytes of memory that are left: native weights are a packed copy, and where that finds no room a model
-    stays eager. Safe for several threads.
+    is ready, and where it cannot be compiled, models on the CPU are eager and drafters are Python's. ``runtime="eager"`` requests
+    the eager runtime for all. ``free`` returns the bytes of memory that are available: native weights are a packed copy, and without
+    room for it a model stays eager. Safe for several threads.
     """
 
     def __init__(
         self,
         device: torch.device,
-        wish: str = "auto",
+        runtime: str = "auto",
         build: Build | None = None,
         free: Callable[[], int | None] = lambda: None,
     ) -> None:
-        if wish not in RUNTIMES:
-            raise ValueError(f"unknown runtime {wish!r}: it is one of {', '.join(RUNTIMES)}")
-        self._eager = wish == "eager"
+        if runtime not in RUNTIMES:
+            raise ValueError(f"unknown runtime {runtime!r}: it is one of {', '.join(RUNTIMES)}")
+        self._eager = runtime == "eager"
         #: Drafting is the processor's work wherever the models are.
         self._drafting = None if self._eager else (build or default_build()).start()
         self._build = self._drafting if device.type == "cpu" else None
@@ -43,11 +55,11 @@ class Runtimes:
         self._lock = threading.Lock()
 
     def pick(self, model: HFModel) -> tuple[Model, str | None]:
-        """``model`` in the fastest runtime that is ready, and why that is the eager one where another was wished for."""
+        """Return ``model`` in the fastest runtime that is ready, and why that is the eager one if a faster one was requested."""
         if self._eager:
             return model, None
         with self._lock:
-            # A model, once found, is kept by what was found, so that its id stays its own.
+            # The runtime's model refers to ``model``, so that its id stays unique.
             if id(model) not in self._found:
                 if self.compiling:
                     return model, "the native runtime is being compiled"
@@ -55,7 +67,7 @@ class Runtimes:
             return self._found[id(model)]
 
     def drafter(self, drafter: Drafter | None) -> Drafter | None:
-        """What drafts as ``drafter`` does, the sooner where the library is ready and has its like; it must not have begun a run."""
+        """Return the native equivalent of ``drafter`` where the library is ready and has one; the drafter must not have begun a run."""
         ready = self._drafting is not None and self._drafting.state == "ready"
         return native_drafter(drafter, self._drafting.library) if ready else drafter
 
@@ -66,13 +78,13 @@ class Runtimes:
 
     @property
     def packed(self) -> frozenset[str]:
-        """The Hugging Face model types whose weights are held a second time."""
+        """The Hugging Face model types whose weights are in memory a second time."""
         return (
             frozenset(family.config_class.model_type for family in FAMILIES) if self._build is not None else frozenset()
         )
 
     def wait(self, progress: Callable[[str], None] = lambda text: None) -> None:
-        """Return when nothing is being compiled any more; ``progress`` is told once a second what is."""
+        """Wait until nothing is being compiled; ``progress`` is called every second."""
         while self._drafting is not None and self._drafting.state == "compiling":
             progress("compiling the native runtime")
             self._drafting.wait(1.0)
@@ -81,13 +93,13 @@ class Runtimes:
         if self._build.state == "unavailable":
             return model, self._build.reason
         if any(p.device != model.device for p in model.module.parameters()):
-            return model, "its weights are spread over several places"
+            return model, "its weights are on several devices"
         why = unsupported(model.module)
         if why is not None:
             return model, why
         left = self._free()
         if left is not None and model.parameters * model.dtype.itemsize > left:
-            return model, "there is no room for a packed copy of the weights"
+            return model, "there is not enough memory for a packed copy of the weights"
         try:
             return NativeModel(model, self._build), None
         except ValueError as error:

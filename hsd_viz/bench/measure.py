@@ -1,4 +1,4 @@
-"""What stacks take, side by side with what the law said: ms per emitted token and forwards per token, model by model."""
+"""Measure stacks in the terms of the latency law: ms per emitted token, and forward passes per token of each model."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _RESAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """A stack over some prompts: ratios of sums, prefill excluded.
+class MeasuredStack:
+    """Figures of a stack over some prompts: ratios of sums, prefill excluded.
 
-    ``interval`` is the 95 % bootstrap interval of ``ms_per_token`` over prompts. ``forwards_per_token`` goes by model (steps of
-    a launch count each), ``lookups_per_token`` has a database's look-ups by its name.
+    ``interval`` is the 95 % bootstrap interval of ``ms_per_token`` over prompts. ``forwards_per_token`` goes by model
+    (steps of a launch count each), ``lookups_per_token`` has a database's look-ups by its name.
     """
 
     ms_per_token: float
@@ -38,7 +38,9 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class _One:
+class _Decode:
+    """Counts of one decode; ``seconds`` without prefill."""
+
     tokens: int
     seconds: float
     forwards: Counter
@@ -55,15 +57,15 @@ def measure(
     repeats: int = 3,
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> tuple[dict[str, Measured], dict[str, LevelCost], bool]:
-    """Decode every prompt by every stack, the stacks taking turns: (figures by stack, costs by model, whether all was measured).
+) -> tuple[dict[str, MeasuredStack], dict[str, LevelCost], bool]:
+    """Decode each prompt with all stacks in turn; return (figures by stack, costs by model, whether it is complete).
 
-    The costs are those of these very decodes: what the models cost at that hour, should the machine have changed since its
-    calibration. The time of a prompt is the median over the ``repeats``. Cut short, the figures stand on the prompts that every
-    stack had finished at least once.
+    The costs are those of these decodes, in case the machine has changed since its calibration. The time of a prompt is
+    the median over the ``repeats``. After an interruption the figures cover the prompts that every stack has finished
+    at least once.
     """
     sampling = sampling or Sampling()
-    done: dict[tuple[int, str], list[_One]] = {}
+    done: dict[tuple[int, str], list[_Decode]] = {}
     traces: list[Trace] = []
     total, complete = repeats * len(suite.prompts) * len(stacks), False
     try:
@@ -85,17 +87,17 @@ def measure(
         complete = True
     except KeyboardInterrupt:
         pass
-    kept = [k for k in range(len(suite.prompts)) if all((k, stack) in done for stack in stacks)]
+    finished = [k for k in range(len(suite.prompts)) if all((k, stack) in done for stack in stacks)]
     found = {}
     for stack in stacks:
-        runs = [done[k, stack] for k in kept]
+        runs = [done[k, stack] for k in finished]
         if sum(run[0].tokens for run in runs):
-            found[stack] = _together(runs)
+            found[stack] = _pooled(runs)
     costs = timings((trace, level_names(trace), bottom_of(trace)) for trace in traces).models
     return found, dict(costs), complete
 
 
-def _one(trace: Trace) -> _One:
+def _one(trace: Trace) -> _Decode:
     forwards, lookups = Counter(), Counter()
     for call in trace.call_rows:
         if call.kind in ("draft", "verify"):
@@ -106,10 +108,10 @@ def _one(trace: Trace) -> _One:
     for name in level_names(trace).values():
         if name not in lookups:
             forwards.setdefault(name, 0)
-    return _One(len(trace.token_rows), seconds, forwards, lookups)
+    return _Decode(len(trace.token_rows), seconds, forwards, lookups)
 
 
-def _together(runs: Sequence[Sequence[_One]]) -> Measured:
+def _pooled(runs: Sequence[Sequence[_Decode]]) -> MeasuredStack:
     tokens = np.array([run[0].tokens for run in runs], float)
     ms = np.array([median(one.seconds for one in run) * 1e3 for run in runs])
     draws = np.random.default_rng(0).integers(0, len(runs), (_RESAMPLES, len(runs)))
@@ -121,6 +123,6 @@ def _together(runs: Sequence[Sequence[_One]]) -> Measured:
         lookups.update(run[0].lookups)
     rate = lambda counted: {name: n / count for name, n in counted.items()}
     per_token = rate(forwards)
-    return Measured(
+    return MeasuredStack(
         float(ms.sum() / count), (float(low), float(high)), per_token, rate(lookups), 1 / per_token["target"]
     )

@@ -1,4 +1,4 @@
-"""Which stack is fastest here: calibrate, rank by the law, and measure what was ranked.
+"""Find the fastest stack on this machine: calibrate, rank by the latency law, measure the best.
 
 Calibration and measurement use different prompts of a suite: every second one of each category.
 """
@@ -10,18 +10,18 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from hsd_viz.bench.measure import Measured, measure
-from hsd_viz.calibration.calibrate import TARGET, TOKENS, calibrated, probe
-from hsd_viz.calibration.mixture import MixedLaw, choose, fill
+from hsd_viz.bench.measure import MeasuredStack, measure
+from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, decode
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import names
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.law import Prediction
-from hsd_viz.latency.select import Choice, Sensitivity, doubts
+from hsd_viz.latency.mixture import MixedLaw, choose, fill
+from hsd_viz.latency.select import Choice, Sensitivity, sensitivities
+from hsd_viz.latency.vectorised import Prediction
 from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
-from hsd_viz.stack import Stack, parse
+from hsd_viz.stack import Model, Stack, parse
 
 DATABASES = ("db",)
 #: Prompts for the calibration, and as many for the measurement.
@@ -30,9 +30,11 @@ PROMPTS = 24
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What is asked for. ``models`` are the draft models (``None``: those of the ladder below the target), ``stacks`` are predicted and
-    measured besides those that the ranking brings up; ``measured`` of its best are measured (0: nothing is), on the calibration's own
-    prompts with ``same_prompts``.
+    """Settings of a plan.
+
+    ``models`` are the draft models (``None``: those of the ladder below the target), ``stacks`` are predicted and
+    measured in addition to the ranked ones, of which the best ``measured`` are measured (0: none), on the calibration's
+    own prompts with ``same_prompts``.
     """
 
     models: tuple[str, ...] | None = None
@@ -55,42 +57,43 @@ class PlanRequest:
             ("the number of new tokens", self.max_new_tokens, 1),
         ):
             if value is not None and value < least:
-                raise ValueError(f"{what} {value} is out of range: it is a whole number from {least}")
+                raise ValueError(f"{what} {value} is out of range: it must be a whole number from {least}")
         if self.models is not None and (not all(self.models) or len(set(self.models)) < len(self.models)):
             raise ValueError(
-                f"the models '{','.join(self.models)}' are not readable: name each once, with commas between them"
+                f"the models '{','.join(self.models)}' are not readable: name each model once, separated by commas"
             )
         for text in self.stacks:
             stack = parse(text)
             if stack.target.name != TARGET:
                 raise ValueError(
-                    f"the stack '{stack}' does not end in '{TARGET}': all stacks of a plan have one target, named with --target"
+                    f"the stack '{stack}' does not end in '{TARGET}': a plan has one target, set by --target"
                 )
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was found. ``rows`` are (prediction, what was measured of it), fastest prediction first; ``kept_before``: the calibration
-    had been kept from an earlier run; ``repriced`` has the measured stacks at the costs of the hour they were measured in, ms per
-    token; ``measured_on`` says which prompts were measured; ``complete`` is False where something was cut
-    short.
+    """The result of a plan.
+
+    ``rows`` are (prediction, measurement), fastest prediction first; ``was_stored``: the calibration is from an earlier
+    run; ``repriced`` has the predictions of the measured stacks at the costs of their own measurement, ms per token;
+    ``measured_on`` names the measured prompts; ``complete`` is False after an interruption.
     """
 
     models: tuple[str, ...]
-    kept: StoredCalibration
-    kept_before: bool
+    stored: StoredCalibration
+    was_stored: bool
     choice: Choice
-    doubts: tuple[Sensitivity, ...]
-    rows: tuple[tuple[Prediction, Measured | None], ...]
+    sensitivities: tuple[Sensitivity, ...]
+    rows: tuple[tuple[Prediction, MeasuredStack | None], ...]
     repriced: Mapping[str, float]
     measured_on: str
     complete: bool
 
 
 def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
-    """Prompts to calibrate on and prompts to measure on: of each category every second one, at most ``limit`` of each.
+    """Return the prompts to calibrate on and to measure on: alternate ones of each category, at most ``limit`` of each.
 
-    A single prompt is for calibration.
+    A single prompt is used for calibration.
     """
     halves: tuple[list, list] = ([], [])
     for category in suite.categories:
@@ -107,117 +110,112 @@ def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
 def plan(
     engine: Any,
     suite: Suite,
-    wish: PlanRequest,
+    request: PlanRequest,
     *,
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
-    note: Callable[[str], None] = lambda sentence: None,
+    note: Callable[[str], None] = lambda message: None,
 ) -> Plan | None:
-    """Calibrate, rank, measure. ``None`` where it was cut short before anything was known.
+    """Calibrate, rank and measure; ``None`` if it was interrupted before the first calibration prompt was finished.
 
-    Ctrl-C and ``cancelled`` end it with what there is. Raises ``ValueError`` with one sentence for bad input.
+    Ctrl-C and ``cancelled`` end it with a partial result.
+
+    Raises:
+        ValueError: for bad input.
     """
-    texts, others = split(suite, wish.limit)
-    if wish.same_prompts:
+    texts, others = split(suite, request.limit)
+    if request.same_prompts:
         others = texts
-    if wish.measured and not others.prompts:
-        raise ValueError(f"the suite {suite.name} holds one prompt: calibration and measurement need one each")
-    parsed = [parse(text) for text in wish.stacks]
-    drafts = _drafts(engine, texts, wish, parsed)
-    bottoms = tuple(dict.fromkeys([*DATABASES, *(str(s.bottom) for s in parsed if s.bottom is not None)]))
-    levels = None if wish.max_levels is None else max([wish.max_levels, *(len(s.parts) for s in parsed)])
-    kept, before = calibrated(
-        engine,
-        texts,
-        drafts if levels is None or levels > 1 else (),
-        bottoms,
-        fresh=wish.fresh,
-        max_levels=levels,
-        sampling=wish.sampling,
-        max_new_tokens=min(TOKENS, wish.max_new_tokens),
-        progress=progress,
-        cancelled=cancelled,
-        note=note,
-    )
-    if kept is None:
+    if request.measured and not others.prompts:
+        raise ValueError(f"the suite {suite.name} has one prompt: calibration and measurement need one each")
+    parsed = [parse(text) for text in request.stacks]
+    drafts = _drafts(engine, texts, request, parsed)
+    work = _workload(texts, request, parsed, drafts)
+    calls = {"progress": progress, "cancelled": cancelled}
+    stored, was_stored = calibrated(engine, work, fresh=request.fresh, note=note, **calls)
+    if stored is None:
         return None
-    choice = choose(kept.mixture, max_levels=wish.max_levels)
-    law = MixedLaw(kept.mixture)
-    asked = [law.predict(fill(stack, kept.mixture)) for stack in parsed]
+    choice = choose(stored.mixture, max_levels=request.max_levels)
+    law = MixedLaw(stored.mixture)
+    asked = [law.predict(fill(stack, stored.mixture)) for stack in parsed]
     rows = {p.stack: p for p in (*choice.ranked, choice.plain, choice.affine_exact, *asked)}
     ranked = sorted(rows.values(), key=lambda p: p.ms_per_token)
-    found: dict[str, Measured] = {}
+    found: dict[str, MeasuredStack] = {}
     costs: dict[str, LevelCost] = {}
-    complete = kept.complete
-    if wish.measured and complete:
-        wanted = (*choice.ranked[: wish.measured], *_always(choice, ranked), *asked)
+    complete = stored.complete
+    if request.measured and complete:
+        wanted = (*choice.ranked[: request.measured], *_always(choice, ranked), *asked)
         chosen = tuple(dict.fromkeys(p.stack for p in wanted))
-        found, costs, complete = measure(
-            engine,
-            chosen,
-            others,
-            sampling=wish.sampling,
-            max_new_tokens=wish.max_new_tokens,
-            repeats=wish.repeats,
-            progress=progress,
-            cancelled=cancelled,
-        )
-    limits = {} if wish.max_levels is None else {"max_drafts": max(0, wish.max_levels - 2)}
+        options = {"sampling": request.sampling, "max_new_tokens": request.max_new_tokens, "repeats": request.repeats}
+        found, costs, complete = measure(engine, chosen, others, **options, **calls)
+    kind = "prompts of the calibration" if request.same_prompts else "other prompts"
+    limits = {} if request.max_levels is None else {"max_drafts": max(0, request.max_levels - 2)}
     return Plan(
         models=(*drafts, TARGET),
-        kept=kept,
-        kept_before=before,
+        stored=stored,
+        was_stored=was_stored,
         choice=choice,
-        doubts=doubts(choice, kept.calibration, **limits),
+        sensitivities=sensitivities(choice, stored.calibration, **limits),
         rows=tuple((p, found.get(p.stack)) for p in ranked),
-        repriced=_repriced(kept, costs, found),
-        measured_on=f"{len(others.prompts)} {'prompts of the calibration' if wish.same_prompts else 'other prompts'}",
+        repriced=_repriced(stored, costs, found),
+        measured_on=f"{len(others.prompts)} {kind}",
         complete=complete,
     )
 
 
-def _repriced(kept: StoredCalibration, costs: dict[str, LevelCost], found: Mapping[str, Measured]) -> dict[str, float]:
-    """What the law says of the measured stacks at the costs of the very decodes that measured them, acceptance being the calibration's."""
-    law = MixedLaw(
-        kept.mixture.priced(
-            {**kept.calibration.costs, **{name: cost for name, cost in costs.items() if name in kept.calibration.costs}}
-        )
-    )
+def _repriced(
+    stored: StoredCalibration, costs: dict[str, LevelCost], found: Mapping[str, MeasuredStack]
+) -> dict[str, float]:
+    """Return predictions of the measured stacks at the costs of the measurement."""
+    known = stored.calibration.costs
+    law = MixedLaw(stored.mixture.priced({name: costs.get(name, cost) for name, cost in known.items()}))
     return {stack: law.predict(stack).ms_per_token for stack in found}
 
 
 def _always(choice: Choice, ranked: Sequence[Prediction]) -> list[Prediction]:
-    """What is measured in any case: the best single draft, the best database alone, plain decoding."""
+    """Return the stacks that are always measured: the best single draft, the best database alone, plain decoding."""
     databases = [p for p in ranked if (s := parse(p.stack)).bottom is not None and not s.drafts]
     return [p for p in (choice.best_single_draft, databases[0] if databases else None, choice.plain) if p is not None]
 
 
-def _drafts(engine: Any, suite: Suite, wish: PlanRequest, stacks: Sequence[Stack]) -> tuple[str, ...]:
-    """The draft models, smallest first."""
+def _workload(suite: Suite, request: PlanRequest, stacks: Sequence[Stack], drafts: tuple[str, ...]) -> Workload:
+    """Return the decodes of the calibration that ranking and ``stacks`` need."""
+    levels = None if request.max_levels is None else max([request.max_levels, *(len(s.parts) for s in stacks)])
+    return Workload(
+        suite,
+        drafts if levels is None or levels > 1 else (),
+        tuple(dict.fromkeys([*DATABASES, *(str(s.bottom) for s in stacks if s.bottom is not None)])),
+        max_levels=levels,
+        sampling=request.sampling,
+        max_new_tokens=min(TOKENS, request.max_new_tokens),
+    )
+
+
+def _drafts(engine: Any, suite: Suite, request: PlanRequest, stacks: Sequence[Stack]) -> tuple[str, ...]:
+    """Return the draft models, smallest first."""
     models = getattr(engine, "models", None)
-    # A padded target has the drafts of the one it is made from.
+    # A padded target has the drafts of the model it is made from.
     target = models.base(models.target) if models is not None else TARGET
-    wished = wish.models
-    if wished is None:
+    wanted = request.models
+    if wanted is None:
         ladder = names()
-        wished = ladder[: ladder.index(target)] if target in ladder else ()
-    found = dict.fromkeys([*wished, *(m.name for s in stacks for m in s.drafts)])
+        wanted = ladder[: ladder.index(target)] if target in ladder else ()
+    found = dict.fromkeys([*wanted, *(m.name for s in stacks for m in s.drafts)])
     drafts = [name for name in found if name not in (TARGET, target)]
     if not drafts:
         return ()
-    sizes = {
-        m["name"]: m.get("parameters") or 0
-        for m in probe(engine, suite.prompts[0], drafts, wish.sampling).meta["models"]
-    }
+    probe = str(Stack(None, (*(Model(name, 1) for name in drafts), Model(TARGET))))
+    meta = decode(engine, suite.prompts[0], probe, 1, request.sampling).meta
+    sizes = {m["name"]: m.get("parameters") or 0 for m in meta["models"]}
     return tuple(sorted(drafts, key=lambda name: sizes.get(name, 0)))
 
 
-# --- the report --------------------------------------------------------------------------------------------------------
+# --- the report -------------------------------------------------------------------------------------------------------
 
 
 def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
-    """As JSON data: ``machine``, ``models``, ``hierarchies``, ``picked``, ``best_single_draft``, and what stands behind them."""
-    choice, kept = found.choice, found.kept
+    """Return the plan as JSON data, with its calibration."""
+    choice, stored = found.choice, found.stored
     rows = [_row(prediction, measured, found.repriced.get(prediction.stack)) for prediction, measured in found.rows]
     measured = [row for row in rows if row["measured_ms_per_token"] is not None]
     best = min(measured, key=lambda row: row["measured_ms_per_token"], default=None)
@@ -239,24 +237,24 @@ def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
         "picked_over_best_measured": over,
         "measured_on": found.measured_on if measured else None,
         "errors": _errors(rows),
-        "doubts": [asdict(d) for d in found.doubts],
+        "doubts": [asdict(s) for s in found.sensitivities],
         "calibration": {
-            "kept": found.kept_before,
-            "age_seconds": kept.age(),
-            "seconds": kept.seconds,
-            "identity": dict(kept.identity),
-            "texts": dict(kept.texts),
-            "groups": len(kept.mixture.parts),
-            "acceptance": [asdict(a) for a in kept.acceptance],
-            "lookups": dict(kept.lookups),
-            "forwards": dict(kept.forwards),
-            "costs": kept.calibration.to_dict()["costs"],
+            "kept": found.was_stored,
+            "age_seconds": stored.age(),
+            "seconds": stored.seconds,
+            "identity": dict(stored.identity),
+            "texts": dict(stored.texts),
+            "groups": len(stored.mixture.parts),
+            "acceptance": [asdict(a) for a in stored.acceptance],
+            "lookups": dict(stored.lookups),
+            "forwards": dict(stored.forwards),
+            "costs": stored.calibration.to_dict()["costs"],
         },
         "complete": found.complete,
     }
 
 
-def _row(prediction: Prediction, measured: Measured | None, repriced: float | None) -> dict[str, Any]:
+def _row(prediction: Prediction, measured: MeasuredStack | None, repriced: float | None) -> dict[str, Any]:
     stack = parse(prediction.stack)
     by_name = list(zip(prediction.names, prediction.forwards_per_token, strict=True))
     bottom = str(stack.bottom) if stack.bottom is not None else None
@@ -283,10 +281,10 @@ def _row(prediction: Prediction, measured: Measured | None, repriced: float | No
 
 
 def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """How far the predictions were off: relative errors, as they are, with the machine's drift since the calibration taken out, and at
-    the costs of the measured decodes themselves.
+    """Return relative errors of the predictions: raw, without the machine's drift since the calibration, at measured
+    costs.
 
-    The drift is that of plain decoding, of which nothing but the cost of a forward is predicted.
+    The drift is that of plain decoding, whose prediction is only the cost of a forward pass.
     """
     done = [row for row in rows if row["measured_ms_per_token"] is not None]
     if not done:
@@ -300,13 +298,13 @@ def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
         for n in row["forwards_per_token"].values()
         if n["measured"]
     ]
-    over = lambda values: {"median": median(map(abs, values)), "worst": max(map(abs, values))} if values else None
+    spread = lambda values: {"median": median(map(abs, values)), "worst": max(map(abs, values))} if values else None
     return {
         "drift": drift,
-        "ms_per_token": over([row["error"] for row in done]),
-        "ms_per_token_without_drift": over([(1 + row["error"]) * drift - 1 for row in done if row is not plain])
+        "ms_per_token": spread([row["error"] for row in done]),
+        "ms_per_token_without_drift": spread([(1 + row["error"]) * drift - 1 for row in done if row is not plain])
         if drift
         else None,
-        "ms_per_token_at_measured_costs": over([row["error_at_measured_costs"] for row in done]),
-        "forwards_per_token": over(counts),
+        "ms_per_token_at_measured_costs": spread([row["error_at_measured_costs"] for row in done]),
+        "forwards_per_token": spread(counts),
     }

@@ -1,4 +1,4 @@
-"""A plan for reading."""
+"""A plan as text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from hsd_viz.bench.plan import Plan
 from hsd_viz.words import counted
 
-#: Predicted rows that are shown without having been measured.
+#: Predicted rows that are shown even if they were not measured.
 SHOWN = 12
-_DOUBTS = 3
+_SENSITIVITIES = 3
 
 
 def plan_table(found: Plan, data: dict[str, Any]) -> str:
-    """The plan ``found`` and its report ``data``: what was calibrated, the table, the pick and what it hangs on."""
+    """Return the plan ``found`` and its report ``data`` as text: calibration, table, pick and its sensitivity."""
     lines = [_calibration(data), *_acceptance(data["calibration"]), ""]
     rows = data["hierarchies"]
     shown = [row for k, row in enumerate(rows) if k < SHOWN or row["measured_ms_per_token"] is not None]
@@ -23,35 +23,34 @@ def plan_table(found: Plan, data: dict[str, Any]) -> str:
     lines += ["pick by the law:", *(f"  {line}" for line in found.choice.explain().splitlines())]
     seed = data["affine"]
     if seed["stack"] != data["picked"]:
-        lines.append(
-            f"  the affine form alone would pick {seed['stack']}: {seed['predicted_ms_per_token']:.4g} ms/token by the law"
-        )
-    lines += _doubts(data["doubts"])
+        ms = f"{seed['predicted_ms_per_token']:.4g} ms/token by the law"
+        lines.append(f"  the affine form alone would pick {seed['stack']}: {ms}")
+    lines += _sensitivities(data["doubts"])
     lines += _outcome(data)
     return "\n".join(lines)
 
 
 def _calibration(data: dict[str, Any]) -> str:
-    kept, texts = data["calibration"], data["calibration"]["texts"]
-    who = kept["identity"]
+    about, texts = data["calibration"], data["calibration"]["texts"]
+    who = about["identity"]
     how = "greedy" if not who["sampling"].get("temperature") else f"temperature {who['sampling']['temperature']:g}"
-    age = f"kept from {_ago(kept['age_seconds'])}" if kept["kept"] else f"measured in {kept['seconds']:.0f} s"
+    age = f"stored {_ago(about['age_seconds'])}" if about["kept"] else f"measured in {about['seconds']:.0f} s"
     runtimes = " + ".join(dict.fromkeys(runtime for _, runtime in who["models"].values() if runtime))
-    where = f"{who['device_name']}, {counted(who['threads'], 'thread')}, {who['dtype']}, {runtimes or 'unknown runtime'}, {how}"
-    if texts.get("clock") == "processor":
-        where += ", timed by the processor's clock"
-    return f"calibration: {texts['prompts']} prompts of {texts['suite']}, {texts['max_new_tokens']} tokens each, {age}; {where}"
+    threads = counted(who["threads"], "thread")
+    where = [who["device_name"], threads, who["dtype"], runtimes or "unknown runtime", how]
+    where += ["processor time"] if texts.get("clock") == "processor" else []
+    what = f"{texts['prompts']} prompts of {texts['suite']}, {texts['max_new_tokens']} tokens each"
+    return f"calibration: {what}, {age}; {', '.join(where)}"
 
 
-def _acceptance(kept: dict[str, Any]) -> list[str]:
-    """Accepted of the tokens that were looked at, with 95 % intervals."""
-    told = []
-    for one in kept["acceptance"]:
+def _acceptance(about: dict[str, Any]) -> list[str]:
+    """Return the acceptance of examined tokens, with 95 % intervals."""
+    parts = []
+    for one in about["acceptance"]:
         rate = one["accepted"] / one["examined"]
-        told.append(
-            f"{one['draft']} by {one['verifier']} {rate:.2f} [{one['low']:.2f}, {one['high']:.2f}] in {one['rounds']} rounds"
-        )
-    return [f"acceptance: {'; '.join(told)}"] if told else []
+        interval = f"[{one['low']:.2f}, {one['high']:.2f}]"
+        parts.append(f"{one['draft']} by {one['verifier']} {rate:.2f} {interval} in {one['rounds']} rounds")
+    return [f"acceptance: {'; '.join(parts)}"] if parts else []
 
 
 def _ago(seconds: float) -> str:
@@ -83,11 +82,11 @@ def _pair(predicted: float, measured: float | None, form: str) -> str:
     return form.format(predicted) + ("" if measured is None else f" / {form.format(measured)}")
 
 
-def _doubts(doubts: Sequence[dict[str, Any]]) -> list[str]:
-    heavy = [d for d in doubts if d["regret"] > 0][:_DOUBTS]
+def _sensitivities(found: Sequence[dict[str, Any]]) -> list[str]:
+    heavy = [d for d in found if d["regret"] > 0][:_SENSITIVITIES]
     if not heavy:
-        return ["  it stays the pick with any one acceptance 0.05 off or any one cost 20 % off"]
-    return [f"  if off ({d['what']}): {d['picked']} would be {d['regret']:.1%} faster" for d in heavy]
+        return ["  the pick does not change if any one acceptance is off by 0.05 or any one cost by 20 %"]
+    return [f"  with {d['what']}: {d['picked']} would be {d['regret']:.1%} faster" for d in heavy]
 
 
 def _outcome(data: dict[str, Any]) -> list[str]:
@@ -100,7 +99,7 @@ def _outcome(data: dict[str, Any]) -> list[str]:
         fastest = data["best_measured"]
         lines.append(
             f"measured: {fastest} is the fastest"
-            + ("" if fastest == data["picked"] else f", the pick takes {over:.1%} more")
+            + ("" if fastest == data["picked"] else f", the pick is {over:.1%} slower")
         )
     for what, key in (
         ("ms/token", "ms_per_token"),

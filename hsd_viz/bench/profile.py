@@ -1,24 +1,26 @@
 """Where the time of a target round goes: forwards by level, drafting, acceptance, recording, and the Python around them.
 
-A profiled decode is one of its own, whose figures go nowhere else: while it runs, the loop's methods are wrapped by a stopwatch
-that gives every nanosecond to exactly one part, so that the parts of a round sum to its wall time. Switched off it costs nothing;
-switched on, some fifteen wrapped calls a round cost a few tenths of a microsecond each, which the parts carry. What the native
-runtime does for a greedy decode inside of a forward (arg-maxes, the walk, the details of the walked rows) counts as forward.
+A profiled decode is separate from the measured ones: a stopwatch wraps what its loop calls (models, drafter, backend, log, recorder)
+and assigns every nanosecond to exactly one part, so that the parts of a round sum to its wall time. Switched off it costs nothing;
+switched on, some fifteen wrapped calls per round cost a few tenths of a microsecond each, which the parts include. What the native
+runtime does in a greedy forward pass (arg-maxes, the walk, the details of the walked rows) counts as forward pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.trace import Finished, Step, Trace
+from hsd_viz.trace import Finished, Step
 
 if TYPE_CHECKING:
-    from hsd_viz.engine import Engine
+    from hsd_viz.decoding.loop import Loop
+    from hsd_viz.decoding.record import Recorder
+    from hsd_viz.engine.local import LocalEngine
 
 DRAFTING, ACCEPTANCE, RECORDING, REST = "drafting", "acceptance", "recording", "rest"
 FORWARD = "forward "
@@ -81,7 +83,7 @@ class _Timed:
 
 
 def profile_decode(
-    engine: Engine, prompt: str, stack: str, max_new_tokens: int, sampling: Sampling, budget: int | None = None
+    engine: LocalEngine, prompt: str, stack: str, max_new_tokens: int, sampling: Sampling, budget: int | None = None
 ) -> list[Round]:
     """The target rounds of one recorded decode, each with its nanoseconds by part; they sum to the time the decode took, that of making
     the rows of its trace included.
@@ -90,7 +92,8 @@ def profile_decode(
     slower than they are unobserved.
     """
     watch, rounds = Stopwatch(), []
-    with _watched(watch, _wait(engine)):
+    before, engine.on_decode = engine.on_decode, partial(_attach, watch, _wait(engine))
+    try:
         events = engine.decode(
             prompt,
             stack,
@@ -112,9 +115,11 @@ def profile_decode(
             if isinstance(event, Step):
                 rounds.append(spent)
             elif isinstance(event, Finished):
-                # The rows of all rounds were made at last: each has its share of that.
+                # The rows of all rounds were made now: each round has its share of that.
                 for at in rounds:
-                    at[RECORDING] = at.get(RECORDING, 0) + spent.get(RECORDING, 0) // len(rounds)
+                    at[RECORDING] = at.get(RECORDING, 0) + sum(spent.values()) // len(rounds)
+    finally:
+        engine.on_decode = before
 
 
 def summary(rounds: Sequence[Round]) -> dict[str, Any] | None:
@@ -143,41 +148,18 @@ def summary(rounds: Sequence[Round]) -> dict[str, Any] | None:
     }
 
 
-@contextmanager
-def _watched(watch: Stopwatch, wait: Callable[[], None] | None) -> Iterator[None]:
-    """While it lasts, every loop that is made reports to ``watch``; ``wait`` is called after each forward."""
-    from hsd_viz.decoding import loop
-    from hsd_viz.decoding.log import Log
-    from hsd_viz.decoding.record import Recorder
-
-    made = loop.Loop.__init__
-
-    def make(self: Any, *args: Any, **options: Any) -> None:
-        made(self, *args, **options)
-        if self.drafter is not None:
-            self.drafter = _timed(watch, self.drafter, DRAFTING, ("draft", "extend", "observe"))
-        for level in self.levels:
-            if level is not None:
-                level.model = _timed(watch, level.model, FORWARD + level.name, ("forward", "sample", "keep"), wait)
-
-    replaced = [
-        (loop.Loop, "_judge", ACCEPTANCE),
-        (loop, "sample", ACCEPTANCE),
-        (loop.Loop, "_look_up", DRAFTING),
-        *((Log, name, RECORDING) for name in ("open_round", "close_round", "call", "take")),
-        (Trace, "append", RECORDING),
-        *((Recorder, name, RECORDING) for name in ("step", "make_rows")),
-    ]
-    before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
-    try:
-        for owner, name, part in replaced:
-            setattr(owner, name, watch.timed(part, getattr(owner, name)))
-        loop.Loop.__init__ = make
-        yield
-    finally:
-        loop.Loop.__init__ = made
-        for owner, name, function in before:
-            setattr(owner, name, function)
+def _attach(watch: Stopwatch, wait: Callable[[], None] | None, loop: Loop, recorder: Recorder) -> None:
+    """Have a decode's loop and recorder report to ``watch``; ``wait`` is called after each forward pass."""
+    if loop.drafter is not None:
+        loop.drafter = _timed(watch, loop.drafter, DRAFTING, ("draft", "extend", "observe", "observe_probabilities"))
+    for level in loop.levels:
+        if level is not None:
+            calls = ("forward", "forward_greedy", "sample", "keep")
+            level.model = _timed(watch, level.model, FORWARD + level.name, calls, wait)
+    loop.backend = _timed(watch, loop.backend, ACCEPTANCE, ("rows", "draw", "verify_tree", "verify_chain"))
+    loop.log = _timed(watch, loop.log, RECORDING, ("open_round", "close_round", "call", "take"))
+    recorder.step = watch.timed(RECORDING, recorder.step)
+    recorder.make_rows = watch.timed(RECORDING, recorder.make_rows)
 
 
 def _timed(
@@ -188,7 +170,7 @@ def _timed(
     )
 
 
-def _wait(engine: Engine) -> Callable[[], None] | None:
+def _wait(engine: LocalEngine) -> Callable[[], None] | None:
     """What waits until a GPU has done what it was given; ``None`` where forwards are over when they return."""
     if not str(getattr(engine, "device", "cpu")).startswith("cuda"):
         return None

@@ -15,7 +15,7 @@ KINDS = {
     "database": "databases",
     "models": "draft models",
     "both": "databases beneath draft models",
-    "auto": "chosen round by round",
+    "auto": "picked for this machine",
     "rival": "rival look-ups",
     "hf": "transformers' own loops",
 }

@@ -1,39 +1,53 @@
-"""Acceptance from traces: what each level really accepted of the level below it.
+"""Estimate acceptance from traces: the drafts of each level that the level above accepted.
 
-On-policy alone: only rounds in which the one model's tokens stood before the other count. A curve taken over all positions of a text
-would be too high, for real rounds begin right after a rejection, where the text is hard. Rounds are pooled over traces.
+On-policy only: rounds count in which the one model's tokens were verified by the other. A curve over all positions of a
+text would be too high, because real rounds begin right after a rejection, where the text is hard. Rounds are pooled
+over traces.
 
-A draft's later tokens are only looked at when the earlier ones were accepted, and drafts differ in length: so S(k) is a product
-of conditional acceptances, each the share of those looked at (Kaplan & Meier 1958). A round cut short by the end of the text
-tells about the tokens it kept and nothing behind them.
+The later tokens of a draft are only examined when the earlier ones were accepted, and drafts differ in length: so S(k)
+is a product of conditional acceptances, each the share of the examined tokens (Kaplan & Meier 1958). A round cut short
+by the end of the text counts for the tokens it accepted and for none after them.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 
 from hsd_viz.calibration.timing import Timing, timings
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.mixture import Mixture
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import RoundRow, Trace
+from hsd_viz.trace.metrics import target_round_of
 
-#: A place in the draft counts for itself when so many tokens were looked at there; those behind it share one figure.
+#: A place in the draft has its own figure when this many tokens were examined there; later places share one figure.
 ENOUGH = 40
+#: Rounds that the pool counts for in each group of texts.
+PRIOR = 3.0
+#: Texts per group, and the largest number of groups.
+GROUP, GROUPS = 4, 8
+#: Emitted tokens per stretch of a text.
+STRETCH = 16
+#: Places of a draft for which a group has its own figure; later places have the pool's.
+_PLACES = 24
 _Z = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeEstimate:
-    """How one model's tokens fared before another, over ``rounds`` rounds.
+class AcceptanceCounts:
+    """Acceptance of ``draft``'s tokens by ``verifier``, over ``rounds`` rounds.
 
-    ``histogram[k]`` counts rounds that accepted k. ``low`` and ``high`` bound the conditional acceptance accepted / examined (Wilson
-    1927, 95 %). ``curve`` is the measured survival curve, ``even`` the law of independent acceptance at the same rate.
+    ``histogram[k]`` counts rounds that accepted k. ``low`` and ``high`` bound the conditional acceptance accepted /
+    examined (Wilson 1927, 95 %).
     """
 
+    draft: str
+    verifier: str
     rounds: int
     drafted: int
     examined: int
@@ -41,21 +55,28 @@ class EdgeEstimate:
     histogram: tuple[int, ...]
     low: float
     high: float
-    curve: Edge
 
     @property
     def acceptance(self) -> float:
         """Conditional acceptance, accepted / examined."""
         return self.accepted / self.examined
 
+
+@dataclass(frozen=True, slots=True)
+class EdgeEstimate(AcceptanceCounts):
+    """The counts of one edge, and its measured survival curve."""
+
+    curve: Edge
+
     @property
-    def even(self) -> Edge:
-        return Edge(tail=self.acceptance)
+    def counts(self) -> AcceptanceCounts:
+        """The counts without the curve."""
+        return AcceptanceCounts(*(getattr(self, field.name) for field in fields(AcceptanceCounts)))
 
 
 @dataclass(frozen=True, slots=True)
 class TierEstimate:
-    """How a database's drafts fared before one verifier, over ``rounds`` look-ups."""
+    """Acceptance of a database's drafts by one verifier, over ``rounds`` look-ups."""
 
     rounds: int
     tier: Tier
@@ -63,29 +84,30 @@ class TierEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """All that a set of traces says: acceptance by (draft, verifier), (database, verifier), and times."""
+    """The estimates of a set of traces: acceptance by (draft, verifier) and (database, verifier), and times."""
 
     models: tuple[str, ...]
     edges: dict[tuple[str, str], EdgeEstimate]
     tiers: dict[tuple[str, str], TierEstimate]
     timing: Timing
 
-    def calibration(self, *, curves: bool = True) -> Calibration:
-        """For the law and the selector; ``curves=False`` takes acceptance as independent.
+    def calibration(self) -> Calibration:
+        """Return the inputs of the law.
 
-        Raises ``ValueError`` where no forward of a model was timed.
+        Raises:
+            ValueError: if no forward pass of a model was timed.
         """
         return Calibration(
             models=self.models,
             costs=dict(self.timing.models),
-            edges={pair: e.curve if curves else e.even for pair, e in self.edges.items()},
+            edges={pair: e.curve for pair, e in self.edges.items()},
             tiers={pair: t.tier for pair, t in self.tiers.items()},
             lookups=dict(self.timing.lookups),
         )
 
 
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Estimates:
-    """Estimates from ``traces``, all of one target, machine, kind of text and sampling.
+    """Return estimates from ``traces``, all of one target, machine, kind of text and sampling.
 
     ``models`` orders the models, smallest first, the target last (default: by parameter count, as the traces give it).
     """
@@ -93,7 +115,7 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
     rounds, looked_up = rounds_of(traces)
     return Estimates(
         models=tuple(models) if models is not None else _by_size(traces),
-        edges={pair: edge_estimate(rows) for pair, rows in rounds.items() if any(r.examined for r in rows)},
+        edges={pair: edge_estimate(rows, *pair) for pair, rows in rounds.items() if any(r.examined for r in rows)},
         tiers={
             pair: TierEstimate(c.total(), Tier.counted((m, a, n) for (m, a), n in c.items()))
             for pair, c in looked_up.items()
@@ -103,12 +125,12 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
 
 
 def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[RoundRow]], dict[tuple[str, str], Counter]]:
-    """What traces tell of acceptance: rounds by (draft, verifier); by (database, verifier) how often (drafted, accepted) occurred."""
+    """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database, verifier)."""
     rounds: dict[tuple[str, str], list[RoundRow]] = {}
     looked_up: dict[tuple[str, str], Counter] = {}
     for trace in traces:
-        # Who drafts for a round of `auto` is chosen by what that promises: no fair sample of anybody's acceptance.
-        if str(trace.meta.get("stack", "")).lstrip().startswith("auto"):
+        # In old traces `auto` chose the drafter of each round by its expected gain: a biased sample of acceptance.
+        if _resolved(trace).startswith("auto"):
             continue
         names, bottom = level_names(trace), bottom_of(trace)
         for row in trace.round_rows:
@@ -122,23 +144,25 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[Round
     return rounds, looked_up
 
 
-def edge_estimate(rows: Iterable[RoundRow]) -> EdgeEstimate:
-    """One edge's figures from its rounds (chains that were not empty)."""
+def edge_estimate(rows: Iterable[RoundRow], draft: str = "", verifier: str = "") -> EdgeEstimate:
+    """Return the figures of one edge from its rounds (chains that were not empty)."""
     rows = list(rows)
     counts = Counter(r.accepted for r in rows)
     drafted, examined, accepted = (sum(getattr(r, name) for r in rows) for name in ("drafted", "examined", "accepted"))
     longest = max(r.examined for r in rows)
-    looked = [sum(r.examined >= k for r in rows) for k in range(1, longest + 1)]
-    passed = [sum(r.accepted >= k for r in rows) for k in range(1, longest + 1)]
-    known = sum(n >= ENOUGH for n in looked)
-    survival, kept = [], 1.0
-    for hit, seen in zip(passed[:known], looked[:known], strict=True):
-        kept *= hit / seen
-        survival.append(kept)
-    # Behind the curve: what its last two places and all later ones say together.
-    behind = max(0, known - 2)
+    examined_at = [sum(r.examined >= k for r in rows) for k in range(1, longest + 1)]
+    accepted_at = [sum(r.accepted >= k for r in rows) for k in range(1, longest + 1)]
+    known = sum(n >= ENOUGH for n in examined_at)
+    survival, product = [], 1.0
+    for hits, seen in zip(accepted_at[:known], examined_at[:known], strict=True):
+        product *= hits / seen
+        survival.append(product)
+    # The tail pools the last two places of the curve and all later ones.
+    tail = max(0, known - 2)
     low, high = wilson(accepted, examined)
     return EdgeEstimate(
+        draft=draft,
+        verifier=verifier,
         rounds=len(rows),
         drafted=drafted,
         examined=examined,
@@ -146,12 +170,86 @@ def edge_estimate(rows: Iterable[RoundRow]) -> EdgeEstimate:
         histogram=tuple(counts[k] for k in range(max(counts) + 1)),
         low=low,
         high=high,
-        curve=Edge(tuple(survival), sum(passed[behind:]) / sum(looked[behind:])),
+        curve=Edge(tuple(survival), sum(accepted_at[tail:]) / sum(examined_at[tail:])),
     )
 
 
+def estimate_mixture(texts: Sequence[Sequence[Trace]], found: Estimates, *, prior: float = PRIOR) -> Mixture:
+    """Return the mixture of groups of texts (or of their :func:`stretches`) by ease; ``found`` are the pooled
+    estimates.
+
+    ``texts[k]`` are the traces of one text, by the same stacks for each. A text is easier if its target rounds gained
+    more tokens. The figures of a group, which has few rounds, are mixed with those of the pool, which count as
+    ``prior`` rounds.
+    """
+    pooled = found.calibration()
+    order = sorted((t for t in texts if any(len(trace.token_rows) for trace in t)), key=_ease)
+    count = min(GROUPS, max(1, len(order) // GROUP))
+    bounds = [round(k * len(order) / count) for k in range(count + 1)]
+    groups = [[trace for text in order[a:b] for trace in text] for a, b in pairwise(bounds)]
+    tokens = [sum(len(trace.token_rows) for trace in group) for group in groups]
+    if not sum(tokens) or count == 1:
+        return Mixture.of(pooled)
+    parts = []
+    for group, n in zip(groups, tokens, strict=True):
+        rounds, looked_up = rounds_of(group)
+        edges = {pair: _edge(rounds.get(pair, ()), pool, prior) for pair, pool in pooled.edges.items()}
+        tiers = {pair: _tier(looked_up.get(pair, Counter()), pool, prior) for pair, pool in pooled.tiers.items()}
+        parts.append((n / sum(tokens), replace(pooled, edges=edges, tiers=tiers)))
+    return Mixture(pooled, tuple(parts))
+
+
+def stretches(text: Sequence[Trace], length: int = STRETCH) -> list[list[Trace]]:
+    """Return the traces of one text cut into stretches of ``length`` emitted tokens: a hard text may end in repetition.
+
+    Requires that all stacks wrote the same text, as with greedy decoding. A target round and all rounds below it belong
+    to the stretch of its first token.
+    """
+    cut: dict[int, list[Trace]] = {}
+    for trace in text:
+        owner = target_round_of(trace.round_rows)
+        first: dict[int, int] = {}
+        for token in trace.token_rows:
+            first.setdefault(token.round, token.index // length)
+        parts: dict[int, Trace] = {}
+        for place in sorted(set(first.values())):
+            parts[place] = Trace(trace.meta)
+            parts[place].call_rows = trace.call_rows
+            cut.setdefault(place, []).append(parts[place])
+        for token in trace.token_rows:
+            parts[first[token.round]].token_rows.append(token)
+        for row in trace.round_rows:
+            if owner[row.id] in first:
+                parts[first[owner[row.id]]].round_rows.append(row)
+    return list(cut.values())
+
+
+def _ease(text: Sequence[Trace]) -> float:
+    tokens = sum(len(trace.token_rows) for trace in text)
+    return tokens / max(1, sum(r.parent is None for trace in text for r in trace.round_rows))
+
+
+def _edge(rows: Sequence[RoundRow], pool: Edge, prior: float) -> Edge:
+    """Return conditional acceptance place by place; the pool counts as ``prior`` examined tokens at each."""
+    whole = pool.curve(_PLACES)
+    survival, product = [], 1.0
+    for k in range(1, _PLACES + 1):
+        examined = sum(r.examined >= k for r in rows)
+        expected = float(whole[k] / whole[k - 1]) if whole[k - 1] > 0 else pool.tail
+        product *= (sum(r.accepted >= k for r in rows) + prior * expected) / (examined + prior)
+        survival.append(product)
+    return Edge(tuple(survival), pool.tail)
+
+
+def _tier(counts: Counter, pool: Tier, prior: float) -> Tier:
+    seen = Counter({(m, a): prior * chance for m, a, chance in pool.outcomes})
+    seen.update(counts)
+    total = sum(seen.values())
+    return Tier(tuple((m, a, n / total) for (m, a), n in sorted(seen.items())))
+
+
 def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """The 95 % interval of a rate (Wilson 1927); (0, 1) without trials."""
+    """Return the 95 % interval of a rate (Wilson 1927); (0, 1) without trials."""
     if not trials:
         return 0.0, 1.0
     rate, z2 = hits / trials, _Z * _Z
@@ -161,23 +259,27 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
 
 
 def level_names(trace: Trace) -> dict[int, str]:
-    """Who stands on each level of the stack that a trace decoded with."""
+    """Return the name of each level of the stack that a trace decoded with."""
     return {c.level: c.name for c in trace.call_rows}
 
 
 def bottom_of(trace: Trace) -> str | None:
-    """The database beneath the models as the stack names it, ``None`` where there is none."""
+    """Return the database below the models as the stack names it, ``None`` without one."""
     name = next((c.name for c in trace.call_rows if c.kind == "lookup"), None)
     if name is None:
         return None
     try:
-        return str(parse(trace.meta["stack"]).bottom or name)
+        return str(parse(_resolved(trace)).bottom or name)
     except StackError:
         return name
 
 
+def _resolved(trace: Trace) -> str:
+    return str(trace.meta.get("stack_resolved") or trace.meta.get("stack", "")).strip()
+
+
 def _by_size(traces: list[Trace]) -> tuple[str, ...]:
-    """Models by parameter count, the target last; those without a count come in the order of their levels."""
+    """Return the models by parameter count, the target last; those without a count in the order of their levels."""
     sizes: dict[str, tuple[int, float, int]] = {}
     for trace in traces:
         bottom = next((0 for c in trace.call_rows if c.kind == "lookup"), None)

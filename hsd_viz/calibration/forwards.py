@@ -1,8 +1,8 @@
-"""What a forward costs by the number of tokens fed, measured by itself, and how that shape is fitted to what real rounds took.
+"""Time forward passes in isolation by number of tokens fed, and fit their shape to the times of real rounds.
 
-Real rounds pay more than a forward by itself: other models have been through the processor's caches since, rules of acceptance
-are applied, and trees are gathered. But they visit few widths often. So the shape of the curve is measured by itself, at every
-width, and its height in real rounds.
+Real rounds cost more than an isolated forward pass: other models have used the processor's caches since, verification
+rules are applied, and trees are gathered. But only a few widths are common in them. So the shape of the curve is
+measured in isolation, at every width, and its height in real rounds.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from hsd_viz.decoding.model import Model
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
-#: A width counts for itself when real rounds were timed there so often.
+#: A width has its own ratio when real rounds were timed there at least this often.
 ENOUGH = 20
 
 
-def isolated(
+def time_forwards(
     models: Mapping[str, Model],
     *,
     widths: Sequence[int] = WIDTHS,
@@ -34,11 +34,11 @@ def isolated(
     figure: Callable[[Sequence[float]], float] = median,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> dict[str, dict[int, float]]:
-    """ms, ``{name: {tokens fed: ms}}``, of forwards behind ``context`` tokens that give a row for each token fed: medians, or another
-    ``figure``.
+    """Return ``{name: {tokens fed: ms}}`` of forward passes behind ``context`` tokens with a row for each token fed.
 
-    The models take turns, as they do in a stack. A forward is over when its rows' likeliest tokens are known here, which is what a
-    round waits for. ``context`` is shortened where a model reads less. ``clock`` gives nanoseconds.
+    The models take turns, as they do in a stack. A forward pass ends when the most likely token of each row is known
+    here, which is what a round waits for. ``figure`` summarises the repeats; ``context`` is shortened for models with
+    fewer positions; ``clock`` returns nanoseconds. The result is empty when ``cancelled``.
     """
     longest = min([context + max(widths), *(m.positions for m in models.values() if m.positions is not None)])
     context = max(1, longest - max(widths))
@@ -62,11 +62,12 @@ def isolated(
     return {name: {width: figure(found) for width, found in by_width.items()} for name, by_width in times.items()}
 
 
-def fitted(shape: Mapping[int, float], real: Mapping[int, tuple[float, int]]) -> tuple[float, ...]:
-    """c(1), c(2), ... in ms: ``shape`` (ms by tokens fed, isolated) at the height of ``real`` (median ms, count, of real rounds).
+def fit_curve(shape: Mapping[int, float], real: Mapping[int, tuple[float, int]]) -> tuple[float, ...]:
+    """Return c(1), c(2), ... in ms: ``shape`` (ms by tokens fed, isolated) scaled to ``real`` ((median ms, count) of
+    real rounds).
 
-    The ratio of the two is known at the widths that real rounds visited often; it is interpolated between them and kept
-    beyond, and the curve never falls.
+    The ratio of the two is known at the widths that are common in real rounds; it is interpolated between them and
+    constant beyond, and the curve never falls.
     """
     widths = np.array(sorted(shape))
     every = np.arange(1, int(max(widths[-1], *real)) + 1)

@@ -1,7 +1,8 @@
-"""Calibrations kept on disk: what one stands for, how old it may be, and which one fits an engine.
+"""Calibrations stored on disk: their identity, their age, and which one fits an engine.
 
-A calibration is of one machine, one set of weights and one way of sampling: its *identity*, taken from the meta of a decode. It lies
-in ``~/.cache/hsd_viz/calibration`` (see :func:`hsd_viz.disk.cache_folder`) under a hash of that and of the texts it was measured on.
+A calibration is for one machine, one set of weights and one way of sampling: its *identity*, from the meta of a decode.
+It is stored in ``~/.cache/hsd_viz/calibration`` (see :func:`hsd_viz.disk.cache_folder`) under a hash of the identity
+and of the texts.
 """
 
 from __future__ import annotations
@@ -14,39 +15,26 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.calibration.mixture import Mixture
+from hsd_viz.calibration.estimate import AcceptanceCounts
 from hsd_viz.disk import cache_folder, write_whole
 from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.mixture import Mixture
 
-#: Another schema: another form, or another way of measuring.
+#: The schema changes with the form of the file and with the method of measuring.
 FORMAT, SCHEMA = "hsd_viz calibration", 2
-#: Days after which a calibration is measured anew: drivers, clocks and neighbours change.
+#: Days after which a calibration expires: drivers, clocks and background load change.
 MAX_AGE_DAYS = 14.0
 _DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
-    """How ``draft``'s tokens fared before ``verifier``; the fields of :class:`hsd_viz.calibration.estimate.EdgeEstimate`."""
-
-    draft: str
-    verifier: str
-    rounds: int
-    drafted: int
-    examined: int
-    accepted: int
-    histogram: tuple[int, ...]
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class StoredCalibration:
-    """A calibration with what it stands on.
+    """A calibration and how it was measured.
 
-    ``identity`` is the engine's (:func:`identity`), ``texts`` says what was decoded: the suite's name, a hash of the prompts, their
-    number, tokens each. ``created`` is in seconds since 1970, ``seconds`` what the measurement took. ``forwards`` counts the timed
-    forwards by model, ``isolated`` has the forwards by themselves, ms by tokens fed.
+    ``identity`` is the engine's (:func:`identity`), ``texts`` describes what was decoded: the suite's name, a hash of
+    the prompts, their number, tokens each. ``created`` is in seconds since 1970, ``seconds`` the duration of the
+    measurement. ``forwards`` counts the timed forward passes by model, ``isolated`` has the isolated ones, ms by tokens
+    fed.
     """
 
     identity: Mapping[str, Any]
@@ -54,7 +42,7 @@ class StoredCalibration:
     created: float
     seconds: float
     mixture: Mixture
-    acceptance: tuple[Acceptance, ...]
+    acceptance: tuple[AcceptanceCounts, ...]
     lookups: Mapping[str, int]
     forwards: Mapping[str, int]
     isolated: Mapping[str, Mapping[int, float]]
@@ -62,22 +50,24 @@ class StoredCalibration:
 
     @property
     def calibration(self) -> Calibration:
-        """The figures over all texts."""
+        """The figures pooled over all texts."""
         return self.mixture.pooled
 
     def age(self, now: float | None = None) -> float:
-        """Seconds since it was measured."""
+        """Return the seconds since the measurement."""
         return max(0.0, (time.time() if now is None else now) - self.created)
 
     def fresh(self, now: float | None = None, days: float = MAX_AGE_DAYS) -> bool:
-        """Whether it is young enough to be used; one from the future is not."""
+        """Return whether it is recent enough to be used; one from the future is not."""
         return -_DAY <= (time.time() if now is None else now) - self.created <= days * _DAY
 
 
 def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What a calibration is of, from the meta of a trace: machine, models with their weights and runtimes, sampling less its seed.
+    """Return the identity of a calibration from the meta of a trace: machine, models with weights and runtimes,
+    sampling.
 
-    Models are named as the meta names their checkpoints, so that the word ``target`` means the same for ever.
+    Models have the names of their checkpoints, so that the identity does not depend on the meaning of ``target``. The
+    seed is left out.
     """
     models = {m["model"]: [m.get("weights"), m.get("runtime")] for m in meta["models"]}
     return {
@@ -92,81 +82,91 @@ def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def covers(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether a calibration of identity ``kept`` tells of an engine and models of identity ``wanted``."""
-    same = all(kept.get(key) == wanted[key] for key in wanted if key != "models")
-    return same and all(kept.get("models", {}).get(name) == model for name, model in wanted["models"].items())
+def covers(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Return whether a calibration of identity ``stored`` includes the engine and models of identity ``wanted``."""
+    same = all(stored.get(key) == wanted[key] for key in wanted if key != "models")
+    return same and all(stored.get("models", {}).get(name) == model for name, model in wanted["models"].items())
 
 
 def texts_of(suite: str, prompts: list[str], max_new_tokens: int) -> dict[str, Any]:
-    """What a calibration was measured on."""
+    """Return the description of what a calibration was measured on."""
     digest = hashlib.sha256("\0".join(prompts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return {"suite": suite, "prompts": len(prompts), "hash": digest, "max_new_tokens": max_new_tokens}
 
 
 def folder() -> Path:
-    """Where calibrations are kept."""
+    """Return the folder of stored calibrations."""
     return cache_folder("calibration")
 
 
 def path_of(identity: Mapping[str, Any], texts: Mapping[str, Any]) -> Path:
-    """The file of a calibration."""
+    """Return the file of a calibration."""
     key = json.dumps([identity, texts], sort_keys=True)
     return folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
 
-def save(kept: StoredCalibration) -> Path:
-    """Keep a calibration; returns its file. Raises ``ValueError`` with one sentence where that cannot be."""
-    path = path_of(kept.identity, kept.texts)
+def save(stored: StoredCalibration) -> Path:
+    """Write a calibration and return its file.
+
+    Raises:
+        ValueError: if the file cannot be written.
+    """
+    path = path_of(stored.identity, stored.texts)
     try:
-        write_whole(path, json.dumps(to_dict(kept)) + "\n")
+        write_whole(path, json.dumps(to_dict(stored)) + "\n")
     except OSError as error:
-        raise ValueError(f"the calibration cannot be kept in {path.parent}: {error.strerror or error}") from None
+        raise ValueError(f"the calibration cannot be saved in {path.parent}: {error.strerror or error}") from None
     return path
 
 
 def load(path: Path) -> StoredCalibration:
-    """A calibration from its file. Raises ``FileNotFoundError``, and ``ValueError`` with one sentence for anything unreadable."""
+    """Read a calibration.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it cannot be read.
+    """
     if not path.is_file():
         raise FileNotFoundError(path)
     try:
         return from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
-        raise ValueError(f"the calibration kept in {path} cannot be read") from None
+        raise ValueError(f"the calibration in {path} cannot be read") from None
 
 
 def newest(wanted: Mapping[str, Any], now: float | None = None) -> StoredCalibration | None:
-    """The newest fresh calibration that :func:`covers` an engine, whatever its texts; ``None`` where there is none."""
+    """Return the newest recent calibration that :func:`covers` an engine, for any texts; ``None`` without one."""
     best = None
     for path in sorted(folder().glob("*.json")):
         try:
-            kept = load(path)
+            stored = load(path)
         except (FileNotFoundError, ValueError):
             continue
-        if kept.fresh(now) and covers(kept.identity, wanted) and (best is None or kept.created > best.created):
-            best = kept
+        newer = best is None or stored.created > best.created
+        if newer and stored.fresh(now) and covers(stored.identity, wanted):
+            best = stored
     return best
 
 
-def to_dict(kept: StoredCalibration) -> dict[str, Any]:
-    """As plain JSON data."""
+def to_dict(stored: StoredCalibration) -> dict[str, Any]:
+    """Return plain JSON data."""
     return {
         "format": FORMAT,
         "schema": SCHEMA,
-        "identity": kept.identity,
-        "texts": kept.texts,
-        "created": kept.created,
-        "seconds": kept.seconds,
-        **kept.mixture.to_dict(),
-        "acceptance": [asdict(a) for a in kept.acceptance],
-        "lookups": dict(kept.lookups),
-        "forwards": dict(kept.forwards),
-        "isolated": {name: {str(m): ms for m, ms in by_width.items()} for name, by_width in kept.isolated.items()},
+        "identity": stored.identity,
+        "texts": stored.texts,
+        "created": stored.created,
+        "seconds": stored.seconds,
+        **stored.mixture.to_dict(),
+        "acceptance": [asdict(a) for a in stored.acceptance],
+        "lookups": dict(stored.lookups),
+        "forwards": dict(stored.forwards),
+        "isolated": {name: {str(m): ms for m, ms in by_width.items()} for name, by_width in stored.isolated.items()},
     }
 
 
 def from_dict(data: Any) -> StoredCalibration:
-    """The inverse of :func:`to_dict`. Raises ``ValueError``, ``KeyError`` or ``TypeError`` for anything else."""
+    """Return the calibration of :func:`to_dict`; ``ValueError``, ``KeyError`` or ``TypeError`` for other data."""
     if data["format"] != FORMAT or data["schema"] != SCHEMA:
         raise ValueError("another format")
     return StoredCalibration(
@@ -175,7 +175,7 @@ def from_dict(data: Any) -> StoredCalibration:
         created=float(data["created"]),
         seconds=float(data["seconds"]),
         mixture=Mixture.from_dict(data),
-        acceptance=tuple(Acceptance(**{**a, "histogram": tuple(a["histogram"])}) for a in data["acceptance"]),
+        acceptance=tuple(AcceptanceCounts(**{**a, "histogram": tuple(a["histogram"])}) for a in data["acceptance"]),
         lookups=data["lookups"],
         forwards=data["forwards"],
         isolated={

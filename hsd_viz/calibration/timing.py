@@ -18,31 +18,30 @@ _MS = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """``models`` and ``lookups`` by name; ``forwards`` says on how many timed forwards (or launches) a model's curve stands.
+    """Costs of models and databases by name; ``forwards`` counts the timed forward passes (or launches) of each model.
 
-    ``fed`` lists the numbers of tokens at which its verification was timed; between them the curve is interpolated, below the first it
-    is flat (too high, if anything) and above the last it goes on with the last step. ``medians`` has each of them by itself: (ms, count).
+    ``medians`` has the times of a model's verifications by number of tokens fed: (ms, count). Its curve is interpolated
+    between them, flat below the first and continues with the last step above the last.
     """
 
     models: Mapping[str, LevelCost]
     lookups: Mapping[str, LookupCost]
     forwards: Mapping[str, int]
-    fed: Mapping[str, tuple[int, ...]]
     medians: Mapping[str, Mapping[int, tuple[float, int]]]
 
 
 def timings(traces: Iterable[tuple[Trace, Mapping[int, str], str | None]]) -> Timing:
-    """Times from (trace, names by level, the database's name or ``None``).
+    """Return times from (trace, names by level, the database's name or ``None``).
 
-    A verification's overhead is its round's time less the calls and rounds inside it, at the target plus the pause before
-    its next round; medians. What a drafting loop spends between its forwards is part of that.
+    The overhead of a verification is the time of its round without the calls and rounds inside it, at the target plus
+    the pause before the next round; medians. The time of a drafting loop between its forward passes is part of it.
     """
     verifying: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     drafts: dict[str, list[CallRow]] = defaultdict(list)
     overheads: dict[str, list[float]] = defaultdict(list)
     pauses: dict[str, list[float]] = defaultdict(list)
-    looked: dict[str, list[float]] = defaultdict(list)
-    updated: dict[str, list[float]] = defaultdict(list)
+    lookups_ms: dict[str, list[float]] = defaultdict(list)
+    updates_ms: dict[str, list[float]] = defaultdict(list)
     for trace, names, bottom in traces:
         for call in trace.call_rows:
             if call.kind == "verify":
@@ -50,34 +49,35 @@ def timings(traces: Iterable[tuple[Trace, Mapping[int, str], str | None]]) -> Ti
             elif call.kind == "draft":
                 drafts[call.name].append(call)
             elif call.kind == "lookup" and bottom is not None:
-                looked[bottom].append(call.duration_ns * _MS)
+                lookups_ms[bottom].append(call.duration_ns * _MS)
             elif call.kind == "update" and bottom is not None:
-                updated[bottom].append(call.duration_ns * _MS)
+                updates_ms[bottom].append(call.duration_ns * _MS)
         _overheads(trace, names, overheads, pauses)
 
     models = {}
     for name in dict.fromkeys([*verifying, *drafts]):
-        forward = curve(verifying[name]) if verifying[name] else None
         draft, launch = _drafting(drafts[name]) if drafts[name] else (None, 0.0)
+        forward = curve(verifying[name]) if verifying[name] else draft
+        assert forward is not None
         overhead = sum(median(found[name]) for found in (overheads, pauses) if found[name])
-        models[name] = LevelCost(forward or draft, draft, overhead, launch)
-    lookups = {b: LookupCost(_middle(looked[b]), _middle(updated[b])) for b in looked}
+        models[name] = LevelCost(forward, draft, overhead, launch)
+    lookups = {b: LookupCost(_middle(lookups_ms[b]), _middle(updates_ms[b])) for b in lookups_ms}
     forwards = {m: sum(map(len, verifying[m].values())) + len(drafts[m]) for m in models}
     medians = {
         name: {m: (median(found), len(found)) for m, found in sorted(verifying[name].items())} for name in models
     }
-    return Timing(models, lookups, forwards, {name: tuple(found) for name, found in medians.items()}, medians)
+    return Timing(models, lookups, forwards, medians)
 
 
 def curve(times: Mapping[int, list[float]]) -> tuple[float, ...]:
-    """c(1), c(2), ... up to the most tokens fed, in ms, from times by tokens fed: medians, monotone, interpolated."""
+    """Return c(1), c(2), ... in ms from times by tokens fed: medians, monotone, interpolated."""
     fed = sorted(times)
     levels = monotone([median(times[m]) for m in fed], [len(times[m]) for m in fed])
     return tuple(np.interp(np.arange(1, fed[-1] + 1), fed, levels).tolist())
 
 
 def monotone(values: list[float], weights: list[float]) -> list[float]:
-    """The closest curve that never falls, by weighted squares (pool adjacent violators, Ayer et al. 1955)."""
+    """Return the closest non-decreasing curve by weighted squares (pool adjacent violators, Ayer et al. 1955)."""
     pools: list[list[float]] = []
     for value, weight in zip(values, weights, strict=True):
         pools.append([value, weight, 1])
@@ -88,7 +88,7 @@ def monotone(values: list[float], weights: list[float]) -> list[float]:
 
 
 def _drafting(calls: list[CallRow]) -> tuple[tuple[float, ...], float]:
-    """(cost of a drafting forward by tokens fed, cost of a launch besides)."""
+    """Return the cost of a drafting forward pass by tokens fed, and the fixed cost of a launch."""
     if all(c.steps == 1 for c in calls):
         by_fed: dict[int, list[float]] = defaultdict(list)
         for c in calls:

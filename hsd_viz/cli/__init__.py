@@ -58,7 +58,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **options | kwargs)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        words = [self._renamed(word) for word in args or ()]
+        words = [self._renamed(word) for word in (sys.argv[1:] if args is None else args)]
         found, unknown = super().parse_known_args(words, namespace)
         if unknown:
             hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)

@@ -108,7 +108,7 @@ def check_output(path: Path) -> None:
     if path.is_dir():
         raise ValueError(f"cannot write {path}: it is a folder; give a file name")
     if not folder.is_dir():
-        raise ValueError(f"cannot write {path}: the folder {folder} does not exist")
+        raise ValueError(f"cannot write {path}: there is no folder {folder}")
     with writing(path), tempfile.TemporaryFile(dir=folder):
         pass
 

@@ -36,8 +36,8 @@ prompts whose plain output repeats itself in less than 20 % of its tokens.
 
 --state is about suffix, recycling and ngram-cache, which learn from decode to decode. cold: each decode begins with an empty memory.
 warm: a stack keeps one memory through the suite, so the order of the prompts is part of what is measured; every repeat goes through
-the suite with a memory that is empty at first, so no prompt meets what was written for it before. both: a row for each. What
-auto learns about costs and acceptance (no text) it always keeps. --budget N lets every database and rival put up to N draft tokens
+the suite with a memory that is empty at first, so no prompt meets what was written for it before. both: a row for each.
+auto is the fastest stack by the latency law for this machine, which is measured once. --budget N lets every database and rival put up to N draft tokens
 at a time, and the databases put them up whatever they cost; those that find fewer, or never draft as many, draft fewer.
 --rival-settings best tries settings of transformers' loops (draft tokens, schedule, confidence threshold, n-gram length) on prompts
 that are not measured and gives the best ones a row beside the defaults; hf-generate has none to try (a static cache pays only with

@@ -15,11 +15,12 @@ examples:
   hsd-viz plan --measure 4 --stack "nano:4 > small:8 > target" --json plan.json
   hsd-viz plan --models nano --max-levels 2 --temperature 0.8
 
-Calibration decodes with short stacks and finds what each model costs here and how much of each other's drafts they accept; it is
-kept on disk for two weeks, for exactly these weights, machine and settings. By the latency law every hierarchy is then
-predicted: ms per emitted token, prefill excluded, and the forwards per token of each model. --measure runs the best ones, the best
-single draft model, the best database and plain decoding on prompts that the calibration has not seen. Ctrl-C ends it with what is
-known so far; the exit code is then 130. Once a machine is calibrated, lookaheads that a stack leaves out are the law's choice.
+Calibration decodes with short stacks and measures the cost of each model and how much of each other's drafts they
+accept. It is stored for two weeks, for these weights, machine and settings. The latency law then predicts every
+hierarchy: ms per emitted token, prefill excluded, and the forward passes per token of each model. --measure runs the
+best ones, the best single draft model, the best database and plain decoding on prompts that were not used for
+calibration. Ctrl-C ends with a partial result and exit code 130. On a calibrated machine the law also chooses `auto`,
+and the lookaheads that a stack leaves out.
 """
 
 
@@ -63,14 +64,14 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--same-prompts",
         action="store_true",
-        help="measure on the calibration's own prompts: tells the law's error apart from that of meeting other texts",
+        help="measure on the prompts of the calibration: separates the error of the law from the effect of other texts",
     )
-    parser.add_argument("--fresh", action="store_true", help="calibrate anew, whatever is kept")
+    parser.add_argument("--fresh", action="store_true", help="calibrate again, even if a stored calibration fits")
     parser.add_argument(
         "--clock",
         choices=("wall", "processor"),
         default="wall",
-        help="processor: the thread's own time on the CPU, which other work on the machine disturbs less (one thread; default wall)",
+        help="processor: the thread's own CPU time, less affected by background load (one thread; default wall)",
     )
     parser.add_argument("--json", type=arguments.file_name, metavar="OUT", help="write the whole plan")
     arguments.add_sampling(parser)
@@ -79,12 +80,12 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Plan; returns the exit code. Raises ``ValueError`` with one sentence for bad input."""
+    """Plan and return the exit code; ``ValueError`` for bad input."""
     from hsd_viz.bench import Progress, load_suite
     from hsd_viz.bench.plan import PlanRequest, plan, report
     from hsd_viz.bench.plan_text import plan_table
 
-    wish = PlanRequest(
+    request = PlanRequest(
         models=None if args.models is None else tuple(name.strip() for name in args.models.split(",")),
         stacks=tuple(args.stack),
         max_levels=args.max_levels,
@@ -103,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     if args.clock == "processor":
         if str(engine.device) != "cpu" or args.threads != 1:
             raise ValueError(
-                "the processor's clock knows what one thread on the CPU does: use it with --device cpu and --threads 1"
+                "the processor's clock measures one thread of the CPU: use it with --device cpu and --threads 1"
             )
         engine.clock = time.thread_time_ns
 
@@ -111,11 +112,11 @@ def run(args: argparse.Namespace) -> int:
         doing = p.note or f"{p.stack}  {p.prompt or 'warming up'}"
         arguments.status(f"{p.done}/{p.total}  {doing}" if p.total else doing)
 
-    def note(sentence: str) -> None:
+    def note(message: str) -> None:
         arguments.status()
-        print(f"hsd-viz: {sentence}", file=sys.stderr)
+        print(f"hsd-viz: {message}", file=sys.stderr)
 
-    found = plan(engine, suite, wish, progress=show, note=note)
+    found = plan(engine, suite, request, progress=show, note=note)
     arguments.status()
     if found is None:
         raise KeyboardInterrupt

@@ -10,7 +10,7 @@ _FIRST_CAPACITY = 512
 
 
 def capacity(length: int) -> int:
-    """The places that a cache for ``length`` tokens has: it doubles when it is full, so that each is copied about once."""
+    """Return the places of a cache for ``length`` tokens: it doubles when it is full, so that each is copied about once."""
     places = _FIRST_CAPACITY
     while places < length:
         places *= 2
@@ -18,7 +18,7 @@ def capacity(length: int) -> int:
 
 
 class _Extent:
-    """How many places are filled. Layers hold this and not the cache: without a circle all memory is given back at once."""
+    """How many places are filled. Layers refer to this and not to the cache: without a reference cycle all memory is released at once."""
 
     __slots__ = ("length",)
 
@@ -71,9 +71,9 @@ class _RollingLayer(CacheLayerMixin):
 
 
 class RollingCache(Cache):
-    """A cache for batch size 1: ``length`` places are valid; a forward writes behind them and the caller then sets ``length``.
+    """A cache for batch size 1: ``length`` places are valid; a forward pass writes after them and the caller then sets ``length``.
 
-    Rolling back is lowering ``length``; stale places are overwritten by the next forward and never attended to.
+    Rolling back is lowering ``length``; stale places are overwritten by the next forward pass and never attended to.
     """
 
     def __init__(self, layers: int) -> None:
@@ -94,7 +94,7 @@ class RollingCache(Cache):
             return
         indices: dict[torch.device, Tensor] = {}
         for layer in self.layers:
-            if not layer.is_initialized:  # it reads another layer's keys
+            if not layer.is_initialized:  # it uses another layer's keys
                 continue
             device = layer.keys.device
             if device not in indices:

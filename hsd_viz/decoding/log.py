@@ -1,4 +1,4 @@
-"""What the loop writes down while it runs: the rows of one target round, with own times that never overlap."""
+"""The observer of a loop: records of one target round, with own times that never overlap."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _row = tuple.__new__
 
 
 class Timer(Protocol):
-    """The time that a device spent on a launch, known once the device is through with it."""
+    """The time that a device spent on a launch, known once the launch is complete."""
 
     def ns(self) -> int: ...
 
 
 class VerifiedDraft(NamedTuple):
-    """A draft that a verifier judged: all that its :class:`~hsd_viz.trace.records.DraftRow` rows are made of.
+    """A verified draft: all that its :class:`~hsd_viz.trace.records.DraftRow` rows are made of.
 
-    ``p``, ``q``, ``u`` are the verdict's, by node; ``walked`` the nodes that it accepted, ``accepted`` those of them that were kept.
+    ``p``, ``q``, ``u`` are the verdict's, by node; ``walked`` the nodes that it accepted, ``accepted`` those up to an end token.
     """
 
     round: int
@@ -38,7 +38,7 @@ class VerifiedDraft(NamedTuple):
     accepted: list[int]
 
     def rows(self, piece: Callable[[int], str]) -> Iterator[DraftRow]:
-        """A row for each node; ``piece`` gives a token's text."""
+        """Return a row for each node; ``piece`` gives a token's text."""
         tree = self.tree
         fates = ["unreached" if p is None else "rejected" for p in self.p]
         for node in self.walked:
@@ -68,9 +68,10 @@ class VerifiedDraft(NamedTuple):
 
 @dataclass(slots=True)
 class Log:
-    """Rows of the round in progress. ``zero`` is the clock at the start of the decode; all times are nanoseconds after it.
+    """Records of the round in progress. The loop reports to it; the consumer of the loop takes the records (:meth:`take`).
 
-    ``clock`` gives nanoseconds: wall time, or what a measurement on a machine with other work puts in its place (:meth:`by`).
+    ``zero`` is the clock at the start of the decode; all times are nanoseconds after it. ``clock`` gives nanoseconds: wall time, or
+    another clock for measurements on a machine with other work (:meth:`by`).
     """
 
     zero: int = field(default_factory=perf_counter_ns)
@@ -86,18 +87,22 @@ class Log:
 
     @classmethod
     def by(cls, clock: Callable[[], int]) -> Log:
-        """A log that begins now by another clock."""
+        """Start a log now with another clock."""
         return cls(zero=clock(), clock=clock)
 
     def now(self) -> int:
         return self.clock() - self.zero
+
+    def resume_at(self, now: int) -> None:
+        """Set the time to ``now`` (from :meth:`now`): what passed since then is not the decode's."""
+        self.zero = self.clock() - now
 
     def open_round(self, level: int) -> None:
         self._open.append((self._next, level, self.clock() - self.zero))
         self._next += 1
 
     def close_round(self, tree: DraftTree, verdict: Verdict, accepted: list[int], outcome: str) -> None:
-        """The innermost open round ends: ``accepted`` nodes of its draft were kept."""
+        """End the innermost open round, in which ``accepted`` nodes of its draft were accepted."""
         opened = self._open
         this, level, start = opened.pop()
         parent = opened[-1][0] if opened else None
@@ -108,10 +113,10 @@ class Log:
             )
         else:
             why = tree.why_empty or "no match"
-        kept = len(accepted)
-        examined = kept if outcome == "stopped" else verdict.examined
+        count = len(accepted)
+        examined = count if outcome == "stopped" else verdict.examined
         spent = self.clock() - self.zero - start
-        self.rounds.append(_row(RoundRow, (this, parent, level, drafted, examined, kept, outcome, why, start, spent)))
+        self.rounds.append(_row(RoundRow, (this, parent, level, drafted, examined, count, outcome, why, start, spent)))
 
     def call(
         self,
@@ -124,9 +129,9 @@ class Log:
         steps: int = 1,
         timer: Timer | None = None,
     ) -> None:
-        """One call that began at ``start`` (from :meth:`now`) and ends now, the device being through with it.
+        """Record a call that began at ``start`` (from :meth:`now`) and is complete now.
 
-        With ``timer`` it was only launched: it goes on beside the host and is over before the next call is. It belongs to the
+        With ``timer`` it was only launched: it continues on the device and is complete before the next call is. It belongs to the
         innermost open round, -1 before the first.
         """
         end = self.clock() - self.zero
@@ -139,7 +144,7 @@ class Log:
         self.calls.append(row)
 
     def _settle(self, last: CallRow, end: int) -> CallRow:
-        """Give launched calls the time the device spent on them, one after the other, and ``last`` what is left until ``end``.
+        """Assign launched calls the time the device spent on them, in order, and ``last`` the remaining time until ``end``.
 
         The host's clock saw a launch as a moment, and their work as part of ``last``, which waited for it. A device works
         in order, so each began when it was launched or when the one before it was over.
@@ -155,7 +160,7 @@ class Log:
         return last._replace(start_ns=start, duration_ns=end - start)
 
     def take(self) -> tuple[list[VerifiedDraft], list[RoundRow], list[CallRow]]:
-        """Hand over what was gathered so far."""
+        """Return and clear the records so far: verified drafts, rounds, calls."""
         taken = self.drafts, self.rounds, self.calls
         self.drafts, self.rounds, self.calls = [], [], []
         return taken

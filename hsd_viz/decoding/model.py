@@ -1,6 +1,6 @@
-"""A causal language model whose cache can roll back: the one thing the loop asks of a model.
+"""A causal language model whose cache can roll back: the only requirement of the loop.
 
-:class:`CachedModel` is the interface; :class:`HFModel` holds the weights of any Hugging Face causal model and opens
+:class:`CachedModel` is the interface; :class:`HFModel` has the weights of any Hugging Face causal model and opens
 :class:`HFSession`s over it, one per decode.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -20,57 +21,69 @@ from hsd_viz.decoding.suitable import check_module, context
 from hsd_viz.decoding.verify import Verdict
 
 
+@dataclass(frozen=True, slots=True)
+class GreedyForward:
+    """One forward pass: its logits ``[rows, V]`` and, where the model verified the draft in it, the verdict.
+
+    ``details`` describe the walked rows (see :meth:`hsd_viz.decoding.backend.Backend.describe`), where asked for.
+    """
+
+    logits: Tensor
+    verdict: Verdict | None = None
+    details: Sequence[float] | None = None
+
+
 class CachedModel(Protocol):
     """One model reading one sequence. ``length`` tokens of it are in the cache.
 
-    A model that can decode several tokens in one launch also is a :class:`Launcher`, one that verifies greedily by itself
-    a :class:`Walker`, one that describes its rows a :class:`~hsd_viz.decoding.details.Describer`.
+    ``can_sample``: it also is a :class:`Launcher`; ``can_verify``: it also is a :class:`GreedyVerifier`.
     """
 
     length: int
+    can_sample: bool
+    can_verify: bool
 
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None
     ) -> Tensor:
-        """Feed ``tokens`` behind the cached ones and return the logits ``[rows, V]`` of the last ``rows`` of those fed.
+        """Feed ``tokens`` after the cached ones and return the logits ``[rows, V]`` of the last ``rows`` of those fed.
 
         ``parents`` gives each fed token the index (among the fed) of the token before it, -1 for the last cached one; ``None``
-        means a chain. ``tail``, ids ``[k]`` on the device that the host may not have seen yet, is fed behind ``tokens``; only
-        what a :class:`Launcher` drafted comes this way. Adds the number of fed tokens to ``length``.
+        means a chain. ``tail``, ids ``[k]`` on the device that the host may not know yet, is fed after ``tokens``; only
+        what a :class:`Launcher` drafted is passed this way. Adds the number of fed tokens to ``length``.
         """
 
     def truncate(self, length: int) -> None:
-        """Forget all but the first ``length`` tokens (nothing happens when there are no more)."""
+        """Remove all but the first ``length`` tokens (no effect when there are no more)."""
 
     def keep(self, base: int, places: Sequence[int]) -> None:
         """Of the places from ``base`` on keep only ``places`` (ascending): ``length`` becomes ``base + len(places)``."""
 
 
-class Walker(CachedModel, Protocol):
-    """A model that walks a greedy draft itself, while the logits are at hand."""
+class GreedyVerifier(CachedModel, Protocol):
+    """A model that verifies a greedy draft in its forward pass."""
 
-    def walk(self) -> Verdict:
-        """:func:`~hsd_viz.decoding.verify.walk` over the draft of the last forward, all of whose tokens but the pending ones have
-        a row, with the arg-maxes of its rows."""
+    def forward_greedy(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, details: int = 0
+    ) -> GreedyForward:
+        """Feed tokens and :func:`~hsd_viz.decoding.verify.walk` the last ``rows - 1`` of them, the draft, by the arg-max of each row.
+
+        With ``details`` > 0 the walked rows are described, with so many of their likeliest tokens.
+        """
 
 
 class Launcher(CachedModel, Protocol):
-    """A model whose whole draft is one launch, sampling inside.
-
-    Where a launch goes on after it returned, ``timer()`` starts a timer of the device's own: ``stop()`` marks the end of what was
-    launched since, ``ns()`` is its time once the device is through (:class:`~hsd_viz.decoding.transfer.CudaTimer`).
-    """
+    """A model that samples a whole draft in one call."""
 
     def sample(
         self, tokens: Sequence[int], n: int, sampling: Sampling, chances: Sequence[float], eos: frozenset[int]
     ) -> tuple[Tensor | list[int], Tensor | None]:
-        """Feed ``tokens`` and decode ``n`` tokens behind them: ids ``[k]`` and the rows ``[k, V]`` they were drawn from.
+        """Feed ``tokens`` and decode ``n`` tokens after them: ids ``[k]`` and the rows ``[k, V]`` they were drawn from.
 
         The ids are a tensor where they are on a device that works on its own, a list where the host knows them.
-        Token j is the arg-max (rows ``None``) or drawn with ``chances[j]`` by
-        :func:`~hsd_viz.decoding.sampling.draw` from :func:`~hsd_viz.decoding.sampling.distribution`; each is fed but the last:
-        ``length`` grows by ``len(tokens) + k - 1``. ``k`` is ``n``, or less where the model sees a token of ``eos`` and stops
-        behind it; a model that does not look goes on. Nothing is fetched from the device.
+        Token j is the arg-max (rows ``None``) or drawn with ``chances[j]`` by :func:`~hsd_viz.decoding.sampling.draw` from
+        :func:`~hsd_viz.decoding.sampling.distribution`; each is fed but the last: ``length`` grows by ``len(tokens) + k - 1``.
+        ``k`` is ``n``, or less where the model detects a token of ``eos`` and stops after it. Nothing is fetched from the device.
         """
 
 
@@ -78,7 +91,7 @@ class Model(Protocol):
     """The weights of a model in some runtime, shared by all decodes.
 
     ``positions`` is the longest text it can read (``None``: not limited), ``parameters`` their number, ``runtime`` what runs
-    its forwards: ``eager``, ``native`` or ``cuda-graphs``.
+    its forward passes: ``eager``, ``native`` or ``cuda-graphs``.
     """
 
     name: str
@@ -92,15 +105,17 @@ class Model(Protocol):
     def parameters(self) -> int: ...
 
     def session(self) -> CachedModel:
-        """A fresh, empty sequence."""
+        """Open an empty sequence."""
 
 
 class HFModel:
     """The weights of a Hugging Face causal language model, shared by all decodes (batch size 1, evaluation mode).
 
     ``tokens`` is how many token ids its tokenizer has: rows that a checkpoint has beyond them (padded embeddings) are cut off, so
-    that models of one tokenizer have rows of one width, ``vocab_size``, and no id is ever drawn that is no token. Raises
-    ``ValueError`` with one sentence for models whose state cannot roll back (recurrent) or that are no causal decoders.
+    that models of one tokenizer have rows of one width, ``vocab_size``, and every id that is drawn is a token.
+
+    Raises:
+        ValueError: if the model's state cannot roll back (recurrent) or it is not a causal decoder.
     """
 
     runtime = "eager"
@@ -126,21 +141,21 @@ class HFModel:
         return sum(p.numel() for p in self.module.parameters())
 
     def session(self) -> HFSession:
-        """A fresh, empty sequence."""
+        """Open an empty sequence."""
         return HFSession(self)
 
     def mask(self, cached: int, parents: Sequence[int] | None, n: int) -> Tensor | dict[str, Tensor] | None:
-        """What each of ``n`` fed tokens may attend to: see :meth:`~hsd_viz.decoding.masks.Masks.make`."""
+        """Return the attention masks of ``n`` fed tokens; see :meth:`~hsd_viz.decoding.masks.Masks.make`."""
         return self._masks.make(cached, parents, n)
 
     def options(self, places: Tensor, rows: int) -> dict[str, Tensor | int]:
-        """What the forward is told besides ids, mask and cache, as far as it takes it: positions ``[1, n]`` and the rows wanted."""
-        told: dict[str, Tensor | int] = {"position_ids": places} if self._placed else {}
-        return told | ({"logits_to_keep": rows} if self._rows_only else {})
+        """Return the optional arguments that the module's forward accepts: positions ``[1, n]`` and the number of rows."""
+        accepted: dict[str, Tensor | int] = {"position_ids": places} if self._placed else {}
+        return accepted | ({"logits_to_keep": rows} if self._rows_only else {})
 
 
 def _input_device(module: torch.nn.Module) -> torch.device:
-    """Where the ids go: weights that lie on a disk have no device of their own, their layers run on the first that is one."""
+    """Return the device of the input ids: layers whose weights are on disk run on the first accelerator, if any."""
     spread = getattr(module, "hf_device_map", None)
     if not spread:
         return module.device
@@ -154,6 +169,8 @@ def _input_device(module: torch.nn.Module) -> torch.device:
 
 class HFSession:
     """One sequence in an :class:`HFModel`: its cache and how much of it is valid."""
+
+    can_sample = can_verify = False
 
     def __init__(self, model: HFModel) -> None:
         self._model = model

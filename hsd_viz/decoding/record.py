@@ -1,32 +1,31 @@
-"""From what the loop did to the rows of a trace, made when somebody first looks at them.
+"""Recording: from what the loop did to events and the rows of a trace, which are made when they are first read.
 
-Between two forwards, which sweep the weights through the processor's caches, Python takes several times as long as in a loop of its
-own. So a round only notes what its rows consist of. They are made later, many at a time, and by whoever wants to see them.
+Between two forward passes, which sweep the weights through the processor's caches, Python takes several times as long as in a loop of
+its own. So each round only keeps what its rows consist of. They are made later, many at a time, by the reader.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from hsd_viz.decoding.details import describe, details, likeliest
+from hsd_viz.decoding.backend import TOP
 from hsd_viz.decoding.log import VerifiedDraft
-from hsd_viz.decoding.loop import Loop, Verified
-from hsd_viz.decoding.sampling import distribution
+from hsd_viz.decoding.loop import Loop, Verification
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.trace import CallRow, RoundRow, Step, TokenRow
+from hsd_viz.trace import CallRow, Event, Finished, RoundRow, Stage, Started, Step, TokenRow, Trace
 from hsd_viz.trace.records import Top
 
 
-class Noted(NamedTuple):
+class RoundRecord(NamedTuple):
     """What the rows of one target round are made of.
 
-    ``tree`` and ``paths`` are the draft's, where any of its nodes was ``accepted``; ``numbers`` are
-    :func:`~hsd_viz.decoding.details.describe`'s, where recorded.
+    ``tree`` and ``paths`` are the draft's, where any of its nodes was ``accepted``; ``details`` are
+    :meth:`~hsd_viz.decoding.backend.Backend.describe`'s, where recorded; ``correction`` is :func:`_correction`'s.
     """
 
     level: int
@@ -35,17 +34,17 @@ class Noted(NamedTuple):
     outcome: str
     tree: DraftTree | None
     paths: list[tuple[int, ...]] | None
-    numbers: list[float] | None
+    details: Sequence[float] | None
     correction: tuple[Top | None, Top | None, float | None]
-    judged: list[VerifiedDraft]
+    drafts: list[VerifiedDraft]
     rounds: list[RoundRow]
     calls: list[CallRow]
 
 
-class NotedStep(Step):
-    """A step whose rows are made when one of them is first asked for."""
+class RecordedStep(Step):
+    """A step whose rows are made when one of them is first read."""
 
-    __slots__ = ("noted", "recorder")
+    __slots__ = ("record", "recorder")
 
     def __getattr__(self, name: str):
         if name not in Step.__slots__:
@@ -54,58 +53,64 @@ class NotedStep(Step):
         return object.__getattribute__(self, name)
 
 
-# A step is frozen for everybody else.
-_new, _note, _by = object.__new__, NotedStep.noted.__set__, NotedStep.recorder.__set__
+# A step is frozen for all others.
+_new, _set_record, _set_recorder = object.__new__, RecordedStep.record.__set__, RecordedStep.recorder.__set__
 
 
 class Recorder:
     """Makes the steps of one decode. With ``detailed`` tokens have probabilities, entropies and top-5 lists."""
 
-    def __init__(self, text: TokenText, detailed: bool) -> None:
+    def __init__(self, loop: Loop, text: TokenText, detailed: bool = True) -> None:
+        self._loop = loop
         self._text = text
-        self._detailed = detailed
+        self.detailed = detailed
+        loop.details = TOP if detailed else 0
         self._named: set[int] = set()
         self._index = 0
-        self._waiting: deque[NotedStep] = deque()
-        # Steps may be looked at in another thread than the one that decodes.
+        self._waiting: deque[RecordedStep] = deque()
+        # Steps may be read in another thread than the one that decodes.
         self._lock = Lock()
 
-    def step(self, loop: Loop, verified: Verified) -> Step:
-        """The step of the round that ``verified`` ended. The logits, which the next forward may overwrite, are looked at now."""
-        numbers, correction, tree, paths = None, (None, None, None), None, None
-        if self._detailed:
-            numbers = describe(verified.logits, verified.rows, verified.tokens, loop.levels[-1].model)
+    def step(self, verified: Verification) -> Step:
+        """Return the step of the round that ``verified`` ended. Logits are read now: the next forward pass may overwrite them."""
+        loop, details, correction, tree, paths = self._loop, None, (None, None, None), None, None
+        if self.detailed:
+            details = verified.details
+            if details is None:
+                details = loop.backend.describe(verified.logits, verified.rows, verified.tokens)
+            elif verified.outcome == "stopped":  # the walk may have continued past the end token
+                details = details[: len(details) // (len(verified.verdict.accepted) + 1) * len(verified.tokens)]
             if verified.outcome == "correction" and not loop.greedy:
                 correction = _correction(loop, verified)
         if verified.accepted:
             tree, paths = verified.draft.tree, verified.draft.paths
-        step = _new(NotedStep)
+        step = _new(RecordedStep)
         happened = verified.level, verified.tokens, verified.accepted, verified.outcome
-        _note(step, (*happened, tree, paths, numbers, correction, *loop.log.take()))
-        _by(step, self)
+        _set_record(step, (*happened, tree, paths, details, correction, *loop.log.take()))
+        _set_recorder(step, self)
         self._waiting.append(step)
         return step
 
     def make_rows(self) -> None:
-        """Make the rows of all steps that wait for theirs, in order: each names the tokens that none before it named."""
+        """Make the rows of all steps that have none yet, in order: each names the tokens that no earlier step named."""
         with self._lock:
             while self._waiting:
                 step = self._waiting[0]
-                noted = Noted(*step.noted)
-                tokens = self._token_rows(noted)
-                drafts = [row for judged in noted.judged for row in judged.rows(self._piece)]
-                ids = {token for judged in noted.judged for token in judged.tree.tokens}
-                ids.update(noted.tokens)
+                record = RoundRecord(*step.record)
+                tokens = self._token_rows(record)
+                drafts = [row for draft in record.drafts for row in draft.rows(self._piece)]
+                ids = {token for draft in record.drafts for token in draft.tree.tokens}
+                ids.update(record.tokens)
                 for row in tokens:
                     for top in (row.top, row.residual_top, row.q_top):
                         if top:
                             ids.update([token for token, _ in top])
-                Step.__init__(step, tokens, drafts, noted.rounds, noted.calls, self.new_pieces(ids))
+                Step.__init__(step, tokens, drafts, record.rounds, record.calls, self.new_pieces(ids))
                 self._waiting.popleft()
-                _note(step, None)
+                _set_record(step, None)
 
     def new_pieces(self, ids: Iterable[int]) -> dict[int, str]:
-        """The text of each of these tokens that was not given before."""
+        """Return the text of each of these tokens that was not returned before."""
         fresh = set(ids).difference(self._named)
         self._named |= fresh
         return self._text.pieces(sorted(fresh))
@@ -113,51 +118,80 @@ class Recorder:
     def _piece(self, token: int) -> str:
         return self._text.piece(token)[0]
 
-    def _token_rows(self, noted: Noted) -> list[TokenRow]:
-        """The tokens that one verification of the target emitted."""
-        count, tree = len(noted.tokens), noted.tree
+    def _token_rows(self, record: RoundRecord) -> list[TokenRow]:
+        """Return the tokens that one verification of the target emitted."""
+        count, tree, this = len(record.tokens), record.tree, record.rounds[-1].id
         rows: list[TokenRow] = []
-        described = details(noted.numbers, count) if noted.numbers else repeat((None, None, None), count)
-        for k, (token, (p, entropy, best)) in enumerate(zip(noted.tokens, described, strict=True)):
-            residual = q = left = None
-            if k < len(noted.accepted):
-                node, kind = noted.accepted[k], "accepted"
-                source, path, depth = tree.sources[node], (*noted.paths[node], noted.level), tree.depths()[node]
+        described = _details(record.details, count) if record.details else repeat((None, None, None), count)
+        for k, (token, detail) in enumerate(zip(record.tokens, described, strict=True)):
+            correction: tuple = (None, None, None)
+            if k < len(record.accepted):
+                node, kind = record.accepted[k], "accepted"
+                source, path, depth = tree.sources[node], (*record.paths[node], record.level), tree.depths()[node]
             else:
-                kind, source, path, depth = noted.outcome, "target", (noted.level,), 0
-                residual, q, left = noted.correction
+                kind, source, path, depth = record.outcome, "target", (record.level,), 0
+                correction = record.correction
             piece, raw = self._text.piece(token)
-            rows.append(
-                TokenRow(
-                    self._index,
-                    token,
-                    piece,
-                    raw,
-                    noted.rounds[-1].id,
-                    kind,
-                    source,
-                    path,
-                    depth,
-                    p,
-                    entropy,
-                    best,
-                    residual,
-                    q,
-                    left,
-                )
-            )
+            rows.append(TokenRow(self._index, token, piece, raw, this, kind, source, path, depth, *detail, *correction))
             self._index += 1
         return rows
 
 
-def _correction(loop: Loop, verified: Verified) -> tuple[Top, Top | None, float]:
-    """The likeliest tokens of what a correction was drawn from, those of the draft's q there, and what the first summed to unscaled."""
-    draft, row = verified.draft, verified.verdict.row
+def decode(loop: Loop, recorder: Recorder, meta: dict[str, Any]) -> Iterator[Event]:
+    """Run ``loop`` and yield its events; closing the generator cancels the run.
+
+    ``meta`` is completed in place: ``prompt_ids``, ``prefill_ns``, ``wall_ns``, ``stop_reason`` and ``cancelled``; it is a whole
+    trace's meta even when the run is cut short. ``wall_ns`` is the time of the loop and of recording; rows are made when they are read,
+    at the latest for the trace.
+    """
+    prompt, emitted, last = list(loop.text), 0, None
+    meta |= {"prompt_ids": prompt, "stop_reason": "cancelled", "cancelled": True}
+    meta |= {"prefill_ns": 0, "wall_ns": 0, "detailed": recorder.detailed}
+    steps: list[Step] = []
+    pieces = recorder.new_pieces(prompt)
+    try:
+        for name, done, total in loop.prefill():
+            yield Stage(f"prefill {name}", done, total)
+        meta["prefill_ns"] = meta["wall_ns"] = loop.log.now()
+        yield Started(meta, dict(pieces))
+        # The time that a consumer spends on an event is not the decode's.
+        loop.log.resume_at(meta["prefill_ns"])
+        for verified in loop.rounds():
+            step = recorder.step(verified)
+            steps.append(step)
+            emitted, last = emitted + len(verified.tokens), verified.tokens[-1]
+            meta["wall_ns"] = loop.log.now()
+            yield step
+            loop.log.resume_at(meta["wall_ns"])
+    finally:
+        if last in loop.eos:
+            meta |= {"stop_reason": "eos", "cancelled": False}
+        elif len(loop.text) >= loop.limit:
+            meta |= {"stop_reason": "length" if emitted >= meta["max_new_tokens"] else "context", "cancelled": False}
+    trace = Trace(meta)
+    trace.pieces.update(pieces)
+    for step in steps:
+        trace.append(step)
+    yield Finished(trace)
+
+
+def _details(numbers: Sequence[float], rows: int) -> list[tuple[float, float, Top]]:
+    """Split what a backend described of so many rows: probability of the token, entropy in nats, the likeliest tokens."""
+    width, out = len(numbers) // rows, []
+    for at in range(0, len(numbers), width):
+        p, entropy, *pairs = numbers[at : at + width]
+        out.append((p, entropy, tuple(zip(map(int, pairs[::2]), pairs[1::2], strict=True))))
+    return out
+
+
+def _correction(loop: Loop, verified: Verification) -> tuple[Top, Top | None, float]:
+    """Return the likeliest tokens of the row a correction was drawn from, those of q there, and the unscaled sum of the first."""
+    draft, row, backend = verified.draft, verified.verdict.row, loop.backend
     if draft.rows is not None:
-        residual, left = likeliest(verified.verdict.residual)
-        return residual, likeliest(draft.rows[row])[0], left
-    left = distribution(verified.logits[row : row + 1], loop.sampling)[0]
-    # The target drew its own token and it was none of the drafted ones: that is p without them.
+        residual, left = backend.likeliest(verified.verdict.residual)
+        return residual, backend.likeliest(draft.rows[row])[0], left
+    left = backend.rows(verified.logits[row : row + 1], loop.sampling)[0]
+    # The target drew its own token and it was not among the drafted ones: that is p without them.
     left[[t for t, parent in zip(draft.tree.tokens, draft.tree.parents, strict=True) if parent == row - 1]] = 0
-    residual, whole = likeliest(left)
+    residual, whole = backend.likeliest(left)
     return residual, None, whole

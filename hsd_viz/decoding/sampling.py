@@ -1,73 +1,91 @@
-"""From logits to the distribution that is sampled, and drawing from it.
+"""Sampling in numpy, the reference for all backends: from logits to the distribution that is sampled, and drawing from it.
 
-Rule 5 of losslessness: q is the row *after* temperature, top-k and top-p, the very tensor that was sampled. So there is one
-function that makes rows and one that draws from them, and both are used by every level. On the CPU they are numpy's
-(:mod:`hsd_viz.decoding.host`).
+Rule 5 of losslessness: q is the row *after* temperature, top-k and top-p, the very row that was sampled. So one function makes rows
+and one draws from them, and both are used by every level.
 """
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+import struct
+from hashlib import blake2b
 
-from hsd_viz.decoding import host
+import numpy as np
+
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.transfer import put
+
+#: Tokens per stride of :func:`draw`.
+_STRIDE = 64
+#: Below this temperature scores may overflow to -inf, which is the right result.
+_COLD = 1e-30
 
 
-def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
-    """Rows of probabilities ``[n, V]`` for logits ``[n, V]``, after temperature, top-k and top-p, each row summing to 1.
+class Draws:
+    """Uniform random numbers in [0, 1 - 2**-52] by name: the same seed and place give the same number, independent of earlier draws.
 
-    Computed in float32, or in float64 when the logits are. Ties at the top-k or top-p border are kept in, so that the result
-    depends on the values alone. Sampling with temperature 0 has no rows: use the arg-max.
+    :meth:`at` is keyed by (seed, output position). The target draws its own tokens with it, so that every stack whose drafts are point
+    masses gives the same tokens as plain sampling. :meth:`fresh` never repeats within a run: a level below the target may draw for one
+    position several times (after its draft was rejected), and a number used twice would tie the second draft to the first one's fate.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._used = 0
+
+    def at(self, position: int) -> float:
+        """Return the number of this output position."""
+        return self._number(0, position)
+
+    def fresh(self, n: int) -> list[float]:
+        """Return ``n`` numbers that were not returned before."""
+        first = self._used
+        self._used += n
+        return [self._number(1, first + k) for k in range(n)]
+
+    def _number(self, stream: int, counter: int) -> float:
+        digest = blake2b(struct.pack("<QQQ", self._seed, stream, counter), digest_size=8).digest()
+        return (int.from_bytes(digest, "little") >> 12) * 2.0**-52
+
+
+def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
+    """Return probabilities for float32 or float64 ``scores`` ``[..., V]`` after temperature, top-k and top-p; each row sums to 1.
+
+    Ties at the top-k or top-p border are kept, so that the result depends on the values alone. Temperature 0 has no rows: use the
+    arg-max.
     """
     assert not sampling.greedy
-    if logits.is_cpu:
-        return torch.from_numpy(host.distribution(host.array(logits), sampling))
-    return distribution_on_device(logits, sampling)
-
-
-def distribution_on_device(logits: Tensor, sampling: Sampling) -> Tensor:
-    """:func:`distribution` where the logits are: nothing is fetched, and every shape is known before."""
-    scores = logits if logits.dtype == torch.float64 else logits.float()
     # The maximum goes first: the best token keeps the score 0 and no temperature, however small, makes an infinity of it.
-    scores = (scores - scores.amax(dim=-1, keepdim=True)) / max(sampling.temperature, torch.finfo(scores.dtype).tiny)
-    if 0 < sampling.top_k < scores.shape[-1]:
-        border = scores.topk(sampling.top_k, dim=-1).values[..., -1:]
-        scores = scores.masked_fill(scores < border, -torch.inf)
-    p = torch.softmax(scores, dim=-1)
+    p = scores - scores.max(-1, keepdims=True)
+    if sampling.temperature < _COLD:
+        with np.errstate(over="ignore"):
+            p /= max(sampling.temperature, float(np.finfo(p.dtype).tiny))
+    elif sampling.temperature != 1:
+        p /= sampling.temperature
+    if 0 < sampling.top_k < p.shape[-1]:
+        p[p < np.partition(p, -sampling.top_k)[..., -sampling.top_k, None]] = -np.inf
+    np.exp(p, out=p)
+    p /= p.sum(-1, keepdims=True)
     if sampling.top_p < 1:
-        ordered = p.sort(dim=-1, descending=True).values
-        before = ordered.cumsum(dim=-1) - ordered
-        # The nucleus: the likeliest tokens up to and with the one that reaches top_p.
-        border = ordered.masked_fill(before >= sampling.top_p, torch.inf).amin(dim=-1, keepdim=True)
-        p = p.masked_fill(p < border, 0.0)
-        p = p / p.sum(dim=-1, keepdim=True)
+        ordered = np.sort(p)[..., ::-1]
+        before = ordered.cumsum(-1) - ordered
+        # The nucleus: the likeliest tokens up to and including the one that reaches top_p.
+        border = np.where(before < sampling.top_p, ordered, np.inf).min(-1, keepdims=True)
+        p[p < border] = 0
+        p /= p.sum(-1, keepdims=True)
     return p
 
 
-def draw(p: Tensor, r: Tensor) -> Tensor:
-    """One token per row: ``p`` ``[n, V]`` non-negative (need not sum to 1), ``r`` ``[n]`` uniform in [0, 1). Returns ``[n]`` ids.
+def draw(p: np.ndarray, r: float) -> int:
+    """Draw one token from the row ``p`` ``[V]`` (non-negative, need not sum to 1) for ``r`` uniform in [0, 1).
 
-    Inverse of the cumulative sum in float64: a token of probability 0 is never drawn.
+    Inverse of the cumulative sum in float64, first by strides, then within one. A token of probability 0 is never drawn.
     """
-    if p.is_cpu:
-        return torch.tensor([host.draw(row, number) for row, number in zip(host.array(p), r.tolist(), strict=True)])
-    return draw_on_device(p, r)
-
-
-def draw_on_device(p: Tensor, r: Tensor) -> Tensor:
-    """:func:`draw` where the rows are: nothing is fetched."""
-    edges = p.double().cumsum(dim=-1)
-    marks = r.to(edges)[:, None] * edges[:, -1:]
-    return torch.searchsorted(edges, marks, right=True)[:, 0]
-
-
-def sample(logits: Tensor, sampling: Sampling, r: float) -> tuple[int, Tensor | None]:
-    """One token from one row of logits ``[1, V]``: the arg-max, or drawn with ``r``; and the row ``[1, V]`` it was drawn from."""
-    if sampling.greedy:
-        return int(host.array(logits).argmax() if logits.is_cpu else logits.argmax(-1)), None
-    p = distribution(logits, sampling)
-    if p.is_cpu:
-        return host.draw(p.numpy()[0], r), p
-    return int(draw(p, put([r], p.device, torch.float64))), p
+    edges = np.add.reduceat(p, np.arange(0, len(p), _STRIDE), dtype=np.float64).cumsum()
+    mark = r * edges[-1]
+    stride = int(edges.searchsorted(mark, "right"))
+    part = p[stride * _STRIDE : (stride + 1) * _STRIDE]
+    inside = part.cumsum(dtype=np.float64)
+    place = int(inside.searchsorted(mark - edges[stride - 1] if stride else mark, "right"))
+    if place < len(part):
+        return stride * _STRIDE + place
+    # The mark is at the stride's end, which was summed in another order: the last token that can be drawn is meant.
+    return int(p[: (stride + 1) * _STRIDE].nonzero()[0][-1])

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Sampling:
     """How tokens are drawn: ``temperature`` 0 is greedy; ``top_k`` 0 and ``top_p`` 1 are off; the same ``seed`` gives the same text.
 
-    Raises ``ValueError`` with one sentence for values out of range.
+    Raises:
+        ValueError: if a value is out of range.
     """
 
     temperature: float = 0.0

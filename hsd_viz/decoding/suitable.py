@@ -1,4 +1,4 @@
-"""Whether a model can be decoded here: told from its config where that says it, and from its own forwards where it does not.
+"""Check whether a model can be decoded here: by its config where that suffices, and by its own forward pass where it does not.
 
 Speculative decoding asks four things of a model: it continues text (causal), it reads one text alone (no encoder), its state can
 forget the last tokens (attention, no recurrence), and it takes a mask and positions from outside (draft trees).
@@ -12,13 +12,13 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, 
 
 from hsd_viz.decoding.masks import CHUNKED, FULL, SLIDING, layer_kinds
 
-#: Rotary tables that change with the longest position of a forward: cached keys would no longer fit those of a later forward.
+#: Rotary tables that change with the longest position fed: cached keys would no longer fit later ones.
 _CHANGING_ROPE = ("dynamic", "longrope")
 _PROBE = 8
 
 
 def check_config(name: str, config: PreTrainedConfig) -> None:
-    """Raise ``ValueError`` with one sentence where a config tells that its model cannot be decoded here."""
+    """Raise ``ValueError`` if a config shows that its model cannot be decoded here."""
     if config.is_encoder_decoder:
         raise ValueError(
             f"{name} is an encoder-decoder model: only causal (decoder-only) language models can be decoded here"
@@ -31,13 +31,13 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
         )
     if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
         raise ValueError(
-            f"{name} is no causal language model ({config.model_type}): there is nothing in it that continues a text"
+            f"{name} is not a causal language model ({config.model_type}): only causal (decoder-only) language models can be decoded here"
         )
     _check_state(name, config.get_text_config(decoder=True), MODEL_FOR_CAUSAL_LM_MAPPING[type(config)])
 
 
 def check_module(name: str, module: torch.nn.Module) -> None:
-    """The same for a model that is already there, whatever class it has."""
+    """Check a loaded model of any class in the same way."""
     config = module.config.get_text_config(decoder=True)
     if config.is_encoder_decoder:
         raise ValueError(
@@ -56,9 +56,9 @@ def _check_state(name: str, config: PreTrainedConfig, kind: type) -> None:
 
 
 def context(config: PreTrainedConfig) -> int | None:
-    """The longest text a decoder can read here, ``None`` where its config names no limit.
+    """Return the longest text a decoder can read here, ``None`` where its config has no limit.
 
-    Rotary embeddings that are stretched once a text is longer than the original context are used up to that context: beyond it
+    Rotary embeddings that are stretched when a text is longer than the original context are used up to that context: beyond it
     a row would depend on how many tokens are fed with it.
     """
     positions = getattr(config, "max_position_embeddings", None)
@@ -73,10 +73,10 @@ def context(config: PreTrainedConfig) -> int | None:
 
 @torch.inference_mode()
 def check_forward(model) -> None:
-    """Raise ``ValueError`` with one sentence where a model's rows in our session are not those of its own forward.
+    """Raise ``ValueError`` if a model's rows in our session differ from those of its own forward pass.
 
-    Three forwards of a few tokens: the model by itself over a short text, and a session that reads half of it and has the
-    other half in a tree between other drafts. This finds what a config does not say: attention that looks ahead, positions or
+    Three forward passes of a few tokens: the model by itself over a short text, and a session that reads half of it and has the
+    other half in a tree between other drafts. This detects what a config does not show: attention that looks ahead, positions or
     masks that a model makes itself. ``model`` is an :class:`~hsd_viz.decoding.model.HFModel`.
     """
     stride = max(1, model.vocab_size // (3 * _PROBE))
@@ -104,7 +104,7 @@ def check_forward(model) -> None:
         ) from None
     if not own.isfinite().all():
         raise ValueError(
-            f"{model.name} gives logits that are no numbers in {str(model.dtype).removeprefix('torch.')}: try another dtype"
+            f"{model.name} gives logits that are not finite in {str(model.dtype).removeprefix('torch.')}: try another dtype"
         )
     apart = (rows.to(own.device) - own).norm(dim=-1) / (own - own.mean(-1, keepdim=True)).norm(dim=-1).clamp_min(1e-9)
     # Half precision alone moves a row by a few per cent (mixtures of experts by more); a wrong mask gives another row.

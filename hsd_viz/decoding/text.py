@@ -30,14 +30,16 @@ class TokenText:
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a prompt, with the special tokens that the tokenizer itself puts there."""
-        # Not verbose: whether the context is long enough is for the engine to say.
+        # Not verbose: the engine checks whether the context is long enough.
         return self.tokenizer.encode(text, verbose=False)
 
     def encode_chat(self, prompt: str) -> list[int]:
-        """Token ids of a prompt as the one turn of a user, in the form that the tokenizer's own chat template gives it.
+        """Token ids of a prompt as the one turn of a user, formatted by the tokenizer's own chat template.
 
-        The template writes its special tokens as text: they are read as the tokens they name, and none is added to them. Raises
-        ``ValueError`` with one sentence where there is no template or it does not fit.
+        The template writes its special tokens as text: they are read as the tokens they name, and none is added.
+
+        Raises:
+            ValueError: if there is no template or it does not accept one turn.
         """
         if not getattr(self.tokenizer, "chat_template", None):
             raise ValueError("this model's tokenizer has no chat template: give the prompt as it should be read")
@@ -46,7 +48,7 @@ class TokenText:
             text = self.tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
         except ImportError:
             raise ValueError("chat templates need the package jinja2: install it with `pip install jinja2`") from None
-        except Exception as error:  # a template is a program, and may raise whatever it likes
+        except Exception as error:  # a template is a program and may raise anything
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise ValueError(
                 f"the chat template of this model's tokenizer does not take one turn of a user: {reason}"
@@ -55,7 +57,7 @@ class TokenText:
 
     @functools.cached_property
     def size(self) -> int:
-        """How many token ids there are: one more than the highest."""
+        """The number of token ids: one more than the highest."""
         return max(self.tokenizer.get_vocab().values(), default=-1) + 1
 
     def piece(self, token_id: int) -> tuple[str, str | None]:
@@ -89,7 +91,7 @@ class TokenText:
 
 
 def differing_tokens(one, other) -> str | None:
-    """Why two tokenizers are not the same one, by content; ``None`` when token ids mean the same in both."""
+    """Return how two tokenizers differ, by content; ``None`` when token ids mean the same in both."""
     a, b = one.get_vocab(), other.get_vocab()
     if a == b:
         return None

@@ -1,37 +1,35 @@
-"""The two verification rules. Both return tokens distributed exactly as the verifier's own.
+"""The two verification rules, in numpy: the reference for all backends. Both give tokens distributed exactly as the verifier's own.
 
-* A **point-mass** draft (a database's, a rival's, or any draft under greedy decoding) is walked: at each place the verifier
-  draws its own token y; as long as y is among the drafted continuations the walk goes on, else y is the correction. This is
+* :func:`walk`, for **point-mass** drafts (from a database or a baseline, or any draft under greedy decoding): at each place the
+  verifier draws its own token y; while y is among the drafted continuations the walk continues, else y is the correction. This is
   exact, because every token is the verifier's own draw.
-* A **chain** of tokens sampled from rows q is accepted token by token while u * q(d) < p(d); after a rejection the correction
+* :func:`verify_chain`, for tokens **sampled from rows q**: accepted one by one while u * q(d) < p(d); after a rejection the correction
   is drawn from the residual (p - q)+, after full acceptance a bonus from p (Leviathan et al. 2023, Chen et al. 2023).
-
-On a GPU everything that a round needs from the device comes over in one transfer; on the CPU rows are looked at as they are needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from hsd_viz.decoding import host
-from hsd_viz.decoding.sampling import draw
+from hsd_viz.decoding.sampling import distribution, draw
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.transfer import put
 from hsd_viz.drafting.tree import DraftTree
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What a verifier decided: ``accepted`` nodes in order, then ``token`` (correction, bonus or plain) and the row it stands on.
+    """The result of one verification: the ``accepted`` nodes in order, then the verifier's own ``token`` and the ``row`` it is from.
 
-    ``row`` is 0 for the row after the text, 1 + i for the row after node i. ``p``, ``q``, ``u`` are per node, ``None`` where
-    not looked at. ``residual`` is the unnormalised row of a chain's correction. ``tokens`` are the draft's, where they were not
-    known before and came over with the rest.
+    ``row`` is 0 for the row after the text, 1 + i for the row after node i. ``examined`` counts the places that had draft tokens to
+    compare with. ``p``, ``q``, ``u`` are per node, ``None`` where not examined. ``residual`` is the unnormalised row of a chain's
+    correction. ``tokens`` are the tokens of a sampled chain, for the case that only the device knew them.
     """
 
     accepted: list[int]
@@ -44,6 +42,33 @@ class Verdict:
     residual: Tensor | None = None
     tokens: list[int] | None = None
 
+    @classmethod
+    def of_chain(
+        cls,
+        tokens: list[int],
+        accepted: int,
+        token: int,
+        p: Sequence[float],
+        q: Sequence[float],
+        u: Sequence[float],
+        residual: Any,
+    ) -> Verdict:
+        """Build the verdict on a chain of which the first ``accepted`` tokens were accepted."""
+        n = len(tokens)
+        examined = min(accepted + 1, n)
+        unseen = [None] * (n - examined)
+        return cls(
+            accepted=list(range(accepted)),
+            token=token,
+            row=accepted,
+            examined=examined,
+            p=[*p[:examined], *unseen],
+            q=list(q),
+            u=[*u[:examined], *unseen],
+            residual=residual if accepted < n else None,
+            tokens=tokens,
+        )
+
 
 def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] | None) -> Verdict:
     """Walk a tree of point-mass drafts.
@@ -55,7 +80,7 @@ def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] |
     if not tokens:
         return Verdict([], drawn[0], 0, 0, [], [], [])
     p: list[float | None] = [None] * len(tokens)
-    # The walked nodes (-1: the text) with the verifier's token after each. Parents come before children: one pass will do.
+    # The walked nodes (-1: the text) with the verifier's token after each. Parents come before children: one pass is enough.
     says = {-1: drawn[0]}
     accepted: list[int] = []
     last, tried = -1, False
@@ -77,98 +102,63 @@ def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] |
     return Verdict(accepted, says[last], last + 1, examined, p, [1.0] * n, [None] * n)
 
 
-def walk_on_host(
+def verify_chain(tokens: list[int], q: np.ndarray, p: np.ndarray, u: Sequence[float], r: Sequence[float]) -> Verdict:
+    """Accept the longest prefix of a sampled chain and draw the token after it.
+
+    ``tokens`` ``[n]`` were sampled from the rows ``q`` ``[n, V]``; ``p`` ``[n + 1, V]`` are the verifier's rows at the same
+    places and after the last token. ``u`` ``[n]`` and ``r`` ``[n + 1]`` are uniform numbers in [0, 1): ``u[k]`` decides on
+    token k, ``r[k]`` draws the new token at place k.
+    """
+    n, k, residual = len(tokens), 0, None
+    while k < n and u[k] * float(q[k, tokens[k]]) < float(p[k, tokens[k]]):
+        k += 1
+    if k < n:
+        residual = np.maximum(p[k] - q[k], 0)
+        # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
+        if not residual.sum() > 0:
+            residual = p[k].copy()
+    token = draw(p[k] if residual is None else residual, r[k])
+    p_of = [float(p[i, tokens[i]]) for i in range(min(k + 1, n))]
+    q_of = [float(q[i, tokens[i]]) for i in range(n)]
+    return Verdict.of_chain(tokens, k, token, p_of, q_of, u, residual)
+
+
+def walk_sampled(
     tree: DraftTree, scores: np.ndarray, sampling: Sampling, number: Callable[[int], float]
 ) -> tuple[Verdict, list[np.ndarray]]:
-    """:func:`walk` with the rows of ``scores`` ``[n + 1, V]`` made and drawn from one by one, as far as the walk gets.
+    """Apply :func:`walk` to rows of ``scores`` ``[n + 1, V]`` that are made and drawn from one by one, as far as the walk gets.
 
-    ``number`` gives the uniform number for the k-th of them. Returns the verdict and these rows.
+    ``number(k)`` is the uniform number for the k-th of them. Returns the verdict and these rows.
     """
-    drawn = host.Walked(scores, sampling, number)
+    drawn = _DrawnTokens(scores, sampling, number)
     verdict = walk(tree, drawn, None)
-    for node, looked in enumerate(verdict.p):
-        if looked is not None:
+    for node, examined in enumerate(verdict.p):
+        if examined is not None:
             verdict.p[node] = drawn.probability(tree.parents[node] + 1, tree.tokens[node])
     return verdict, drawn.p
 
 
-def walk_on_device(tree: DraftTree, p: Tensor, numbers: Sequence[float]) -> Verdict:
-    """:func:`walk` with the verifier's tokens drawn from all rows of ``p`` ``[n + 1, V]`` at once, for one transfer.
+class _DrawnTokens:
+    """The verifier's own tokens by row of ``scores``, each drawn when it is first asked for. ``p`` has the rows made, in that order."""
 
-    ``numbers`` are the uniform numbers by depth, 0 for the row after the text: only one node of a depth can lie on the walked
-    path, so one number serves every branch.
-    """
-    depths = [0, *tree.depths()]
-    drawn = draw(p, put([numbers[d] for d in depths], p.device, torch.float64))
-    if not len(tree):
-        return walk(tree, drawn.tolist(), [])
-    before = put([[parent + 1 for parent in tree.parents], tree.tokens], p.device, torch.long)
-    values = torch.cat([drawn.double(), p[before[0], before[1]].double()]).tolist()
-    rows = len(tree) + 1
-    return walk(tree, [int(v) for v in values[:rows]], values[rows:])
+    __slots__ = ("_number", "_place", "_sampling", "_scores", "_tokens", "p")
 
+    def __init__(self, scores: np.ndarray, sampling: Sampling, number: Callable[[int], float]) -> None:
+        self._scores = scores
+        self._sampling = sampling
+        self._number = number
+        self._place: dict[int, int] = {}
+        self._tokens: list[int] = []
+        self.p: list[np.ndarray] = []
 
-def verify_chain(
-    tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]
-) -> Verdict:
-    """Accept the longest prefix of a sampled chain and draw the token after it.
+    def __getitem__(self, row: int) -> int:
+        k = self._place.get(row)
+        if k is None:
+            k = self._place[row] = len(self.p)
+            self.p.append(distribution(self._scores[row], self._sampling))
+            self._tokens.append(draw(self.p[k], self._number(k)))
+        return self._tokens[k]
 
-    ``tokens`` ``[n]`` were sampled from the rows ``q`` ``[n, V]``; ``p`` ``[n + 1, V]`` are the verifier's rows at the same
-    places and after the last token. ``u`` ``[n]`` and ``r`` ``[n + 1]`` are uniform numbers in [0, 1): ``u[k]`` decides about
-    token k, ``r[k]`` draws the new token if it lands at place k.
-    """
-    return (_chain_on_host if p.is_cpu else chain_on_device)(tokens, q, p, u, r)
-
-
-def chain_on_device(
-    tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]
-) -> Verdict:
-    """:func:`verify_chain` in torch, wherever the rows are."""
-    n, device = len(tokens), p.device
-    ids = tokens if isinstance(tokens, Tensor) else put(tokens, device, torch.long)
-    p_of, q_of = p[:n].gather(1, ids[:, None])[:, 0], q.gather(1, ids[:, None])[:, 0]
-    chance = put([*u, *r], device, torch.float64)
-    ok = chance[:n] * q_of.double() < p_of.double()
-    # ``kept`` stays on the device and has one dimension: to index with a number there, torch would fetch it first.
-    kept = ok.long().cumprod(0).sum(0, keepdim=True)
-    row = p.index_select(0, kept)
-    # Behind the last draft token there is no q: the residual is the row itself, and its token the bonus.
-    residual = row - torch.cat([q, torch.zeros_like(q[:1])]).index_select(0, kept)
-    residual = residual.clamp_min(0)
-    # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
-    residual = torch.where(residual.sum() > 0, residual, row)
-    token = draw(residual, chance.index_select(0, n + kept))
-    values = torch.cat([p_of.double(), q_of.double(), kept.double(), token.double(), ids.double()]).tolist()
-    k = int(values[2 * n])
-    looked = min(k + 1, n)
-    return Verdict(
-        accepted=list(range(k)),
-        token=int(values[2 * n + 1]),
-        row=k,
-        examined=looked,
-        p=[values[i] if i < looked else None for i in range(n)],
-        q=values[n : 2 * n],
-        u=[u[i] if i < looked else None for i in range(n)],
-        residual=residual[0] if k < n else None,
-        tokens=[int(v) for v in values[2 * n + 2 :]],
-    )
-
-
-def _chain_on_host(
-    tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]
-) -> Verdict:
-    ids = tokens.tolist() if isinstance(tokens, Tensor) else list(tokens)
-    n, q_rows, p_rows = len(ids), host.array(q), host.array(p)
-    k, token, residual = host.accept(ids, q_rows, p_rows, u, r)
-    looked = min(k + 1, n)
-    return Verdict(
-        accepted=list(range(k)),
-        token=token,
-        row=k,
-        examined=looked,
-        p=[float(p_rows[i, ids[i]]) if i < looked else None for i in range(n)],
-        q=[float(q_rows[i, ids[i]]) for i in range(n)],
-        u=[u[i] if i < looked else None for i in range(n)],
-        residual=None if residual is None else torch.from_numpy(residual),
-        tokens=ids,
-    )
+    def probability(self, row: int, token: int) -> float:
+        """Return the verifier's probability of ``token`` on a row that was drawn from."""
+        return float(self.p[self._place[row]][token])

@@ -10,7 +10,7 @@ from hsd_viz.stack import parse
 from hsd_viz.trace import Event, Finished, Stage, Step, Trace
 
 #: Tokens between two progress events; a decode can only be cancelled at one.
-OFTEN = 16
+REPORT_EVERY = 16
 
 
 def decode_beside_plain(engine: Engine, prompt: str | Sequence[int], stack: str, **options: Any) -> Iterator[Event]:
@@ -31,7 +31,7 @@ def decode_beside_plain(engine: Engine, prompt: str | Sequence[int], stack: str,
         match event:
             case Step():
                 before, done = done, done + len(event.tokens)
-                if done // OFTEN > before // OFTEN or not before:
+                if done // REPORT_EVERY > before // REPORT_EVERY or not before:
                     yield Stage("plain decoding, for comparison", done, total)
             case Finished():
                 note(trace, event.trace)

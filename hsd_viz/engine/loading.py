@@ -1,4 +1,4 @@
-"""Loading weights while somebody watches: how many tensors are there already, and a way to stop."""
+"""Loading weights with progress reports and cancellation."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any, TypeVar
 from transformers.utils import logging as hf_logging
 
 T = TypeVar("T")
-Tell = Callable[[int, int], None]
+Report = Callable[[int, int], None]
 
 _EVERY = 0.1
 _hook_lock = threading.Lock()
 
 
 class _Stopped(BaseException):
-    """Nobody waits for these weights any more; no library on the way may take it for an error of its own."""
+    """The loading was cancelled. A BaseException, so that no library in between handles it as an error of its own."""
 
 
 class _Bar:
-    """What transformers iterates over in place of its progress bar."""
+    """Replaces the progress bar that transformers iterates over."""
 
-    def __init__(self, items: Iterable[Any], total: int, tell: Tell) -> None:
-        self._items, self._total, self._tell = items, total, tell
+    def __init__(self, items: Iterable[Any], total: int, report: Report) -> None:
+        self._items, self._total, self._report = items, total, report
 
     def __iter__(self) -> Iterator[Any]:
         for done, item in enumerate(self._items):
-            self._tell(done, self._total)
+            self._report(done, self._total)
             yield item
-        self._tell(self._total, self._total)
+        self._report(self._total, self._total)
 
     def __enter__(self) -> _Bar:
         return self
@@ -43,10 +43,10 @@ class _Bar:
 
 
 @contextmanager
-def told(tell: Tell) -> Iterator[None]:
-    """Within it ``tell(tensors done, tensors in all)`` is called as transformers fills a model in this thread.
+def reported(report: Report) -> Iterator[None]:
+    """Call ``report(tensors done, tensors in all)`` while transformers fills a model in this thread.
 
-    Versions of transformers without a hook for their bars tell nothing.
+    Versions of transformers without a hook for their progress bars report nothing.
     """
     if not hasattr(hf_logging, "set_tqdm_hook"):
         yield
@@ -55,7 +55,7 @@ def told(tell: Tell) -> Iterator[None]:
 
     def hook(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if threading.get_ident() == me and args and hasattr(args[0], "__len__"):
-            return _Bar(args[0], len(args[0]), tell)
+            return _Bar(args[0], len(args[0]), report)
         return factory(*args, **kwargs) if before is None else before(factory, args, kwargs)
 
     # There is one hook in the process: two engines that load at once take turns.
@@ -67,24 +67,24 @@ def told(tell: Tell) -> Iterator[None]:
             hf_logging.set_tqdm_hook(before)
 
 
-def watched(work: Callable[[Tell], T]) -> Generator[tuple[int, int], None, T]:
-    """Run ``work(tell)`` in a thread of its own; yields (done, total) as it goes, returns what it returned, raises what it raised.
+def with_progress(work: Callable[[Report], T]) -> Generator[tuple[int, int], None, T]:
+    """Run ``work(report)`` in a thread; yields (done, total) meanwhile, returns its result, raises its exception.
 
-    Closing the generator stops the work at its next ``tell``.
+    Closing the generator stops the work at its next ``report``.
     """
     finished, stop = threading.Event(), threading.Event()
     share: list[tuple[int, int]] = []
     results: list[T] = []
     errors: list[BaseException] = []
 
-    def tell(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         if stop.is_set():
             raise _Stopped
         share[:] = [(done, total)]
 
     def run() -> None:
         try:
-            results.append(work(tell))
+            results.append(work(report))
         except BaseException as error:
             errors.append(error)
         finally:

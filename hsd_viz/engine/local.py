@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from hsd_viz.adaptive import engine as auto
-from hsd_viz.adaptive.loop import AutoLoop
-from hsd_viz.backends.choose import Runtimes
+from hsd_viz.backends.choose import Runtimes, backend_for
 from hsd_viz.calibration.draft_costs import DraftCosts
-from hsd_viz.calibration.lookaheads import calibrated_lookaheads
+from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
 from hsd_viz.checks import check_budget, check_range
-from hsd_viz.decoding.decode import decode
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import Model
+from hsd_viz.decoding.record import Recorder, decode
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
@@ -31,7 +29,8 @@ from hsd_viz.drafting.shared import check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
-from hsd_viz.ladder.load import weights_dir
+from hsd_viz.ladder.load import names, weights_dir
+from hsd_viz.latency.mixture import Mixture
 from hsd_viz.machine import cpu_model
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
@@ -53,16 +52,19 @@ def load_engine(
     pad_noise: float = 0.0,
     databases: str | Path | None = None,
 ) -> LocalEngine:
-    """An engine in this process.
+    """Make an engine in this process.
 
     ``target`` is what ``target`` means in a stack: a ladder name, a hub id or a path. ``device`` is ``cpu``, ``cuda`` or ``auto``,
     which spreads a model over devices, memory and disk (default: the best device there is), ``dtype`` a torch dtype's name
     (default: float32 on the CPU, bfloat16 on a GPU), ``threads`` the CPU threads of torch, for the whole process. ``runtime`` is
-    ``auto`` (the fastest there is for each model; see :class:`hsd_viz.backends.choose.Runtimes`) or ``eager`` (transformers' own
-    forwards). ``pad_layers`` and ``pad_noise`` make the target, and no draft, a cost-padded model (:func:`hsd_viz.ladder.pad.pad`): real
-    cost and real decoding at any price and acceptance, named as such wherever it appears (``target+12``, ``target+12~0.05``).
+    ``auto`` (the fastest available for each model; see :class:`hsd_viz.backends.choose.Runtimes`) or ``eager`` (transformers' own
+    forward passes). ``pad_layers`` and ``pad_noise`` make the target, and no draft, a cost-padded model (:func:`hsd_viz.ladder.pad.pad`): real
+    cost and real decoding at any cost and acceptance, named as such wherever it appears (``target+12``, ``target+12~0.05``).
     ``databases`` is a folder with the databases to use in place of the shipped ones, which serve models of the ladder's tokenizer.
-    Models load when a stack first needs them. Raises ``ValueError`` with one sentence for anything that cannot be.
+    Models load when a stack first needs them.
+
+    Raises:
+        ValueError: if an option is invalid; the message has the value and what is allowed.
     """
     if threads is not None:
         check_range("the number of threads", threads, 1, MAX_THREADS)
@@ -73,6 +75,22 @@ def load_engine(
     return LocalEngine(models, Runtimes(models.device, runtime, free=lambda: free_bytes(models.device)), databases)
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A checked request to decode. ``parsed`` has the levels; with ``choosing`` they are candidates, of which the fastest are used."""
+
+    prompt: str | Sequence[int]
+    written: str
+    parsed: Stack
+    choosing: bool
+    sampling: Sampling
+    max_new_tokens: int
+    record: bool
+    chat: bool
+    memory: Memory | None
+    budget: int | None
+
+
 class LocalEngine:
     """Decodes in this process. Weights and databases are shared by all decodes; each decode has its own caches."""
 
@@ -81,15 +99,17 @@ class LocalEngine:
         self.models.packed = runtimes.packed
         self._runtimes = runtimes
         self._folder = databases
-        #: What times decodes. Nanoseconds of the thread's own processor time (``time.thread_time_ns``) leave out what others do on a CPU.
+        #: The clock of decodes, in ns. The thread's own processor time (``time.thread_time_ns``) leaves out other work on the CPU.
         self.clock: Callable[[], int] = time.perf_counter_ns
+        #: Called with the loop and the recorder of each decode before it starts: where a profiler attaches.
+        self.on_decode: Callable[[Loop, Recorder], None] | None = None
         self._databases: dict[str, SharedDatabases] = {}
         #: What `hd` has worked out from the databases: a matter of time alone, so every run may use it.
         self._stored: dict[str, StoredDrafts] = {}
         #: What the drafts of `db` cost their verifiers.
         self._costs = DraftCosts()
-        #: What `auto` has found out about costs and acceptance.
-        self.learnt = auto.EstimateCache()
+        #: What was measured for `auto`.
+        self._measured: dict[str, Mixture | None] = {}
 
     @property
     def device(self) -> str:
@@ -105,15 +125,15 @@ class LocalEngine:
         return self.models.text(self.models.target).tokenizer
 
     def model(self, name: str = "target") -> torch.nn.Module:
-        """The Hugging Face model behind a name; ``target`` is this engine's target."""
+        """Return the Hugging Face model behind a name; ``target`` is this engine's target."""
         return self.models.get(self._name(name)).module
 
     def fast(self, name: str = "target") -> Model:
-        """The model behind a name as decodes run it: in the fastest runtime that is ready."""
+        """Return the model behind a name as decodes run it: in the fastest runtime that is ready."""
         return self._runtimes.pick(self.models.get(self._name(name)))[0]
 
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
-        """Return when nothing is being compiled: figures taken before would be of another runtime. ``progress`` gets words."""
+        """Wait until nothing is being compiled: earlier figures would be of another runtime. ``progress`` is called with a text."""
         self._runtimes.wait(progress)
 
     def run(self, prompt: str | Sequence[int], stack: str = "target", **options: Any) -> Trace:
@@ -140,19 +160,19 @@ class LocalEngine:
     ) -> Iterator[Event]:
         """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``; see :class:`hsd_viz.engine.Engine`.
 
-        ``memory`` is what drafters remember from run to run (some rivals do): the same one for every run of a stack means warm;
-        by default each run begins cold. ``budget`` is the most draft tokens that a database or rival at the bottom may put up at a
-        time, 1-256, whatever they cost (``auto`` goes on weighing costs); by default each drafts as it was made to.
+        ``memory`` is what drafters remember from run to run (some baselines do): the same one for every run of a stack means warm;
+        by default each run begins cold. ``budget`` is the most draft tokens that a database or baseline may propose at a
+        time, 1-256, regardless of their cost; by default each uses its own limit.
 
-        What can be checked without loading anything is checked at once, before the first event is asked for.
+        What can be checked without loading anything is checked at once, before the first event is requested.
         """
         sampling = Sampling(float(temperature), top_k, float(top_p), seed)
         check_range("max new tokens", max_new_tokens, 1, MAX_NEW_TOKENS)
         check_budget(budget)
         parsed = parse(stack)
-        choosing = auto.is_auto(parsed)
+        choosing = is_auto(parsed)
         if choosing:
-            parsed = auto.levels_of(parsed, self.models.base(self._chain(parsed)[-1]))
+            parsed = candidates(parsed, self.models.base(self._chain(parsed)[-1]), names())
         named = self._chain(parsed)
         if self.models.pad_layers and named[-1] != self.models.target:
             raise ValueError(
@@ -162,31 +182,22 @@ class LocalEngine:
             self.models.where(name)
             if named.count(name) > 1:
                 raise ValueError(f"in '{stack.strip()}' {name} would draft for itself: 'target' means {name} here")
-        return self._decode(prompt, stack, parsed, choosing, sampling, max_new_tokens, record, chat, memory, budget)
+        return self._decode(
+            _Request(prompt, stack, parsed, choosing, sampling, max_new_tokens, record, chat, memory, budget)
+        )
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
-    def _decode(
-        self,
-        prompt: str | Sequence[int],
-        written: str,
-        parsed: Stack,
-        choosing: bool,
-        sampling: Sampling,
-        max_new_tokens: int,
-        record: bool,
-        chat: bool,
-        memory: Memory | None,
-        budget: int | None,
-    ) -> Iterator[Event]:
-        """``parsed`` has the levels; ``choosing``: they are options, one or another of which serves each round."""
-        resolved = parsed if choosing else parsed.resolved(DEFAULT_LOOKAHEAD)
+    def _decode(self, request: _Request) -> Iterator[Event]:
+        """Load what ``request`` needs, resolve its stack, decode."""
+        parsed, sampling, max_new_tokens = request.parsed, request.sampling, request.max_new_tokens
+        resolved = parsed if request.choosing else parsed.resolved(DEFAULT_LOOKAHEAD)
         chain = self._chain(resolved)
         if not all(map(self.models.loaded, chain)):
             yield Stage("loading the tokenizer")
         text = self.models.text(chain[-1])
         self.models.check_tokenizers(chain[-1], chain[:-1])
-        ids = self._encode(prompt, text, chat)
+        ids = self._encode(request.prompt, text, request.chat)
         loaded: list[Model] = []
         notes: set[str] = set()
         for base in (yield from self.models.prepare(chain, ids, max_new_tokens)):
@@ -195,63 +206,69 @@ class LocalEngine:
             notes |= {why_eager} - {None}
         if notes:
             yield Stage(f"{', '.join(sorted(notes))}: decoding on the eager runtime")
-        if not choosing and any(m.lookahead is None for m in parsed.drafts):
-            about = self._meta("", written, resolved, loaded, sampling, max_new_tokens)
-            resolved = calibrated_lookaheads(parsed, about) or resolved
-        positions = min((m.positions for m in loaded if m.positions is not None), default=None)
-        eos = self._eos(chain[-1])
-        known, costs = None, None
-        if choosing:
-            resolved, loaded = auto.in_order(resolved, loaded)
-            about = partial(self._meta, "", written, resolved, loaded, sampling, max_new_tokens)
-            known = self.learnt.of(resolved, loaded, sampling, about)
-            costs = known.drafting(auto.NODES)
-        elif budget is None and resolved.bottom is not None and resolved.bottom.name == "db":
-            if not self._costs.known(loaded[0]):
-                yield Stage(f"timing {loaded[0].name}'s forwards")
-            costs = self._costs.of(loaded[0])
-        drafter = None
-        if resolved.bottom is not None:
-            drafter = self._drafter(resolved.bottom, chain[-1], memory, costs, sampling.temperature)
-        levels = [
-            Level("target" if k == len(loaded) - 1 else m.name, model.session(), m.lookahead)
-            for k, (m, model) in enumerate(zip(resolved.models, loaded, strict=True))
-        ]
-        loop = (partial(AutoLoop, estimates=known) if known else Loop)(
-            levels,
-            drafter,
-            sampling,
-            ids,
-            max_new_tokens=max_new_tokens,
-            positions=positions,
-            eos=eos,
-            budget=auto.NODES if choosing and budget is None else budget,
-        )
-        loop.log = Log.by(self.clock)
-        shown = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
-        meta = self._meta(shown, written, resolved, loaded, sampling, max_new_tokens)
-        if choosing:
-            meta["stack_resolved"] = str(auto.resolved(resolved))
-        meta["chat"] = chat
+        if any(m.lookahead is None for m in parsed.drafts) or request.choosing:
+            about = self._meta("", request.written, resolved, loaded, sampling, max_new_tokens)
+            if request.choosing:
+                by_name = dict(zip(chain, loaded, strict=True))
+                resolved = yield from pick(self, parsed, about, self._measured)
+                loaded = [by_name[name] for name in self._chain(resolved)]
+            else:
+                resolved = calibrated_lookaheads(parsed, about) or resolved
+        loop = yield from self._loop(request, resolved, loaded, ids)
+        shown = request.prompt if isinstance(request.prompt, str) else text.tokenizer.decode(ids)
+        meta = self._meta(shown, request.written, resolved, loaded, sampling, max_new_tokens)
+        meta["chat"] = request.chat
         if self._folder is not None:
             meta["databases"] = str(self._folder)
         meta["runtime_note"] = ", ".join(sorted(notes)) or None
+        recorder = Recorder(loop, text, request.record)
+        if self.on_decode is not None:
+            self.on_decode(loop, recorder)
         try:
-            yield from decode(loop, text, meta, record=record)
+            yield from decode(loop, recorder, meta)
         except torch.OutOfMemoryError:
             raise ValueError(
                 f"{self.device} ran out of memory: use smaller models, a shorter prompt or fewer tokens"
             ) from None
 
+    def _loop(
+        self, request: _Request, resolved: Stack, loaded: list[Model], ids: list[int]
+    ) -> Generator[Stage, None, Loop]:
+        """Build the loop of a resolved stack over the models ``loaded``."""
+        bottom, target, costs, drafter = resolved.bottom, self._chain(resolved)[-1], None, None
+        if request.budget is None and bottom is not None and bottom.name == "db":
+            if not self._costs.known(loaded[0]):
+                yield Stage(f"timing {loaded[0].name}'s forward passes")
+            costs = self._costs.of(loaded[0])
+        if bottom is not None:
+            drafter = self._drafter(bottom, target, request.memory, costs, request.sampling.temperature)
+        levels = [
+            Level("target" if k == len(loaded) - 1 else m.name, model.session(), m.lookahead)
+            for k, (m, model) in enumerate(zip(resolved.models, loaded, strict=True))
+        ]
+        return Loop(
+            levels,
+            drafter,
+            request.sampling,
+            ids,
+            backend=backend_for(loaded[-1]),
+            max_new_tokens=request.max_new_tokens,
+            positions=min((m.positions for m in loaded if m.positions is not None), default=None),
+            eos=self._eos(target),
+            budget=request.budget,
+            log=Log.by(self.clock),
+        )
+
     def drafter(
         self, stack: str, *, memory: Memory | None = None, temperature: float = 0.0
     ) -> tuple[Drafter, frozenset[int]]:
-        """The drafter at the bottom of ``stack`` as a decode with a ``budget`` has it, and the tokens that end a text.
+        """Return the drafter at the bottom of ``stack`` as a decode with a ``budget`` has it, and the tokens that end a text.
 
-        Raises ``ValueError`` with one sentence for a stack without one.
+        Raises:
+            ValueError: if the stack has no database or baseline.
         """
         parsed = parse(stack)
-        if parsed.bottom is None or auto.is_auto(parsed):
+        if parsed.bottom is None or is_auto(parsed):
             raise ValueError(f"'{stack}' has no drafter at its bottom")
         target = self._chain(parsed)[-1]
         return self._drafter(parsed.bottom, target, memory, None, temperature), self._eos(target)
@@ -283,13 +300,13 @@ class LocalEngine:
         if isinstance(prompt, list | tuple) and prompt and not chat:
             if all(type(token) is int and 0 <= token < text.size for token in prompt):
                 return list(prompt)
-            raise ValueError(f"the prompt is no list of token ids: they are whole numbers from 0 to {text.size - 1}")
+            raise ValueError(f"the prompt is not a list of token ids: they are whole numbers from 0 to {text.size - 1}")
         if not isinstance(prompt, str):
             raise ValueError(f"the prompt is text or, without chat, a list of token ids, not {type(prompt).__name__}")
         try:
             prompt.encode()
         except UnicodeEncodeError:
-            raise ValueError("the prompt holds half a character (a lone surrogate), which is no text") from None
+            raise ValueError("the prompt contains a lone surrogate and is not valid Unicode") from None
         ids = text.encode_chat(prompt) if chat else text.encode(prompt)
         if ids:
             return ids
@@ -304,7 +321,7 @@ class LocalEngine:
         return frozenset(found if isinstance(found, list) else [] if found is None else [found])
 
     def _shared(self, target: str) -> SharedDatabases:
-        """The databases of the folder that was named, else the shipped ones, where they are of this tokenizer."""
+        """Return the databases of the configured folder, else the shipped ones, where they are of this tokenizer."""
         if target not in self._databases:
             vocabulary, size = self.models.text(target).tokenizer.get_vocab(), self.models.get(target).vocab_size
             if self._folder is not None:

@@ -23,7 +23,7 @@ from hsd_viz.decoding.model import HFModel
 from hsd_viz.decoding.suitable import check_config, check_forward, context
 from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.engine import memory
-from hsd_viz.engine.loading import Tell, told, watched
+from hsd_viz.engine.loading import Report, reported, with_progress
 from hsd_viz.ladder.load import model_path, names, weights_hash
 from hsd_viz.ladder.pad import check_padding, pad, padded_config, padded_name, padding_note
 from hsd_viz.trace import Stage
@@ -33,12 +33,14 @@ _HUB_TIMEOUT = 3.0
 
 
 class Models:
-    """The models of one engine: a target and whatever drafts for it, on one device and dtype.
+    """The models of one engine: a target and its draft models, on one device and dtype.
 
     The device ``auto`` spreads a model that is too large for one device over all there are, the memory of the machine and its
     disk (by the package ``accelerate``). ``allow_models=False`` refuses everything but ladder names. With ``pad_layers`` the target,
-    and no draft, is a cost-padded model (:func:`hsd_viz.ladder.pad.pad`). Raises ``ValueError`` with one sentence for names that are
-    no models, for drafts whose tokenizer is not the target's and for a padding that cannot be.
+    and no draft, is a cost-padded model (:func:`hsd_viz.ladder.pad.pad`).
+
+    Raises:
+        ValueError: if a name is not a model, a draft's tokenizer is not the target's, or the padding is out of range.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class Models:
             return name
         path = Path(name).expanduser()
         if not (path / "config.json").is_file():
-            raise ValueError(f"{name} is no model: a model is a folder with a config.json and weights")
+            raise ValueError(f"{name} is not a model: a model is a folder with a config.json and weights")
         return str(path.absolute())
 
     def base(self, name: str) -> str:
@@ -108,7 +110,7 @@ class Models:
         return self.target_base if name == self.target else name
 
     def config(self, name: str) -> PreTrainedConfig:
-        """The configuration of a model. Raises ``ValueError`` where it tells that the model cannot be decoded here."""
+        """The configuration of a model. Raises ``ValueError`` if it shows that the model cannot be decoded here."""
         found = self._config(name, self.where(name))
         if not self._padded(name):
             return found
@@ -123,7 +125,7 @@ class Models:
         if where not in self._configs:
             try:
                 config = AutoConfig.from_pretrained(where, **self._source(where))
-            except Exception as error:  # whatever the libraries for files and formats raise
+            except Exception as error:  # any error of the libraries for files and formats
                 raise ValueError(f"{name} cannot be loaded: {self._reason(where, error)}") from None
             check_config(name, config)
             self._configs[where] = config
@@ -136,7 +138,7 @@ class Models:
             self._config(name, where)
             try:
                 self._texts[where] = TokenText(AutoTokenizer.from_pretrained(where, **self._source(where)))
-            except Exception as error:  # whatever the libraries for files and formats raise
+            except Exception as error:  # any error of the libraries for files and formats
                 raise ValueError(f"the tokenizer of {name} cannot be loaded: {self._reason(where, error)}") from None
         return self._texts[where]
 
@@ -144,13 +146,13 @@ class Models:
         """Whether :meth:`get` would return at once."""
         return self._key(name) in self._models
 
-    def get(self, name: str, tell: Tell = lambda done, total: None) -> HFModel:
-        """The model of that name, loaded on first use; ``tell(tensors done, tensors in all)`` is called meanwhile."""
+    def get(self, name: str, report: Report = lambda done, total: None) -> HFModel:
+        """The model of that name, loaded on first use; ``report(tensors done, tensors in all)`` is called meanwhile."""
         key = self._key(name)
         with self._lock:
             if key not in self._models:
                 tokens = self.text(name).size
-                module = self._load(name, self.where(name), tell)
+                module = self._load(name, self.where(name), report)
                 model = HFModel(name, self._pad(module) if self._padded(name) else module, tokens)
                 check_forward(model)
                 self._models[key] = model
@@ -161,8 +163,10 @@ class Models:
     ) -> Generator[Stage, None, list[HFModel]]:
         """Load what is missing of a stack's models (``chain``, the target last) for a prompt of token ``ids``; returns them all.
 
-        Yields what it does and how far it is, first how much memory the decode needs. Raises ``ValueError`` with one sentence
-        when that is clearly not there, and for models that do not go together. Closing it stops the loading.
+        Yields its stages with progress, first how much memory the decode needs. Closing it stops the loading.
+
+        Raises:
+            ValueError: if the memory is clearly not available, or the models do not fit together.
         """
         limits = [
             limit for name in chain if (limit := context(self.config(name).get_text_config(decoder=True))) is not None
@@ -174,7 +178,7 @@ class Models:
             if self.loaded(name):
                 continue
             yield Stage(f"loading {name}")
-            with closing(watched(partial(self.get, name))) as shares:
+            with closing(with_progress(partial(self.get, name))) as shares:
                 for done, total in shares:
                     yield Stage(f"loading {name}", done, total)
             yield Stage(f"hashing the weights of {name}")
@@ -206,7 +210,7 @@ class Models:
             self._agree.add(pair)
 
     def hash(self, name: str) -> str | None:
-        """A short hash of the weights, ``None`` where they are no local safetensors, as those of a padded target are not."""
+        """A short hash of the weights, ``None`` if they are not local safetensors, as for a padded target."""
         if self._padded(name):
             return None
         where = self.where(name)
@@ -220,7 +224,7 @@ class Models:
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _memory(self, chain: Sequence[str], prompt: int, length: int) -> str:
-        """Say how much memory a decode needs whose text grows to ``length``. Raises ``ValueError`` when there is clearly less."""
+        """Return how much memory a decode needs whose text grows to ``length``. Raises ``ValueError`` if there is clearly less."""
         needs, held = [], 0
         for name in chain:
             key, config = self._key(name), self.config(name)
@@ -243,7 +247,7 @@ class Models:
         return self.pad_layers > 0 and name == self.target
 
     def _key(self, name: str) -> str:
-        """Under what a model is kept: a padded target is another model than the one of its checkpoint."""
+        """Return the key of a model: a padded target is another model than the one of its checkpoint."""
         return self.target if self._padded(name) else self.where(name)
 
     def _pad(self, module: torch.nn.Module) -> torch.nn.Module:
@@ -254,7 +258,7 @@ class Models:
                 f"{self.target} does not fit on {self.device}: the device has too little free memory"
             ) from None
 
-    def _load(self, name: str, where: str, tell: Tell) -> torch.nn.Module:
+    def _load(self, name: str, where: str, report: Report) -> torch.nn.Module:
         hf_logging.disable_progress_bar()
         config = self.config(name)
         options: dict[str, Any] = self._source(where) | {"dtype": DTYPES[self.dtype]}
@@ -265,20 +269,20 @@ class Models:
             # Packed weights cannot be moved once they are there.
             options |= {"device_map": {"": self.device}}
         try:
-            with told(tell):
+            with reported(report):
                 module = AutoModelForCausalLM.from_pretrained(where, **options)
             return module if "device_map" in options else module.to(self.device)
         except torch.OutOfMemoryError:
             raise ValueError(f"{name} does not fit on {self.device}: the device has too little free memory") from None
-        except Exception as error:  # whatever the libraries for files and formats raise
+        except Exception as error:  # any error of the libraries for files and formats
             raise ValueError(
                 f"{name} cannot be loaded as a causal language model: {self._reason(where, error)}"
             ) from None
 
     def _source(self, where: str) -> dict[str, Any]:
-        """How transformers is to get at files: code that comes with a checkpoint is never run, and a silent hub is asked once.
+        """Return transformers' options for files: code that comes with a checkpoint is never run, and an unreachable hub is asked once.
 
-        By itself the hub's client tries each file again and again for most of a minute.
+        By itself the hub's client retries each file for most of a minute.
         """
         options: dict[str, Any] = {"trust_remote_code": False}
         if Path(where).is_absolute():
@@ -289,9 +293,7 @@ class Models:
                 HfApi().model_info(where, timeout=_HUB_TIMEOUT)
                 self._hub[where] = None
             except RepositoryNotFoundError:
-                self._hub[where] = (
-                    "the model hub has no model of that name that everybody may read, and neither has the local cache"
-                )
+                self._hub[where] = "the model hub has no public model of that name, and neither has the local cache"
             except Exception:  # no network, a proxy's page, an overloaded hub: the local cache may still have it
                 self._hub[where] = "the model hub cannot be reached and the model is not in the local cache"
         return options | {"local_files_only": self._hub[where] is not None}

@@ -1,1 +1,1 @@
-"""The law of a stack's latency, the selector that stands on it, and the estimates that both need. Pure: numpy alone."""
+"""The latency law of a stack, selection by it, and its inputs. Pure: numpy only."""

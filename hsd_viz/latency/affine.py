@@ -1,12 +1,12 @@
 """Selection on the affine form: a generalized shortest path, solved in one sweep.
 
-Take it that a call hands up exactly its lookahead g. Then a level's ms per token is affine in that of the level below,
-l_j = a l_i + b with a = g / G(g), b = c_j(1 + g) / G(g) and G(g) = 1 + S(1) + ... + S(g): an edge i -> j of a graph multiplies what
-comes in and adds to it. All edges are increasing, so the best way to j continues the best way to i; and because draft models
-stand in the order of their size, one sweep over the pairs solves it: O(K^2 g_max) for K models. That the selection is a
-generalized shortest path with a polynomial solution is the result of Globerson et al. 2025 (arXiv 2510.19705); this form of it
-is the project's own. Databases enter as further sources. The value is exact for one draft model and ignores overshoot above:
-it is for choosing, not for predicting.
+If a call returns exactly its lookahead g, the ms per token of a level are affine in those of the level below, l_j = a
+l_i + b with a = g / G(g), b = c_j(1 + g) / G(g) and G(g) = 1 + S(1) + ... + S(g): an edge i -> j of a graph multiplies
+what comes in and adds to it. All edges are increasing, so the best way to j continues the best way to i; and because
+draft models are ordered by size, one sweep over the pairs solves it: O(K^2 g_max) for K models. That the selection is a
+generalized shortest path with a polynomial solution is the result of Globerson et al. 2025 (arXiv 2510.19705); this
+form of it is the project's own. Databases enter as further sources. The value is exact for one draft model and ignores
+overshoot above: use it to choose, not to predict.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.stack import MAX_LOOKAHEAD, DraftSource, Model, Stack, parse
 
+#: Largest lookahead that is considered.
 MOST = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """The pick of the affine form and what it says of it, ms per token."""
+    """The pick of the affine form and its affine value, ms per token."""
 
     stack: Stack
     ms_per_token: float
@@ -42,12 +43,12 @@ class _Way:
 def affine(
     calibration: Calibration, *, most: int = MOST, max_drafts: int | None = None, bottoms: Sequence[str] | None = None
 ) -> Affine:
-    """The stack with the least ms per token in the affine form.
+    """Return the stack with the least ms per token in the affine form.
 
-    Lookaheads go up to ``most``; ``max_drafts`` bounds the number of draft models; ``bottoms`` are the databases that may
-    stand beneath (default: all that were measured; empty: none).
+    Lookaheads go up to ``most``; ``max_drafts`` bounds the number of draft models; ``bottoms`` are the databases that
+    may be the lowest level (default: all that were measured; empty: none).
     """
-    allow(most, max_drafts)
+    check_limits(most, max_drafts)
     found = []
     for bottom in (None, *(calibration.bottoms if bottoms is None else bottoms)):
         best = _sweep(calibration, bottom, most, max_drafts)
@@ -57,22 +58,22 @@ def affine(
     return Affine(stack_of(bottom, way.drafts, calibration.target), way.ms)
 
 
-def allow(most: int, max_drafts: int | None) -> None:
-    """Raise ``ValueError`` for limits outside what a stack can say."""
+def check_limits(most: int, max_drafts: int | None = None) -> None:
+    """Raise ``ValueError`` for limits outside what a stack can express."""
     if not 1 <= most <= MAX_LOOKAHEAD:
-        raise ValueError(f"the largest lookahead is a whole number from 1 to {MAX_LOOKAHEAD}, not {most}")
+        raise ValueError(f"the largest lookahead must be a whole number from 1 to {MAX_LOOKAHEAD}, not {most}")
     if max_drafts is not None and max_drafts < 0:
-        raise ValueError(f"the number of draft models is at least 0, not {max_drafts}")
+        raise ValueError(f"the number of draft models must be at least 0, not {max_drafts}")
 
 
 def stack_of(bottom: str | None, drafts: Sequence[tuple[str, int]], target: str) -> Stack:
-    """A stack from its parts."""
-    beneath: DraftSource | None = None if bottom is None else parse(f"{bottom} > target").bottom
-    return Stack(beneath, (*(Model(name, g) for name, g in drafts), Model(target)))
+    """Return a stack from its parts."""
+    source: DraftSource | None = None if bottom is None else parse(f"{bottom} > target").bottom
+    return Stack(source, (*(Model(name, g) for name, g in drafts), Model(target)))
 
 
 def _sweep(calibration: Calibration, bottom: str | None, most: int, max_drafts: int | None) -> dict[str, _Way]:
-    """The best way to each model over one source: ``bottom``, or models that draft on their own."""
+    """Return the best way to each model over one source: ``bottom``, or models that draft alone."""
     models = calibration.models
     update = 0.0 if bottom is None else calibration.lookup(bottom).update
     extra = {m: calibration.costs[m].overhead + (update if m == calibration.target else 0.0) for m in models}
@@ -93,7 +94,8 @@ def _sweep(calibration: Calibration, bottom: str | None, most: int, max_drafts: 
             best[m] = _Way(float(cost) / tier.tokens)
 
     lookaheads = np.arange(1, most + 1)
-    # Without a limit one sweep in the order of size does; with one, each pass adds at most one model to every way.
+    # Without a limit one sweep in the order of size is enough; with a limit each pass adds at most one model to every
+    # way.
     for _ in range(1 if max_drafts is None else max_drafts):
         known = best if max_drafts is None else dict(best)
         for place, j in enumerate(models):
@@ -103,8 +105,8 @@ def _sweep(calibration: Calibration, bottom: str | None, most: int, max_drafts: 
                 own = calibration.costs[j].verifying(most + 1)[2:] + extra[j]
                 tokens = calibration.edges[i, j].curve(most).cumsum()[1:]
                 if bottom is None:
-                    cost = calibration.costs[i]
-                    alone = lookaheads * cost.drafting(1)[1] + cost.draft_overhead
+                    lowest = calibration.costs[i]
+                    alone = lookaheads * lowest.drafting(1)[1] + lowest.draft_overhead
                     _relax(best, j, _Way(0.0, ()), i, (alone + own) / tokens)
                 if i in known and (i != calibration.target):
                     _relax(best, j, known[i], i, (lookaheads * known[i].ms + own) / tokens)

@@ -1,9 +1,9 @@
-"""All that the law needs to know of one machine, one ladder and one kind of text."""
+"""The inputs of the law: costs and acceptance on one machine, for one ladder and one kind of text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hsd_viz.latency.acceptance import Edge, Tier
@@ -14,9 +14,9 @@ from hsd_viz.latency.costs import LevelCost, LookupCost
 class Calibration:
     """Measured figures by name. ``models`` are names as in stacks, smallest first, the target last.
 
-    ``costs`` has every model; ``edges`` the pairs (draft model, verifier) whose acceptance is known, ``tiers`` the pairs
-    (database as in a stack, verifier), ``lookups`` what the databases cost (left out: nothing). Pairs that are not there are
-    not considered by the selector and refused by the law.
+    ``costs`` has every model; ``edges`` the pairs (draft model, verifier) whose acceptance is known, ``tiers`` the
+    pairs (database as in a stack, verifier), ``lookups`` the costs of the databases (default: 0). The selector ignores
+    unknown pairs; the law raises ``ValueError`` for them.
     """
 
     models: tuple[str, ...]
@@ -28,7 +28,7 @@ class Calibration:
     def __post_init__(self) -> None:
         missing = [m for m in self.models if m not in self.costs]
         if not self.models or missing:
-            raise ValueError(f"no cost is known of {', '.join(missing) or 'any model'}: calibrate it first")
+            raise ValueError(f"the cost of {', '.join(missing) or 'every model'} is unknown: calibrate it first")
 
     @property
     def target(self) -> str:
@@ -36,33 +36,42 @@ class Calibration:
 
     @property
     def bottoms(self) -> tuple[str, ...]:
-        """The databases of which something is known, in order of first mention."""
+        """The databases with known acceptance, in order of first mention."""
         return tuple(dict.fromkeys(name for name, _ in self.tiers))
 
     def cost(self, model: str) -> LevelCost:
         if model not in self.costs:
-            raise ValueError(f"no cost is known of '{model}': calibrated are {', '.join(self.models)}")
+            raise ValueError(f"the cost of '{model}' is unknown: calibrated are {', '.join(self.models)}")
         return self.costs[model]
 
     def edge(self, draft: str, verifier: str) -> Edge:
-        if (draft, verifier) not in self.edges:
-            raise ValueError(
-                f"it is not known how much of '{draft}'s drafts '{verifier}' accepts: measure the stack '{draft} > {verifier}'"
-            )
-        return self.edges[draft, verifier]
+        return self._known(self.edges, draft, verifier)
 
     def tier(self, bottom: str, verifier: str) -> Tier:
-        if (bottom, verifier) not in self.tiers:
+        return self._known(self.tiers, bottom, verifier)
+
+    def _known(self, pairs: Mapping[tuple[str, str], Any], draft: str, verifier: str) -> Any:
+        if (draft, verifier) not in pairs:
             raise ValueError(
-                f"it is not known how much of '{bottom}'s drafts '{verifier}' accepts: measure the stack '{bottom} > {verifier}'"
+                f"the acceptance of '{draft}' by '{verifier}' is unknown: measure the stack '{draft} > {verifier}'"
             )
-        return self.tiers[bottom, verifier]
+        return pairs[draft, verifier]
 
     def lookup(self, bottom: str) -> LookupCost:
         return self.lookups.get(bottom, LookupCost())
 
+    def restricted(self, models: Collection[str], bottoms: Collection[str]) -> Calibration:
+        """Return the calibration of some draft models and databases, and of the target."""
+        kept = tuple(m for m in self.models if m in models or m == self.target)
+        return replace(
+            self,
+            models=kept,
+            edges={pair: edge for pair, edge in self.edges.items() if set(pair) <= set(kept)},
+            tiers={(b, v): tier for (b, v), tier in self.tiers.items() if b in bottoms and v in kept},
+        )
+
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON data."""
+        """Return plain JSON data."""
         return {
             "models": list(self.models),
             "costs": {m: asdict(c) for m, c in self.costs.items()},
@@ -73,25 +82,23 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, data: Any) -> Calibration:
-        """The inverse of :meth:`to_dict`; raises ``ValueError`` with one sentence for anything else."""
+        """Return the calibration of :meth:`to_dict`.
+
+        Raises:
+            ValueError: if the data have another form.
+        """
         try:
-            costs = {
-                m: LevelCost(
-                    tuple(c["forward"]),
-                    None if c["draft"] is None else tuple(c["draft"]),
-                    c["overhead"],
-                    c["draft_overhead"],
-                )
-                for m, c in data["costs"].items()
-            }
-            edges = {(d, v): Edge(tuple(e["survival"]), e["tail"]) for d, v, e in data["edges"]}
-            tiers = {
-                (b, v): Tier(tuple((int(m), int(a), float(p)) for m, a, p in outcomes))
-                for b, v, outcomes in data["tiers"]
-            }
-            lookups = {b: LookupCost(c["lookup"], c["update"]) for b, c in data["lookups"].items()}
-            return cls(tuple(data["models"]), costs, edges, tiers, lookups)
+            return cls(
+                models=tuple(data["models"]),
+                costs={m: _level_cost(c) for m, c in data["costs"].items()},
+                edges={(d, v): Edge(tuple(e["survival"]), e["tail"]) for d, v, e in data["edges"]},
+                tiers={(b, v): Tier(tuple((int(m), int(a), float(p)) for m, a, p in o)) for b, v, o in data["tiers"]},
+                lookups={b: LookupCost(c["lookup"], c["update"]) for b, c in data["lookups"].items()},
+            )
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(
-                f"this is no calibration: its parts are not of the form of one ({type(error).__name__})"
-            ) from None
+            raise ValueError(f"not a calibration: unexpected form of its parts ({type(error).__name__})") from None
+
+
+def _level_cost(data: Any) -> LevelCost:
+    draft = None if data["draft"] is None else tuple(data["draft"])
+    return LevelCost(tuple(data["forward"]), draft, data["overhead"], data["draft_overhead"])

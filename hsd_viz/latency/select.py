@@ -1,25 +1,26 @@
-"""Which stack is fastest: the refined selector on the exact law, seeded by the affine pick, and how sure it is.
+"""Select the fastest stack on the exact law, seeded by the affine pick, and report how sensitive the choice is.
 
-The exact law has no optimal substructure (how far a level overshoots matters above it), so a way is followed for every subset
-of the draft models, over nothing and over each database, with the best few settings of its lookaheads. Ways far behind the
-best one to the same model are dropped; on the affine form all but the best would be. The best stacks that come out, and the
-affine pick, are then refined by changing two neighbouring lookaheads at a time until nothing improves. Plain decoding,
-databases only and a single draft model are stacks like any other.
+The exact law has no optimal substructure (the overshoot of a level matters above it), so a way is followed for every
+subset of the draft models, over nothing and over each database, with the best few settings of its lookaheads. Ways far
+behind the best one to the same model are dropped. The best stacks that result, and the affine pick, are then refined by
+changing two neighbouring lookaheads at a time until nothing improves. Plain decoding, databases only and a single draft
+model are stacks like any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hsd_viz.latency.affine import MOST, Affine, affine, allow, stack_of
+from hsd_viz.latency.affine import MOST, Affine, affine, check_limits, stack_of
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.law import Law, Prediction
-from hsd_viz.latency.recursion import Call, Round, drafting, flat, hand_up, verify
-from hsd_viz.stack import parse
+from hsd_viz.latency.recursion import CallDistribution, RoundDistribution, drafting, repeat_rounds, verify
+from hsd_viz.latency.vectorised import Law, Prediction
+from hsd_viz.stack import Stack, parse
 
 #: Settings of the lookaheads that are followed per subset.
 BEAM = 3
@@ -29,13 +30,28 @@ MARGIN = 0.25
 REFINED = 3
 RUNNERS_UP = 3
 
+#: A database or ``None``, and draft models, smallest first: all of a stack but its lookaheads and the target.
+Way = tuple[str | None, tuple[str, ...]]
+
+
+class Predictor(Protocol):
+    """A law of one calibration or of several."""
+
+    calibration: Calibration
+
+    def predict(self, stack: Stack | str) -> Prediction: ...
+
+    def plane(
+        self, bottom: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
+    ) -> NDArray[np.float64]: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The fastest stack and what stands beside it.
+    """The fastest stack and its alternatives.
 
-    ``ranked`` has the best setting of every subset of models that was followed to the end, fastest first; ``affine`` is the
-    affine form's pick with its own figure, ``affine_exact`` what the exact law says of that stack.
+    ``ranked`` has the best setting of every subset of models that was followed to the end, fastest first; ``affine`` is
+    the affine form's pick with its affine value, ``affine_exact`` the exact law's prediction for that stack.
     """
 
     picked: Prediction
@@ -45,35 +61,43 @@ class Choice:
     affine_exact: Prediction
     ranked: tuple[Prediction, ...]
 
+    @classmethod
+    def of(cls, law: Predictor, ranked: Iterable[Prediction], seed: Affine) -> Choice:
+        """Rank predictions by ``law``; ``seed`` is the affine pick."""
+        ranked = tuple(sorted(ranked, key=lambda p: p.ms_per_token))
+        single = [p for p in ranked if (s := parse(p.stack)).bottom is None and len(s.drafts) == 1]
+        plain = law.predict(stack_of(None, (), law.calibration.target))
+        return cls(ranked[0], plain, single[0] if single else None, seed, law.predict(seed.stack), ranked)
+
     @property
     def kind(self) -> str:
-        """``plain``, ``databases only``, ``one draft`` or ``hierarchy`` (of several models, or a database under models)."""
+        """``plain``, ``databases only``, ``one draft`` or ``hierarchy`` (more than one source of drafts)."""
         stack = parse(self.picked.stack)
         if not stack.drafts:
             return "plain" if stack.bottom is None else "databases only"
         return "one draft" if stack.bottom is None and len(stack.drafts) == 1 else "hierarchy"
 
     def explain(self) -> str:
-        """The choice in a few lines."""
+        """Return the choice in a few lines."""
         picked, single = self.picked, self.best_single_draft
-        say = lambda what, p: (
-            f"{what}{p.stack}: {p.ms_per_token:.4g} ms/token, the pick is {picked.gain_over(p):.1%} faster"
-        )
-        lines = [
-            f"{picked.stack}: {picked.ms_per_token:.4g} ms/token, {picked.gain_over(self.plain):+.1%} over plain decoding"
-        ]
-        named = {picked.stack}
-        if single is not None and single.stack not in named:
-            lines.append(say("best single draft ", single))
-            named.add(single.stack)
-        return "\n".join(lines + [say("then ", p) for p in self.ranked if p.stack not in named][:RUNNERS_UP])
+        gain = f"{picked.gain_over(self.plain):+.1%} over plain decoding"
+        lines = [f"{picked.stack}: {picked.ms_per_token:.4g} ms/token, {gain}"]
+        others = [("best single draft ", single)] if single is not None and single != picked else []
+        named = {picked.stack, *(p.stack for _, p in others)}
+        others += [("then ", p) for p in [p for p in self.ranked if p.stack not in named][:RUNNERS_UP]]
+        for what, p in others:
+            lines.append(
+                f"{what}{p.stack}: {p.ms_per_token:.4g} ms/token, the pick is {picked.gain_over(p):.1%} faster"
+            )
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What one wrong figure would change: ``what`` was changed, the pick then, and what keeping the old pick would cost.
+    """The effect of one wrong figure: ``what`` was changed, the pick after the change, and the cost of keeping the old
+    pick.
 
-    ``regret`` is the share by which the kept stack is slower than the new pick, 0 where the pick stays.
+    ``regret`` is the share by which the old pick is slower than the new one, 0 where the pick stays.
     """
 
     what: str
@@ -88,92 +112,105 @@ def select(
     max_drafts: int | None = None,
     bottoms: Sequence[str] | None = None,
 ) -> Choice:
-    """The fastest stack by the exact law. Arguments as for :func:`~hsd_viz.latency.affine.affine`."""
-    allow(most, max_drafts)
+    """Return the fastest stack by the exact law. Arguments as for :func:`~hsd_viz.latency.affine.affine`."""
+    check_limits(most, max_drafts)
     law, target = Law(calibration), calibration.target
     seed = affine(calibration, most=most, max_drafts=max_drafts, bottoms=bottoms)
-    allowed = calibration.bottoms if bottoms is None else tuple(bottoms)
-    found: dict[tuple, tuple[float, tuple[int, ...]]] = {}
-    for bottom in (None, *allowed):
+    found: dict[Way, tuple[float, tuple[int, ...]]] = {}
+    for bottom in (None, *(calibration.bottoms if bottoms is None else bottoms)):
         for drafts, ms, lookaheads in _follow(law, bottom, most, max_drafts):
             found[bottom, drafts] = ms, lookaheads
-    chosen = (None if seed.stack.bottom is None else str(seed.stack.bottom), tuple(m.name for m in seed.stack.drafts))
-    start = tuple(m.lookahead for m in seed.stack.drafts)
+    seeded, start = split(seed.stack)
     ms = law.predict(seed.stack).ms_per_token
-    if chosen not in found or ms < found[chosen][0]:
-        found[chosen] = ms, start
+    if seeded not in found or ms < found[seeded][0]:
+        found[seeded] = ms, start
 
     order = sorted(found, key=lambda way: found[way][0])
-    for way in dict.fromkeys([*order[:REFINED], chosen]):
+    for way in dict.fromkeys([*order[:REFINED], seeded]):
         found[way] = refine(law, way, found[way], most)
-    order.sort(key=lambda way: found[way][0])
-    ranked = tuple(law.predict(_stack(way, found[way][1], target)) for way in dict.fromkeys([*order, chosen]))
-    ranked = tuple(sorted(ranked, key=lambda p: p.ms_per_token))
-    plain = law.predict(stack_of(None, (), target))
-    single = [p for p in ranked if (s := parse(p.stack)).bottom is None and len(s.drafts) == 1]
-    return Choice(ranked[0], plain, single[0] if single else None, seed, law.predict(seed.stack), ranked)
+    return Choice.of(law, (law.predict(join(way, found[way][1], target)) for way in found), seed)
 
 
-def doubts(
+def sensitivities(
     choice: Choice, calibration: Calibration, *, acceptance: float = 0.05, cost: float = 0.2, **limits
 ) -> tuple[Sensitivity, ...]:
-    """What would change if one figure were off, worst first.
+    """Return how the pick changes if one figure is off, worst first.
 
-    One at a time, each pair's conditional acceptance is moved by +-``acceptance`` and each model's cost by +-``cost`` (a share).
-    ``limits`` are those given to :func:`select`; each changed figure takes a selection.
+    One at a time, each pair's conditional acceptance is moved by +-``acceptance`` and each model's cost by +-``cost``
+    (a share). ``limits`` are those given to :func:`select`; each changed figure takes a selection.
     """
     out = []
     for what, changed in _changes(calibration, acceptance, cost):
         now = select(changed, **limits).picked
         kept = Law(changed).predict(choice.picked.stack)
         out.append(Sensitivity(what, now.stack, max(0.0, kept.ms_per_token / now.ms_per_token - 1)))
-    return tuple(sorted(out, key=lambda d: -d.regret))
+    return tuple(sorted(out, key=lambda s: -s.regret))
 
 
 def _changes(calibration: Calibration, acceptance: float, cost: float):
-    for (draft, verifier), edge in calibration.edges.items():
+    for pair, edge in calibration.edges.items():
         for by in (-acceptance, acceptance):
-            edges = {**calibration.edges, (draft, verifier): edge.shifted(by)}
-            yield f"acceptance of {draft} by {verifier} {by:+.2f}", replace(calibration, edges=edges)
-    for (bottom, verifier), tier in calibration.tiers.items():
+            edges = {**calibration.edges, pair: edge.shifted(by)}
+            yield f"acceptance of {pair[0]} by {pair[1]} {by:+.2f}", replace(calibration, edges=edges)
+    for pair, tier in calibration.tiers.items():
         for by in (-acceptance, acceptance):
-            tiers = {**calibration.tiers, (bottom, verifier): tier.shifted(by)}
-            yield f"acceptance of {bottom} by {verifier} {by:+.2f}", replace(calibration, tiers=tiers)
+            tiers = {**calibration.tiers, pair: tier.shifted(by)}
+            yield f"acceptance of {pair[0]} by {pair[1]} {by:+.2f}", replace(calibration, tiers=tiers)
     for model, one in calibration.costs.items():
         for by in (-cost, cost):
-            yield (
-                f"cost of {model} {by:+.0%}",
-                replace(calibration, costs={**calibration.costs, model: one.scaled(1 + by)}),
-            )
+            costs = {**calibration.costs, model: one.scaled(1 + by)}
+            yield f"cost of {model} {by:+.0%}", replace(calibration, costs=costs)
 
 
-# --- the search --------------------------------------------------------------------------------------------------------
+def split(stack: Stack) -> tuple[Way, tuple[int, ...]]:
+    """Return the way of a stack, and its lookaheads (left out: 1)."""
+    bottom = None if stack.bottom is None else str(stack.bottom)
+    return (bottom, tuple(m.name for m in stack.drafts)), tuple(m.lookahead or 1 for m in stack.drafts)
+
+
+def join(way: Way, lookaheads: Sequence[int], target: str) -> Stack:
+    """Return the stack of a way with these lookaheads: the inverse of :func:`split`."""
+    return stack_of(way[0], tuple(zip(way[1], lookaheads, strict=True)), target)
+
+
+# --- the search -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class _Way:
-    """One subset of draft models up to ``drafts[-1]``: calls of that model for each setting of the lookaheads (rows)."""
+class _Partial:
+    """One subset of draft models up to ``drafts[-1]``.
+
+    Calls of that model for each setting of the lookaheads (rows).
+    """
 
     drafts: tuple[str, ...]
     lookaheads: NDArray[np.intp]
-    calls: Call
+    calls: CallDistribution
 
 
 def _follow(law: Law, bottom: str | None, most: int, max_drafts: int | None):
-    """Yield (draft models, ms per token, lookaheads), the best setting of every subset over ``bottom`` that is worth following."""
+    """Yield (draft models, ms per token, lookaheads).
+
+    The best setting of every subset over ``bottom`` that is not dropped.
+    """
     calibration = law.calibration
     limit = len(calibration.models) - 1 if max_drafts is None else max_drafts
-    ways: dict[str, list[_Way]] = {}
+    ways: dict[str, list[_Partial]] = {}
     steps = np.arange(1, most + 1)
     for place, model in enumerate(calibration.models):
         target = place == len(calibration.models) - 1
         cost = calibration.costs[model]
-        # (ms of the best settings, drafts, lookaheads below, the round): what this model would emit as a target.
-        here = []
+        # (ms of the best settings, drafts, lookaheads below, the round): this model as a target.
+        here: list[tuple[NDArray[np.float64], tuple[str, ...], NDArray[np.intp], RoundDistribution]] = []
         if (target and bottom is None) or (bottom, model) in calibration.tiers:
             top = law.round(bottom, ((model, None),))
             here.append(
-                (law.times(top, bottom if target else None).sum(-1)[None], (), np.zeros((1, 0), int), _batch(top))
+                (
+                    law.times(top, bottom if target else None).sum(-1)[None],
+                    (),
+                    np.zeros((1, 0), int),
+                    top.index((None,)),
+                )
             )
         for below in calibration.models[:place]:
             if (below, model) not in calibration.edges:
@@ -182,30 +219,26 @@ def _follow(law: Law, bottom: str | None, most: int, max_drafts: int | None):
                 top = verify(way.calls, law.curve(below, model, way.calls.sizes.shape[-1]), cost, law.reach)
                 ms = law.times(top, bottom if target else None).sum(-1)
                 best = np.argsort(ms, kind="stable")[:BEAM]
-                here.append((ms[best], way.drafts, way.lookaheads[best], top.take(best)))
+                here.append((ms[best], way.drafts, way.lookaheads[best], top.index(best)))
         if target:
             for ms, drafts, lookaheads, _ in here:
                 yield drafts, float(ms[0]), tuple(int(g) for g in lookaheads[0])
             return
         ways[model] = []
         if bottom is None and limit >= 1:
-            ways[model].append(_Way((model,), steps[:, None], drafting(steps, cost, law.reach)))
+            ways[model].append(_Partial((model,), steps[:, None], drafting(steps, cost, law.reach)))
         bound = min((ms[0] for ms, *_ in here), default=0.0) * (1 + MARGIN)
         for ms, drafts, lookaheads, top in here:
             if ms[0] <= bound and len(drafts) < limit:
-                calls = flat(hand_up(top, most, every=True), 2)
+                calls = repeat_rounds(top, most, every=True).flatten(2)
                 settings = np.concatenate([np.repeat(lookaheads, most, 0), np.tile(steps, len(lookaheads))[:, None]], 1)
-                ways[model].append(_Way((*drafts, model), settings, calls))
+                ways[model].append(_Partial((*drafts, model), settings, calls))
 
 
-def _batch(top: Round) -> Round:
-    return Round(top.gains[None], top.backlog[None], top.time[None], top.first[None], top.forwards[None])
+def refine(law: Predictor, way: Way, start: tuple[float, tuple[int, ...]], most: int) -> tuple[float, tuple[int, ...]]:
+    """Set two neighbouring lookaheads at a time to their best values until nothing improves.
 
-
-def refine(law: Law, way: tuple, start: tuple[float, tuple[int, ...]], most: int) -> tuple[float, tuple[int, ...]]:
-    """Change two neighbouring lookaheads at a time, to whatever is best together, until nothing gets better.
-
-    ``way`` is (bottom, draft models), ``start`` and the result are (ms per token, lookaheads). Of ``law`` only the planes are used.
+    ``start`` and the result are (ms per token, lookaheads).
     """
     drafts = way[1]
     ms, lookaheads = start
@@ -220,8 +253,3 @@ def refine(law: Law, way: tuple, start: tuple[float, tuple[int, ...]], most: int
             lookaheads = (*lookaheads[:place], *(int(g) + 1 for g in at), *lookaheads[place + len(at) :])
         place = (place - 1) % pairs
     return ms, lookaheads
-
-
-def _stack(way: tuple, lookaheads: tuple[int, ...], target: str):
-    bottom, drafts = way
-    return stack_of(bottom, tuple(zip(drafts, lookaheads, strict=True)), target)

@@ -1,4 +1,4 @@
-"""What would be if: latency over lookaheads, and where a second draft model pays. Quick enough to follow a slider."""
+"""What-if questions: latency over lookaheads, and where a second draft model pays. Fast enough for a slider."""
 
 from __future__ import annotations
 
@@ -7,28 +7,33 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hsd_viz.calibration.mixture import MixedLaw, Mixture
-from hsd_viz.latency.affine import MOST, allow
+from hsd_viz.latency.affine import MOST, check_limits
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.law import Law
-from hsd_viz.latency.recursion import drafting, hand_up, verify
+from hsd_viz.latency.mixture import MixedLaw, Mixture
+from hsd_viz.latency.recursion import drafting, repeat_rounds, verify
+from hsd_viz.latency.select import split
+from hsd_viz.latency.vectorised import Law
 from hsd_viz.stack import Stack, parse
 
 Array = NDArray[np.float64]
 
 
 def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int = MOST, place: int = 0) -> Array:
-    """ms per token over the lookaheads of two neighbouring draft models, the rest of the stack as it is.
+    """Return ms per token over the lookaheads of two neighbouring draft models, the rest of the stack as it is.
 
-    ``[most, most]``: row g - 1, column h - 1 is lookahead g at draft model ``place`` (0: the lowest) and h at the one above it;
-    ``[most]`` where there is none above. Only the other lookaheads need be written. Raises ``ValueError`` with one sentence.
+    ``[most, most]``: row g - 1, column h - 1 is lookahead g at draft model ``place`` (0: the lowest) and h at the one
+    above it; ``[most]`` where there is none above. Only the other lookaheads need to be written.
+
+    Raises:
+        ValueError: if there is no such draft model, another lookahead is left out or the target is not the calibrated
+        one.
     """
-    allow(most, None)
+    check_limits(most)
     stack = parse(stack) if isinstance(stack, str) else stack
     if not 0 <= place < len(stack.drafts):
         raise ValueError(
-            f"'{stack}' has {len(stack.drafts)} draft models: there is no lookahead at place {place} to vary"
+            f"place {place} has no lookahead to vary: '{stack}' has {len(stack.drafts)} draft models, counted from 0"
         )
     law = MixedLaw(calibration) if isinstance(calibration, Mixture) else Law(calibration)
     if stack.target.name != law.calibration.target:
@@ -36,17 +41,17 @@ def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int
     for k, draft in enumerate(stack.drafts):
         if draft.lookahead is None and k not in (place, place + 1):
             raise ValueError(f"'{draft}' in '{stack}' has no lookahead: write one, as in '{draft.name}:4'")
-    bottom = None if stack.bottom is None else str(stack.bottom)
-    lookaheads = tuple(m.lookahead or 1 for m in stack.drafts)
-    return law.plane(bottom, tuple(m.name for m in stack.drafts), lookaheads, place, most)
+    way, lookaheads = split(stack)
+    return law.plane(*way, lookaheads, place, most)
 
 
 @dataclass(frozen=True, slots=True)
 class SecondDraft:
-    """Where a small draft model beneath a larger one pays. All arrays are ``[acceptances, costs]``, times in target forwards.
+    """Where a small draft model below a larger one pays. All arrays are ``[acceptances, costs]``, times in target
+    forwards.
 
-    ``both`` is the best stack of the two, with its ``lookaheads`` ``[..., 2]`` (small, larger); ``one`` the best of: the larger alone, the
-    small alone, no draft at all.
+    ``both`` is the best stack of the two, with its ``lookaheads`` ``[..., 2]`` (small, larger); ``one`` the best of:
+    the larger alone, the small alone, no draft at all.
     """
 
     acceptances: Array
@@ -57,7 +62,10 @@ class SecondDraft:
 
     @property
     def gain(self) -> Array:
-        """Speed of the two over the best without a second draft, as a share; negative where it does not pay."""
+        """Return the speed of the two over the best without a second draft, as a share.
+
+        Negative where it does not pay.
+        """
         return self.one / self.both - 1
 
 
@@ -71,27 +79,29 @@ def second_draft(
     closeness: float = 0.0,
     most: int = MOST,
 ) -> SecondDraft:
-    """Best latency with and without a small draft model, over its ``acceptances`` by the larger and its ``costs``.
+    """Return the best latency with and without a small draft model, over its ``acceptances`` by the larger and its
+    ``costs``.
 
-    The larger draft costs ``cost`` (a target forward costs 1) and is accepted by the target with chance ``acceptance``. Acceptance
-    is independent; verifying m tokens costs 1 + ``slope`` (m - 1) forwards. How the target would take the small model's tokens is
-    not free to choose: 1 - acceptance is a distance (total variation), so with a by the larger and b = ``acceptance`` it lies between
-    a + b - 1 and 1 - abs(a - b); ``closeness`` 0 to 1 says where. Catching up on a fully accepted draft is taken as one token.
+    The larger draft costs ``cost`` (a target forward pass costs 1) and is accepted by the target with probability
+    ``acceptance``. Acceptance is independent; verifying m tokens costs 1 + ``slope`` (m - 1) forward passes. The
+    target's acceptance of the small model's tokens is constrained: 1 - acceptance is a distance (total variation), so
+    with a by the larger and b = ``acceptance`` it is between a + b - 1 and 1 - abs(a - b); ``closeness`` from 0 to 1
+    interpolates. Catching up on a fully accepted draft counts as one token.
     """
-    allow(most, None)
+    check_limits(most)
     a, c = np.asarray(acceptances, float), np.asarray(costs, float)
     rates, prices = np.array([*a, acceptance, closeness]), np.array([*c, cost, slope])
     if ((rates < 0) | (rates > 1)).any() or (prices < 0).any():
-        raise ValueError("acceptance and closeness lie between 0 and 1, cost and slope are not negative")
+        raise ValueError("acceptance and closeness must be from 0 to 1, cost and slope must not be negative")
     least, largest = np.maximum(0.0, a + acceptance - 1), 1 - np.abs(a - acceptance)
     direct = least + closeness * (largest - least)
 
-    # Times by level in units of each level's own forward: costs are then a product.
+    # Times by level in units of the level's own forward pass: costs are then a product.
     unit, steps = LevelCost((1.0, 1.0 + slope)), np.arange(1, most + 1)
     small = drafting(steps, unit, 1)
-    powers = lambda rate, n: np.asarray(rate)[..., None] ** np.arange(n)
+    powers = lambda rate, n: np.asarray(rate, float)[..., None] ** np.arange(n, dtype=float)
     middle = verify(small, powers(a, most + 1)[:, None], unit, 1)
-    calls = hand_up(middle, most, every=True)
+    calls = repeat_rounds(middle, most, every=True)
     per_level = verify(calls, powers(acceptance, calls.sizes.shape[-1]), unit, 1).per_token()
     prices = np.stack([c, np.full_like(c, cost), np.ones_like(c)])
     times = per_level.reshape(len(a), most * most, 3) @ prices

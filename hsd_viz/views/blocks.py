@@ -21,7 +21,7 @@ BOTTOM_WORDS = {
     "recycling": "baseline: Token Recycling",
     "retrieval": "baseline: REST (retrieval from a corpus)",
     "ngram-cache": "baseline: llama.cpp n-gram cache",
-    "auto": "the most cost-effective drafter in each round",
+    "auto": "the fastest stack for this machine",
 }
 #: Items in brackets that are switches, not databases.
 OPTION_WORDS = {"window": "Lookahead window", "original": "first published version"}

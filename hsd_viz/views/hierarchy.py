@@ -12,10 +12,10 @@ from typing import Any
 import anywidget
 import traitlets
 
-from hsd_viz.calibration.mixture import choose
 from hsd_viz.latency.affine import MOST
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.mixture import choose
 from hsd_viz.latency.select import Choice
 from hsd_viz.stack import DATABASES, parse
 from hsd_viz.views.latency_sources import USUAL, Basis, basis_of, rate, tier_rate, unseen

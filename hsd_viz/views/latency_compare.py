@@ -10,9 +10,9 @@ import anywidget
 import traitlets
 
 from hsd_viz.calibration.estimate import estimate
-from hsd_viz.calibration.mixture import MixedLaw, choose
-from hsd_viz.latency.law import Prediction
+from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import Choice
+from hsd_viz.latency.vectorised import Prediction
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Trace
 from hsd_viz.views.latency_sources import (

@@ -10,7 +10,7 @@ from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.affine import MOST
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.law import Law
+from hsd_viz.latency.vectorised import Law
 
 
 def one(acceptance: float, cost: float, slope: float) -> np.ndarray:

@@ -13,10 +13,10 @@ import anywidget
 import numpy as np
 import traitlets
 
-from hsd_viz.calibration.mixture import MixedLaw
 from hsd_viz.latency.affine import MOST, affine
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.mixture import MixedLaw
 from hsd_viz.latency.whatif import surface
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.views.latency_contours import contours

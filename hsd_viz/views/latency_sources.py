@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.calibration.estimate import estimate, level_names
-from hsd_viz.calibration.mixture import Mixture
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.mixture import Mixture
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 

@@ -87,7 +87,7 @@ STACKS = (
     ("nano:4 > target", "one draft model"),
     ("nano:4 > small:8 > target", "two draft models: Hierarchical Speculative Decoding (HSD)"),
     ("db > nano:4 > small:8 > target", "databases below HSD with two draft models"),
-    ("auto > target", "the most cost-effective drafter in each round"),
+    ("auto > target", "the fastest stack for this machine"),
     ("db[context] > target", "the context database only"),
     ("hd > target", "Hierarchy Drafting (HD), as published"),
     ("lookup > target", "baseline: prompt lookup decoding"),

@@ -6,7 +6,7 @@ import random
 
 import torch
 
-from hsd_viz.decoding.sampling import distribution, draw
+from hsd_viz.backends.device import distribution, draw
 from hsd_viz.decoding.settings import Sampling
 
 SAMPLINGS = (Sampling(), Sampling(1.0), Sampling(0.7, 10, 0.9))

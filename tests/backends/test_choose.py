@@ -88,7 +88,7 @@ def test_eager_on_request_asks_nobody():
 def test_what_has_no_native_forward_stays_eager_with_the_reason():
     model = HFModel("g", GPT2LMHeadModel(GPT2Config(vocab_size=40, n_embd=32, n_layer=1, n_head=2, n_positions=64)))
     found, note = Runtimes(CPU).pick(model)
-    assert found is model and "GPT2LMHeadModel has no native forward" in note
+    assert found is model and "GPT2LMHeadModel is not one of LlamaForCausalLM" in note
 
 
 @needs_compiler
@@ -97,6 +97,6 @@ def test_without_room_for_the_packed_weights_a_model_stays_eager():
     held = model.parameters * 4
     assert Runtimes(CPU, build=FakeBuild("ready"), free=lambda: held - 1).pick(model) == (
         model,
-        "there is no room for a packed copy of the weights",
+        "there is not enough memory for a packed copy of the weights",
     )
     assert Runtimes(CPU, build=FakeBuild("ready"), free=lambda: held).pick(model)[0].runtime == "native"

@@ -5,6 +5,7 @@ The second half runs once for every width of vector that can be built here.
 
 from __future__ import annotations
 
+import copy
 import platform
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from models import CONFIGS, eager, ids, native, path_to, random_tree
 
 from hsd_viz.backends import Build, NativeModel, default_build
 from hsd_viz.backends.native import session as session_module
+from hsd_viz.backends.native import weights as weights_module
+from hsd_viz.decoding.model import HFModel
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
 
@@ -197,3 +200,36 @@ def test_bad_input_gets_a_sentence():
         with pytest.raises(ValueError, match=said):
             session.forward(tokens, 1, parents)
     assert session.length == 0
+
+
+@pytest.mark.parametrize("half", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["llama", "llama, biases, long heads", "llama, whole panels", "qwen3"])
+def test_weights_stored_in_16_bits_give_the_same_bits(build, monkeypatch, name, half):
+    """A float32 module with the values of a 16-bit checkpoint, stored in 16 and in 32 bits."""
+    module = copy.deepcopy(eager(name, torch.float32).module).to(half).float()
+    parameter = next(module.parameters())
+    with torch.no_grad():  # the extremes of the type: its largest number, subnormal numbers, zeros of both signs
+        tiny = torch.finfo(half).smallest_normal
+        parameter[0, :5] = torch.tensor([torch.finfo(half).tiny, tiny / 4, -tiny / 2, 0.0, -0.0])
+        parameter[1, 0] = torch.finfo(half).max if half == torch.float16 else 3.0
+    stored = NativeModel(HFModel("stored", module), build)
+    assert stored.storage == half
+    monkeypatch.setattr(weights_module, "_storage", lambda tensors: torch.float32)
+    wide = NativeModel(HFModel("wide", module), build)
+    assert wide.storage == torch.float32 and wide.weight_bytes == 2 * stored.weight_bytes
+    parents = random_tree(9, seed=5)
+    pairs = []
+    for one in (stored, wide):
+        session = one.session()
+        rows = [session.forward([0, 1, *ids(31)], 33)]
+        rows += [session.forward(ids(n, n), n) for n in (1, 2, 3, 4, 5, 6, 7, 13)]
+        rows.append(session.forward(ids(9, 1), 9, parents))
+        pairs.append(torch.cat(rows))
+    assert torch.equal(*pairs)
+
+
+def test_weights_that_no_16_bit_type_holds_stay_as_they_are(build):
+    module = copy.deepcopy(eager("llama", torch.float32).module).half().float()
+    with torch.no_grad():
+        next(module.parameters())[0, 0] = 0.1
+    assert NativeModel(HFModel("mixed", module), build).storage == torch.float32

@@ -24,8 +24,7 @@ from transformers import (
 
 from hsd_viz.backends.cuda_graphs import GraphModel
 from hsd_viz.backends.cuda_graphs.buffers import bucket_of
-from hsd_viz.backends.cuda_graphs.feed import width_of
-from hsd_viz.backends.cuda_graphs.forward import WIDTHS
+from hsd_viz.backends.cuda_graphs.forward import WIDTHS, width_of
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.decoding.settings import Sampling
 
@@ -137,20 +136,6 @@ def test_a_shorter_draft_at_the_end_of_a_text_needs_no_graph_of_its_own():
         wanted.append(session.sample([7], n, Sampling(), [], frozenset())[0].tolist())
         session.truncate(0)
     assert wanted[3] == wanted[0][:4] and len(capturer.tapes) == 1
-
-
-def test_what_was_captured_beforehand_is_not_captured_in_a_decode():
-    model, capturer = eager("llama"), TapeCapturer()
-    graphs = GraphModel(model, capturer=capturer)
-    graphs.warm(600, (1, 5), (4,), Sampling(1.0))
-    assert graphs.captures == 3
-    session, plain, text = graphs.session(), model.session(), [k % V for k in range(600)]
-    session.forward(text, 1), plain.forward(text, 1)
-    for n in (1, 5, 6, 1):
-        assert close(session.forward([3] * n, n), plain.forward([3] * n, n))
-        session.sample([7], 4, Sampling(1.0), [0.5] * 4, frozenset())
-        session.truncate(plain.length)
-    assert graphs.captures == 3
 
 
 def test_widths_and_buckets():

@@ -11,6 +11,7 @@ from test_graphs import eager
 
 from hsd_viz.backends.cuda_graphs import GraphModel
 from hsd_viz.backends.cuda_graphs.capture import Capturable
+from hsd_viz.backends.device import TorchBackend
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.settings import Sampling
@@ -109,8 +110,10 @@ def test_the_loop_times_its_launches(monkeypatch):
 
     target = GraphModel(eager("llama"), capturer=TapeCapturer())
     draft, verifier = target.session(), target.session()
-    draft.timer = Timer
-    loop = Loop([Level("nano", draft, 3), Level("target", verifier)], None, Sampling(), [1, 2, 3], max_new_tokens=24)
+    backend = TorchBackend(torch.device("cpu"))
+    backend.timer = Timer
+    levels = [Level("nano", draft, 3), Level("target", verifier)]
+    loop = Loop(levels, None, Sampling(), [1, 2, 3], max_new_tokens=24, backend=backend)
     for _ in loop.prefill():
         pass
     for _ in loop.rounds():
@@ -139,10 +142,10 @@ def test_a_verification_looks_at_the_device_once(stack, temperature, monkeypatch
         Level("target", model.session())
     ]
     drafter = make_drafter(DraftSource("db", ("context",)), costs=None) if "database" in stack else None
-    loop = Loop(levels, drafter, Sampling(temperature=temperature, seed=3), [1, 2, 3] * 5, max_new_tokens=40)
+    backend, sampling = TorchBackend(torch.device("cpu")), Sampling(temperature=temperature, seed=3)
+    loop = Loop(levels, drafter, sampling, [1, 2, 3] * 5, max_new_tokens=40, backend=backend)
     for _ in loop.prefill():
         pass
-    monkeypatch.setattr(torch.Tensor, "is_cpu", False, raising=False)
     looks.clear()
     drafted = 0
     with torch.inference_mode(), Capturable():

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from hsd_viz.backends import default_build
 from hsd_viz.backends.choose import Runtimes
 from hsd_viz.backends.native.drafter import NativeDatabaseDrafter, native_drafter
+from hsd_viz.calibration.draft_costs import DraftCosts
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
-from hsd_viz.drafting.costs import cost_curve
 from hsd_viz.drafting.db import DatabaseDrafter, LogitsDatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
@@ -283,19 +283,17 @@ def test_a_file_that_is_overwritten_while_it_is_open_is_never_read_past_its_end(
             twin.draft([token, token + 1], 64)
 
 
-def test_costs_ends_and_budgets_may_change_between_rounds(files):
+def test_costs_end_tokens_and_budgets_of_any_kind(files):
     sources = ("context", "model", "statistics")
-    twin = native(DatabaseDrafter(sources, files, costs=0.15))
     text = habits(3, SIZE, 1, 80)[0]
     seen = set()
     for costs in COSTS:
         for eos in (frozenset(), frozenset({3, 4})):
+            twin = native(DatabaseDrafter(sources, files, costs=costs, eos=eos))
             for budget in (3, 64, 200, 7):
                 one = DatabaseDrafter(sources, files, costs=costs, eos=eos)
-                one.min_score = twin.min_score
                 one.start(text)
                 twin.start(text)
-                twin.costs, twin.eos = cost_curve(costs), eos
                 tree = one.draft(text, budget)
                 same(tree, twin.draft(text, budget))
                 seen.add((len(tree), tuple(tree.tokens)))
@@ -321,7 +319,7 @@ def test_what_has_no_twin_stays_as_it_is(files):
         assert native_drafter(drafter, library) is drafter
     assert isinstance(make_drafter(DraftSource("db", ("context", "logits")), memory=Memory()), LogitsDatabaseDrafter)
     twin = native(make_drafter(DraftSource("db"), databases=shared, eos=2))
-    assert (twin.name, twin.nodes, twin.sources, twin.eos) == ("db", 24, ("context", "model", "statistics"), {2})
+    assert (twin.name, twin.nodes, twin.sources) == ("db", 24, ("context", "model", "statistics"))
     assert native_drafter(twin, library) is twin
 
 
@@ -342,6 +340,9 @@ def engine():
 )
 def test_a_decode_is_the_same_with_either(engine, stack, temperature, monkeypatch):
     served = []
+    # Given costs: those that are measured depend on what else the machine does.
+    monkeypatch.setattr(DraftCosts, "known", lambda self, model: True)
+    monkeypatch.setattr(DraftCosts, "of", lambda self, model: tuple(1 + 0.05 * n for n in range(32)))
 
     def decode():
         trace = engine.run(PROMPT, stack, max_new_tokens=96, temperature=temperature, seed=3)

@@ -45,14 +45,17 @@ def dynamic() -> LlamaForCausalLM:
     [
         (
             lambda: AutoModelForCausalLM.from_config(GPT2Config(vocab_size=20, n_embd=16, n_layer=1, n_head=2)),
-            "GPT2LMHeadModel has no native forward",
+            "GPT2LMHeadModel is not one of LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM",
         ),
-        (lambda: Tinkered(LlamaConfig(**_SMALL)), "Tinkered has no native forward"),
-        (lambda: llama(hidden_act="gelu"), "the activation gelu has no native forward"),
-        (lambda: llama().half(), "float16 has no native forward"),
+        (
+            lambda: Tinkered(LlamaConfig(**_SMALL)),
+            "Tinkered is not one of LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM",
+        ),
+        (lambda: llama(hidden_act="gelu"), "the activation gelu is not supported"),
+        (lambda: llama().half(), "float16 has no native forward pass"),
         (dynamic, "rotary angles of type dynamic depend on the text's length"),
-        (quantized, "model.layers.1.mlp.up_proj is a Int8Linear, which has no native forward"),
-        (lambda: llama().to("meta"), "the native forward is for the CPU, and weights are on meta"),
+        (quantized, "model.layers.1.mlp.up_proj is a Int8Linear, which is not supported"),
+        (lambda: llama().to("meta"), "the native forward pass is for the CPU, and weights are on meta"),
     ],
 )
 def test_the_others_are_told_why(make, said):
@@ -68,7 +71,7 @@ def test_a_module_that_computes_something_else_is_refused():
     module = llama()
     module.model.layers[2].mlp.register_forward_hook(lambda part, arguments, out: out * 1.05)
     with pytest.raises(
-        ValueError, match=r"m: the native forward differs from the model's own by .* of its largest logit"
+        ValueError, match=r"m: the native forward pass differs from the model's own by .* of its largest logit"
     ):
         NativeModel(HFModel("m", module))
 

@@ -9,7 +9,8 @@ import torch
 from models import VOCAB, ids, native, random_tree
 
 from hsd_viz.backends import default_build
-from hsd_viz.decoding.details import describe
+from hsd_viz.backends.host import HostBackend
+from hsd_viz.backends.native.backend import NativeBackend
 from hsd_viz.decoding.verify import walk
 from hsd_viz.drafting.tree import DraftTree
 
@@ -49,38 +50,45 @@ def test_the_verdict_is_that_of_the_rule(dtype):
         session = model.session()
         session.forward(text[:-pending], 1)
         shifted = None if chain else [*range(-1, pending - 1), *(pending + parent for parent in parents)]
-        logits = session.forward(text[-pending:] + tree.tokens, n + 1, shifted)
-        expected = walk(tree, logits.argmax(-1).tolist(), None)
-        assert session.walk() == expected
+        found = session.forward_greedy(text[-pending:] + tree.tokens, n + 1, shifted)
+        expected = walk(tree, found.logits.argmax(-1).tolist(), None)
+        assert found.verdict == expected and found.details is None
         walked += len(expected.accepted)
     assert walked > 40
 
 
-def test_rows_described_on_the_way_are_those_described_when_asked_for():
-    model = native("llama")
+def test_rows_described_in_the_forward_pass_are_those_described_afterwards():
+    model, most = native("llama"), 5
     text, parents = ids(9), [-1, -1, 0, 0, 3]
     tokens = likely_draft(model, text, parents, random.Random(3))
-    told, asked = model.session(), model.session()
-    told.foresee(5)
-    for session in (told, asked):
-        session.forward(text[:-1], 1)
+    session, backend = model.session(), NativeBackend(default_build().library)
+    session.forward(text[:-1], 1)
     for _ in range(2):
-        seen = []
-        for session in (told, asked):
-            logits = session.forward([text[-1], *tokens], 6, [-1, *(1 + parent for parent in parents)])
-            verdict = session.walk()
-            rows = [0, *(node + 1 for node in verdict.accepted)]
-            drawn = logits.argmax(-1)[rows].tolist()
-            seen.append(list(describe(logits, rows, drawn, session)))
-            # Fewer rows, as when an end token comes first; and rows that nobody walked.
-            assert list(describe(logits, rows[:1], drawn[:1], session)) == seen[-1][:12]
-            assert list(describe(logits, [4], [7], session)) == pytest.approx(describe(logits, [4], [7]), rel=1e-4)
-            session.truncate(8)
-        assert seen[0] == seen[1] and len(seen[0]) == 12 * len(rows)
+        found = session.forward_greedy([text[-1], *tokens], 6, [-1, *(1 + parent for parent in parents)], most)
+        rows = [0, *(node + 1 for node in found.verdict.accepted)]
+        drawn = found.logits.argmax(-1)[rows].tolist()
+        assert list(found.details) == list(backend.describe(found.logits, rows, drawn))
+        assert len(found.details) == 12 * len(rows)
+        # Rows that were not walked, against the reference.
+        described = list(backend.describe(found.logits, [4], [7]))
+        assert described == pytest.approx(HostBackend().describe(found.logits, [4], [7]), rel=1e-4)
+        session.truncate(8)
 
 
-def test_rows_that_somebody_holds_are_not_written_over():
-    """Whoever keeps logits, or a view of them, has them for good; rows that nobody keeps are written over."""
+def test_a_larger_draft_with_details_after_a_small_one_without():
+    """Buffers grow as needed, whichever kind of forward pass comes first."""
+    model = native("llama")
+    session, other = model.session(), model.session()
+    session.forward([1, 2], 1)
+    other.forward([1, 2], 1)
+    tree = tree_of(ids(700), list(range(-1, 699)))
+    found = session.forward_greedy([3, *tree.tokens], 701, None, 5)
+    assert torch.equal(found.logits, other.forward([3, *tree.tokens], 701))
+    assert found.verdict == walk(tree, found.logits.argmax(-1).tolist(), None) and len(found.details) >= 12
+
+
+def test_rows_in_use_are_not_overwritten():
+    """Logits that are referenced, or a view of them, stay; others are overwritten."""
     model = native("llama")
     session, text = model.session(), ids(40)
     held = [session.forward([token], 1) for token in text[:10]]

@@ -15,11 +15,11 @@ from fake_engine import WORLD, FakeEngine
 
 from hsd_viz.bench import Prompt, Suite
 from hsd_viz.calibration import store
-from hsd_viz.calibration.calibrate import TOKENS, calibrate, calibrated, calibration_stacks, estimates_from
-from hsd_viz.calibration.forwards import fitted
-from hsd_viz.calibration.lookaheads import calibrated_lookaheads
-from hsd_viz.calibration.mixture import MixedLaw, fill
+from hsd_viz.calibration.calibrate import TOKENS, Workload, calibrate, calibrated
+from hsd_viz.calibration.forwards import fit_curve
+from hsd_viz.calibration.pick import calibrated_lookaheads
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.latency.mixture import MixedLaw, fill
 from hsd_viz.stack import parse
 
 DRAFTS = ("tiny", "mid")
@@ -30,6 +30,10 @@ def suite(prompts: int) -> Suite:
     return Suite("some", {"all": "All."}, tuple(Prompt(str(k), "all", f"prompt {k}") for k in range(prompts)))
 
 
+def work(prompts: int, drafts=DRAFTS, *, sampling=WARM, tokens=TOKENS) -> Workload:
+    return Workload(suite(prompts), drafts, sampling=sampling, max_new_tokens=tokens)
+
+
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
@@ -38,7 +42,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def known():
-    return calibrate(FakeEngine(), suite(12), DRAFTS, sampling=WARM)
+    return calibrate(FakeEngine(), work(12))
 
 
 def test_what_is_known_is_found_again(known):
@@ -76,7 +80,7 @@ def test_costs_are_those_that_rounds_pay(known):
     "stack", ["tiny:6 > target", "mid:3 > target", "tiny:3 > mid:6 > target", "db > target", "db > mid:5 > target"]
 )
 def test_stacks_that_were_not_decoded_are_predicted(known, stack):
-    assert stack not in calibration_stacks(DRAFTS, ("db",)) or stack == "db > target"
+    assert stack not in work(1).stacks() or stack == "db > target"
     engine, law = FakeEngine(), MixedLaw(known.mixture)
     traces = [engine.run(f"other {k}", stack, max_new_tokens=400, temperature=1.0, seed=k) for k in range(12)]
     tokens = sum(len(t.token_rows) for t in traces)
@@ -98,7 +102,7 @@ def test_two_kinds_of_text_are_told_apart():
             self.world = replace(WORLD, acceptance=rates, hit=0.95 if easy else 0.3)
             return super().run(prompt, stack, **options)
 
-    kept = calibrate(Two(), suite(16), DRAFTS, sampling=WARM)
+    kept = calibrate(Two(), work(16))
     engine, stack = Two(), "db > mid:3 > target"
     traces = [engine.run(f"other {k}", stack, max_new_tokens=TOKENS, temperature=1.0, seed=k) for k in range(40)]
     measured = sum(t.meta["wall_ns"] for t in traces) / 1e6 / sum(len(t.token_rows) for t in traces)
@@ -110,22 +114,14 @@ def test_two_kinds_of_text_are_told_apart():
 def test_a_curve_takes_its_shape_from_forwards_by_themselves():
     shape = {m: 1.0 + 0.1 * m for m in (1, 2, 4, 8, 16)}
     real = {m: (1.3 * (1.0 + 0.1 * m), 50) for m in (1, 3, 5)} | {9: (9.0, 2)}
-    assert fitted(shape, real) == pytest.approx([1.3 * (1.0 + 0.1 * m) for m in range(1, 17)])
+    assert fit_curve(shape, real) == pytest.approx([1.3 * (1.0 + 0.1 * m) for m in range(1, 17)])
 
 
 # --- on disk -----------------------------------------------------------------------------------------------------------
 
 
 def run(engine: FakeEngine, notes: list[str] | None = None, **options):
-    return calibrated(
-        engine,
-        suite(2),
-        DRAFTS,
-        sampling=WARM,
-        max_new_tokens=40,
-        note=(notes if notes is not None else []).append,
-        **options,
-    )
+    return calibrated(engine, work(2, tokens=40), note=(notes if notes is not None else []).append, **options)
 
 
 def test_it_is_kept_and_found_again(cache):
@@ -141,9 +137,9 @@ def test_it_is_kept_and_found_again(cache):
 def test_another_engine_or_text_is_measured_by_itself():
     run(FakeEngine())
     assert run(FakeEngine(weights="4567"))[1] is False
-    assert calibrated(FakeEngine(), suite(2), DRAFTS, sampling=Sampling(), max_new_tokens=40)[1] is False
-    assert calibrated(FakeEngine(), suite(3), DRAFTS, sampling=WARM, max_new_tokens=40)[1] is False
-    assert calibrated(FakeEngine(), suite(2), ("mid",), sampling=WARM, max_new_tokens=40)[1] is False
+    assert calibrated(FakeEngine(), work(2, sampling=Sampling(), tokens=40))[1] is False
+    assert calibrated(FakeEngine(), work(3, tokens=40))[1] is False
+    assert calibrated(FakeEngine(), work(2, ("mid",), tokens=40))[1] is False
     assert run(FakeEngine())[1] is True
 
 
@@ -166,7 +162,7 @@ def test_a_broken_file_is_said_and_replaced(cache, text):
     path.write_text(text)
     notes: list[str] = []
     kept, before = run(FakeEngine(), notes)
-    assert not before and notes == [f"the calibration kept in {path} cannot be read: it is measured anew"]
+    assert not before and notes == [f"the calibration in {path} cannot be read: it is measured again"]
     assert store.load(path) == kept
 
 
@@ -175,18 +171,18 @@ def test_where_nothing_can_be_kept_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path / "file"))
     notes: list[str] = []
     kept, before = run(FakeEngine(), notes)
-    assert kept is not None and not before and len(notes) == 1 and "cannot be kept" in notes[0]
+    assert kept is not None and not before and len(notes) == 1 and "cannot be saved" in notes[0]
 
 
 @pytest.mark.parametrize("how", ["cancelled", "interrupted"])
 def test_cut_short_it_stands_on_whole_prompts_and_is_not_kept(cache, how):
-    stacks = len(calibration_stacks(DRAFTS, ("db",)))
+    stacks = len(work(1).stacks())
     stop = 2 + stacks + stacks + 3  # two probes, warm-up, the first prompt and a bit of the second
     engine = FakeEngine(stop_at=stop if how == "interrupted" else None)
     cancelled = (lambda: len(engine.asked) >= stop) if how == "cancelled" else lambda: False
-    kept, _ = calibrated(engine, suite(3), DRAFTS, sampling=WARM, max_new_tokens=40, cancelled=cancelled)
+    kept, _ = calibrated(engine, work(3, tokens=40), cancelled=cancelled)
     assert not kept.complete and kept.texts["prompts"] == 1 and not cache.exists()
-    assert calibrated(FakeEngine(stop_at=5), suite(3), DRAFTS, sampling=WARM) == (None, False)
+    assert calibrated(FakeEngine(stop_at=5), work(3)) == (None, False)
 
 
 # --- lookaheads that are left out --------------------------------------------------------------------------------------
@@ -228,35 +224,3 @@ def test_another_engine_gets_none(known):
     models = meta_of("tiny > target")["models"]
     models[0]["runtime"] = "eager"
     assert calibrated_lookaheads(stack, meta_of("tiny > target", models=models)) is None
-
-
-# --- estimates from recorded traces ------------------------------------------------------------------------------------
-
-
-def test_any_traces_give_estimates_and_each_target_its_own_name():
-    engine = FakeEngine()
-    traces = [
-        engine.run(f"p {k}", s, max_new_tokens=300, temperature=1.0, seed=k)
-        for k in range(8)
-        for s in ("mid:4 > target", "tiny:4 > target")
-    ]
-    for k in range(8):
-        trace = engine.run(f"q {k}", "tiny:3 > mid", max_new_tokens=300, temperature=1.0, seed=k)
-        top = max(c.level for c in trace.call_rows)
-        # As the engine writes it: whoever stands last is called the target.
-        trace.call_rows = [c._replace(name="target") if c.level == top else c for c in trace.call_rows]
-        trace.meta["models"][-1]["name"] = "target"
-        traces.append(trace)
-    found = estimates_from(traces)
-    assert found.models == ("tiny", "mid", "target")
-    for pair in (("tiny", "mid"), ("tiny", "target"), ("mid", "target")):
-        assert found.edges[pair].acceptance == pytest.approx(WORLD.acceptance[pair], abs=0.04)
-
-
-def test_traces_that_do_not_go_together_are_refused():
-    one = FakeEngine().run("p", "target", max_new_tokens=4, temperature=1.0, seed=0)
-    two = FakeEngine().run("p", "target", max_new_tokens=4, temperature=0.0, seed=0)
-    with pytest.raises(ValueError, match=r"\Athe traces differ in their sampling: "):
-        estimates_from([one, two])
-    with pytest.raises(ValueError, match="hold no round"):
-        estimates_from([])

@@ -107,7 +107,7 @@ def test_a_machine_that_slowed_down_is_not_taken_for_an_error_of_the_law():
     )
 
 
-def test_the_table_shows_pick_errors_and_doubts(measured):
+def test_the_table_shows_pick_errors_and_sensitivities(measured):
     _, found, data = measured
     text = plan_table(found, data)
     assert text.startswith("calibration: 12 prompts of some, 128 tokens each, measured in ")
@@ -131,7 +131,7 @@ def test_without_measuring_nothing_is_measured():
     )
     # A second look costs no decode beyond the probes.
     again = FakeEngine()
-    assert plan(again, SUITE, wish(max_levels=2)).kept_before and all(o["max_new_tokens"] == 1 for o in again.options)
+    assert plan(again, SUITE, wish(max_levels=2)).was_stored and all(o["max_new_tokens"] == 1 for o in again.options)
     alone = report(plan(FakeEngine(), SUITE, wish(max_levels=1)), {})
     assert [row["stack"] for row in alone["hierarchies"]] == ["target"] and alone["best_single_draft"] is None
 
@@ -149,7 +149,7 @@ def test_interrupted_while_measuring_it_says_what_is_known():
     found = plan(
         engine, SUITE, wish(limit=2, measured=2, fresh=True), cancelled=lambda: len(engine.asked) > len(whole.asked) - 3
     )
-    assert not found.complete and found.kept.texts["prompts"] == 1 and all(m is None for _, m in found.rows)
+    assert not found.complete and found.stored.texts["prompts"] == 1 and all(m is None for _, m in found.rows)
 
 
 @pytest.mark.parametrize(
@@ -172,6 +172,6 @@ def test_bad_wishes_give_one_sentence(options, part):
 
 def test_one_prompt_is_too_few_to_measure():
     one = Suite("one", {"a": "A."}, (Prompt("1", "a", "x"),))
-    with pytest.raises(ValueError, match="holds one prompt"):
+    with pytest.raises(ValueError, match="has one prompt"):
         plan(FakeEngine(), one, wish(measured=1))
     assert plan(FakeEngine(), one, wish()).complete

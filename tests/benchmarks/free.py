@@ -7,8 +7,9 @@ from time import perf_counter_ns
 
 import torch
 
-from hsd_viz.decoding.decode import decode
+from hsd_viz.backends.host import HostBackend
 from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.record import Recorder, decode
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import SharedDatabases, make_drafter
@@ -22,6 +23,8 @@ VOCABULARY = 4096
 
 class Free:
     """The row of each place is made beforehand and gives the text's next token, but for a share ``wrong`` of the places."""
+
+    can_sample = can_verify = False
 
     def __init__(self, text: list[int], wrong: float, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
@@ -72,7 +75,8 @@ class Workshop:
             levels.append(Level("target" if last else part.name, self._model(0.0 if last else 0.25, k), part.lookahead))
         drafter = make_drafter(parsed.bottom, databases=self.shared, eos=0) if parsed.bottom else None
         tokens = len(self.written)
-        loop = Loop(levels, drafter, Sampling(temperature, seed=3), self.prompt, max_new_tokens=tokens)
+        sampling = Sampling(temperature, seed=3)
+        loop = Loop(levels, drafter, sampling, self.prompt, max_new_tokens=tokens, backend=HostBackend())
         for _ in loop.prefill():
             pass
         return loop
@@ -88,7 +92,7 @@ class Workshop:
         ``late`` gets those that the rows of the trace took, which are made when all is over.
         """
         loop.prefill = lambda: iter(())
-        events: Iterator = decode(loop, self.text, {"max_new_tokens": len(self.written)}, record=record)
+        events: Iterator = decode(loop, Recorder(loop, self.text, record), {"max_new_tokens": len(self.written)})
         spent = []
         while True:
             began = perf_counter_ns()

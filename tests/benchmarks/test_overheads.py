@@ -13,14 +13,14 @@ import pytest
 import torch
 from free import VOCABULARY, Workshop
 
-from hsd_viz.decoding.details import _describe_on_host
-from hsd_viz.decoding.sampling import distribution
+from hsd_viz.backends.host import HostBackend
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.verify import verify_chain, walk, walk_on_host
+from hsd_viz.decoding.verify import walk
 from hsd_viz.drafting import make_drafter
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.stack import parse
 
+HOST = HostBackend()
 #: Rounds of one stack at one temperature, with its ceiling: Python and recording of a round over one matrix product.
 ROUNDS = [
     ("target", 0.0, 0.13),
@@ -152,9 +152,9 @@ def test_acceptance_greedy(benchmark, matmul):
 
 def test_acceptance_of_a_sampled_chain(benchmark, matmul):
     sampling = Sampling(1.0)
-    logits, q = scores(5), distribution(scores(4), sampling)
+    logits, q = scores(5), HOST.rows(scores(4), sampling)
     tokens = q.argmax(-1).tolist()
-    verdict = benchmark(lambda: verify_chain(tokens, q, distribution(logits, sampling), [0.5] * 4, [0.5] * 5))
+    verdict = benchmark(lambda: HOST.verify_chain(tokens, q, HOST.rows(logits, sampling), [0.5] * 4, [0.5] * 5))
     assert verdict.accepted == [0, 1, 2, 3]
     hold_fastest(benchmark, matmul, 0.2)
 
@@ -162,14 +162,14 @@ def test_acceptance_of_a_sampled_chain(benchmark, matmul):
 def test_acceptance_of_a_sampled_tree(benchmark, matmul):
     logits, drafted = scores(7), tree()
     logits[[0, 1, 2], [5, 9, 3]] += 50
-    verdict, rows = benchmark(lambda: walk_on_host(drafted, logits.numpy(), Sampling(1.0), lambda k: 0.5))
+    verdict, rows = benchmark(lambda: HOST.verify_tree(drafted, logits, Sampling(1.0), lambda k: 0.5))
     assert verdict.accepted[:3] == [0, 1, 3] and len(rows) == len(verdict.accepted) + 1
     hold_fastest(benchmark, matmul, 0.31)
 
 
 def test_details_of_four_rows(benchmark, matmul):
-    logits = scores(4).numpy()
-    found = benchmark(lambda: _describe_on_host(logits, [0, 1, 2, 3], [1, 2, 3, 4]))
+    logits = scores(4)
+    found = benchmark(lambda: HOST.describe(logits, [0, 1, 2, 3], [1, 2, 3, 4]))
     assert len(found) == 4 * 12
     hold_fastest(benchmark, matmul, 0.19)
 

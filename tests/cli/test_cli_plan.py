@@ -45,10 +45,10 @@ def test_a_plan_of_the_shipped_ladder(suite, tmp_path, calibrations, capsys):
     # Kept: the second time nothing is decoded but the probes, and left-out lookaheads are the law's.
     assert len(list(calibrations.iterdir())) == 1
     assert plan(suite, "--json", str(out)) == 0
-    assert "kept from" in capsys.readouterr().out and json.loads(out.read_text())["calibration"]["kept"]
+    assert ", stored " in capsys.readouterr().out and json.loads(out.read_text())["calibration"]["kept"]
     from hsd_viz.calibration import store
-    from hsd_viz.calibration.mixture import fill
     from hsd_viz.engine.local import load_engine
+    from hsd_viz.latency.mixture import fill
     from hsd_viz.stack import parse
 
     (path,) = calibrations.iterdir()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
-
 import pytest
 import torch
 
+from hsd_viz.backends.device import TorchBackend
+from hsd_viz.backends.host import HostBackend
+from hsd_viz.backends.native.backend import NativeBackend
 from hsd_viz.backends.native.build import default_build
-from hsd_viz.backends.native.session import NativeSession
-from hsd_viz.decoding import details
+from hsd_viz.decoding.record import _details
 
 ROWS, TOKENS = [0, 1, 2, 4, 5], [1, 2, 3, 0, 5]
 
@@ -18,19 +18,20 @@ def native(logits, rows, tokens):
     build = default_build()
     if not build.wait():
         pytest.skip(f"there is no native runtime: {build.reason}")
-    session = object.__new__(NativeSession)
-    session._library = build.library
-    assert isinstance(build.library, ctypes.CDLL)
-    return details.describe(logits, rows, tokens, session)
+    return NativeBackend(build.library).describe(logits, rows, tokens)
 
 
 def read(describe):
-    return lambda logits, rows, tokens: details.details(describe(logits, rows, tokens), len(rows))
+    return lambda logits, rows, tokens: _details(describe(logits, rows, tokens), len(rows))
 
 
 WAYS = {
     name: read(way)
-    for name, way in {"host": details.describe, "device": details._describe_on_device, "native": native}.items()
+    for name, way in {
+        "host": HostBackend().describe,
+        "device": TorchBackend(torch.device("cpu")).describe,
+        "native": native,
+    }.items()
 }
 
 
@@ -62,12 +63,10 @@ def test_equal_scores_come_by_their_number(way):
     assert [t for t, _ in WAYS[way](logits, [0, 1], [0, 0])[0][2]] == [7, 123, 250, 0, 1]
 
 
-@pytest.mark.parametrize("device", ["host", "device"])
-def test_the_likeliest_of_weights_and_their_sum(device, monkeypatch):
+@pytest.mark.parametrize("backend", [HostBackend(), TorchBackend(torch.device("cpu"))], ids=["host", "device"])
+def test_the_likeliest_of_weights_and_their_sum(backend):
     weights = torch.tensor([0.0, 0.3, 0.0, 0.1])
-    if device == "device":
-        monkeypatch.setattr(type(weights), "is_cpu", False)
-    top, whole = details.likeliest(weights)
+    top, whole = backend.likeliest(weights)
     assert [token for token, _ in top] == [1, 3]
     assert [p for _, p in top] == pytest.approx([0.75, 0.25])
     assert whole == pytest.approx(0.4)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from families import CONFIGS, VOCABULARY, module, text_of
 
+from hsd_viz.backends.host import HostBackend
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.decoding.settings import Sampling
@@ -49,7 +50,7 @@ class Grove:
 
 def decode(models, drafter=None):
     levels = [Level("target" if k == len(models) - 1 else "draft", m.session(), 4) for k, m in enumerate(models)]
-    loop = Loop(levels, drafter, Sampling(), PROMPT, max_new_tokens=TOKENS)
+    loop = Loop(levels, drafter, Sampling(), PROMPT, max_new_tokens=TOKENS, backend=HostBackend())
     for _ in loop.prefill():
         pass
     accepted = sum(len(verified.accepted) for verified in loop.rounds())

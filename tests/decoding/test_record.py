@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.decoding.decode import decode
+from hsd_viz.decoding.record import Recorder, decode
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.ladder.load import load_tokenizer
@@ -24,7 +24,8 @@ TIMES = {"start_ns", "duration_ns"}
 
 def events(temperature: float = 0.0):
     loop = loop_of(models(3), [2, 4], Sampling(temperature, seed=2), TOKENS, Guesser(models(3)[0]))
-    return list(decode(loop, TokenText(load_tokenizer()), {"stack": "", "prompt": "", "max_new_tokens": TOKENS}))
+    recorder = Recorder(loop, TokenText(load_tokenizer()))
+    return list(decode(loop, recorder, {"stack": "", "prompt": "", "max_new_tokens": TOKENS}))
 
 
 def content(step: Step):

@@ -8,12 +8,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hsd_viz.decoding import host
-from hsd_viz.decoding.sampling import distribution, distribution_on_device, draw, draw_on_device
+from hsd_viz.backends import device
+from hsd_viz.backends.device import TorchBackend
+from hsd_viz.backends.host import HostBackend
+from hsd_viz.decoding import sampling as reference
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.verify import chain_on_device, verify_chain, walk, walk_on_device, walk_on_host
+from hsd_viz.decoding.verify import walk
 from hsd_viz.drafting.tree import DraftTree
 
+HOST, DEVICE = HostBackend(), TorchBackend(torch.device("cpu"))
 SAMPLINGS = [
     Sampling(1.0),
     Sampling(0.7),
@@ -65,9 +68,10 @@ def test_a_tree_is_walked_alike_on_host_and_device(tree, seed):
     scores = rng.normal(size=(len(tree) + 1, 4)) * 2
     numbers = rng.random(len(tree) + 1).tolist()
     sampling = Sampling(1.0)
-    ours, rows = walk_on_host(tree, scores, sampling, numbers.__getitem__)
-    p = distribution_on_device(torch.from_numpy(scores), sampling)
-    theirs = walk_on_device(tree, p, numbers)
+    logits = torch.from_numpy(scores)
+    ours, rows = HOST.verify_tree(tree, logits, sampling, numbers.__getitem__)
+    theirs, their_rows = DEVICE.verify_tree(tree, logits, sampling, numbers.__getitem__)
+    p = device.distribution(logits, sampling)
     assert (ours.accepted, ours.token, ours.row, ours.examined) == (
         theirs.accepted,
         theirs.token,
@@ -76,9 +80,9 @@ def test_a_tree_is_walked_alike_on_host_and_device(tree, seed):
     )
     assert [v is None for v in ours.p] == [v is None for v in theirs.p]
     assert [v for v in ours.p if v is not None] == pytest.approx([v for v in theirs.p if v is not None])
-    # The rows handed up are those of the walked places, in their order.
+    # The rows proposed are those of the walked places, in their order.
     walked = [0, *(node + 1 for node in ours.accepted)]
-    assert np.allclose(np.stack(rows), p[walked].numpy())
+    assert torch.allclose(rows, p[walked]) and torch.allclose(their_rows[: len(walked)], p[walked])
 
 
 @given(st.integers(1, 6), st.integers(0, 999))
@@ -89,7 +93,7 @@ def test_a_chain_is_judged_alike_on_host_and_device(n, seed):
     if seed % 3 == 0:
         p[:n] = q
     tokens, u, r = rng.integers(0, 5, size=n).tolist(), rng.random(n).tolist(), rng.random(n + 1).tolist()
-    ours, theirs = verify_chain(tokens, q, p, u, r), chain_on_device(tokens, q, p, u, r)
+    ours, theirs = HOST.verify_chain(tokens, q, p, u, r), DEVICE.verify_chain(tokens, q, p, u, r)
     assert (ours.accepted, ours.token, ours.row, ours.examined) == (
         theirs.accepted,
         theirs.token,
@@ -109,7 +113,7 @@ def test_rows_are_alike_on_host_and_device(vocabulary, sampling, dtype):
     torch.manual_seed(vocabulary)
     logits = (torch.randn(4, vocabulary) * 3).to(dtype)
     logits[1, :2] = -torch.inf
-    ours, theirs = distribution(logits, sampling), distribution_on_device(logits, sampling)
+    ours, theirs = HOST.rows(logits, sampling), DEVICE.rows(logits, sampling)
     assert ours.dtype == theirs.dtype and torch.equal(ours == 0, theirs == 0)
     assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-9)
     assert torch.allclose(ours.sum(-1), torch.ones(4, dtype=ours.dtype), atol=1e-5)
@@ -121,7 +125,8 @@ def test_draws_are_alike_on_host_and_device(vocabulary):
     p = torch.from_numpy(rng.random((200, vocabulary)) * (rng.random((200, vocabulary)) < 0.5))
     p[:, -1] += 1e-3
     r = torch.from_numpy(np.concatenate([rng.random(198), [0.0, 1 - 2**-52]]))
-    ours, theirs = draw(p, r), draw_on_device(p, r)
+    theirs = device.draw(p, r)
+    ours = torch.tensor([reference.draw(row, number) for row, number in zip(p.numpy(), r.tolist(), strict=True)])
     # Sums in another order differ in their last bits: a token differs where r lies that near a border, if anywhere.
     assert (ours == theirs).float().mean() > 0.99
     assert (p[torch.arange(200), ours] > 0).all()
@@ -138,5 +143,5 @@ def test_a_draw_at_a_strides_rounded_end_can_be_drawn():
         apart += edges[1] - edges[0] != p[64:128].cumsum()[-1]
         for border in edges[:2] / edges[-1]:
             for r in (np.nextafter(border, 0), border, np.nextafter(border, 1)):
-                assert p[host.draw(p, float(r))] > 0
+                assert p[reference.draw(p, float(r))] > 0
     assert apart > 20, "nothing rounded apart: the test saw no such case"

@@ -40,7 +40,7 @@ REFUSED = [
     (BartConfig(), "encoder-decoder"),
     (BertConfig(), "is an encoder"),
     (RobertaConfig(architectures=["RobertaForMaskedLM"], is_decoder=True), "is an encoder"),
-    (ViTConfig(), "no causal language model"),
+    (ViTConfig(), "not a causal language model"),
 ]
 
 
@@ -100,7 +100,7 @@ def test_a_model_without_numbers_is_told():
     made = AutoModelForCausalLM.from_config(CONFIGS["llama"])
     with torch.no_grad():
         made.lm_head.weight[0] = torch.nan
-    with pytest.raises(ValueError, match="no numbers in float32"):
+    with pytest.raises(ValueError, match="not finite in float32"):
         check_forward(HFModel("it", made))
 
 

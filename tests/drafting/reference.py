@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hsd_viz.drafting.index.count import KEY_BYTES, count_part
+from hsd_viz.drafting.index.count import KEY_BYTES, CountSettings, count_part
 from hsd_viz.drafting.index.format import Table
 
 
@@ -20,7 +20,8 @@ def count(documents, *, vocabulary_size, longest, pruning, per_document=False, p
     levels = []
     for part in np.unique(part_of[frequencies > 0]):
         places = np.flatnonzero((part_of[tokens] == part) & ~last)
-        levels += count_part(tokens, ends, places, vocabulary_size, longest, pruning, per_document)
+        settings = CountSettings(vocabulary_size, longest, pruning, per_document)
+        levels += count_part(tokens, ends, places, settings)
     if not levels:
         empty = np.zeros(0, dtype=np.int64)
         return Table(empty.astype(np.uint32), empty, empty, np.zeros(1, dtype=np.int64), empty, empty)

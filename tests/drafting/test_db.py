@@ -35,7 +35,9 @@ def shared(tmp_path_factory):
         texts.append(text)
     facts = {"vocabulary_size": 8, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
     pruning = Pruning(least=2)
-    build_database([np.array(t) for t in texts[:30]], folder / "statistics.hsdb", kind="statistics", pruning=pruning, **facts)
+    build_database(
+        [np.array(t) for t in texts[:30]], folder / "statistics.hsdb", kind="statistics", pruning=pruning, **facts
+    )
     build_database(texts[30:], folder / "model.hsdb", kind="model", pruning=pruning, **facts)
     return SharedDatabases.open(folder, VOCABULARY)
 

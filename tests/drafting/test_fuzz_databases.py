@@ -38,7 +38,9 @@ def whole(texts, tmp_path_factory):
     build_database(texts, folder / "statistics", kind="statistics", pruning=Pruning(least=2), **facts)
     build_database(sequences, folder / "model", kind="model", **facts)
     build_fivegrams(sequences, folder / "fivegrams", **facts)
-    build_database(texts, folder / "wide", kind="statistics", pruning=Pruning(least=2), **{**facts, "vocabulary_size": 70_000})
+    build_database(
+        texts, folder / "wide", kind="statistics", pruning=Pruning(least=2), **{**facts, "vocabulary_size": 70_000}
+    )
     return {p.name: p.read_bytes() for p in folder.iterdir()}
 
 

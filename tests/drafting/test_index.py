@@ -143,7 +143,9 @@ def folder(tmp_path):
     texts = [rng.integers(0, 50, 300) for _ in range(30)]
     facts = {"vocabulary_size": 50, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
     build_database(texts, tmp_path / "statistics.hsdb", kind="statistics", pruning=Pruning(least=2), **facts)
-    build_database([t.tolist() for t in texts], tmp_path / "model.hsdb", kind="model", meta={"decoding": "greedy"}, **facts)
+    build_database(
+        [t.tolist() for t in texts], tmp_path / "model.hsdb", kind="model", meta={"decoding": "greedy"}, **facts
+    )
     return tmp_path
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from hsd_viz.drafting.index.inspect import describe
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
+from hsd_viz.drafting.index.inspect import describe
 from hsd_viz.ladder.tokenizer import EOS_ID, save, train_tokenizer
 from hsd_viz.ladder.training.corpus import SourceFile, tokenize
 from hsd_viz.ladder.training.databases import rebuild_databases

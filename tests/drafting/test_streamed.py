@@ -136,7 +136,7 @@ def test_an_interrupted_build_leaves_nothing(tmp_path):
     options = {**FACTS, "vocabulary_size": 6, "kind": "statistics", "pruning": Pruning()}
     with pytest.raises(KeyboardInterrupt):
         build_database(feed, tmp_path / "x.hsdb", **options)
-    with pytest.raises(ValueError, match="no text"):
+    with pytest.raises(ValueError, match="no tokens"):
         build_database(lambda writer: {}, tmp_path / "x.hsdb", **options)
     with pytest.raises(ValueError, match="token 6 is outside"):
         build_database(lambda writer: writer.add([6]), tmp_path / "x.hsdb", **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.engine.baseline import OFTEN, decode_beside_plain
+from hsd_viz.engine.baseline import REPORT_EVERY, decode_beside_plain
 from hsd_viz.engine.local import load_engine
 from hsd_viz.trace import Finished, Stage, Step
 
@@ -24,7 +24,7 @@ def test_plain_decoding_follows_the_run_and_its_speed_is_noted(engine):
         t.token_id for t in trace.token_rows
     ]
     assert after and all(isinstance(e, Stage) for e in after), "the second decode shows no text"
-    assert [(e.done, e.total) for e in after] == [(1, 40), (OFTEN, 40), (2 * OFTEN, 40)]
+    assert [(e.done, e.total) for e in after] == [(1, 40), (REPORT_EVERY, 40), (2 * REPORT_EVERY, 40)]
     assert trace.meta["plain"]["tokens"] == 40 and trace.meta["plain"]["tokens_per_second"] > 0
 
 

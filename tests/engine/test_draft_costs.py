@@ -11,6 +11,8 @@ from hsd_viz.calibration.draft_costs import DraftCosts
 
 
 class Session:
+    can_sample = can_verify = False
+
     def __init__(self, model):
         self.model, self.length = model, 0
 

@@ -219,7 +219,7 @@ def test_two_decodes_at_once_do_not_disturb_each_other(engine, paths):
         ({"max_new_tokens": 0}, "max new tokens"),
         ({"stack": "nano:-1 > target"}, "lookahead"),
         ({"stack": "wat > target"}, "unknown model 'wat'"),
-        ({"stack": "./nowhere > target"}, "is no model"),
+        ({"stack": "./nowhere > target"}, "is not a model"),
         ({"stack": "a/b/c > target"}, "unknown part"),
         ({"stack": "db[model] > target"}, "'db[model]' cannot be used"),
         ({"prompt": "x" * 500}, "500 tokens"),

@@ -105,7 +105,7 @@ def test_code_that_comes_with_a_checkpoint_is_not_run(tmp_path, part):
         config = {"model_type": "vit", "auto_map": {"AutoModelForCausalLM": "own.Model"}}
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(
-        ValueError, match="such code is never run here" if part == "config" else "no causal language model"
+        ValueError, match="such code is never run here" if part == "config" else "not a causal language model"
     ) as error:
         engine_of(str(tmp_path)).run("ab")
     assert "\n" not in str(error.value) and not ran.exists()

@@ -15,7 +15,7 @@ from transformers import AutoConfig
 
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.engine import load_engine, memory
-from hsd_viz.engine.loading import watched
+from hsd_viz.engine.loading import with_progress
 from hsd_viz.engine.models import Models
 from hsd_viz.trace import Stage
 
@@ -69,7 +69,7 @@ def test_closing_stops_the_loading():
             steps.append(k)
             time.sleep(0.01)
 
-    with closing(watched(work)) as shares:
+    with closing(with_progress(work)) as shares:
         done, total = next(shares)
         assert total == 1000 and done >= 1
     threads = [t for t in threading.enumerate() if t.name == "loading"]
@@ -83,7 +83,7 @@ def test_what_loading_raises_is_raised(tmp_path):
         raise ValueError("it went wrong")
 
     with pytest.raises(ValueError, match="it went wrong"):
-        list(watched(work))
+        list(with_progress(work))
     broken = save_model(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"no tensors")
     engine = load_engine(broken, device="cpu", runtime="eager")

@@ -6,6 +6,7 @@ import torch
 from ladders import random_model
 from tape import TapeCapturer
 
+from hsd_viz.backends.choose import backend_for
 from hsd_viz.backends.cuda_graphs import GraphModel
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import HFModel
@@ -40,7 +41,8 @@ def loop_of(models, lookaheads, bottom, prompt, tokens, sampling, positions=256)
         Level(f"m{k}", m.session(), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
     ]
     drafter = make_drafter(bottom, costs=None) if bottom else None
-    loop = Loop(levels, drafter, sampling, prompt, max_new_tokens=tokens, positions=positions)
+    backend = backend_for(models[-1])
+    loop = Loop(levels, drafter, sampling, prompt, max_new_tokens=tokens, positions=positions, backend=backend)
     for _ in loop.prefill():
         pass
     return loop

@@ -8,10 +8,8 @@ import torch
 from decodes import model, run
 from scipy.stats import chi2
 
-from hsd_viz.decoding.sampling import distribution, draw
+from hsd_viz.backends.device import TorchBackend, distribution, draw, put
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.transfer import put
-from hsd_viz.decoding.verify import verify_chain
 from hsd_viz.stack import DraftSource
 
 LEVEL = 1e-4
@@ -59,6 +57,6 @@ def test_sample_and_verify(mutant, device):
     counts = np.zeros(12)
     for row in numbers:
         ids = draw(q, put(row[:2], p.device, torch.float64))
-        verdict = verify_chain(ids, handed_up, p, row[2:4], row[4:])
+        verdict = TorchBackend(p.device).verify_chain(ids, handed_up, p, row[2:4], row[4:])
         counts[verdict.tokens[0] if verdict.accepted else verdict.token] += 1
     assert (p_value(counts, p[0].cpu().numpy()) > LEVEL) is not mutant

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hsd_viz.latency.acceptance import Edge, Tier
@@ -29,9 +31,17 @@ def random_edge(random: np.random.Generator, low: float = 0.35, high: float = 0.
     return Edge(tuple(np.cumprod(hazards).tolist()), float(random.uniform(low, high)))
 
 
+def chain_tier(hit_rate: float, lengths: Sequence[float], edge: Edge) -> Tier:
+    """Chains of k tokens with probability ``lengths[k - 1]`` (given a hit), accepted along ``edge``."""
+    outcomes = [(0, 0, 1.0 - hit_rate)]
+    for k, chance in enumerate(lengths, start=1):
+        outcomes += [(k, a, hit_rate * chance * float(p)) for a, p in enumerate(edge.stops(k))]
+    return Tier(tuple(outcomes))
+
+
 def random_tier(random: np.random.Generator) -> Tier:
     lengths = random.dirichlet(np.ones(int(random.integers(1, 9))))
-    return Tier.of(float(random.uniform(0.2, 0.9)), tuple(lengths.tolist()), random_edge(random, 0.3, 0.9))
+    return chain_tier(float(random.uniform(0.2, 0.9)), tuple(lengths.tolist()), random_edge(random, 0.3, 0.9))
 
 
 def random_calibration(
@@ -39,7 +49,8 @@ def random_calibration(
 ) -> Calibration:
     """``drafts`` draft models and a target of cost about 1, everything measured with everything.
 
-    In a ``ladder`` the models stand on a line and acceptance falls with their distance, so that hierarchies pay now and then.
+    In a ``ladder`` the models are on a line and acceptance falls with their distance, so that hierarchies pay now and
+    then.
     """
     models = (*NAMES[:drafts], "target")
     scales = np.sort(np.exp(random.uniform(np.log(0.01), np.log(0.6), drafts)))

@@ -1,7 +1,7 @@
 """The decoding loop played with coins: no tokens, no tensors, only lengths. Knows nothing of the law.
 
-Each level has a cache length, each draft token is accepted by an independent flip; what is counted is which level fed how many
-tokens how often.
+Each level has a cache length, each draft token is accepted by an independent flip; what is counted is which level fed
+how many tokens how often.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ class Coins:
 
 
 class CoinLoop:
-    """Levels bottom first; ``lookaheads`` are those of all but the target. ``drafts``, if any, draws (drafted, accepted) of a database."""
+    """Levels bottom first; ``lookaheads`` are those of all but the target.
+
+    ``drafts``, if any, draws (drafted, accepted) of a database.
+    """
 
     def __init__(self, lookaheads, survivals, seed, drafts=None):
         random = np.random.default_rng(seed)
@@ -41,7 +44,7 @@ class CoinLoop:
         self.lookups = 0
 
     def draft(self, i: int) -> int:
-        """call(i): the number of tokens handed up; the text is as before, the caches are not."""
+        """call(i): the number of tokens returned; the text is as before, the caches are not."""
         if i == 0 and self.drafts is None:
             n = self.lookaheads[0]
             self.feed(0, self.text)
@@ -57,7 +60,7 @@ class CoinLoop:
         return kept
 
     def round(self, i: int) -> int:
-        """One verification by level i; the number of tokens it keeps."""
+        """One verification by level i; the number of tokens it gains."""
         if i > 0:
             drafted = self.draft(i - 1)
             accepted = min(self.coins[i].run(), drafted)
@@ -87,7 +90,8 @@ class CoinLoop:
 def simulate(loop: CoinLoop, price, *, error: float = 0.002, batch: int = 1000, most: int = 400_000):
     """Run until the standard error of ``price(counts per token)`` is at most ``error`` (relative), by batch means.
 
-    ``price`` maps (fed counters, look-ups, target rounds) to ms. Returns (ms per token, relative standard error, tokens).
+    ``price`` maps (fed counters, look-ups, target rounds) to ms. Returns (ms per token, relative standard error,
+    tokens).
     """
     loop.run(50)
     loop.fed, loop.lookups = [Counter() for _ in loop.fed], 0

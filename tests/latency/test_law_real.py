@@ -1,6 +1,8 @@
-"""The law against the engine's own loop, sampling and rejecting real tokens of table models; costs are made up, counts are not.
+"""The law against the engine's own loop, sampling and rejecting real tokens of table models; costs are made up, counts
+are not.
 
-Acceptance is estimated from the run itself, on-policy, as it would be in use: what is tested is the law and the estimator together.
+Acceptance is estimated from the run itself, on-policy, as it would be in use: what is tested is the law and the
+estimator together.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.law import predict
+from hsd_viz.latency.vectorised import predict
 from hsd_viz.trace import Trace
 
 V = 6
@@ -90,10 +92,11 @@ def error(trace: Trace, edges, tiers) -> float:
 def errors(trace: Trace) -> tuple[float, float]:
     """The same with acceptance estimated from the run: independent, and as measured curves."""
     found = estimate([trace])
-    each = [found.calibration(curves=curves) for curves in (False, True)]
-    independent, curves = (error(trace, c.edges, c.tiers) for c in each)
+    known = found.calibration()
+    even = {pair: Edge(tail=e.acceptance) for pair, e in found.edges.items()}
+    independent, curves = (error(trace, edges, known.tiers) for edges in (even, known.edges))
     print(
-        f"\n{trace.meta['stack']}, {trace.meta['tokens']} tokens: independent acceptance {independent:+.2%}, measured curves {curves:+.2%}"
+        f"\n{trace.meta['stack']}, {trace.meta['tokens']} tokens: independent {independent:+.2%}, curves {curves:+.2%}"
     )
     return independent, curves
 

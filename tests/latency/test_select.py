@@ -8,14 +8,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from random_stacks import random_calibration
+from random_stacks import chain_tier, random_calibration
 
-from hsd_viz.latency.acceptance import Edge, Tier
+from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.affine import affine
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.law import Law
-from hsd_viz.latency.select import doubts, select
+from hsd_viz.latency.select import select, sensitivities
+from hsd_viz.latency.vectorised import Law
 from hsd_viz.stack import parse
 
 
@@ -130,9 +130,9 @@ def test_every_answer_is_possible():
     slow = {**costs, "a": LevelCost((0.9,)), "b": LevelCost((0.95,))}
     assert select(Calibration(models, slow, edges)).picked.stack == "target"
     assert select(Calibration(models, {**slow, "a": costs["a"]}, {**edges, ("a", "b"): even(0.1)})).kind == "one draft"
-    good = Tier.of(0.9, (0.0, 0.0, 0.0, 1.0), even(0.9))
+    good = chain_tier(0.9, (0.0, 0.0, 0.0, 1.0), even(0.9))
     assert select(Calibration(models, slow, edges, {("db", "target"): good})).picked.stack == "db > target"
-    # Where verifying many tokens is dear, short drafts win.
+    # Where verifying many tokens is expensive, short drafts win.
     steep = {**costs, "target": LevelCost((1.0, 1.4, 1.8))}
     assert max(m.lookahead for m in parse(select(Calibration(models, steep, edges)).picked.stack).drafts) < 4
     assert select(Calibration(models, costs, edges), max_drafts=0).picked.stack == "target"
@@ -140,14 +140,17 @@ def test_every_answer_is_possible():
         select(Calibration(models, costs, edges), most=65)
 
 
-def test_doubts_name_the_figure_that_matters():
-    """Two drafts that are nearly equal: the pick hangs on either's acceptance, and not on a third one that is never used."""
+def test_sensitivities_name_the_figure_that_matters():
+    """Two drafts that are nearly equal.
+
+    The pick hangs on either's acceptance, and not on a third one that is never used.
+    """
     costs = {"a": LevelCost((0.3,)), "b": LevelCost((0.1,)), "c": LevelCost((0.1,)), "target": LevelCost((1.0,))}
     edges = {("a", "target"): Edge(tail=0.2), ("b", "target"): Edge(tail=0.80), ("c", "target"): Edge(tail=0.79)}
     calibration = Calibration(("a", "b", "c", "target"), costs, edges)
     choice = select(calibration)
     assert parse(choice.picked.stack).drafts[0].name == "b"
-    found = {d.what: d for d in doubts(choice, calibration)}
+    found = {d.what: d for d in sensitivities(choice, calibration)}
     assert (
         parse(found["acceptance of b by target -0.05"].picked).drafts[0].name == "c"
         and found["acceptance of b by target -0.05"].regret > 0.02

@@ -11,8 +11,8 @@ from random_stacks import random_calibration
 from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.law import predict
 from hsd_viz.latency.select import select
+from hsd_viz.latency.vectorised import predict
 from hsd_viz.latency.whatif import second_draft, surface
 
 
@@ -40,7 +40,7 @@ def test_a_surface_is_the_law_at_every_point():
 
 
 def test_the_map_is_the_law_at_every_point():
-    """Flat costs: the map's figures are those of the selector, told what the map assumes."""
+    """Flat costs: the figures of the map are those of the selector under the same assumptions."""
     acceptances, costs = np.array([0.5, 0.8, 0.93]), np.array([0.005, 0.05, 0.15])
     found = second_draft(acceptances, costs, cost=0.25, acceptance=0.85, closeness=0.3, most=8)
     for (k, n), both in np.ndenumerate(found.both):

@@ -1,290 +1,140 @@
-"""``auto`` is lossless: the choice looks at the past alone, and whatever is chosen, the text stays what it would have been.
-
-Beside the real chooser stands one that draws its options, so that every kind of option serves often and in any order.
-"""
+"""``auto`` resolves to the planner's pick for this machine, and its text is that of plain decoding."""
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import combinations
 
-import numpy as np
 import pytest
-import torch
-from ladders import bundled_prompts, ladder_engine, needs_native, random_model
-from test_chi_square import FEWER_TOKENS, LEVEL, SHAPED, TOKENS, p_values
-from test_greedy import RUNTIMES
-from toys import Guesser, Launching, Markov, V, models
+from ladders import bundled_prompts, ladder_engine, needs_native
 
-from hsd_viz.adaptive.choice import Chooser
-from hsd_viz.adaptive.loop import AutoLoop
-from hsd_viz.adaptive.options import Estimates, Option
-from hsd_viz.decoding.loop import Draft, Level, Loop
-from hsd_viz.decoding.settings import Sampling
-from hsd_viz.drafting import make_drafter
-from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.calibration import pick, store
+from hsd_viz.calibration.estimate import rounds_of
 from hsd_viz.engine import load_engine
-from hsd_viz.latency.acceptance import Edge
+from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost, LookupCost
-from hsd_viz.stack import DraftSource
+from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.mixture import Mixture
+from hsd_viz.stack import parse
+from hsd_viz.trace import CallRow, RoundRow, Stage, Trace
 from hsd_viz.trace.metrics import check
 from hsd_viz.views.payload import level_names
 
-NAMES = ("m0", "m1", "target")
+NAMES = ("nano", "small", "target")
 
 
-def priced(bottom: str | None, draft: float = 0.06, slope: float = 0.08) -> Estimates:
-    """Fixed costs, so that a run can be repeated: the target's forward costs 1, drafting some share of it."""
-    line = lambda first: tuple(first * (1 + slope * m) for m in range(40))
-    costs = {"m0": LevelCost(line(draft)), "m1": LevelCost(line(4 * draft)), "target": LevelCost(line(1.0))}
-    edges = {pair: Edge(tail=0.6) for pair in combinations(NAMES, 2)}
-    calibration = Calibration(NAMES, costs, edges, {}, {"db": LookupCost(0.01, 0.0)})
-    return Estimates(NAMES, (1, 4, 16), bottom=bottom, calibration=calibration, learn_costs=False)
+def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Mixture:
+    """Acceptance of nano's and small's tokens, and the share of look-ups with a draft, which is always accepted."""
+    costs = {"nano": LevelCost((0.02,)), "small": LevelCost((0.2,)), "target": LevelCost((1.0,))}
+    edges = {pair: Edge(tail=nano if pair[0] == "nano" else small) for pair in combinations(NAMES, 2)}
+    tiers = {("db", name): Tier(((0, 0, 1 - hit), (4, 4, hit))) for name in NAMES}
+    return Mixture.of(Calibration(NAMES, costs, edges, tiers))
 
 
-class Drawn(Chooser):
-    """Options by a generator of its own: any nodes of the tree, any models, any lookaheads, catching up after any pause."""
-
-    def __init__(self, estimates: Estimates) -> None:
-        super().__init__(estimates)
-        self._random = np.random.default_rng(5)
-
-    def looks(self) -> bool:
-        return self.estimates.bottom is not None and self._random.random() < 0.7
-
-    def choose(self, pending, reach=None):
-        draw, n = self._random, len(pending)
-        kind = int(draw.integers(5))
-        if kind == 0:
-            return Option()
-        if kind == 1 and reach:
-            return Option(int(draw.integers(1, len(reach) + 1)), (), True)
-        members = sorted(draw.choice(n, size=int(draw.integers(1, n + 1)), replace=False).tolist())
-        chain = tuple((m, int(draw.integers(1, 8))) for m in members)
-        return Option(0, chain, self.estimates.bottom is not None and kind > 2)
+@pytest.mark.parametrize(
+    ("mixture", "written", "kind"),
+    [
+        (planted(), "auto[nano] > target", "nano"),
+        (planted(nano=0.75), "auto[nano,small] > target", "nano > small"),
+        (planted(nano=0.0, small=0.0, hit=0.9), "auto > target", "db"),
+        (planted(nano=0.0, small=0.0, hit=0.9), "auto[nano,small] > target", ""),
+        (planted(nano=0.0, small=0.0, hit=0.0), "auto > target", ""),
+    ],
+)
+def test_the_fastest_of_the_named_levels(mixture, written, kind):
+    stack = pick.fastest(pick.candidates(parse(written), "target", NAMES), mixture)
+    names = ([] if stack.bottom is None else [str(stack.bottom)]) + [m.name for m in stack.drafts]
+    assert " > ".join(names) == kind and stack.target.name == "target"
+    assert all(m.lookahead for m in stack.drafts)
 
 
-class DrawnLoop(AutoLoop):
-    """A loop that does not choose."""
-
-    def __init__(self, *args, **options) -> None:
-        super().__init__(*args, **options)
-        self.chooser = Drawn(self.estimates)
-
-
-def kind_of(option: Option) -> str:
-    models = ">".join(str(m) for m, _ in option.models)
-    return "db" if option.nodes else f"db>{models}" if option.looked_up else models or "plain"
+def test_small_predicted_gains_are_not_used():
+    """A gain within the error of the prediction: plain decoding."""
+    levels = pick.candidates(parse("auto[nano] > target"), "target", NAMES)
+    assert not pick.fastest(levels, planted(nano=0.025)).drafts
+    assert pick.fastest(levels, planted(nano=0.1)).drafts
 
 
-# --- greedy, token for token -------------------------------------------------------------------------------------------
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty folder of calibrations, and a short measurement."""
+    monkeypatch.setattr("hsd_viz.calibration.store.cache_folder", lambda kind: tmp_path / kind)
+    monkeypatch.setattr(pick, "PROMPTS", 2)
+    monkeypatch.setattr(pick, "TOKENS", 12)
+    return tmp_path / "calibration"
 
 
-def decoded(loop: Loop, prompt: list[int]) -> tuple[list[int], Counter]:
-    for _ in loop.prefill():
-        pass
-    kinds: Counter = Counter()
-    for verified in loop.rounds():
-        if isinstance(loop, AutoLoop) and verified.accepted:
-            kinds[kind_of(loop.option)] += len(verified.accepted)
-    return loop.text[len(prompt) :], kinds
-
-
-@pytest.mark.parametrize("cls", [AutoLoop, DrawnLoop])
-@pytest.mark.parametrize(("runtime", "dtype"), RUNTIMES)
-def test_random_models(runtime, dtype, cls):
-    """The tokens of plain greedy decoding, by the clock's choice and by any; ends of text, limits and room for none included."""
-    target = random_model(0, dtype=dtype, runtime=runtime)
-    drafts = [random_model(0, noise=noise, dtype=dtype, runtime=runtime) for noise in (0.12, 0.06)]
-    kinds: Counter = Counter()
-    for seed in range(5):
-        prompt = torch.randint(0, 64, (5 + seed,), generator=torch.Generator().manual_seed(seed)).tolist()
-        plain, _ = decoded(
-            Loop([Level("target", target.session())], None, Sampling(), prompt, max_new_tokens=60), prompt
-        )
-        estimates = Estimates(NAMES, (1, 4, 16), bottom="db")
-        for eos in (frozenset(), frozenset([plain[30]]), frozenset([plain[0]])):
-            for tokens in (60, 7, 1):
-                expected = plain[:tokens]
-                ends = [k for k, t in enumerate(expected) if t in eos]
-                expected = expected[: ends[0] + 1] if ends else expected
-                levels = [Level(name, m.session()) for name, m in zip(NAMES, (*drafts, target), strict=True)]
-                drafter = make_drafter(DraftSource("db", ("context",)), eos=min(eos, default=None), costs=0.05)
-                loop = cls(
-                    levels,
-                    drafter,
-                    Sampling(),
-                    prompt,
-                    max_new_tokens=tokens,
-                    positions=256,
-                    eos=eos,
-                    estimates=estimates,
-                )
-                out, served = decoded(loop, prompt)
-                assert out == expected
-                kinds += served
-    # What the clock chooses is the machine's affair, and plain steps may be best on a busy one.
-    assert cls is AutoLoop or sum(kinds.values()) > 150, "next to nothing was accepted: the test saw no speculation"
-    if cls is DrawnLoop:
-        assert len(kinds) == 7, f"not every option that drafts served: {kinds}"
+def test_old_traces_of_auto_keep_their_levels():
+    """Traces in which auto chose a drafter for each round name its levels in their resolved stack."""
+    meta = {"stack": "auto > target", "stack_resolved": "auto[db,nano,small] > target"}
+    assert level_names(meta) == ["db", "nano", "small", "target"]
+    trace = Trace({**meta, "models": []})
+    trace.call_rows = [CallRow(0, 0, "db", "lookup", 1, 0, 0, 0, 5), CallRow(0, 3, "target", "verify", 1, 1, 0, 5, 9)]
+    trace.round_rows = [RoundRow(0, None, 3, 0, 0, 0, "plain", None, 5, 9)]
+    assert rounds_of([trace]) == ({}, {}), "a biased sample of acceptance"
 
 
 @needs_native
-def test_shipped_ladder():
-    """On the native runtime in float32 the very tokens; the trace keeps its identities, and tells who served."""
-    engine = load_engine(device="cpu")
+def test_shipped_ladder(cache):
+    """Measured once, with stages; greedy texts are the tokens of plain decoding, whichever stack is picked."""
+    engine = load_engine(device="cpu", threads=1)
     engine.wait_ready()
-    options = {"max_new_tokens": 96, "record": False}
-    for text in bundled_prompts(6):
+    options = {"max_new_tokens": 48, "record": False}
+    prompts = bundled_prompts(3)
+    stages = [e.text for e in engine.decode(prompts[0], "auto > target", **options) if isinstance(e, Stage)]
+    assert "auto: measuring this machine once" in stages and len(list(cache.iterdir())) == 1
+    for text in prompts:
         plain = engine.run(text, "target", **options).token_ids
         for stack in ("auto > target", "auto[nano,small] > target", "auto[db] > target"):
-            trace = engine.run(text, stack, **options)
+            events = list(engine.decode(text, stack, **options))
+            assert not any(isinstance(e, Stage) and e.text.startswith("auto") for e in events), "measured once"
+            trace = events[-1].trace
             assert trace.token_ids == plain
             check(trace)
-            assert trace.meta["stack_resolved"] == {"auto > target": "auto[db,nano,small] > target"}.get(stack, stack)
-            assert level_names(trace.meta) == [name for _, name in sorted({(c.level, c.name) for c in trace.call_rows})]
-            served = {d.round: d.source for d in trace.draft_rows}
-            top = max(r.level for r in trace.round_rows)
-            assert all((r.id in served) == (r.why_no_draft is None) for r in trace.round_rows if r.level == top)
-            assert {r.why_no_draft for r in trace.round_rows} <= {None, "not worth it", "no match", "no room"}
-            taking_part = {t.source: t.path for t in trace.token_rows}
-            assert all(path[-1] == top for path in taking_part.values()) and taking_part["target"] == (top,)
+            assert trace.meta["stack"] == stack and not trace.meta["stack_resolved"].startswith("auto")
+            assert engine.run(text, trace.meta["stack_resolved"], **options).token_ids == plain
+
+
+@needs_native
+def test_the_calibration_serves_the_temperatures_next_to_it(cache):
+    engine = load_engine(device="cpu", threads=1)
+    engine.wait_ready()
+    for temperature, files in ((0.7, 1), (0.6, 1), (0.8, 1), (1.3, 2)):
+        engine.run("def main(", "auto > target", max_new_tokens=4, temperature=temperature, top_p=0.9, record=False)
+        assert len(list(cache.iterdir())) == files
+
+
+@needs_native
+def test_closing_the_decode_cancels_the_measurement(cache):
+    engine = load_engine(device="cpu", threads=1)
+    engine.wait_ready()
+    decode = engine.decode("def main(", "auto > target", max_new_tokens=4)
+    while not (isinstance(event := next(decode), Stage) and event.text.startswith("auto")):
+        pass
+    decode.close()
+    assert not cache.exists()
+
+
+def test_where_nothing_can_be_saved_it_is_measured_once_per_process(cache):
+    cache.parent.mkdir(exist_ok=True)
+    cache.write_text("")
+    engine = ladder_engine("float32")
+    for expected in (True, False):
+        events = list(engine.decode("def main(", "auto > target", max_new_tokens=4))
+        assert any(isinstance(e, Stage) and "measuring" in e.text for e in events) is expected
+    assert store.folder() == cache
 
 
 @pytest.mark.parametrize("dtype", ["float64"])
-def test_shipped_ladder_in_float64(dtype):
+def test_shipped_ladder_in_float64(dtype, cache):
     engine = ladder_engine(dtype)
-    for text in bundled_prompts(3):
+    for text in bundled_prompts(2):
         plain = engine.run(text, "target", max_new_tokens=48, record=False).token_ids
         assert engine.run(text, "auto > target", max_new_tokens=48, record=False).token_ids == plain
 
 
-# --- sampled, in distribution ------------------------------------------------------------------------------------------
-
-
-def toy(
-    cls, sampling: Sampling, tokens: int, model=Markov, estimates: Estimates | None = None, spread: float = 1.0
-) -> AutoLoop:
-    """Two draft models and a database over a target, all tables; ``spread``: how far they are from each other."""
-    tables = models(3, spread=spread)
-    levels = [Level(name, model(table)) for name, table in zip(NAMES, tables, strict=True)]
-    loop = cls(
-        levels,
-        Guesser(tables[1]),
-        sampling,
-        [0],
-        max_new_tokens=tokens,
-        estimates=priced("db") if estimates is None else estimates,
-    )
-    for _ in loop.prefill():
-        pass
-    return loop
-
-
-class Counting(AutoLoop):
-    """Counts what served."""
-
-    def rounds(self):
-        self.kinds: Counter = Counter()
-        for verified in super().rounds():
-            self.kinds[kind_of(self.option)] += 1
-            yield verified
-
-
-class CountingDrawn(Counting, DrawnLoop):
-    pass
-
-
-ONE = Sampling(temperature=1.0, seed=1)
-
-
-@pytest.mark.parametrize("cls", [Counting, CountingDrawn])
-def test_lossless(cls):
-    # Costs at which several options are nearly as good as one another.
-    loop = toy(cls, ONE, TOKENS, estimates=priced("db", draft=0.25, slope=0.03))
-    assert min(p_values(loop)) > LEVEL
-    assert len([k for k, n in loop.kinds.items() if n > 500]) >= (2 if cls is Counting else 8), (
-        f"too few options served: {loop.kinds}"
-    )
-
-
-@pytest.mark.parametrize("model", [Markov, Launching])
-def test_lossless_after_temperature_top_k_and_top_p(model):
-    assert min(p_values(toy(DrawnLoop, SHAPED, FEWER_TOKENS, model))) > LEVEL
-
-
-def test_times_do_not_matter():
-    """Costs learnt by the clock, on models whose times mean nothing."""
-    assert min(p_values(toy(AutoLoop, ONE, FEWER_TOKENS, estimates=Estimates(NAMES, (1, 4, 16), bottom="db")))) > LEVEL
-
-
-# --- mutants -----------------------------------------------------------------------------------------------------------
-
-
-class DropsWhatItSaw(DrawnLoop):
-    """The choice is taken back after a draft was seen: one that begins with an unlikely token is thrown away."""
-
-    def propose(self, room):
-        draft = super().propose(room)
-        if draft.rows is not None and draft.rows[0, draft.tree.tokens[0]] < 0.3:
-            return Draft(DraftTree(why_empty="not worth it"))
-        return draft
-
-
-class LooksAtAcceptance(DrawnLoop):
-    """The choice knows what the target will say: a round whose first token would be refused becomes a plain step."""
-
-    def verify(self, i, draft):
-        verified = super().verify(i, draft)
-        if i < len(self.levels) - 1 or draft.rows is None or verified.accepted:
-            return verified
-        self.levels[i].model.truncate(len(self.text) - 1)
-        return super().verify(i, Draft(DraftTree(why_empty="not worth it")))
-
-
-class ChoosesByTheDraft(DrawnLoop):
-    """Two options draft, and the one whose own model finds its tokens likelier is taken."""
-
-    def propose(self, room):
-        one = super().propose(room)
-        self._forget()
-        other = super().propose(room)
-        self._forget()
-        if one.rows is None or other.rows is None:
-            return one
-        chance = lambda draft: float(draft.rows[0, draft.tree.tokens[0]])
-        return one if chance(one) >= chance(other) else other
-
-    def _forget(self) -> None:
-        for model in self._models:
-            model.truncate(len(self.text) - 1)
-
-
-@pytest.mark.parametrize("mutant", [DropsWhatItSaw, LooksAtAcceptance, ChoosesByTheDraft])
-def test_mutant_is_caught(mutant):
-    assert min(p_values(toy(mutant, ONE, FEWER_TOKENS // 2, spread=2.5))) < LEVEL
-
-
-def test_what_the_mutants_were_made_from_passes():
-    assert min(p_values(toy(DrawnLoop, ONE, FEWER_TOKENS // 2, spread=2.5))) > LEVEL
-
-
-# --- the same again ----------------------------------------------------------------------------------------------------
-
-
-def test_with_given_costs_a_run_can_be_repeated():
-    """The same options, drafts and tokens; with other costs other drafts."""
-
-    def run(estimates: Estimates):
-        loop = toy(AutoLoop, ONE, 2000, estimates=estimates)
-        for _ in loop.rounds():
-            pass
-        return loop.text, [
-            (d.round, d.level, d.token_id, d.verdict) for judged in loop.log.drafts for d in judged.rows(str)
-        ]
-
-    first, again, dear = run(priced("db")), run(priced("db")), run(priced("db", draft=0.6))
-    assert first == again
-    assert first[1] != dear[1]
-    assert len(first[0]) == 2001 and max(first[0]) < V
+def test_sampled_text_does_not_depend_on_the_database(cache):
+    """With a database alone, the tokens at any temperature are those of plain decoding with the same seed."""
+    engine = ladder_engine("float32")
+    options = {"max_new_tokens": 48, "temperature": 0.8, "seed": 7, "record": False}
+    plain = engine.run("def main(", "target", **options).token_ids
+    assert engine.run("def main(", "auto[db] > target", **options).token_ids == plain

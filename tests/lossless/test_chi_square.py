@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chi2
-from toys import Guesser, Launching, V, loop_of, models, sample
+from toys import Guesser, Launching, V, distribution, draw, loop_of, models, sample
 
 from hsd_viz.decoding import loop as loop_module
 from hsd_viz.decoding.loop import Draft, Loop
-from hsd_viz.decoding.sampling import distribution, draw
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict, walk
 
@@ -79,33 +78,33 @@ def test_lossless_after_temperature_top_k_and_top_p(name):
 class MiddleSamplesItsRow(Loop):
     """Rule 1: on rejection a middle level draws from p instead of the residual."""
 
-    def _judge(self, i, draft, logits):
-        verdict, p = super()._judge(i, draft, logits)
+    def _judge(self, i, draft, forward):
+        verdict, p = super()._judge(i, draft, forward)
         if verdict.residual is not None and i < len(self.levels) - 1:
             r = torch.tensor(self.draws.fresh(1), dtype=torch.float64)
             verdict.token = int(draw(p[verdict.row][None], r))
         return verdict, p
 
 
-class ResidualHandedUp(Loop):
-    """Rule 2: the residual is handed up as the row of a corrected token."""
+class ResidualProposed(Loop):
+    """Rule 2: the residual is proposed as the row of a corrected token."""
 
     def verify(self, i, draft):
         verified = super().verify(i, draft)
         residual = verified.verdict.residual
-        if verified.kept.rows is not None and residual is not None:
-            verified.kept.rows[-1] = residual / residual.sum()
+        if verified.p is not None and residual is not None:
+            verified.p[-1] = residual / residual.sum()
         return verified
 
 
-class DraftersRowHandedUp(Loop):
-    """Rule 3: accepted tokens are handed up with the drafter's rows."""
+class DraftersRowProposed(Loop):
+    """Rule 3: accepted tokens are proposed with the drafter's rows."""
 
     def verify(self, i, draft):
         verified = super().verify(i, draft)
-        if verified.kept.rows is not None and draft.rows is not None:
+        if verified.p is not None and draft.rows is not None:
             n = len(verified.accepted)
-            verified.kept.rows[:n] = draft.rows[:n]
+            verified.p[:n] = draft.rows[:n]
         return verified
 
 
@@ -167,8 +166,8 @@ class SoftmaxOfArgMax(Loop):
 class EachSiblingTriedAlone(Loop):
     """The tree rule's mistake: every child is accepted with its own probability, nothing is renormalised after a rejection."""
 
-    def _judge(self, i, draft, logits):
-        p = distribution(logits, self.sampling)
+    def _judge(self, i, draft, forward):
+        p = distribution(forward.logits, self.sampling)
         drawn = draw(p, torch.tensor(self.draws.fresh(len(draft) + 1), dtype=torch.float64)).tolist()
         for row in range(len(draft) + 1):
             for node, parent in enumerate(draft.tree.parents):
@@ -182,8 +181,8 @@ class EachSiblingTriedAlone(Loop):
 ONE, TWO = Sampling(temperature=1.0, seed=1), Sampling(temperature=0.7, top_k=4, seed=1)
 MUTANTS = [
     (MiddleSamplesItsRow, 3, [3, 6], ONE),
-    (ResidualHandedUp, 3, [3, 6], ONE),
-    (DraftersRowHandedUp, 3, [3, 6], ONE),
+    (ResidualProposed, 3, [3, 6], ONE),
+    (DraftersRowProposed, 3, [3, 6], ONE),
     (UnlikelyTokenDropped, 2, [4], ONE),
     (RowBeforeTemperature, 2, [4], TWO),
     (SoftmaxOfArgMax, 2, [4], ONE),

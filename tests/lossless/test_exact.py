@@ -11,13 +11,14 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from toys import HOST, distribution, draw
 
-from hsd_viz.decoding.sampling import distribution, draw
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.verify import verify_chain, walk
+from hsd_viz.decoding.verify import walk
 from hsd_viz.drafting.tree import DraftTree
 
 TOLERANCE = 1e-12
+verify_chain = HOST.verify_chain
 
 
 def random_rows(n: int, v: int, seed: int, zeros: bool) -> torch.Tensor:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from ladders import NEAR_TIE, bundled_prompts, ladder_engine, needs_native, random_model, top_gap
 
+from hsd_viz.backends.choose import backend_for
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import make_drafter
@@ -36,7 +37,16 @@ def run(models, lookaheads, bottom, prompt, tokens, eos=frozenset(), sampling=No
         Level(f"m{k}", m.session(), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
     ]
     drafter = make_drafter(bottom, eos=min(eos, default=None), costs=None) if bottom else None
-    loop = Loop(levels, drafter, sampling or Sampling(), prompt, max_new_tokens=tokens, positions=positions, eos=eos)
+    loop = Loop(
+        levels,
+        drafter,
+        sampling or Sampling(),
+        prompt,
+        max_new_tokens=tokens,
+        positions=positions,
+        eos=eos,
+        backend=backend_for(models[-1]),
+    )
     for _ in loop.prefill():
         pass
     rounds = list(loop.rounds())

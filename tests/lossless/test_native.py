@@ -13,13 +13,13 @@ import torch
 from ladders import bundled_prompts, needs_native
 from test_chi_square import FEWER_TOKENS, LEVEL, SHAPED, p_value
 from test_greedy import run
-from toys import V
+from toys import V, distribution
 from transformers import MistralConfig, MistralForCausalLM
 
 from hsd_viz.backends import NativeModel
+from hsd_viz.backends.choose import backend_for
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import HFModel
-from hsd_viz.decoding.sampling import distribution
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import load_model, load_tokenizer
 from hsd_viz.stack import DraftSource
@@ -95,7 +95,7 @@ def sampled(lookaheads: list[int], sampling: Sampling, session_of=NativeModel.se
     levels = [
         Level(f"m{k}", session_of(m), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
     ]
-    loop = Loop(levels, None, sampling, [0], max_new_tokens=FEWER_TOKENS)
+    loop = Loop(levels, None, sampling, [0], max_new_tokens=FEWER_TOKENS, backend=backend_for(models[-1]))
     accepted = drafted = 0
     for verified in loop.rounds():
         loop.log.take()
@@ -112,7 +112,7 @@ def test_sampled_drafts(lookaheads, sampling):
 
 
 class RowsBeforeShaping:
-    """The mistake rule 5 forbids, in a launch: tokens drawn after top-k and top-p, handed up with rows from before."""
+    """The mistake rule 5 forbids, in a launch: tokens drawn after top-k and top-p, proposed with rows from before."""
 
     def __init__(self, session) -> None:
         self._session = session

@@ -5,16 +5,30 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from hsd_viz.backends.host import HostBackend
+from hsd_viz.decoding import sampling as reference
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.sampling import distribution, draw
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting.tree import DraftTree
 
 V = 6
+HOST = HostBackend()
+
+
+def distribution(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
+    """The rows ``[n, V]`` that are sampled, by the reference."""
+    return HOST.rows(logits, sampling)
+
+
+def draw(p: torch.Tensor, r: torch.Tensor) -> torch.Tensor:
+    """One token per row of ``p`` ``[n, V]`` for ``r`` ``[n]``, by the reference."""
+    return torch.tensor([reference.draw(row, number) for row, number in zip(p.numpy(), r.tolist(), strict=True)])
 
 
 class Markov:
     """The next token depends on the last one alone: ``logits[v]`` is the row after token v. Checks how it is fed."""
+
+    can_sample = can_verify = False
 
     def __init__(self, logits: torch.Tensor) -> None:
         self.logits = logits
@@ -38,6 +52,8 @@ class Markov:
 
 class Launching(Markov):
     """The same model with its whole draft in one launch: it draws without looking at what it drew, an end token included."""
+
+    can_sample = True
 
     def forward(self, tokens, rows, parents=None, tail=None):
         return super().forward(tokens + ([] if tail is None else tail.tolist()), rows, parents)
@@ -103,7 +119,7 @@ def loop_of(
         Level("target" if k == len(tables) - 1 else f"m{k}", model(table), look)
         for k, (table, look) in enumerate(zip(tables, [*lookaheads, None], strict=True))
     ]
-    loop = cls(levels, drafter, sampling, [0], max_new_tokens=tokens, eos=eos)
+    loop = cls(levels, drafter, sampling, [0], max_new_tokens=tokens, eos=eos, backend=HOST)
     for _ in loop.prefill():
         pass
     return loop

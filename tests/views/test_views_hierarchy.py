@@ -10,8 +10,8 @@ from hsd_viz import views
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost, LookupCost
-from hsd_viz.latency.law import predict
 from hsd_viz.latency.select import select
+from hsd_viz.latency.vectorised import predict
 from hsd_viz.views.hierarchy import token_cost
 from hsd_viz.views.palette import HUES
 

@@ -12,14 +12,14 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz import views
-from hsd_viz.calibration.mixture import MixedLaw, choose
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.affine import affine
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost, LookupCost
-from hsd_viz.latency.law import predict
+from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import select
+from hsd_viz.latency.vectorised import predict
 from hsd_viz.latency.whatif import second_draft, surface
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
@@ -137,11 +137,11 @@ def test_a_basis_comes_from_a_calibration_its_data_or_its_file(tmp_path):
     for given, words in [
         (tmp_path / "missing.json", "cannot be read"),
         (tmp_path / "no.json", "not JSON"),
-        ({"models": 3}, "no calibration"),
+        ({"models": 3}, "not a calibration"),
         ({"hierarchies": []}, "has no calibration"),
         ({"hierarchies": [], "calibration": {"costs": {}}}, "has no calibration"),
-        ({"pooled": {}}, "no calibration"),
-        ({**kept, "parts": [3]}, "no mixture"),
+        ({"pooled": {}}, "not a calibration"),
+        ({**kept, "parts": [3]}, "not a mixture"),
         (3, "not int"),
     ]:
         with pytest.raises(ValueError, match=words):
@@ -334,7 +334,7 @@ def test_levels_show_the_counters_of_the_run_beside_the_laws():
     assert abs(own["off"]) < 0.2 and "estimated from this run" in views.Levels(trace).spec["source"]
     with pytest.raises(ValueError, match="no emitted tokens"):
         views.Levels(Trace({}))
-    with pytest.raises(ValueError, match="it is not known how much"):
+    with pytest.raises(ValueError, match="the acceptance of .* is unknown"):
         views.Levels(trace, Calibration(DEAR.models, DEAR.costs, {}))
 
 

@@ -1,4 +1,4 @@
-"""Models over static buffers, their forwards replayed as CUDA graphs."""
+"""Models over static buffers, their forward passes replayed as CUDA graphs."""
 
 from hsd_viz.backends.cuda_graphs.model import GraphModel
 

@@ -12,13 +12,13 @@ SMALLEST = 512
 
 
 def bucket_of(length: int) -> int:
-    """The smallest of 512, 768, 1024, 1536, 2048, 3072, ... that holds ``length`` places: attention reads so many."""
+    """The smallest of 512, 768, 1024, 1536, 2048, 3072, ... that holds ``length`` places: the number of places attention reads."""
     capacity = capacity_of(length)
     return capacity // 4 * 3 if capacity > SMALLEST and length <= capacity // 4 * 3 else capacity
 
 
 def capacity_of(length: int) -> int:
-    """The smallest of 512, 1024, 2048, ... that holds ``length`` places: buffers are so large."""
+    """The smallest of 512, 1024, 2048, ... that holds ``length`` places: the size of the buffers."""
     capacity = SMALLEST
     while capacity < length:
         capacity *= 2
@@ -34,7 +34,7 @@ class Layout:
 
     @classmethod
     def of(cls, module: torch.nn.Module, layers: int) -> Layout:
-        """Ask the module itself, by one forward of one token. Raises ``ValueError`` where it keeps anything but keys and values."""
+        """Ask the module itself, with a single token. Raises ``ValueError`` where it caches anything but keys and values."""
         cache = DynamicCache()
         module(
             input_ids=torch.zeros(1, 1, dtype=torch.long, device=module.device), past_key_values=cache, use_cache=True
@@ -72,7 +72,7 @@ class _StaticLayer(CacheLayerMixin):
         return self._owner.bucket, 0
 
     def get_seq_length(self) -> Tensor:
-        # A tensor, as in transformers' own static cache: a number would be baked into a graph and be wrong ever after.
+        # A tensor, as in transformers' own static cache: a number would be fixed in a graph.
         return self._owner.filled
 
     def get_max_length(self) -> int:
@@ -80,11 +80,11 @@ class _StaticLayer(CacheLayerMixin):
 
 
 class StaticCache(Cache):
-    """Keys and values of one sequence, ``capacity`` places; a forward writes at ``places`` and attends to the first ``bucket``.
+    """Keys and values of one sequence, ``capacity`` places; a forward pass writes at ``places`` and attends to the first ``bucket``.
 
-    All layers of one shape lie in one block ``[layers, heads, capacity, size]``, so that moving places is two launches for
-    the whole model. Stale places are masked, yet their values are multiplied by zero: they start as zeros, never as whatever
-    the memory held.
+    All layers of one shape are in one block ``[layers, heads, capacity, size]``, so that moving places is two launches for
+    the whole model. Stale places are masked, yet their values are multiplied by zero: they start as zeros, never as uninitialised
+    memory.
     """
 
     def __init__(self, layout: Layout, capacity: int, device: torch.device) -> None:
@@ -110,11 +110,11 @@ class StaticCache(Cache):
         self.places, self.filled, self.bucket = places, filled, bucket
 
     def grow(self, capacity: int) -> None:
-        """Move to larger buffers. Whatever was captured over the old ones must be gone."""
+        """Move to larger buffers. What was captured over the old ones must be dropped before."""
         self._allocate(capacity)
 
     def clear(self) -> None:
-        """Zeros everywhere: a number that is none, left behind by one text, must not reach the next."""
+        """Fill with zeros: a NaN from one text must not reach the next."""
         torch._foreach_zero_(self.blocks)
 
     def move(self, source: Tensor, to: Tensor) -> None:

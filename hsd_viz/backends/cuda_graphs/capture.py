@@ -43,7 +43,7 @@ class CudaCapturer:
 
     Graphs of one pool may put their passing results, and even their outputs, into the same places: a replay and the copying
     of its outputs must follow each other on one stream with no other replay between (see :class:`~hsd_viz.backends.cuda_graphs.slot.Slot`).
-    ``compiled`` work is not looked into before: torch.compile steps aside where somebody watches.
+    ``compiled`` work is not checked before: torch.compile falls back under a dispatch mode.
     """
 
     # Only one capture may be under way in a process.

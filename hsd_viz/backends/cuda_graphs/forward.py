@@ -1,22 +1,25 @@
-"""A model's arithmetic over static buffers: any Hugging Face module, run as it is."""
+"""One forward pass over static buffers: what it is fed, its masks, and any Hugging Face module, run as it is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
+import torch
 from torch import Tensor
 from transformers import PreTrainedConfig
 
 from hsd_viz.backends.cuda_graphs.buffers import StaticCache
+from hsd_viz.backends.device import fill, put
 from hsd_viz.decoding.masks import CHUNKED, FULL, SLIDING, layer_kinds
 from hsd_viz.decoding.model import HFModel
 
-#: Widths that have a graph of their own; a forward of another width up to the last is padded to the next.
+#: Widths with a graph each; other widths up to the last are padded to the next.
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 #: A mask ``[width, bucket]`` for each kind of layer that a model has, to be added to the scores.
 Seen = dict[str, Tensor]
-#: Which positions a layer of a kind may look at, of those before it; ``None``: all.
+#: Which earlier positions a layer of a kind may attend to; ``None``: all.
 Rules = dict[str, Callable[[Tensor, Tensor], Tensor] | None]
 
 
@@ -30,7 +33,7 @@ class Forward(Protocol):
 
 
 def rules_of(config: PreTrainedConfig) -> Rules:
-    """The kinds of layers in a config and what bounds the sight of each."""
+    """Return the kinds of layers in a config and which positions each may attend to."""
     rules: Rules = dict.fromkeys(sorted(layer_kinds(config)))
     window, chunk = getattr(config, "sliding_window", None), getattr(config, "attention_chunk_size", None)
     if SLIDING in rules and window is not None:
@@ -42,7 +45,7 @@ def rules_of(config: PreTrainedConfig) -> Rules:
 
 
 class ModuleForward:
-    """The Hugging Face module itself; it finds our buffers where it expects its cache."""
+    """The Hugging Face module itself, with our buffers as its cache."""
 
     def __init__(self, model: HFModel) -> None:
         self._model = model
@@ -60,3 +63,125 @@ class ModuleForward:
             **self._model.options(positions[None], rows),
         ).logits
         return logits[0, -rows:, : self._model.vocab_size]
+
+
+def width_of(n: int) -> int:
+    """The width at which ``n`` tokens are fed: the next of :data:`WIDTHS`, beyond the last ``n`` itself."""
+    return next((width for width in WIDTHS if width >= n), n)
+
+
+class Feed:
+    """``width`` tokens: their ids, their positions in the text, what they see of each other, and how many are cached.
+
+    ``sees`` has one bit per fed token in each row (bit j: this token sees fed token j), ``last`` is the index of the last one. Tokens
+    beyond those that are fed are padding: they see themselves and the cached ones, no token sees them, and what they write is
+    beyond the valid length.
+    """
+
+    def __init__(self, width: int, device: torch.device) -> None:
+        assert width <= WIDTHS[-1]
+        self.width = width
+        self._packed = torch.zeros(3 * width + 2, dtype=torch.long, device=device)
+        self.ids, self.positions, self.sees, self.length, self.last = self._packed.split([width, width, width, 1, 1])
+
+    def fill(self, tokens: Sequence[int], tail: Tensor | None, cached: int, parents: Sequence[int] | None) -> None:
+        """Set everything for a forward pass. ``tail``, ids that only the device knows, follow ``tokens``."""
+        n = len(tokens) + (0 if tail is None else len(tail))
+        positions, sees = lineage(n, cached, parents)
+        rest = self.width - n
+        packed = [
+            *tokens,
+            *[0] * (self.width - len(tokens)),
+            *positions,
+            *[0] * rest,
+            *sees,
+            *(1 << k for k in range(n, self.width)),
+            cached,
+            n - 1,
+        ]
+        fill(self._packed, packed)
+        if tail is not None:
+            self.ids[len(tokens) : n].copy_(tail)
+
+    def own(self, index: Tensor) -> Tensor:
+        """``sees`` as booleans ``[width, width]``."""
+        return (self.sees[:, None] >> index[: self.width] & 1).bool()
+
+
+class WideFeed:
+    """The same for more tokens than a graph takes (prefill, large trees), made each time."""
+
+    def __init__(
+        self,
+        tokens: Sequence[int],
+        tail: Tensor | None,
+        cached: int,
+        parents: Sequence[int] | None,
+        device: torch.device,
+    ) -> None:
+        n = len(tokens) + (0 if tail is None else len(tail))
+        self.width = n
+        ids = put(list(tokens), device, torch.long)
+        self.ids = ids if tail is None else torch.cat([ids, tail])
+        if parents is None:
+            self.positions = torch.arange(cached, cached + n, device=device)
+            self._own = torch.ones(n, n, dtype=torch.bool, device=device).tril()
+        else:
+            positions, sees = lineage(n, cached, parents)
+            self.positions = put(positions, device, torch.long)
+            self._own = put([[bool(row >> k & 1) for k in range(n)] for row in sees], device, torch.bool)
+        self.length = torch.full((1,), cached, device=device)
+
+    def own(self, index: Tensor) -> Tensor:
+        return self._own
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """One token after ``length`` places, all in tensors ``[1]``: a step whose token the device chose itself."""
+
+    ids: Tensor
+    positions: Tensor
+    length: Tensor
+    width: int = 1
+
+
+def lineage(n: int, cached: int, parents: Sequence[int] | None) -> tuple[list[int], list[int]]:
+    """Positions of ``n`` fed tokens in the text, and as bits which of the fed ones each sees: itself and its ancestors."""
+    if parents is None:
+        return list(range(cached, cached + n)), [(2 << k) - 1 for k in range(n)]
+    positions: list[int] = []
+    sees: list[int] = []
+    for k, parent in enumerate(parents):
+        positions.append(cached if parent < 0 else positions[parent] + 1)
+        sees.append(1 << k | (0 if parent < 0 else sees[parent]))
+    return positions, sees
+
+
+def run(
+    forward: Forward, rules: Rules, cache: StaticCache, feed: Feed | WideFeed | Next, bucket: int, rows: int
+) -> Tensor:
+    """Run a forward pass of what ``feed`` holds: the logits ``[rows, V]`` of its last ``rows`` tokens, padding included.
+
+    All that changes from one forward pass to the next is read from device tensors, so that this can be captured.
+    """
+    places = cache.index[: feed.width] + feed.length
+    cache.aim(places, feed.length, bucket)
+    index = cache.index[:bucket]
+    if feed.width == 1:
+        seen = (index <= feed.length)[None]
+    else:
+        seen = (index < feed.length)[None].repeat(feed.width, 1).index_copy_(1, places, feed.own(cache.index))
+    return forward(feed.ids, feed.positions, see(rules, seen, places, feed.positions, cache), cache, rows)
+
+
+def see(rules: Rules, seen: Tensor, places: Tensor, positions: Tensor, cache: StaticCache) -> Seen:
+    """Return masks to add to the scores, 0 or -inf ``[width, bucket]``, one per kind of layer; ``seen`` is what the text allows."""
+    index = cache.index[: seen.shape[1]]
+    # A cached place is its own position; a fed token's is its depth, wherever its entry is stored.
+    at = index.index_copy(0, places, positions) if any(rules.values()) else index
+    masks = {}
+    for kind, rule in rules.items():
+        near = seen if rule is None else seen & rule(positions[:, None], at[None, :])
+        masks[kind] = torch.where(near, cache.open, cache.shut)
+    return masks

@@ -18,9 +18,6 @@ from hsd_viz.backends.cuda_graphs.buffers import StaticCache
 from hsd_viz.backends.cuda_graphs.forward import WIDTHS, Seen
 from hsd_viz.decoding.model import HFModel
 
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
-_STEADY_ROPE = ("default", "linear", "llama3", "yarn")
-
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -52,25 +49,6 @@ class Shape:
     scale: float
 
 
-def why_not(model: HFModel) -> str | None:
-    """Why a model is none that :class:`LeanForward` knows; ``None`` where it is one."""
-    config = model.module.config
-    if config.model_type not in FAMILIES:
-        return f"{config.model_type} is none of {', '.join(FAMILIES)}"
-    rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
-    if rope not in _STEADY_ROPE:
-        return f"its rotary table ({rope}) depends on the text's length"
-    if config.hidden_act not in ("silu", "swish"):
-        return f"its activation is {config.hidden_act}"
-    if any(
-        not isinstance(m, nn.Linear)
-        for layer in model.module.model.layers
-        for m in (layer.self_attn.q_proj, layer.mlp.down_proj)
-    ):
-        return "its weights are quantised"
-    return None
-
-
 def fuse(*parts: nn.Linear) -> tuple[Tensor, Tensor | None]:
     """The weights of several linear maps of one input as one matrix, and their biases.
 
@@ -94,7 +72,7 @@ def fuse(*parts: nn.Linear) -> tuple[Tensor, Tensor | None]:
 
 
 def _adjacent(tensors: list[Tensor]) -> Tensor | None:
-    """The tensors as one, where they already lie side by side."""
+    """Return the tensors as one, where they are adjacent in memory."""
     first, end = tensors[0], tensors[0].storage_offset()
     for tensor in tensors:
         beside = (
@@ -137,7 +115,7 @@ def block(
     q, k = turned.split([shape.heads, shape.kv_heads], dim=1)
     keys.index_copy_(2, places, k.transpose(0, 1)[None])
     values.index_copy_(2, places, v.transpose(0, 1)[None])
-    # The queries of one group stand as rows before their common keys.
+    # The queries of one group are rows against their common keys.
     q = (
         q.reshape(w, shape.kv_heads, group, shape.size)
         .permute(1, 2, 0, 3)
@@ -155,13 +133,13 @@ def block(
 
 
 def _add(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """``x + y @ weight.T + bias``, the product adding ``x`` itself. Takes ``x`` over: elsewhere it would have to be copied first."""
+    """``x + y @ weight.T + bias``, the product adding ``x`` itself. Takes ``x`` over: otherwise it would have to be copied first."""
     added = torch.addmm(x, y, weight.t()) if torch.compiler.is_compiling() else x.addmm_(y, weight.t())
     return added if bias is None else added + bias
 
 
 class LeanForward:
-    """The forward of a model that :func:`why_not` has nothing against. ``compile`` is ``True`` or a backend of ``torch.compile``."""
+    """The forward pass of a model that :func:`hsd_viz.backends.llama.unsupported` accepts."""
 
     def __init__(self, model: HFModel) -> None:
         module, config = model.module, model.module.config
@@ -203,7 +181,7 @@ class LeanForward:
         return Layer(*(None if t is None else t.detach() for t in tensors), kind)
 
     def compile(self, backend: str) -> None:
-        """From now on layers run through ``torch.compile``, where they are captured: one compilation per width and bucket serves all."""
+        """Run captured layers through ``torch.compile`` with that backend: one compilation per width and bucket serves all."""
         # Every width and bucket is a compilation of the same function; torch gives up after eight.
         torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 128)
         self._compiled = torch.compile(block, backend=backend, fullgraph=True, dynamic=False)

@@ -1,20 +1,19 @@
-"""A Hugging Face model whose forwards are captured once and replayed: one launch where there were hundreds."""
+"""A Hugging Face model whose forward passes are captured once and replayed: one launch instead of hundreds."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 
 import torch
 
 from hsd_viz.backends.cuda_graphs.buffers import Layout
 from hsd_viz.backends.cuda_graphs.capture import Capturable, Capturer, CudaCapturer
 from hsd_viz.backends.cuda_graphs.forward import Forward, ModuleForward, rules_of
-from hsd_viz.backends.cuda_graphs.lean import LeanForward, why_not
+from hsd_viz.backends.cuda_graphs.lean import LeanForward
 from hsd_viz.backends.cuda_graphs.session import GraphSession
 from hsd_viz.backends.cuda_graphs.slot import Replays, Slot
+from hsd_viz.backends.llama import unsupported
 from hsd_viz.decoding.model import CachedModel, HFModel
-from hsd_viz.decoding.settings import Sampling
 
 #: Rows over static buffers may differ from the module's own by rounding (TF32 included): this much of the rows' spread. A token that
 #: is seen where it should not be, or is not, changes them by about all of it.
@@ -26,14 +25,14 @@ _SPARE = 2
 class GraphModel:
     """The weights of ``model`` over static buffers, its work replayed as CUDA graphs.
 
-    Small models on a GPU spend their time on launches: a step is hundreds of them, a graph is one. Every width of a forward
-    and every length of a draft has its graph per bucket of text length (512, 768, 1024, ...), captured when it is wanted for the
+    Small models on a GPU spend their time on launches: a step is hundreds of them, a graph is one. Every width of a forward pass
+    and every length of a draft has its graph per bucket of text length (512, 768, 1024, ...), captured when it is needed for the
     second time. Llama and its relatives run through :class:`~hsd_viz.backends.cuda_graphs.lean.LeanForward` (``lean=False``: as
     they are), everything else through its own module.
 
     Rows over static buffers are compared with the module's own at the start. Where a model cannot be run this way, or gives
     other rows, sessions are those of ``model`` itself and ``reason`` says why; ``reason`` also keeps the first failed capture,
-    whose work is then simply done each time. Without a GPU everything is the same but the capture. ``compile`` runs the lean
+    whose work is then done each time. Without a GPU everything is the same but the capture. ``compile`` runs the lean
     layers through ``torch.compile`` inside the graphs (``True``: its default backend; or a backend's name).
 
     Safe for several threads, one session each, as long as they use one CUDA stream (torch's default).
@@ -59,7 +58,7 @@ class GraphModel:
         self.rules = rules_of(model.module.config.get_text_config(decoder=True))
         self.forward: Forward | None = None
         #: Why the lean forward is not used, ``None`` where it is.
-        self.not_lean = why_not(model) if lean else "it was not asked for"
+        self.not_lean = unsupported(model.module) if lean else "it was not requested"
         for make in ([] if self.not_lean else [LeanForward]) + [ModuleForward]:
             self._reason = self._try(make)
             if self._reason is None:
@@ -91,7 +90,7 @@ class GraphModel:
 
     @torch.inference_mode()
     def session(self) -> CachedModel:
-        """A fresh, empty sequence; it takes over the buffers and graphs of one that is gone."""
+        """Open an empty sequence; it takes over the buffers and graphs of one that was closed."""
         if self._reason is not None:
             return self.eager.session()
         with self._lock:
@@ -100,27 +99,7 @@ class GraphModel:
             slot = self._slot(self._replays)
         else:
             slot.cache.clear()
-        return GraphSession(self, slot)
-
-    def warm(
-        self, length: int, widths: Sequence[int], drafts: Sequence[int] = (), sampling: Sampling | None = None
-    ) -> None:
-        """Capture beforehand what a decode around ``length`` tokens will ask for, so that none of its rounds has to.
-
-        ``widths`` of forwards (a verification of n draft tokens feeds n + 1, or a few more), ``drafts`` the tokens of a launch.
-        """
-        session = self.session()
-        if not isinstance(session, GraphSession):
-            return
-        sampling = sampling or Sampling()
-        for width in widths:
-            for _ in range(2):  # called, then captured
-                session.length = length
-                session.forward([0] * width, 1)
-        for n in drafts:
-            for _ in range(2):
-                session.length = length
-                session.sample([0], n, sampling, [] if sampling.greedy else [0.5] * n, frozenset())
+        return GraphSession(slot, self.release)
 
     def release(self, slot: Slot) -> None:
         """Take back the slot of a session that is over."""
@@ -132,23 +111,23 @@ class GraphModel:
 
     def _slot(self, replays: Replays) -> Slot:
         try:
-            return Slot(self.forward, self._layout, self.device, replays, 1)
+            return Slot(self.name, self.forward, self.rules, self.positions, self._layout, self.device, replays)
         except torch.OutOfMemoryError:
             raise torch.OutOfMemoryError(
                 f"{self.device} has too little free memory for the keys and values of {self.name}"
             ) from None
 
     def _try(self, make: type[Forward]) -> str | None:
-        """Run a little over static buffers with that forward; ``None`` where its rows are the module's, else what is wrong."""
+        """Run a little over static buffers with that forward; ``None`` where its rows are the module's, else the reason."""
         try:
             devices = {parameter.device for parameter in self.module.parameters()}
             if len(devices) > 1:
-                return f"its weights lie on {len(devices)} devices"
+                return f"its weights are on {len(devices)} devices"
             self.forward = make(self.eager)
             self._probe()
         except torch.OutOfMemoryError:
             raise
-        # Whatever a foreign module does not like about our buffers, it still runs as it always did.
+        # A module that fails with our buffers still runs with its own cache.
         except Exception as error:
             return (str(error).strip().splitlines() or [type(error).__name__])[0]
         return None
@@ -160,7 +139,7 @@ class GraphModel:
         stride = max(1, self.vocab_size // 16)
         text = [(1 + stride * k) % self.vocab_size for k in range(12)]
         slot = self._slot(Replays(None))
-        session = GraphSession(self, slot)
+        session = GraphSession(slot, self.release)
         with Capturable():
             session.forward(text[:5], 1)
             first = session.forward([text[5], text[11], text[6], text[0], text[7]], 5, parents=[-1, 0, 0, 1, 2])

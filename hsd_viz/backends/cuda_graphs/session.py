@@ -1,25 +1,19 @@
-"""One sequence in a :class:`~hsd_viz.backends.cuda_graphs.model.GraphModel`: which work is done over its buffers, and what it is fed."""
+"""One sequence over static buffers: which work is done over them, and what it is fed."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from hsd_viz.backends.cuda_graphs.buffers import bucket_of
-from hsd_viz.backends.cuda_graphs.feed import Next, WideFeed, run, width_of
-from hsd_viz.backends.cuda_graphs.forward import WIDTHS
-from hsd_viz.decoding.sampling import distribution_on_device, draw_on_device
+from hsd_viz.backends.cuda_graphs.forward import WIDTHS, Next, WideFeed, run, width_of
+from hsd_viz.backends.cuda_graphs.slot import Slot
+from hsd_viz.backends.device import distribution, draw, fill, put
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.transfer import CudaTimer, fill, put
-
-if TYPE_CHECKING:
-    from hsd_viz.backends.cuda_graphs.model import GraphModel
-    from hsd_viz.backends.cuda_graphs.slot import Slot
 
 #: Tokens fed in the first forward of a launch: the last one of the text, and a draft token before it that was never fed.
 _PENDING = 2
@@ -30,17 +24,14 @@ _OFTEN = 3
 class GraphSession:
     """A :class:`~hsd_viz.decoding.model.Launcher` over static buffers. Nothing here waits for the device."""
 
-    def __init__(self, model: GraphModel, slot: Slot) -> None:
-        self._model = model
+    can_sample, can_verify = True, False
+
+    def __init__(self, slot: Slot, release: Callable[[Slot], None]) -> None:
         self._slot = slot
         self.length = 0
-        self.device = model.device
-        # The next decode takes the buffers over as soon as nobody holds this session any more.
-        self.close = weakref.finalize(self, model.release, slot)
-
-    def timer(self) -> CudaTimer | None:
-        """A running timer of the device's own; ``None`` where work is over when a call returns."""
-        return CudaTimer() if self.device.type == "cuda" else None
+        self.device = slot.device
+        # The next decode takes the buffers over as soon as this session is garbage.
+        self.close = weakref.finalize(self, release, slot)
 
     @torch.inference_mode()
     def forward(
@@ -50,15 +41,14 @@ class GraphSession:
         width = width_of(n)
         with self._memory(self.length + width) as slot:
             bucket = bucket_of(self.length + width)
-            forward, rules = self._model.forward, self._model.rules
             if width > WIDTHS[-1]:
                 feed = WideFeed(tokens, tail, self.length, parents, self.device)
-                logits = run(forward, rules, slot.cache, feed, bucket, rows)
+                logits = run(slot.forward, slot.rules, slot.cache, feed, bucket, rows)
             else:
                 feed = slot.feed(width)
                 feed.fill(tokens, tail, self.length, parents)
                 key = ("forward", width, bucket)
-                work = lambda: (run(forward, rules, slot.cache, feed, bucket, width),)
+                work = lambda: (run(slot.forward, slot.rules, slot.cache, feed, bucket, width),)
                 logits = slot.run(key, work, again=slot.asked(key) > 1)[0][n - rows : n]
         self.length += n
         return logits
@@ -101,27 +91,27 @@ class GraphSession:
         self.length = base + len(places)
 
     def _draft(self, slot: Slot, bucket: int, n: int, sampling: Sampling, chances: Tensor) -> tuple[Tensor, ...]:
-        """The bottom model's whole loop: feed what is pending, then draw a token and feed it, ``n`` times (the last is not fed)."""
-        model, feed = self._model, slot.feed(_PENDING)
-        logits = run(model.forward, model.rules, slot.cache, feed, bucket, _PENDING).index_select(0, feed.last)
+        """Draft in one launch: feed what is pending, then draw a token and feed it, ``n`` times (the last is not fed)."""
+        feed = slot.feed(_PENDING)
+        logits = run(slot.forward, slot.rules, slot.cache, feed, bucket, _PENDING).index_select(0, feed.last)
         length = feed.length + feed.last
         ids, rows = [], []
         for k in range(n):
             if sampling.greedy:
                 ids.append(logits.argmax(-1))
             else:
-                rows.append(distribution_on_device(logits, sampling))
-                ids.append(draw_on_device(rows[-1], chances[k : k + 1]))
+                rows.append(distribution(logits, sampling))
+                ids.append(draw(rows[-1], chances[k : k + 1]))
             if k < n - 1:
                 length = length + 1
                 # A graph for more tokens than are wanted may run past the model's last position.
-                position = length if model.positions is None else length.clamp_max(model.positions - 1)
-                logits = run(model.forward, model.rules, slot.cache, Next(ids[-1], position, length), bucket, 1)
+                position = length if slot.positions is None else length.clamp_max(slot.positions - 1)
+                logits = run(slot.forward, slot.rules, slot.cache, Next(ids[-1], position, length), bucket, 1)
         return (torch.cat(ids), torch.cat(rows)) if rows else (torch.cat(ids),)
 
     @contextmanager
     def _memory(self, length: int) -> Iterator[Slot]:
-        """The slot, with room for ``length`` places. Where memory runs out, all of it is given back and one sentence says so."""
+        """Yield the slot with room for ``length`` places. Where memory runs out, all of it is released and the error says so."""
         slot = self._slot
         try:
             slot.reserve(length)
@@ -129,6 +119,6 @@ class GraphSession:
         except torch.OutOfMemoryError:
             slot.drop()
             raise torch.OutOfMemoryError(
-                f"{self._model.name} ran out of memory on {self.device} at {length} tokens of text: "
+                f"{slot.name} ran out of memory on {self.device} at {length} tokens of text: "
                 "use a smaller model, a shorter prompt or fewer tokens"
             ) from None

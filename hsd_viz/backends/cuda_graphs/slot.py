@@ -10,15 +10,14 @@ from torch import Tensor
 
 from hsd_viz.backends.cuda_graphs.buffers import Layout, StaticCache, capacity_of
 from hsd_viz.backends.cuda_graphs.capture import Captured, Capturer, Work
-from hsd_viz.backends.cuda_graphs.feed import Feed
-from hsd_viz.backends.cuda_graphs.forward import Forward
+from hsd_viz.backends.cuda_graphs.forward import Feed, Forward, Rules
 
 #: Graphs kept per slot. Widths, buckets and settings of sampling make many over the days of a server; the one not used longest goes.
 MOST = 64
 
 
 class Replays:
-    """What a model's slots share: how work is captured (``None``: it is called each time), and what came of it.
+    """What a model's slots share: how work is captured (``None``: it is called each time), and the result.
 
     ``reason`` is why some work could not be captured, ``None`` where nothing failed.
     """
@@ -32,13 +31,24 @@ class Replays:
 
 
 class Slot:
-    """Static buffers for one sequence. What is done a second time over them is captured and replayed from then on."""
+    """Static buffers for one sequence of the model ``name``. What is done over them a second time is captured, then replayed.
 
-    def __init__(self, forward: Forward, layout: Layout, device: torch.device, replays: Replays, capacity: int) -> None:
-        self._forward = forward
+    ``forward`` and ``rules`` are the model's forward pass and which positions its layers attend to, ``positions`` its longest text.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        forward: Forward,
+        rules: Rules,
+        positions: int | None,
+        layout: Layout,
+        device: torch.device,
+        replays: Replays,
+    ) -> None:
+        self.name, self.forward, self.rules, self.positions, self.device = name, forward, rules, positions, device
         self._replays = replays
-        self.device = device
-        self.cache = StaticCache(layout, capacity_of(capacity), device)
+        self.cache = StaticCache(layout, capacity_of(1), device)
         forward.prepare(self.cache)
         self._feeds: dict[int, Feed] = {}
         self._chances: dict[int, Tensor] = {}
@@ -60,21 +70,21 @@ class Slot:
         return self._chances[n]
 
     def reserve(self, length: int) -> None:
-        """See to it that ``length`` places are there; what is cached stays."""
+        """Make room for ``length`` places; what is cached stays."""
         if length > self.cache.capacity:
-            # Graphs write where the buffers lay when they were captured.
+            # Graphs write where the buffers were when they were captured.
             self._captured.clear()
             self._refused.clear()
             self._asked.clear()
             self.cache.grow(capacity_of(length))
-            self._forward.prepare(self.cache)
+            self.forward.prepare(self.cache)
 
     def captured(self) -> list[tuple]:
         """The names of all that was captured."""
         return list(self._captured)
 
     def asked(self, key: tuple) -> int:
-        """How often the work ``key`` was wanted so far, done or not; counts this time too."""
+        """Count a request for the work ``key``; returns how many there were."""
         self._asked[key] += 1
         return self._asked[key]
 
@@ -97,14 +107,14 @@ class Slot:
             replays.captures += 1
             if len(self._captured) >= MOST:
                 del self._captured[next(iter(self._captured))]
-        # The order of use: the last one behind all others.
+        # The order of use: the last one at the end.
         self._captured[key] = captured
         with replays.lock:
             captured.replay()
             return tuple(output.clone() for output in captured.outputs)
 
     def drop(self) -> None:
-        """Give all memory back; the slot is of no use afterwards."""
+        """Release all memory; the slot cannot be used afterwards."""
         self.dropped = True
         self._captured.clear()
         self._feeds.clear()

@@ -1,6 +1,6 @@
-"""Memory for rows of logits that is written over as soon as nobody holds them any more.
+"""Memory for rows of logits that is reused when they are no longer referenced.
 
-New memory is dear: the system hands it out page by page, as each is first touched, and takes large pieces back when they are freed.
+New memory is expensive: the system maps it page by page on first access, and takes large pieces back when they are freed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LARGEST = 1 << 23
 
 
 class Blocks:
-    """Rows of ``width`` numbers, for one session. A tensor of them is its holder's for as long as it, or a view of it, is held."""
+    """Rows of ``width`` numbers, for one session. Rows are not overwritten while a tensor of them, or a view, is referenced."""
 
     def __init__(self, width: int, dtype: torch.dtype) -> None:
         self._width = width
@@ -27,7 +27,7 @@ class Blocks:
         self._blocks: list[_Block] = []
 
     def take(self, rows: int) -> tuple[Tensor, int]:
-        """A tensor ``[rows, width]`` with whatever was in it, and its address."""
+        """A tensor ``[rows, width]`` with any contents, and its address."""
         for block in self._blocks:
             if block.rows >= rows and sys.getrefcount(block.numbers) == block.free:
                 break

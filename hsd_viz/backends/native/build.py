@@ -1,9 +1,9 @@
 """Compiling the C++ sources with the machine's own compiler, once; the library is kept on disk.
 
-The library lies in ``~/.cache/hsd_viz/native`` (below ``$XDG_CACHE_HOME`` where that is set, or in ``$HSD_VIZ_CACHE``). Its
+The library is in ``~/.cache/hsd_viz/native`` (below ``$XDG_CACHE_HOME`` where that is set, or in ``$HSD_VIZ_CACHE``). Its
 name is a hash over the sources, the compiler's version, the flags and the processor's features: a home directory that moves
-to another processor never runs instructions it does not have. ``$CXX`` names the compiler, ``$HSD_VIZ_CXXFLAGS`` takes the
-place of ``-march=native``. Where a library is added, those that nobody has loaded for a while go.
+to another processor never runs instructions that it lacks. ``$CXX`` names the compiler, ``$HSD_VIZ_CXXFLAGS`` takes the
+place of ``-march=native``. When a library is added, those that were not loaded for a while are removed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hsd_viz import disk
 
 SOURCES = Path(__file__).parent / "src"
 COMPILERS = ("c++", "g++", "clang++")
-# No -ffast-math and no contraction: sums keep their order and are rounded as written, whatever a compiler does unasked.
+# No -ffast-math and no contraction: sums keep their order and are rounded as written.
 FLAGS = (
     "-std=c++17",
     "-O3",
@@ -38,13 +38,13 @@ FLAGS = (
     "-shared",
     "-pthread",
 )
-#: Ways to ask for all of this processor's instructions; a compiler that refuses one is asked the next.
+#: Flags for all of this processor's instructions; the next is tried when a compiler refuses one.
 NATIVE_FLAGS = (("-march=native",), ("-mcpu=native",), ())
 COMPILE_SECONDS = 300
 #: Every file that is made here: a library, and one that is being compiled.
 _OURS = re.compile(r"[0-9a-f]{24}(?:\.so|\w+\.tmp)\Z")
 _DAY = 24 * 3600.0
-#: Seconds since a library was last loaded, and since a compiler began on a file, after which it goes. No compiler takes as long as that.
+#: Seconds since a library was last loaded, and since a compiler began on a file, after which the file is removed. No compiler takes that long.
 UNUSED_SECONDS, STALE_SECONDS = 30 * _DAY, _DAY
 
 
@@ -66,7 +66,7 @@ class Build:
         self._thread: threading.Thread | None = None
 
     def start(self) -> Build:
-        """Begin in a background thread, if nobody has. Returns at once."""
+        """Start in a background thread, unless started. Returns at once."""
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="compile the native runtime", daemon=True)
@@ -81,7 +81,7 @@ class Build:
 
     @property
     def library(self) -> ctypes.CDLL:
-        """The loaded library. Raises ``ValueError`` with the reason when there is none."""
+        """The loaded library. Raises ``ValueError`` with the reason if there is none."""
         if not self.wait():
             raise ValueError(f"there is no native runtime: {self.reason}")
         return self._library
@@ -156,7 +156,7 @@ def cache_folder() -> Path:
 def sweep(folder: Path) -> None:
     """Remove libraries that were not loaded for 30 days and what compilers left behind more than a day ago; all else stays.
 
-    A library that a process has loaded stays its own when the file goes: its pages are kept as long as they are mapped.
+    A process that loaded a library keeps its pages when the file is removed.
     """
     now = time.time()
     try:
@@ -167,7 +167,7 @@ def sweep(folder: Path) -> None:
         try:
             if now - path.lstat().st_mtime > (STALE_SECONDS if path.suffix == ".tmp" else UNUSED_SECONDS):
                 path.unlink()
-        except OSError:  # another process was faster, or the file is somebody else's
+        except OSError:  # another process was faster, or the file belongs to another user
             continue
 
 
@@ -186,11 +186,11 @@ def _identity(compiler: list[str]) -> str:
 
 
 def processor_features() -> str:
-    """What the processor can do, as the system tells it."""
+    """Return the processor's features as the system reports them."""
     try:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
-        told = {line for line in lines if line.startswith(("flags", "Features", "model name", "CPU part"))}
-        return "\n".join(sorted(told))
+        found = {line for line in lines if line.startswith(("flags", "Features", "model name", "CPU part"))}
+        return "\n".join(sorted(found))
     except OSError:
         return platform.processor()
 
@@ -235,7 +235,7 @@ def _compile(command: list[str], path: Path) -> str | None:
 
 
 def _load(path: Path) -> ctypes.CDLL | None:
-    """The library, ``None`` where the file is none (a full disk cut it off): it is then compiled again."""
+    """Load the library; ``None`` if the file is not one (truncated by a full disk): it is then compiled again."""
     from hsd_viz.backends.native.library import declare
 
     try:

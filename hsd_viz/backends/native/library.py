@@ -15,7 +15,10 @@ SLOTS = (
 
 
 class Shape(Structure):
-    """A model's measures. ``type`` is 0 for float32, 1 for float64, 2 for bfloat16 weights; ``scale`` multiplies the scores."""
+    """A model's measures. ``type`` is how weights are stored: 0 float32, 1 float64, 2 bfloat16, 3 float16.
+
+    ``scale`` multiplies the attention scores.
+    """
 
     _fields_ = [
         *((name, c_int32) for name in ("type", "layers", "width", "heads", "kv_heads", "head_dim", "inner", "vocab")),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from hsd_viz.checks import check_range
-from hsd_viz.drafting.index.corpus import CorpusWriter
-from hsd_viz.drafting.index.count import Pruning
+from hsd_viz.drafting.index.corpus import Corpus, CorpusWriter
+from hsd_viz.drafting.index.count import CountSettings, Pruning
 from hsd_viz.drafting.index.external import PART_TOKENS, ExternalCount
 from hsd_viz.drafting.index.format import Table, marks
 from hsd_viz.drafting.index.select import write_chosen, write_index
@@ -31,6 +31,8 @@ FIVEGRAMS = 100_000
 FIVEGRAMS_PER_TOKEN = 7
 
 Progress = Callable[[str, float], None]
+#: Token sequences, or a function that writes documents and returns facts for the header.
+Documents = Iterable[Sequence[int] | np.ndarray] | Callable[[CorpusWriter], Mapping]
 
 
 def split_documents(tokens: np.ndarray, eos: int) -> list[np.ndarray]:
@@ -43,7 +45,7 @@ def split_documents(tokens: np.ndarray, eos: int) -> list[np.ndarray]:
 
 
 def build_database(
-    documents: Iterable[Sequence[int] | np.ndarray] | Callable[[CorpusWriter], Mapping],
+    documents: Documents,
     path: str | Path,
     *,
     kind: str,
@@ -58,8 +60,7 @@ def build_database(
     """Count documents of any number and length into a database file at ``path``, in bounded memory.
 
     ``kind`` is ``statistics`` (a corpus; at most 6 MB unless ``pruning`` specifies it) or ``model`` (a model's own
-    outputs, where a continuation counts once per output; at most 2 MB). ``documents`` are token sequences, or a
-    function that writes them and returns facts for the header. Memory and disk space: see
+    outputs, where a continuation counts once per output; at most 2 MB). Memory and disk space: see
     :mod:`hsd_viz.drafting.index.external`; temporary files are next to ``path`` and are always removed.
 
     Raises:
@@ -71,41 +72,32 @@ def build_database(
     pruning = pruning or PRUNING[kind]
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    try:
-        writer = CorpusWriter(folder, vocabulary_size)
-        try:
-            if callable(documents):
-                facts = documents(writer)
-            else:
-                facts = {}
-                for document in documents:
-                    writer.add(document)
-                    writer.end()
-            corpus = writer.finish()
-        finally:
-            writer.close()
-        if not len(corpus.tokens):
-            raise ValueError("there is no text to count")
-        counting = ExternalCount(
-            corpus,
-            folder,
-            vocabulary_size=vocabulary_size,
-            longest=longest,
-            pruning=pruning,
-            per_document=kind == "model",
-            part_tokens=part_tokens,
-            progress=progress,
-        )
-        candidates = counting.run()
+    with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        corpus, facts = _write_corpus(documents, folder, vocabulary_size)
+        settings = CountSettings(vocabulary_size, longest, pruning, per_document=kind == "model")
+        candidates = ExternalCount(corpus, folder, settings, part_tokens=part_tokens, progress=progress).run()
         if progress:
             progress("writing the file", 1.0)
         unit = "outputs" if kind == "model" else "documents"
         facts = {unit: len(corpus.ends), "tokens": len(corpus.tokens), **facts, **(meta or {})}
         identity = {"kind": kind, "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
         write_chosen(candidates, path, **identity, max_bytes=pruning.max_bytes, meta=facts)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write_corpus(documents: Documents, folder: str, vocabulary_size: int) -> tuple[Corpus, Mapping]:
+    """Write ``documents`` to disk; return the corpus and the facts for the header."""
+    with closing(CorpusWriter(folder, vocabulary_size)) as writer:
+        facts: Mapping = {}
+        if callable(documents):
+            facts = documents(writer)
+        else:
+            for document in documents:
+                writer.add(document)
+                writer.end()
+        corpus = writer.finish()
+    if not len(corpus.tokens):
+        raise ValueError("the corpus is empty: there are no tokens to count")
+    return corpus, facts
 
 
 def build_fivegrams(

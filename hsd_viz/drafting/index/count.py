@@ -29,6 +29,16 @@ class Pruning:
 
 
 @dataclass(frozen=True, slots=True)
+class CountSettings:
+    """What to count: keys of 1 to ``longest`` tokens; with ``per_document`` a continuation counts once per document."""
+
+    vocabulary_size: int
+    longest: int
+    pruning: Pruning
+    per_document: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Level(Table):
     """The keys of one length in one part of the corpus. ``gains`` float64 [keys]: hits added to shorter keys."""
 
@@ -55,20 +65,16 @@ def count_part(
     tokens: np.ndarray,
     ends: np.ndarray,
     places: np.ndarray,
-    vocabulary_size: int,
-    longest: int,
-    pruning: Pruning,
-    per_document: bool,
+    settings: CountSettings,
     suffix: Known | None = None,
 ) -> list[Level]:
     """Return the levels of all keys that end at ``places`` (int64) of the corpus ``tokens``.
 
-    ``ends`` int64 [documents] are the ends of the documents, which keys do not cross. With ``per_document`` a
-    continuation counts once per document. ``suffix`` is a key that ends at all these places and is already counted: the
-    first level is the next longer one. A key is represented by the number of its suffix and one more token: exact,
-    without hashes.
+    ``ends`` int64 [documents] are the ends of the documents, which keys do not cross. ``suffix`` is a key that ends at
+    all these places and is already counted: the first level is the next longer one. A key is represented by the number
+    of its suffix and one more token: exact, without hashes.
     """
-    wide = np.int64(vocabulary_size)
+    wide, pruning = np.int64(settings.vocabulary_size), settings.pruning
     document = np.searchsorted(ends, places, side="right")
     begin = np.concatenate(([0], ends))[document]
     keys = np.zeros(len(places), dtype=np.int64)
@@ -79,18 +85,13 @@ def count_part(
     if suffix is not None:
         shortest, pairs_below, counts_below = suffix.length + 1, suffix.followers, suffix.counts
         totals_below = np.array([suffix.total])
-    for n in range(shortest, longest + 1):
+    for n in range(shortest, settings.longest + 1):
         inside = places - (n - 1) >= begin
         places, document, begin, keys = (a[inside] for a in (places, document, begin, keys))
         older = tokens[places - (n - 1)].astype(np.int64)
         grown, first, number = np.unique(keys * wide + older, return_index=True, return_inverse=True)
         after = tokens[places + 1].astype(np.int64)
-        pairs, which = np.unique(number * wide + after, return_inverse=True)
-        if per_document:
-            documents = np.int64(len(ends))
-            counts = np.bincount(np.unique(which * documents + document) // documents, minlength=len(pairs))
-        else:
-            counts = np.bincount(which, minlength=len(pairs))
+        pairs, counts = _count_pairs(number * wide + after, document if settings.per_document else None)
         owners, follower = pairs // wide, pairs % wide
         totals = np.bincount(owners, counts, minlength=len(grown)).astype(np.int64)
         keep = totals >= pruning.least
@@ -106,17 +107,10 @@ def count_part(
             gains -= totals * (counts_below[np.searchsorted(pairs_below, wanted)] / totals_below[parents])
         renumber = np.cumsum(keep) - 1
         numbers = np.bincount(renumber[owners[stored]], minlength=int(keep.sum()))
-        levels.append(
-            Level(
-                marks(tokens[places[first[keep]][:, None] + np.arange(1 - n, 1)]),
-                np.full(int(keep.sum()), n),
-                totals[keep],
-                np.concatenate(([0], np.cumsum(numbers))),
-                follower[stored],
-                counts[stored],
-                gains[keep],
-            )
-        )
+        firsts = np.concatenate(([0], np.cumsum(numbers)))
+        hashes = marks(tokens[places[first[keep]][:, None] + np.arange(1 - n, 1)])
+        lengths, rows = np.full(len(numbers), n), (follower[stored], counts[stored])
+        levels.append(Level(hashes, lengths, totals[keep], firsts, *rows, gains[keep]))
         parents_of.append(parents[keep])
         pairs_kept = keep[owners]
         pairs_below = renumber[owners[pairs_kept]] * wide + follower[pairs_kept]
@@ -128,6 +122,15 @@ def count_part(
     for k in range(len(levels) - 1, 0, -1):
         np.maximum.at(levels[k - 1].gains, parents_of[k], levels[k].gains)
     return levels
+
+
+def _count_pairs(pairs: np.ndarray, document: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct ``pairs`` (int64 [places]) and their counts, once per ``document`` if given."""
+    distinct, which = np.unique(pairs, return_inverse=True)
+    if document is not None:
+        documents = np.int64(document.max(initial=0) + 1)
+        which = np.unique(which * documents + document) // documents
+    return distinct, np.bincount(which, minlength=len(distinct))
 
 
 def select_continuations(

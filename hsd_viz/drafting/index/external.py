@@ -16,7 +16,7 @@ import numpy as np
 
 from hsd_viz.checks import check_range
 from hsd_viz.drafting.index.corpus import Corpus
-from hsd_viz.drafting.index.count import Known, Level, Pruning, count_part, select_continuations
+from hsd_viz.drafting.index.count import CountSettings, Known, Level, count_part, select_continuations
 from hsd_viz.drafting.index.format import marks
 from hsd_viz.drafting.index.select import Candidates
 
@@ -30,21 +30,14 @@ Chunks = Callable[[], Iterator[np.ndarray]]
 
 
 class ExternalCount:
-    """Counts what follows each key of 1 to ``longest`` tokens of ``corpus``; :meth:`run` returns the ``candidates``.
-
-    With ``per_document`` a continuation counts once per document, so that a repetitive text has no more weight than
-    another. ``folder`` is for temporary files.
-    """
+    """Counts what follows each key in ``corpus``, with temporary files in ``folder``."""
 
     def __init__(
         self,
         corpus: Corpus,
         folder: str | Path,
+        settings: CountSettings,
         *,
-        vocabulary_size: int,
-        longest: int,
-        pruning: Pruning,
-        per_document: bool = False,
         part_tokens: int = PART_TOKENS,
         progress: Callable[[str, float], None] | None = None,
     ) -> None:
@@ -52,10 +45,9 @@ class ExternalCount:
         self.candidates = Candidates(folder)
         self._tokens, self._ends = corpus.tokens, corpus.ends
         self._begins = np.concatenate(([0], corpus.ends[:-1])) if len(corpus.ends) else corpus.ends
-        self._folder, self._size, self._longest = Path(folder), vocabulary_size, longest
-        self._pruning, self._per_document, self._part_tokens = pruning, per_document, part_tokens
-        self._progress = progress
-        self._done = 0
+        self._folder, self._settings, self._part_tokens = Path(folder), settings, part_tokens
+        self._size = settings.vocabulary_size
+        self._progress, self._done = progress, 0
         # Places processed together: as few as a part has, but enough to be fast.
         self._chunk = min(CHUNK, max(part_tokens, 4096))
 
@@ -78,14 +70,13 @@ class ExternalCount:
         """Count every extension of ``suffix`` at these places; return the highest gain of those one token longer."""
         depth = suffix.length if suffix else 0
         best = -np.inf
-        if depth == self._longest:
+        if depth == self._settings.longest:
             return best
         for places in self._parts(chunks, depth):
             if len(places) > self._part_tokens:
                 best = max(best, self._count_one(places, suffix))
                 continue
-            args = self._size, self._longest, self._pruning, self._per_document
-            levels = count_part(self._tokens, self._ends, np.array(places), *args, suffix)
+            levels = count_part(self._tokens, self._ends, np.array(places), self._settings, suffix)
             if levels:
                 best = max(best, float(levels[0].gains.max()))
                 self.candidates.add(levels)
@@ -142,7 +133,7 @@ class ExternalCount:
         seen = np.full(self._size, -1, dtype=np.int64)
         for piece in chunks():
             after = self._tokens[piece + 1].astype(np.int64)
-            if self._per_document:
+            if self._settings.per_document:
                 document = self._document(piece)
                 pairs = np.unique(document * np.int64(self._size) + after)
                 document, after = pairs // self._size, pairs % self._size
@@ -152,15 +143,15 @@ class ExternalCount:
             counts += np.bincount(after, minlength=self._size)
         followers = np.flatnonzero(counts)
         known = Known(length, followers, counts[followers])
-        if known.total < self._pruning.least:
+        if known.total < self._settings.pruning.least:
             self._report(len(places))
             return -np.inf
         owners, total = np.zeros_like(followers), np.array([known.total])
-        stored, first = select_continuations(owners, followers, known.counts, total, self._pruning)
+        stored, first = select_continuations(owners, followers, known.counts, total, self._settings.pruning)
         gain = float(known.counts[first[0]])
         if suffix:
             gain -= known.total * (suffix.counts[np.searchsorted(suffix.followers, followers[first[0]])] / suffix.total)
-        if length == self._longest:
+        if length == self._settings.longest:
             self._report(len(places))
         gain = max(gain, self._visit(chunks, known))
         key = self._tokens[int(places[0]) + np.arange(1 - length, 1)]

@@ -1,9 +1,9 @@
 // Attention of a few queries over a cache.
 //
-// What a query sees is listed by place in its text: the cached tokens, its ancestors among those fed, itself. Scores stand in a
+// What a query sees is listed by place in its text: the cached tokens, its ancestors among those fed, itself. Scores are in a
 // compact array in that order, and soft-max and the weighted sum run over that array: the numbers cannot depend on where in the
-// cache a token of a draft tree lies, nor on what else was fed. Keys lie in blocks of LANES tokens, [block][head_dim][LANES], so
-// that one vector holds a score of each; values lie in rows.
+// cache a token of a draft tree is, nor on what else was fed. Keys are stored in blocks of LANES tokens, [block][head_dim][LANES], so
+// that one vector holds a score of each; values in rows.
 #pragma once
 #include <algorithm>
 #include <vector>

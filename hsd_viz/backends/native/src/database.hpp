@@ -198,7 +198,7 @@ struct IndexFile {
     int32_t longest;         // key
     int32_t most_in_bucket;  // keys looked at in one bucket; 0: all
 
-    // As Index.lookup and GuardedIndex.lookup. Nothing outside of the arrays is read, whatever they hold.
+    // As Index.lookup and GuardedIndex.lookup. No data outside of the arrays is read, for any contents.
     bool lookup(Tail& tail, Match& match) const {
         const int size = std::min(tail.size, longest);
         int64_t found = -1;

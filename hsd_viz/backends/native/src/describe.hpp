@@ -7,8 +7,8 @@ namespace hsd {
 
 // The `most` largest of x [n], largest first, the lower place first among equals: places and values.
 //
-// The elements lie in COLUMNS columns, row by row, and the largest of each column are found by whole vectors. An element that is one
-// of the `most` largest lies in a column whose largest is: these few columns are then gone through one by one.
+// The elements are arranged in COLUMNS columns, row by row, and the largest of each column are found by whole vectors. An element that is one
+// of the `most` largest is in a column whose largest is, too: these few columns are then gone through one by one.
 template <class T> void largest(const T* x, int n, int most, int* places, T* values) {
     constexpr int L = LANES<T>, VECTORS = 4, COLUMNS = VECTORS * L;
     int found = 0;

@@ -67,7 +67,7 @@ class Drafter {
         context_.extend(tokens, n);
     }
 
-    // First the buffer has the tokens that were `emitted` and that extend was not told of (-1: it was told all), then the last `n` of
+    // First the buffer has the tokens that were `emitted` and not yet passed to extend (-1: none are pending), then the last `n` of
     // a text of `length` tokens: at least those that were not emitted, and as many as the longest key has. `min_gain_rate` is NaN
     // where that is not known. Returns how many nodes the tree after the text has; 0: no match, -1: not worth it. Out come seven columns
     // as long as the tree: token, parent, database, key length, count, position, depth.
@@ -141,7 +141,7 @@ class Drafter {
         int node, which, bucket, first, n;
         double expected;
     };
-    // A tree drafted since the last tokens came. Its parts lie one behind the other in the vectors below.
+    // A tree drafted since the last tokens came. Its parts follow one another in the vectors below.
     struct Round {
         int64_t length;
         int ahead, n_ahead, node, n_nodes, answer, n_answers;
@@ -206,7 +206,7 @@ class Drafter {
 
     Round& open(const int32_t* text, int n, int64_t length) {
         const int64_t ahead = std::max<int64_t>(0, length - context_.size());
-        if (ahead > n) throw std::invalid_argument("tokens that nobody told of are missing");
+        if (ahead > n) throw std::invalid_argument("emitted tokens are missing");
         Round& round = rounds_.emplace_back();
         round.length = length;
         round.ahead = (int)tokens_.size();

@@ -9,7 +9,7 @@
 
 namespace hsd {
 
-// out = x / rms(x) * weight. transformers computes this in float32 whatever the model's type, and so does this.
+// out = x / rms(x) * weight. transformers computes this in float32 for any type of model, and so does this.
 template <class T> void normalise(const T* x, const T* weight, int n, double epsilon, T* out) {
     float scale;
     if constexpr (sizeof(T) == 8) {

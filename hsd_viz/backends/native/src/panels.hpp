@@ -1,6 +1,6 @@
-// Linear layers: y[m][n] = sum over k of x[m][k] w[n][k], each y summed over k in order, whatever m and the thread.
+// Linear layers: y[m][n] = sum over k of x[m][k] w[n][k], each y summed over k in order, for any m and thread.
 //
-// Weights lie in panels of PANEL output columns, [N / PANEL][K][PANEL]: a step in k loads one line of the panel and multiplies
+// Weights are stored in panels of PANEL output columns, [N / PANEL][K][PANEL]: a step in k loads one line of the panel and multiplies
 // it with one number of each row. Few rows read the panel once, from memory, close to its bandwidth; more rows go over pieces
 // of BLOCK steps that stay in the first-level cache, and fetch the next piece meanwhile.
 #pragma once

@@ -69,7 +69,7 @@ class Pool {
         leader_.unlock();
     }
 
-    // Leader only: make calls 0..items-1, together with whoever is awake, and return when all are made.
+    // Leader only: make calls 0..items-1, together with the threads that are awake, and return when all are made.
     void run(int items, Call call, void* context) {
         call_ = call;
         context_ = context;
@@ -157,7 +157,7 @@ class Pool {
     alignas(64) std::atomic<int> active_{0};
 };
 
-// The threads one forward runs on. With one thread, or when the pool is taken, calls are made in a plain loop.
+// The threads of a forward pass. With one thread, or when the pool is taken, calls are made in a plain loop.
 class Team {
   public:
     explicit Team(int threads) : pool_(threads > 1 ? &Pool::instance() : nullptr) {

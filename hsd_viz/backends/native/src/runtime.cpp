@@ -28,6 +28,7 @@ API Model* hsd_model_new(const Shape* shape) {
             case 0: return new Weights<float, float>(*shape);
             case 1: return new Weights<double, double>(*shape);
             case 2: return new Weights<float, bf16>(*shape);
+            case 3: return new Weights<float, f16>(*shape);
         }
         throw std::invalid_argument("no such type");
     });

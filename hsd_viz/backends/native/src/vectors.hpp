@@ -41,6 +41,9 @@ namespace hsd {
 struct bf16 {
     uint16_t bits;
 };
+struct f16 {
+    uint16_t bits;
+};
 
 // The aligned() attribute is that of one element: any address may be loaded from.
 typedef float f32v __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
@@ -66,12 +69,29 @@ template <class T> constexpr int LANES = VECTOR_BYTES / (int)sizeof(T);
 
 INLINE f32v load(const float* p) { return *(const f32v*)p; }
 INLINE f64v load(const double* p) { return *(const f64v*)p; }
+// float16 to float32 is exact, subnormal numbers included: without the instruction the exponent is moved by a multiplication.
+#if defined(__AVX512F__)
+INLINE f32v load(const f16* p) { return (f32v)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)p)); }
+#elif defined(__F16C__) && defined(__AVX__)
+INLINE f32v load(const f16* p) { return (f32v)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)p)); }
+#else
+INLINE f32v load(const f16* p) {
+    const u32v bits = __builtin_convertvector(*(const u16v*)p, u32v);
+    const f32v finite = (f32v)((bits & 0x7fff) << 13) * 0x1p112f;
+    const u32v special = (u32v)((bits & 0x7c00) == 0x7c00) & 0x7f800000;  // infinity and NaN
+    return (f32v)((u32v)finite | special | (bits & 0x8000) << 16);
+}
+#endif
 INLINE f32v load(const bf16* p) { return (f32v)(__builtin_convertvector(*(const u16v*)p, u32v) << 16); }
 INLINE void store(float* p, f32v v) { *(f32v*)p = v; }
 INLINE void store(double* p, f64v v) { *(f64v*)p = v; }
 
 INLINE float widen(float x) { return x; }
 INLINE double widen(double x) { return x; }
+INLINE float widen(f16 x) {
+    f16 line[LANES<float>] = {x};
+    return load(line)[0];
+}
 INLINE float widen(bf16 x) {
     uint32_t bits = (uint32_t)x.bits << 16;
     float value;

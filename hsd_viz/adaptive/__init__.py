@@ -1,1 +1,0 @@
-"""The `auto` policy: choose a stack for each round from measured costs and estimated acceptance."""

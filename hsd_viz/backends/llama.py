@@ -1,0 +1,30 @@
+"""Which modules the native and the lean forward pass can run: Llama and its relatives as transformers has them."""
+
+from __future__ import annotations
+
+from torch import nn
+from transformers import LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM
+
+FAMILIES = (LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM)
+#: Rotary angles that do not depend on the length of the text.
+_ROTARY = ("default", "linear", "llama3", "yarn")
+
+
+def unsupported(module: nn.Module) -> str | None:
+    """Return why a Hugging Face causal model cannot be run by the native or the lean forward pass, in a few words; ``None`` if it can."""
+    if type(module) not in FAMILIES:
+        return f"{type(module).__name__} is not one of {', '.join(family.__name__ for family in FAMILIES)}"
+    config, rotary = module.config, module.model.rotary_emb
+    if config.hidden_act not in ("silu", "swish"):
+        return f"the activation {config.hidden_act} is not supported"
+    if rotary.rope_type not in _ROTARY:
+        return f"rotary angles of type {rotary.rope_type} depend on the text's length"
+    if 2 * len(rotary.inv_freq) != module.model.layers[0].self_attn.head_dim:
+        return "rotary angles for a part of the head are not supported"
+    for name, part in module.named_modules():
+        own = any(True for _ in part.parameters(recurse=False))
+        if own and type(part) not in (nn.Linear, nn.Embedding) and not type(part).__name__.endswith("RMSNorm"):
+            return f"{name} is a {type(part).__name__}, which is not supported"
+    if any(p.dtype != module.dtype for p in module.parameters()):
+        return "its weights are of several types"
+    return None

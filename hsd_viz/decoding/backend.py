@@ -1,0 +1,74 @@
+"""What runs the arithmetic of sampling and verification. A loop has one backend, chosen when it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from torch import Tensor
+
+from hsd_viz.decoding.log import Timer
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.verify import Verdict
+from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.trace.records import Top
+
+#: How many of the likeliest tokens are recorded for a row.
+TOP = 5
+#: The uniform number that draws a verifier's token, by its depth in the draft. Asked for in ascending order, each once.
+Number = Callable[[int], float]
+
+
+class RunningTimer(Timer, Protocol):
+    """A timer that was started; :meth:`stop` marks the end of the work launched since."""
+
+    def stop(self) -> None: ...
+
+
+class Backend(Protocol):
+    """Samples from logits and verifies drafts where the logits are stored.
+
+    ``hsd_viz.backends`` implements it: :class:`~hsd_viz.backends.host.HostBackend` (numpy) is the reference, and every other backend
+    is tested against it. Logits are ``[n, V]`` with row 0 after the text and row 1 + i after node i of the draft.
+    """
+
+    def rows(self, logits: Tensor, sampling: Sampling) -> Tensor:
+        """Return the probabilities ``[n, V]`` after temperature, top-k and top-p (temperature > 0)."""
+
+    def draw(self, logits: Tensor, sampling: Sampling, r: float) -> tuple[int, Tensor | None]:
+        """Return one token for logits ``[1, V]`` and the row ``[1, V]`` it was drawn from (greedy: the arg-max and ``None``)."""
+
+    def verify_tree(
+        self,
+        tree: DraftTree,
+        logits: Tensor,
+        sampling: Sampling,
+        number: Number,
+        ids: Tensor | None = None,
+        keep_rows: bool = True,
+    ) -> tuple[Verdict, Tensor | None]:
+        """Verify point-mass drafts; see :func:`~hsd_viz.decoding.verify.walk`.
+
+        ``ids`` are the tokens of a chain that only the device knows so far: they are written into ``tree``. The rows returned are the
+        verifier's at the walked places, in order; ``None`` for greedy decoding or without ``keep_rows``.
+        """
+
+    def verify_chain(
+        self, tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]
+    ) -> Verdict:
+        """Verify sampled drafts; see :func:`~hsd_viz.decoding.verify.verify_chain`."""
+
+    def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int]) -> Sequence[float]:
+        """Describe each of ``rows`` at temperature 1; ``tokens`` has the token that each row gave.
+
+        Per row: probability of its token, entropy in nats, then token id and probability of the :data:`TOP` likeliest tokens.
+        """
+
+    def likeliest(self, weights: Tensor) -> tuple[Top, float]:
+        """Return the likeliest tokens of non-negative ``weights`` ``[V]`` with their probabilities, and the sum of the weights."""
+
+    def timer(self) -> RunningTimer | None:
+        """Start a timer of the device's own; ``None`` where work is complete when a call returns."""
+
+    def synchronize(self) -> None:
+        """Wait for the device's current stream."""
