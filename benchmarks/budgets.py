@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.bench.output import remembers
 from hsd_viz.bench.replay import Replayed, Text, can_replay, replay
 from hsd_viz.bench.report import LOW_REPETITION
-from hsd_viz.bench.rows import remembers
 from hsd_viz.disk import write_whole
 from hsd_viz.drafting import Memory
 from hsd_viz.prompts.suites import Suite, load_suite

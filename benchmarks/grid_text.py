@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hsd_viz.bench.report import columns
+from hsd_viz.terminal import table_lines
 from hsd_viz.words import counted
 
 #: What is held against what, in words.
@@ -55,7 +55,7 @@ def table(report: dict[str, Any]) -> str:
         )
     lines += [
         "",
-        *columns(rows),
+        *table_lines(rows),
         "",
         *_reached(report["reached"]),
         "",

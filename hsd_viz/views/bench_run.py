@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
@@ -13,6 +13,9 @@ from hsd_viz.stack import HFStack, parse, parse_bench
 from hsd_viz.views.controls import Prose, allowed
 from hsd_viz.views.number_field import NumberField
 from hsd_viz.views.work_form import Host, WorkForm
+
+if TYPE_CHECKING:
+    from hsd_viz.bench import Report
 
 STACKS = ("db > target", "hd > target", "lookup > target")
 #: What a page measures at the most: minutes, not hours, on a slow machine.
@@ -48,7 +51,7 @@ def measure(
     sizes: tuple[int, int, int],
     tell: Callable[[Any], None],
     cancelled: Callable[[], bool],
-) -> dict[str, Any] | None:
+) -> Report | None:
     """The report of a small bench on the shipped suite of that name; ``None`` where it was cancelled before all stacks had decoded a
     prompt. ``sizes``: prompts, new tokens each, repeats."""
     from hsd_viz.bench import Settings, build_report, load_suite, run_bench
@@ -73,7 +76,7 @@ class BenchRun(WorkForm):
     TAKEN = "a run goes on: measure when it has ended"
     FAILED = "That cannot be measured"
 
-    def __init__(self, host: Host, finished: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, host: Host, finished: Callable[[Report], None]) -> None:
         from hsd_viz.prompts.suites import SHIPPED
 
         super().__init__(host, STACKS, "Stacks, one a line (plain decoding is added)", rows=4)

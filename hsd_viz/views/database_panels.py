@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from hsd_viz.bench.alone import Alone
+from hsd_viz.bench.replay import Alone
 from hsd_viz.trace import Trace
 from hsd_viz.views.palette import HUES, label
 from hsd_viz.views.panels import Panel, Row, range_words, ranges, source_keys

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.bench.report import Report
 from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
 from hsd_viz.trace import Trace
 from hsd_viz.views.latency_sources import machine_words, read_json
@@ -124,9 +125,12 @@ def study_of(given: Any, source: str = "") -> Study:
         return _of_traces([given], source)
     if isinstance(given, str | Path):
         return study_of(read_json(given), source or "")
+    if isinstance(given, Report):
+        return _of_report(given, source)
     if isinstance(given, Mapping):
         try:
-            return _of_ablation(given, source) if given.get("format") == _ABLATION else _of_report(given, source)
+            ablation = given.get("format") == _ABLATION
+            return _of_ablation(given, source) if ablation else _of_report(Report.from_dict(given), source)
         except (KeyError, TypeError, AttributeError):
             raise ValueError("not an ablation or a bench report") from None
     if isinstance(given, Iterable):
@@ -158,26 +162,26 @@ def _of_ablation(data: Mapping[str, Any], source: str) -> Study:
     return Study(tuple(rows), source or _words(data, "the median over rounds"))
 
 
-def _of_report(data: Mapping[str, Any], source: str) -> Study:
+def _of_report(report: Report, source: str) -> Study:
     rows = []
-    for row in data["stacks"]:
-        if row["mean_acceptance_length"] is None:
+    for s in report.stacks:
+        if s.mean_acceptance_length.value is None:
             continue
         categories = {
-            c: (f["mean_acceptance_length"], f["mean_acceptance_length_ci"], f["speedup_over_plain"])
-            for c, f in row["by_category"].items()
+            name: (f.mean_acceptance_length.value, f.mean_acceptance_length.interval, f.speedup_over_plain.value)
+            for name, f in s.by_category.items()
         }
         rows.append(
             Supply(
-                row["stack"],
-                float(data["settings"]["temperature"]),
-                row["mean_acceptance_length"],
-                draft=row["draft_seconds_per_round"],
-                speed=row["tokens_per_second"],
+                s.stack,
+                report.settings.temperature,
+                s.mean_acceptance_length.value,
+                draft=s.draft_seconds_per_round.value,
+                speed=s.tokens_per_second.value,
                 categories=categories,
             )
         )
-    return Study(tuple(rows), source or _words(data, "the mean over rounds"))
+    return Study(tuple(rows), source or _words(report.to_dict(), "the mean over rounds"))
 
 
 def _of_traces(traces: list[Trace], source: str) -> Study:

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import anywidget
 import traitlets
@@ -14,6 +14,10 @@ import traitlets
 from hsd_viz.views.drafting_data import study_of
 from hsd_viz.views.scripts import joined
 from hsd_viz.words import counted
+
+if TYPE_CHECKING:
+    from hsd_viz.bench.report import Report
+    from hsd_viz.bench.tables import Table
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: Where the project's own measurements lie: within an installed package, or beside it in a checkout.
@@ -62,9 +66,9 @@ def purposes_in(folder: Path) -> dict[str, str]:
     return {name: f"{words[:1].upper()}{words[1:]}".replace("`", "") for name, words in _PURPOSE.findall(text)}
 
 
-def report_of(content: bytes, name: str) -> dict[str, Any]:
-    """A bench report, or an ablation, from the bytes of a file. Raises ``ValueError`` with one sentence for what is neither."""
-    # The page is open before anyone asks for a report.
+def report_of(content: bytes, name: str) -> Report | dict[str, Any]:
+    """Read a bench report, or the data of an ablation, from the bytes of a file. Raises: ValueError: if it holds neither."""
+    # Imported late: the page opens without it.
     from hsd_viz.bench.report import read_report
 
     try:
@@ -74,28 +78,27 @@ def report_of(content: bytes, name: str) -> dict[str, Any]:
             study_of(data)
             return data
     except (ValueError, RecursionError):
-        raise ValueError(f"{name} is no report of hsd-viz bench --json") from None
+        raise ValueError(f"{name} is not a report of hsd-viz bench --json") from None
     return read_report(text, name)
 
 
-def is_ablation(report: dict[str, Any]) -> bool:
-    """Whether it is an ablation of databases, not a bench report."""
-    return report.get("format") == ABLATION
+def is_ablation(report: Report | dict[str, Any]) -> TypeGuard[dict[str, Any]]:
+    """Return whether it is an ablation of databases, not a bench report."""
+    return isinstance(report, dict)
 
 
-def title_of(report: dict[str, Any]) -> str:
-    """What was measured, how, on what."""
+def title_of(report: Report | dict[str, Any]) -> str:
+    """Return what was measured, how, on what."""
     if is_ablation(report):
         stacks = len({row["stack"] for row in report["rows"]})
         return f"Databases, orders and rivals at several temperatures: {stacks} stacks on {counted(report['suite']['prompts'], 'prompt')}"
-    settings, machine, suite = report["settings"], report["machine"], report["suite"]
-    how = "greedy" if settings["temperature"] == 0 else f"temperature {settings['temperature']:g}"
-    cuda = str(settings["device"]).startswith("cuda")
-    where = machine["gpu"] if cuda else f"CPU, {counted(settings['threads'], 'thread')}"
-    target = settings.get("target")
-    whose = f", target {target}" if target not in (None, "target") else ""
-    stacks = counted(len(report["stacks"]), "stack")
-    return f"{suite['name']}{whose}, {how}, {where}: {stacks} on {counted(suite['prompts'], 'prompt')}"
+    settings, suite = report.settings, report.suite
+    how = "greedy" if settings.temperature == 0 else f"temperature {settings.temperature:g}"
+    cuda = settings.device.startswith("cuda")
+    where = report.processor if cuda else f"CPU, {counted(settings.threads, 'thread')}"
+    target = f", target {settings.target}" if settings.target not in (None, "target") else ""
+    stacks = counted(len(report.stacks), "stack")
+    return f"{suite.name}{target}, {how}, {where}: {stacks} on {counted(suite.prompts, 'prompt')}"
 
 
 class ReportTables(anywidget.AnyWidget):
@@ -106,7 +109,7 @@ class ReportTables(anywidget.AnyWidget):
 
     spec = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, report: dict[str, Any]) -> None:
+    def __init__(self, report: Report) -> None:
         from hsd_viz.bench.tables import introduction, tables
         from hsd_viz.bench.verdict import COLOURS, answer, warnings
 
@@ -123,22 +126,22 @@ class ReportTables(anywidget.AnyWidget):
         )
 
 
-def _figure(report: dict[str, Any]) -> dict[str, Any] | None:
+def _figure(report: Report) -> dict[str, Any] | None:
     """The speed-ups, drawn for each of :data:`WIDTHS`; ``None`` where there are none."""
     from hsd_viz.bench.svg import bars
     from hsd_viz.bench.verdict import SPEED_TITLE, kinds_of, speed_bars, speed_words
 
-    if not (rows := speed_bars(report["stacks"])):
+    if not (rows := speed_bars(report.stacks)):
         return None
     return {
         "title": "Speed-up over plain decoding",
         "note": speed_words(rows),
-        "legend": [list(item) for item in kinds_of(report["stacks"]).items()],
+        "legend": [list(item) for item in kinds_of(report.stacks).items()],
         "drawn": [[width, bars(rows, width, title=SPEED_TITLE)] for width in WIDTHS],
     }
 
 
-def _table(table: Any) -> dict[str, Any]:
+def _table(table: Table) -> dict[str, Any]:
     """A table for the browser: cells are (figure, what stands below it), rows of stacks have their kind and its mark."""
     from hsd_viz.bench.tables import HEAD, same_for_all, split
     from hsd_viz.bench.verdict import MARKS

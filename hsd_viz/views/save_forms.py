@@ -8,9 +8,12 @@ import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hsd_viz.trace import Trace
+
+if TYPE_CHECKING:
+    from hsd_viz.bench.report import Report
 
 #: Characters of a stack in a file's name.
 MOST_NAME = 48
@@ -69,14 +72,14 @@ FORMS: dict[str, Form] = {
 }
 
 
-def _report_page(report: dict[str, Any]) -> bytes:
+def _report_page(report: Report) -> bytes:
     from hsd_viz.bench.page import page
 
     return page(report).encode("utf-8")
 
 
-def _report(report: dict[str, Any]) -> bytes:
-    return (json.dumps(report, indent=1) + "\n").encode("ascii")
+def _report(report: Report) -> bytes:
+    return (json.dumps(report.to_dict(), indent=1) + "\n").encode("ascii")
 
 
 #: The forms of a bench report.
@@ -88,12 +91,12 @@ REPORT_FORMS: dict[str, Form] = {
 }
 
 
-def saved_report(report: dict[str, Any], form: str) -> SavedFile:
+def saved_report(report: Report, form: str) -> SavedFile:
     """The file of a bench report in one of :data:`REPORT_FORMS`. Raises ``ValueError`` with one sentence for another form."""
     if form not in REPORT_FORMS:
         raise ValueError(f"a report is saved as {', '.join(REPORT_FORMS)}, not as '{form}'")
     kind = REPORT_FORMS[form]
-    suite = _dashed(str(report["suite"]["name"]))[:MOST_NAME].strip("-")
+    suite = _dashed(report.suite.name)[:MOST_NAME].strip("-")
     return SavedFile(f"hsd_viz_bench_{suite}{kind.ending}", kind.type, kind.make(report))
 
 

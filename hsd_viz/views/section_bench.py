@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
-from hsd_viz.bench.verdict import OF_NOTE, of_note
+from hsd_viz.bench.verdict import FASTEST_OF_KIND, fastest_of_kind
 from hsd_viz.views.bench_run import BenchRun
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.drafting_bars import CategoryBars
@@ -18,6 +18,9 @@ from hsd_viz.views.reports import MAX_BYTES, ReportTables, is_ablation, report_o
 from hsd_viz.views.save import Save
 from hsd_viz.views.save_forms import REPORT_FORMS, SavedFile, saved_report
 from hsd_viz.views.section import Page, Section, menu, refill, titled, tried
+
+if TYPE_CHECKING:
+    from hsd_viz.bench.report import Report
 
 #: The report that was measured on this page.
 HERE = "here"
@@ -37,8 +40,8 @@ class BenchmarkSection(Section):
     def __init__(self, page: Page) -> None:
         super().__init__(page)
         self.notice, self.report = Notice(), widgets.VBox()
-        self.shown: dict[str, Any] | None = None
-        self._here: dict[str, Any] | None = None
+        self.shown: Report | dict[str, Any] | None = None
+        self._here: Report | None = None
         self.report.add_class("hsd-views")
 
     def build(self) -> None:
@@ -91,7 +94,7 @@ class BenchmarkSection(Section):
         self.choice.value = ""
         self.show(report)
 
-    def _on_measured(self, report: dict[str, Any]) -> None:
+    def _on_measured(self, report: Report) -> None:
         self._here = report
         others = [option for option in self.choice.options if option[1] != HERE]
         self.choice.options = [*others, (f"measured here: {title_of(report)}", HERE)]
@@ -99,13 +102,13 @@ class BenchmarkSection(Section):
 
     def _make(self, form: str) -> SavedFile:
         if self.shown is None or is_ablation(self.shown):
-            raise ValueError("what is shown is no report of a bench: choose one to save")
+            raise ValueError("no bench report is shown: choose one to save")
         return saved_report(self.shown, form)
 
     def _refuse(self, error: ValueError) -> None:
         self.notice.error(error, "That cannot be shown")
 
-    def show(self, report: dict[str, Any]) -> None:
+    def show(self, report: Report | dict[str, Any]) -> None:
         """Show a report, or an ablation."""
         self.shown = report
         if is_ablation(report):
@@ -114,6 +117,6 @@ class BenchmarkSection(Section):
             made = [lambda: LatencyAcceptance(report), lambda: SpeedPlane(report), bars]
         else:
             # A bench report has no acceptance ratio by database: that plane is the ablation's.
-            bars = partial(CategoryBars, report, first=of_note(report), rule=OF_NOTE)
+            bars = partial(CategoryBars, report, first=fastest_of_kind(report), rule=FASTEST_OF_KIND)
             made = [lambda: ReportTables(report), bars, lambda: SpeedPlane(report)]
         refill(self.report, [tried(make) for make in made])

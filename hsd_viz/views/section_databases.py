@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipywidgets as widgets
 
-from hsd_viz.bench.alone import BUDGETS, alone, at_hand
+from hsd_viz.bench.replay import BUDGETS, alone, available_databases
 from hsd_viz.trace import Trace
 from hsd_viz.views.access import Access
 from hsd_viz.views.controls import Prose
@@ -67,7 +67,9 @@ class DatabasesSection(Section):
 
     def _replay(self, trace: Trace | None) -> None:
         if trace is not None and trace.token_rows:
-            self.saved.show([saved_alone(trace, alone(trace, at_hand(trace), self.budget.value), self.budget.value)])
+            self.saved.show(
+                [saved_alone(trace, alone(trace, available_databases(trace), self.budget.value), self.budget.value)]
+            )
 
     def fill(self, trace: Trace) -> None:
         self.keys.show([keys_hit(trace)])

@@ -81,7 +81,7 @@ def test_the_tab_answers_first_and_fits_every_window(open_page, voila):
         head.text_content() for head in report.locator("thead").first.locator("th").all() if head.is_visible()
     ] == seen[1400]
     labels = report.locator("svg.bench-figure text.label").all_text_contents()
-    assert labels == [s["stack"] for s in ranked(measured["stacks"])]
+    assert labels == [s.stack for s in ranked(measured.stacks)]
     shown.check()
 
 

@@ -188,7 +188,7 @@ def test_reports_open_from_a_list_and_from_a_file(shared, tmp_path):
     broken = tmp_path / "broken.json"
     broken.write_text('{"stacks": [1')
     page.locator(".hsd-panel .hsd-open input").set_input_files(broken)
-    expect(page.get_by_role("alert")).to_contain_text("broken.json is no report of hsd-viz bench --json")
+    expect(page.get_by_role("alert")).to_contain_text("broken.json is not a report of hsd-viz bench --json")
     page.locator(".hsd-panel .hsd-open input").set_input_files(BENCH / "heldout-t1-cpu.json")
     expect(page.locator(".hsd-report-intro").first).to_contain_text("temperature 1")
     expect(page.get_by_role("alert")).to_have_count(0)

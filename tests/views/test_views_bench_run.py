@@ -135,9 +135,9 @@ def test_a_real_bench_makes_a_report_that_opens_again():
     bench.thread.join(120)
     assert bench.notice.message == "" and bench.said.value == "Measured."
     (report,) = reports
-    assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"]
-    assert all(s["mean_acceptance_length"] >= 1 and s["tokens_per_second"] > 0 for s in report["stacks"])
-    assert report["settings"]["max_new_tokens"] == 8 and report["suite"]["name"] == "python"
+    assert [s.stack for s in report.stacks] == ["target", "db > target"]
+    assert all(s.mean_acceptance_length.value >= 1 and s.tokens_per_second.value > 0 for s in report.stacks)
+    assert report.settings.max_new_tokens == 8 and report.suite.name == "python"
     file = saved_report(report, "report")
     assert file.name == "hsd_viz_bench_python.json" and report_of(file.content, file.name) == report
     assert b"<html" in saved_report(report, "page").content

@@ -190,7 +190,10 @@ def test_only_ladder_names_unless_models_are_allowed():
     for page in (closed, opened):
         page.controls.stack.value = "some/model > target"
         page.controls.run.click()
-    assert "not allowed on this page" in closed.notice.message and "not allowed on this page" in closed.controls.blocks.error
+    assert (
+        "not allowed on this page" in closed.notice.message
+        and "not allowed on this page" in closed.controls.blocks.error
+    )
     assert opened.notice.message == "" and opened.controls.blocks.error == ""
 
 

@@ -9,7 +9,18 @@ from hsd_viz.views.number_field import NumberField
 
 
 @pytest.mark.parametrize(
-    ("typed", "number"), [("0,7", 0.7), ("0.7", 0.7), (" 1 ", 1), (",5", 0.5), ("2.", 2), ("100", 100), ("+3", 3), ("1e-9", 1e-9), ("2,5E1", 25)]
+    ("typed", "number"),
+    [
+        ("0,7", 0.7),
+        ("0.7", 0.7),
+        (" 1 ", 1),
+        (",5", 0.5),
+        ("2.", 2),
+        ("100", 100),
+        ("+3", 3),
+        ("1e-9", 1e-9),
+        ("2,5E1", 25),
+    ],
 )
 def test_a_comma_is_a_decimal_point_and_what_was_typed_stays(typed, number):
     field = NumberField("Temperature", 0, 0, 100)

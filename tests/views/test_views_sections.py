@@ -263,7 +263,7 @@ def test_a_broken_file_is_one_sentence_and_what_was_shown_stays(page, content):
     bench = section(page, "Benchmark")
     before = bench.report.children
     bench.file._on_message(None, {"kind": "file", "name": "broken.json", "size": len(content)}, [memoryview(content)])
-    assert bench.notice.message == "broken.json is no report of hsd-viz bench --json"
+    assert bench.notice.message == "broken.json is not a report of hsd-viz bench --json"
     assert bench.notice.details == "" and bench.report.children is before
     bench._on_choice(None)
     assert bench.notice.message == ""

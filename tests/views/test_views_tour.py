@@ -169,7 +169,9 @@ def test_figures_of_the_measures_and_of_the_same_text():
         str(accepted),
         f"{accepted / drafted:.0%}",
     )
-    assert told["length"] == f"{len(trace.token_rows) / len(top):.2f}" and told["rounds"] == f"{len(top)} forward passes"
+    assert (
+        told["length"] == f"{len(trace.token_rows) / len(top):.2f}" and told["rounds"] == f"{len(top)} forward passes"
+    )
     own = trace.calls.groupby("name")["duration_ns"].sum()
     shares = dict(re.findall(r"(\S+) ([\d.]+)%", told["shares"]))
     assert set(shares) == set(own.index)
@@ -179,7 +181,10 @@ def test_figures_of_the_measures_and_of_the_same_text():
     trace, _, told = figures("lossless")
     plain = next(t for t in map(load_bundled, NAMES) if not t.draft_rows and t.meta["prompt"] == trace.meta["prompt"])
     assert [t.token_id for t in plain.token_rows] == [t.token_id for t in trace.token_rows]
-    assert (told["plain"], told["forwards"]) == (f"{len(plain.round_rows)} forward passes", f"{len(trace.round_rows)} forward passes")
+    assert (told["plain"], told["forwards"]) == (
+        f"{len(plain.round_rows)} forward passes",
+        f"{len(trace.round_rows)} forward passes",
+    )
 
 
 # --- the card -----------------------------------------------------------------------------------------------------------

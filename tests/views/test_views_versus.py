@@ -266,7 +266,10 @@ def test_texts_are_compared_as_draws_only_where_they_rightly_differ():
     assert "although they must agree" in broken["words"] and broken["rows"] == []
     traces = recorded("sampled", "plain", "hierarchy", "databases")
     found = draws(traces)
-    assert "allowed for draft models above temperature 0" in found["words"] and "not show that distributions" in found["words"]
+    assert (
+        "allowed for draft models above temperature 0" in found["words"]
+        and "not show that distributions" in found["words"]
+    )
     p = charts(traces)["Token probability"]
     for run, trace in zip(p["runs"], traces, strict=True):
         assert run["bars"][9][0] == pytest.approx(
