@@ -95,8 +95,8 @@ class HierarchySection(Section):
             self.fit.value = f"Matches the form: both {'greedy' if not there else f'at {temperature_words(there)}'}."
         else:
             self.fit.value = (
-                f"Temperature mismatch: form {temperature_words(wanted)}, calibration {temperature_words(there)}. Acceptance "
-                f"depends on temperature; calibrate with: hsd-viz plan --temperature {wanted:g}"
+                f"Temperature mismatch: form {temperature_words(wanted)}, calibration {temperature_words(there)}. "
+                f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {wanted:g}"
             )
 
     def fill(self, trace: Trace) -> None:

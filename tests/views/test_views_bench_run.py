@@ -62,7 +62,7 @@ def test_stacks_stand_one_a_line():
 def test_nothing_starts_while_a_run_goes_on():
     bench = BenchRun(Host(free=False), lambda report: None)
     bench.start.click()
-    assert bench.notice.message == "a run goes on: measure when it has ended" and bench.thread is None
+    assert bench.notice.message == "a run is in progress: measure after it ends" and bench.thread is None
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_figures_are_the_traces_own_and_the_parts_fill_the_time(group):
     for k, trace in enumerate(traces):
         m = trace.metrics()
         assert rows["Speed"]["cells"][k]["value"] == f"{m['tokens_per_second']:.0f} tokens/s"
-        assert rows["Target forwards"]["cells"][k]["value"] == str(m["target_forwards"])
+        assert rows["Target forward passes"]["cells"][k]["value"] == str(m["target_forwards"])
         rate = rows["Acceptance rate"]["cells"][k]["value"]
         assert rate == ("–" if not m["drafted"] else f"{m['accepted'] / m['drafted']:.0%}")
         assert rows["Repetition"]["cells"][k]["value"] == f"{m['repetition_share']:.0%}"
@@ -200,7 +200,7 @@ def test_figures_are_the_traces_own_and_the_parts_fill_the_time(group):
         rows["Speed"]["cells"][1]["difference"] == f"{second['tokens_per_second'] / first['tokens_per_second']:.2f} × A"
     )
     assert (
-        rows["Target forwards"]["cells"][1]["difference"] == f"−{first['target_forwards'] - second['target_forwards']}"
+        rows["Target forward passes"]["cells"][1]["difference"] == f"−{first['target_forwards'] - second['target_forwards']}"
     )
     assert (
         rows["Acceptance rate"]["cells"][0]["value"] == "–" and rows["Acceptance rate"]["cells"][1]["difference"] == ""
