@@ -17,22 +17,19 @@ from importlib import import_module
 from typing import Any
 
 _NAMES = {
-    "access": ("Access",),
     "blocks": ("StackBlocks",),
     "chartbox": ("show",),
     "drafting_bars": ("CategoryBars", "DatabaseAblation", "OrderAblation"),
     "drafting_plane": ("LatencyAcceptance", "SpeedPlane", "TemperatureCurves"),
     "hierarchy": ("HierarchyGraph",),
-    "inspector": ("RoundInspector",),
     "latency_compare": ("Levels", "Ranking"),
     "latency_plot": ("LatencySurface",),
     "latency_sources": ("Basis", "Measured", "basis_of", "measured", "recorded"),
     "latency_whatif": ("OneDraftWhatIf", "SecondDraftWhatIf"),
     "linked": ("LinkedView", "link"),
     "locality_map": ("LocalityMap",),
-    "player": ("Player",),
+    "run_views": ("Access", "Player", "RoundInspector", "Timeline"),
     "stream": ("TokenStream",),
-    "timeline": ("Timeline",),
     "versus": ("Versus",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

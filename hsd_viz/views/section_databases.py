@@ -6,7 +6,6 @@ import ipywidgets as widgets
 
 from hsd_viz.bench.replay import BUDGETS, alone, available_databases
 from hsd_viz.trace import Trace
-from hsd_viz.views.access import Access
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.database_panels import keys_hit, saved_alone
 from hsd_viz.views.drafting_bars import DatabaseAblation, OrderAblation
@@ -16,6 +15,7 @@ from hsd_viz.views.latency_sources import temperature_words
 from hsd_viz.views.locality_map import LocalityMap
 from hsd_viz.views.panels import Panels
 from hsd_viz.views.reports import measured_file
+from hsd_viz.views.run_views import Access
 from hsd_viz.views.section import Page, Section, menu, refill, titled, tried
 
 ABLATION = "ablation.json"

@@ -9,17 +9,15 @@ import ipywidgets as widgets
 from hsd_viz.trace import Trace
 from hsd_viz.views import charts
 from hsd_viz.views.acceptance_panels import acceptance_panels, terms, verifiers
-from hsd_viz.views.chart_mark import ChartMark
 from hsd_viz.views.chartbox import ChartBox
-from hsd_viz.views.inspector import RoundInspector
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.panels import Panels
+from hsd_viz.views.run_views import ChartMark, RoundInspector, Timeline
 from hsd_viz.views.section import Page, Section, menu, refill
 from hsd_viz.views.section_bench import BenchmarkSection
 from hsd_viz.views.section_compare import CompareSection
 from hsd_viz.views.section_databases import DatabasesSection
 from hsd_viz.views.section_hierarchy import HierarchySection
-from hsd_viz.views.timeline import Timeline
 
 CHARTS = ("acceptance", "by_source", "time_spent")
 

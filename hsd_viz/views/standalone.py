@@ -7,15 +7,11 @@ from typing import Any
 
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
-from hsd_viz.views.inspector import FILES as INSPECTOR_FILES
-from hsd_viz.views.inspector import RoundInspector
 from hsd_viz.views.linked import LinkedView
-from hsd_viz.views.player import Player
+from hsd_viz.views.run_views import INSPECTOR_FILES, TIMELINE_FILES, Player, RoundInspector, Timeline
 from hsd_viz.views.standalone_page import View, escaped, whole
 from hsd_viz.views.stream import FILES as STREAM_FILES
 from hsd_viz.views.stream import TokenStream
-from hsd_viz.views.timeline import FILES as TIMELINE_FILES
-from hsd_viz.views.timeline import Timeline
 from hsd_viz.words import counted
 
 #: The page's views, top to bottom: name, widget, heading, and scripts after the shared ones.

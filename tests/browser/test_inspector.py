@@ -8,9 +8,8 @@ import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.trace import RoundRow, Step, TokenRow, Trace
-from hsd_viz.views.inspector import RoundInspector
+from hsd_viz.views.run_views import RoundInspector, Timeline
 from hsd_viz.views.stream import TokenStream
-from hsd_viz.views.timeline import Timeline
 
 from .round_page import STRANGE, nodes, selected, start, title, tree_trace
 

@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import expect
 
 from hsd_viz import load_bundled
-from hsd_viz.views.app.server import command
 from hsd_viz.trace import Trace
+from hsd_viz.views.app.server import command
 
 from .conftest import free_port, server
 from .test_explorer import open_tab

@@ -9,9 +9,8 @@ import pytest
 from hsd_viz.engine.replay import load_bundled, steps
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
-from hsd_viz.views.inspector import RoundInspector
+from hsd_viz.views.run_views import RoundInspector, Timeline
 from hsd_viz.views.stream import TokenStream
-from hsd_viz.views.timeline import Timeline
 
 from .round_page import nodes, start, title
 

@@ -36,10 +36,10 @@ class Host:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "write the stacks"),
+        ("", "no stacks: write"),
         ("db > > target", "is empty"),
-        ("\n".join(f"nano:{n} > target" for n in range(1, MOST_STACKS + 2)), "more than this page measures"),
-        ("db > target\nhf-generate", "'hf-generate' is one of transformers' own loops"),
+        ("\n".join(f"nano:{n} > target" for n in range(1, MOST_STACKS + 2)), "the maximum is"),
+        ("db > target\nhf-generate", "'hf-generate' is a transformers loop"),
         ("some/model > target", "not allowed on this page"),
         ("~/model > target", "not allowed on this page"),
     ],
@@ -66,7 +66,7 @@ def test_nothing_starts_while_a_run_goes_on():
 
 
 @pytest.mark.parametrize(
-    ("partial", "said"), [(None, "nothing was measured"), ({"a": 1}, "the prompts that every stack had decoded")]
+    ("partial", "said"), [(None, "nothing was measured"), ({"a": 1}, "the prompts decoded by every stack")]
 )
 def test_it_can_be_cancelled_and_the_page_is_free_again(monkeypatch, partial, said):
     begun, host, reports = threading.Event(), Host(), []

@@ -152,7 +152,7 @@ def test_what_is_shown_can_be_saved_and_nothing_else():
     assert file.name.startswith("hsd_viz_compare_target_") and file.content.startswith(b"<!doctype html>")
     section.versus.show([])
     assert section.save.disabled
-    with pytest.raises(ValueError, match="no runs are shown"):
+    with pytest.raises(ValueError, match="no runs to save"):
         section.save._make("page")
     with pytest.raises(ValueError, match="not as 'csv'"):
         section.save._make("csv")

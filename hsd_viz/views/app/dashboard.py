@@ -22,8 +22,8 @@ from hsd_viz.views.guide import Guide
 from hsd_viz.views.lender import LADDER, Lender
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.page_run import PageRun
-from hsd_viz.views.player import Player
 from hsd_viz.views.readout import Readout
+from hsd_viz.views.run_views import Player
 from hsd_viz.views.sections import sections
 from hsd_viz.views.shell import header
 from hsd_viz.views.stream import TokenStream
