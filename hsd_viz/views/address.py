@@ -21,7 +21,7 @@ MOST_QUERY, MOST_SHOWN = 2_000, 40
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A parsed address: recording name, event number (from 1, as in the player), and a message per ignored parameter."""
+    """A parsed address: recording, event number (from 1, as in the player), and a message per ignored parameter."""
 
     trace: str | None = None
     step: int | None = None

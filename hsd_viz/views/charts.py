@@ -100,7 +100,7 @@ def by_source(trace: Trace, dark: bool = False) -> go.Figure:
 
 
 def acceptance(trace: Trace, dark: bool = False) -> go.Figure:
-    """Plot drafted and accepted tokens per target round, and the running mean acceptance length (plain decoding: 1.00)."""
+    """Plot drafted and accepted tokens per target round, and the running mean acceptance length."""
     import plotly.graph_objects as go
 
     rounds = target_rounds(trace)

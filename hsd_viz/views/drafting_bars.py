@@ -76,7 +76,8 @@ class DatabaseAblation(DraftBars):
         super().__init__(
             spec={
                 "title": f"{title}, {temperature_words(rows[0].temperature)}",
-                "text": "Bar length: tokens per target forward pass, split into the target's own token and accepted draft tokens by "
+                "text": "Bar length: tokens per target forward pass, split into the target's own token and accepted "
+                "draft tokens by "
                 f"first source. Plain decoding has the first part only. {_RATIO}",
                 "hues": _hues(used, "published" if credit else None),
                 "columns": list(COLUMNS),
@@ -111,7 +112,8 @@ class OrderAblation(DraftBars):
         super().__init__(
             spec={
                 "title": f"Database order, {temperature_words(rows[0].temperature)}",
-                "text": "The paper's order is most local first. hd stops at seven drafts, so earlier databases displace later ones. "
+                "text": "The paper's order is most local first. hd stops at seven drafts, so earlier databases "
+                "displace later ones. "
                 "db merges all drafts in one scored tree; each database distributes the probability left over by "
                 "earlier ones.",
                 "hues": _hues(rows),
@@ -185,7 +187,8 @@ class CategoryBars(DraftBars):
         super().__init__(
             spec={
                 "title": f"Results by kind of text, {temperature_words(rows[0].temperature)}",
-                "text": "Bar length: tokens per target forward pass. Compare groups for the effect of the text, rows for the effect of "
+                "text": "Bar length: tokens per target forward pass. Compare groups for the effect of the text, rows "
+                "for the effect of "
                 "the method." + (f" Shown: {rule}; others are collapsed." if rule else ""),
                 "hues": _hues([], *dict.fromkeys(sources.values())),
                 "columns": columns,
@@ -213,8 +216,8 @@ def _parts(length: float, accepted: Mapping[str, float] | None) -> list[list[Any
     accepted = {"any": length - 1} if accepted is None else accepted
     own = length - sum(accepted.values())
     names = sorted(accepted, key=lambda s: (DATABASES.index(s) if s in DATABASES else len(DATABASES), s))
-    told = [("target", own), *((s, accepted[s]) for s in names if accepted[s] > 0)]
-    return [[s, round(v, 4), f"{_words(s)}: {v:.2f} tokens per forward pass"] for s, v in told]
+    parts = [("target", own), *((s, accepted[s]) for s in names if accepted[s] > 0)]
+    return [[s, round(v, 4), f"{_words(s)}: {v:.2f} tokens per forward pass"] for s, v in parts]
 
 
 def percent(share: float) -> str:

@@ -65,7 +65,8 @@ class LatencyAcceptance(DraftPlane):
         table += [[r.method, f"{1e3 * r.draft:.3f}", percent(r.ratio)] for r in sorted(rows, key=lambda r: r.draft)]
         for p in published.METHODS if beside else ():
             ms, ratio, speed = (p.figures[k] for k in ("draft_ms", "acceptance_ratio", "speedup"))
-            words = f"{p.what}, published: {ms:g} ms per step, {percent(ratio)}, {speed:g} times the speed of plain decoding."
+            words = f"{p.what}, published: {ms:g} ms per step, {percent(ratio)}, {speed:g} times the speed of plain "
+            "decoding."
             points.append({**_point(ms, ratio, p.what, words), "kind": "there"})
             table.append([f"{p.what}, published", f"{ms:g}", percent(ratio)])
         xs = [p["x"] for p in points]
@@ -84,7 +85,8 @@ class LatencyAcceptance(DraftPlane):
                     for k in ("strong", "second", "plain", "there")
                     if any(p["kind"] == k for p in points)
                 ],
-                "text": "Up is better: more tokens come from multi-token rounds. Left is better: drafting takes less time. The best "
+                "text": "Up is better: more tokens come from multi-token rounds. Left is better: drafting takes less "
+                "time. The best "
                 "drafters are at the top left.",
                 "table": table,
                 "source": f"Measured: {study.source}." + (f" {published.CREDIT}" if beside else ""),
@@ -117,7 +119,8 @@ class SpeedPlane(DraftPlane):
         for r in rows:
             expected = r.length / (step + r.draft)
             spent = f" Measured {r.speed:.0f}: verifying a draft costs more than one token." if r.speed else ""
-            words = f"{r.method}: {_time(r.draft)} and {r.length:.2f} tokens per round, {expected:.0f} tokens/s on the curves.{spent}"
+            words = f"{r.method}: {_time(r.draft)} and {r.length:.2f} tokens per round, {expected:.0f} tokens/s on "
+            f"the curves.{spent}"
             points.append(_point(1e6 * r.draft, r.length, r.method, words))
             speed = "–" if r.speed is None else f"{r.speed:.0f}"
             table.append([r.method, f"{1e6 * r.draft:.0f}", f"{r.length:.2f}", f"{expected:.0f}", speed])
@@ -145,7 +148,8 @@ class SpeedPlane(DraftPlane):
                     [k, _LEGEND[k]] for k in ("strong", "second", "plain") if any(p["kind"] == k for p in points)
                 ]
                 + [["iso", _LEGEND["iso"]]],
-                "text": f"A target step takes {1e3 * step:.2f} ms ({plain.speed:.0f} tokens/s). On the left drafting is cheap, the curves "
+                "text": f"A target step takes {1e3 * step:.2f} ms ({plain.speed:.0f} tokens/s). On the left drafting "
+                "is cheap, the curves "
                 "are flat and only acceptance counts. On the right slower drafting needs more tokens for the same "
                 "speed. The curves omit the cost of verifying several tokens; the table has both.",
                 "table": table,
@@ -221,7 +225,8 @@ class TemperatureCurves(DraftPlane):
                 "points": points,
                 "legend": legend,
                 "aligned": True,
-                "text": "A higher temperature rejects likely drafts more often, regardless of the method. The loss depends on the "
+                "text": "A higher temperature rejects likely drafts more often, regardless of the method. The loss "
+                "depends on the "
                 "entropy of the model.",
                 "table": table,
                 "source": f"Measured: {study.source}."

@@ -217,7 +217,8 @@ def _levels_spec(trace: Trace, basis: Basis, prediction: Prediction) -> dict[str
             {"title": "Forward passes per emitted token", "unit": "per token", "rows": forwards[::-1], "what": "level"},
             {"title": "Time per emitted token", "unit": "ms", "rows": [times[-1], *times[-2::-1]], "what": "level"},
         ],
-        "text": "A level's time: its calls (forward passes, look-ups; shown alone in the Acceptance tab) plus sampling, "
+        "text": "A level's time: its calls (forward passes, look-ups; shown alone in the Acceptance tab) plus "
+        "sampling, "
         "verification and bookkeeping in its rounds.",
         "source": f"Measured in this trace ({counted(len(trace.token_rows), 'token')} on {machine_words(trace)}); "
         f"predicted by the latency law; calibration {basis.source}.",

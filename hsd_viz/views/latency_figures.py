@@ -43,7 +43,7 @@ def _law(costs: dict[str, LevelCost], edges: dict[tuple[str, str], Edge]) -> Law
 
 
 def direct(a: float, b: float, closeness: float) -> float:
-    """Return the target's acceptance of the second draft's tokens (see :func:`~hsd_viz.latency.whatif.second_draft`)."""
+    """Return the target's acceptance of second-draft tokens (see :func:`~hsd_viz.latency.whatif.second_draft`)."""
     least, most = bounds(a, b)
     return least + closeness * (most - least)
 

@@ -92,7 +92,8 @@ def _spec(trace: Trace) -> dict[str, Any]:
         "again": [list(pair) for pair in longest_repeats(ids)],
         "copied": [-1] * len(prompt) + copied_from(trace),
         "hues": hues,
-        "text": "Left to right: the text in order. A mark above a token is at the earlier position that it repeats. Slanted lines "
+        "text": "Left to right: the text in order. A mark above a token is at the earlier position that it repeats. "
+        "Slanted lines "
         "are repeated passages; closer to the diagonal is more recent. Coloured marks were drafted from there and "
         "accepted. The bottom row has the source of each token.",
         "source": f"{trace.meta.get('stack_resolved') or trace.meta['stack']} on {machine_words(trace)}; "

@@ -1,4 +1,4 @@
-"""Linked views of one run that are drawn entirely in the browser: access patterns, player, round inspector, timeline."""
+"""Linked views of one run, drawn in the browser: access patterns, player, round inspector, timeline."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ChartMark(LinkedView):
 
 
 class Player(LinkedView):
-    """Show all events of a run on a scrub bar: emitted tokens in their source's colour, rejected ones low, gaps at rounds.
+    """Show all events of a run on a scrub bar: emitted tokens in colour, rejected ones low, gaps at rounds.
 
     Dragging, stepping and playing move the group's cursor and dim the text after it until Esc.
     ``Player(group=stream.group)`` plays the trace of a token stream; nothing is decoded.

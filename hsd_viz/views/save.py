@@ -34,8 +34,8 @@ class Save(anywidget.AnyWidget):
         label: str = "Save",
     ) -> None:
         self._make, self._refused = make, refused
-        told = [{"id": key, "label": f.label, "words": f.words, "ending": f.ending} for key, f in forms.items()]
-        super().__init__(forms=told, label=label)
+        entries = [{"id": key, "label": f.label, "words": f.words, "ending": f.ending} for key, f in forms.items()]
+        super().__init__(forms=entries, label=label)
         self.on_msg(self._on_message)
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:

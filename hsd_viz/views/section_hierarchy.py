@@ -25,7 +25,7 @@ from hsd_viz.words import counted
 RECORDED, RUN = "recorded", "run"
 RECORDED_WORDS = "bundled recordings (greedy)"
 #: Maximum number of stored calibrations offered, newest first.
-KEPT = 6
+MOST_STORED = 6
 
 
 class HierarchySection(Section):
@@ -180,16 +180,16 @@ def stored_calibrations() -> list[tuple[str, str, Basis]]:
                 found.setdefault(plan_words(data), (plan_words(data), str(path), basis_of(data)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
-        if len(found) == KEPT:
+        if len(found) == MOST_STORED:
             break
     return list(found.values())
 
 
-def plan_words(kept: dict[str, Any]) -> str:
+def plan_words(stored: dict[str, Any]) -> str:
     """Return a stored calibration's label: texts, temperature, machine and day."""
-    who, texts = kept.get("identity") or {}, kept.get("texts") or {}
+    who, texts = stored.get("identity") or {}, stored.get("texts") or {}
     temperature = (who.get("sampling") or {}).get("temperature")
-    day = None if kept.get("created") is None else datetime.fromtimestamp(kept["created"], UTC).date().isoformat()
+    day = None if stored.get("created") is None else datetime.fromtimestamp(stored["created"], UTC).date().isoformat()
     prompts = f"{texts['suite']}, {counted(texts['prompts'], 'prompt')}" if {"suite", "prompts"} <= set(texts) else None
     facts = (prompts, None if temperature is None else temperature_words(temperature), who.get("device_name"), day)
     return f"hsd-viz plan: {', '.join(str(f) for f in facts if f)}"

@@ -21,16 +21,18 @@ _VIEWS: tuple[tuple[str, type[LinkedView], str, tuple[str, ...]], ...] = (
     ("inspector", RoundInspector, "Round", INSPECTOR_FILES),
     ("timeline", Timeline, "Timeline", TIMELINE_FILES),
 )
-_HOW = """<p><b>Draft, verify, accept, correct.</b> Forward passes of the large target model are slow. Draft models or databases
-propose several tokens, and the target verifies the whole draft in one forward pass. It accepts matching tokens from the left
-and adds one token of its own: a correction after a rejected token, or a bonus token after a fully accepted draft. This is a
-round. The output equals plain decoding: token for token with greedy decoding or database drafts, else in distribution.</p>
-<p><b>Colours and shapes.</b> Colour: the source that proposed a token first (legend above the text). Underlined: accepted. Struck
-through: rejected or not examined. Dashed frame: correction. Dotted underline: bonus. Plain: no draft.</p>
-<p><b>Figures.</b> p is the verifier’s probability of a token, q the drafter’s, both as sampled; “p at T = 1” is the target’s before
-temperature. Mean acceptance length: tokens per target forward pass (1 without drafts).</p>
-<p><b>Keys.</b> ← → move by event, with Shift by round; Space plays; Enter pins, Esc unpins; / finds text. Arrow keys move between
-the nodes of a round’s tree; + and − zoom the timeline.</p>"""
+_HOW = """<p><b>Draft, verify, accept, correct.</b> Forward passes of the large target model are slow. Draft models or
+databases propose several tokens, and the target verifies the whole draft in one forward pass. It accepts matching
+tokens from the left and adds one token of its own: a correction after a rejected token, or a bonus token after a fully
+accepted draft. This is a round. The output equals plain decoding: token for token with greedy decoding or database
+drafts, else in distribution.</p>
+<p><b>Colours and shapes.</b> Colour: the source that proposed a token first (legend above the text). Underlined:
+accepted. Struck through: rejected or not examined. Dashed frame: correction. Dotted underline: bonus. Plain: no
+draft.</p>
+<p><b>Figures.</b> p is the verifier’s probability of a token, q the drafter’s, both as sampled; “p at T = 1” is the
+target’s before temperature. Mean acceptance length: tokens per target forward pass (1 without drafts).</p>
+<p><b>Keys.</b> ← → move by event, with Shift by round; Space plays; Enter pins, Esc unpins; / finds text. Arrow keys
+move between the nodes of a round’s tree; + and − zoom the timeline.</p>"""
 
 
 def page(trace: Trace) -> str:
@@ -46,7 +48,8 @@ def page(trace: Trace) -> str:
         header=_header(trace),
         how=_HOW,
         body=body,
-        footer="A recorded run of speculative decoding, exported by hsd_viz. All values were measured in that run. This page makes no "
+        footer="A recorded run of speculative decoding, exported by hsd_viz. All values were measured in that run. "
+        "This page makes no "
         "network requests.",
         data=run,
         views=[View(name, (*files,), f"{name}.css", _state(widget)) for name, widget, _, files in _VIEWS],

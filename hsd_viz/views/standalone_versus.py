@@ -10,12 +10,14 @@ from hsd_viz.views.standalone_page import View, escaped, whole
 from hsd_viz.views.versus import FILES, page_data
 from hsd_viz.views.versus_data import refusal
 
-_HOW = """<p><b>Runs.</b> All runs have one prompt and one target model. Plain decoding needs one target forward pass per token.
-With drafts from small models or databases, the target verifies several tokens in one forward pass, so it needs fewer.</p>
-<p><b>Race.</b> Each lane is a run, with recorded times on one clock. A thin line starts a round, one target forward pass. Space
-starts and pauses the race.</p>
-<p><b>Texts.</b> A column is an output position, a row a run. Colour: the source that proposed the token first. Underlined:
-accepted. Dashed frame: correction. Dotted underline: bonus. Brackets are rounds, with the target forward passes so far.</p>
+_HOW = """<p><b>Runs.</b> All runs have one prompt and one target model. Plain decoding needs one target forward pass
+per token. With drafts from small models or databases, the target verifies several tokens in one forward pass, so it
+needs fewer.</p>
+<p><b>Race.</b> Each lane is a run, with recorded times on one clock. A thin line starts a round, one target forward
+pass. Space starts and pauses the race.</p>
+<p><b>Texts.</b> A column is an output position, a row a run. Colour: the source that proposed the token first.
+Underlined: accepted. Dashed frame: correction. Dotted underline: bonus. Brackets are rounds, with the target forward
+passes so far.</p>
 <p><b>Figures.</b> Each with its difference to the first run; hover over a name for its definition.</p>
 <p><b>Keys.</b> ← → move by position, with Shift by round, ↑ ↓ by run; Enter pins, Esc unpins.</p>"""
 
@@ -40,7 +42,8 @@ def page_of(data: dict[str, Any]) -> str:
         f'{"two" if len(runs) == 2 else "three"} stacks</h1><ul class="hsd-page-runs">{names}</ul></header>',
         how=_HOW,
         body='<section><h2>Comparison</h2><div data-view="versus"></div></section>',
-        footer="Recorded runs of speculative decoding, exported by hsd_viz. All values were measured in these runs. This page makes no "
+        footer="Recorded runs of speculative decoding, exported by hsd_viz. All values were measured in these runs. "
+        "This page makes no "
         "network requests.",
         data=data,
         views=[View("versus", FILES, "versus.css", {"refusal": "", "choices": [], "chosen": [], "pinned": -1})],
