@@ -73,9 +73,7 @@ ALLOWED = {
         "trace",
         "words",
     },
-    "dashboard": {"engine", "stack", "trace", "views"},
-    "serve": set(),
-    "page_kernels": set(),
+    "dashboard": {"views"},
 }
 #: May import anything.
 FREE = {"cli", "__init__", "__main__", "voila"}

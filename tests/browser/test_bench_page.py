@@ -92,7 +92,7 @@ def test_what_cannot_be_measured_is_said_at_the_button(open_page, voila):
     page.get_by_role("tab", name="Benchmark", exact=True).click()
     panel = page.get_by_role("tabpanel", name="Benchmark")
     panel.get_by_role("button", name="Measure here", exact=True).click()
-    field = panel.get_by_label("Stacks, one a line (plain decoding is added)", exact=True)
+    field = panel.get_by_label("Stacks, one per line (plain decoding is added)", exact=True)
     field.fill("db > target\nhf-generate")
     field.blur()
     button = panel.get_by_role("button", name="Measure", exact=True)

@@ -80,7 +80,7 @@ def test_a_long_run_is_replayed_in_its_beginning(monkeypatch):
     monkeypatch.setattr(module, "MOST_TOKENS", 40)
     results = alone(trace, available_databases(trace), 16)
     assert {r.replayed.tokens for r in results} == {40}
-    assert "40 of the 128 tokens" in saved_alone(trace, results, 16).foot
+    assert "40 of 128 tokens" in saved_alone(trace, results, 16).foot
 
 
 def test_the_panel_says_what_was_measured_and_what_replayed():
@@ -129,7 +129,7 @@ def test_a_replay_needs_no_model():
 
 
 def test_the_budget_of_the_replay_is_chosen_on_the_page():
-    from hsd_viz.dashboard import Dashboard
+    from hsd_viz.views.app.dashboard import Dashboard
 
     page = Dashboard(engine=object())
     page.controls.recording.value = "plain"
