@@ -79,7 +79,7 @@ def test_the_command_itself_shows_the_stack_language(argv, capsys):
         (["bench", "--stack", "target", "--suite", "nix"], "unknown suite 'nix'"),
         (["bench", "--stack", "hf-quick"], "hf-quick"),
         (["bench", "--stack", "target", "--limit", "0"], "limit 0"),
-        (["bench", "--stack", "target", "--repeats", "0"], "0 repeats"),
+        (["bench", "--stack", "target", "--repeats", "0"], "the number of repeats 0"),
         (["databases", "inspect", "nowhere.hsdb"], "nowhere.hsdb"),
         (["export", "nowhere.json.gz", "--csv", "tables"], "nowhere.json.gz"),
         (["export", "nowhere.json.gz"], "--csv"),
