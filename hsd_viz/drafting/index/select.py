@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -138,7 +139,11 @@ def write_index(
         candidates = Candidates(folder)
         columns = (table.marks, table.lengths, table.totals, table.firsts, table.tokens, table.counts)
         candidates.add([Level(*columns, np.ones(len(table.marks)))])
-        identity = {"kind": kind, "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
+        identity: dict[str, Any] = {
+            "kind": kind,
+            "vocabulary_size": vocabulary_size,
+            "vocabulary_hash": vocabulary_hash,
+        }
         write_chosen(candidates, path, **identity, max_bytes=2**62, meta=meta)
 
 
