@@ -158,11 +158,3 @@ def f():
 def test_pure_packages_import_no_torch(part):
     for path in (PACKAGE / part).rglob("*.py"):
         assert not {"torch", "transformers"} & {name.split(".")[0] for name in import_names(path)}, path
-
-
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_the_package_imports_no_experiments(path):
-    nodes = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Import | ast.ImportFrom)]
-    names = {str(n.module) for n in nodes if isinstance(n, ast.ImportFrom)}
-    names |= {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
-    assert not {"benchmarks", "tools", "tests"} & {name.split(".")[0] for name in names}
