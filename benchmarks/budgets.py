@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import arguments, command, cpu_engine, prompts_of, say, write
+from hsd_viz.bench.output import remembers
 from hsd_viz.bench.replay import Replayed, Text, can_replay, replay
 from hsd_viz.bench.report import LOW_REPETITION
-from hsd_viz.bench.rows import remembers
 from hsd_viz.drafting import Memory
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import parse

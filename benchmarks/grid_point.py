@@ -27,6 +27,7 @@ from hsd_viz.latency.vectorised import Prediction
 from hsd_viz.machine import load_average
 from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
+from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Started
 
@@ -254,7 +255,7 @@ def _row(
 ) -> dict[str, Any]:
     outputs, plainly = by_clock[clock][predicted.stack], by_clock[clock][TARGET]
     wall = by_clock["wall"][predicted.stack]
-    found = figures(outputs, plainly)
+    found = to_dict(figures(outputs, plainly))
     speed, interval = found["tokens_per_second"], found["tokens_per_second_ci"]
     ms = 1e3 / speed
     gain = plain.ms_per_token / predicted.ms_per_token
@@ -288,7 +289,7 @@ def _compared(
     hierarchy: Prediction, over: Prediction, by_clock: dict[str, dict[str, list[Output]]], clock: str
 ) -> dict[str, Any]:
     """Return the speed-up of the one over the other on the same prompts."""
-    found, wall = (figures(by_clock[c][hierarchy.stack], by_clock[c][over.stack]) for c in (clock, "wall"))
+    found, wall = (to_dict(figures(by_clock[c][hierarchy.stack], by_clock[c][over.stack])) for c in (clock, "wall"))
     return {
         "hierarchy": hierarchy.stack,
         "over": over.stack,

@@ -14,11 +14,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hsd_viz import dashboard, views
+    from hsd_viz import views
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.replay import bundled, load_bundled
     from hsd_viz.stack import StackError, parse
     from hsd_viz.trace import Trace, TraceError
+    from hsd_viz.views.app.dashboard import dashboard
 
 __all__ = [
     "StackError",
@@ -32,13 +33,13 @@ __all__ = [
     "views",
 ]
 
-# Public name -> (module, attribute); no attribute: the module itself (hsd_viz.dashboard can be called).
+# Public name -> (module, attribute); without an attribute, the module itself.
 _HOMES: dict[str, tuple[str, str | None]] = {
     "StackError": ("hsd_viz.stack", "StackError"),
     "Trace": ("hsd_viz.trace", "Trace"),
     "TraceError": ("hsd_viz.trace", "TraceError"),
     "bundled": ("hsd_viz.engine.replay", "bundled"),
-    "dashboard": ("hsd_viz.dashboard", None),
+    "dashboard": ("hsd_viz.views.app.dashboard", "dashboard"),
     "load_bundled": ("hsd_viz.engine.replay", "load_bundled"),
     "load_engine": ("hsd_viz.engine.local", "load_engine"),
     "parse": ("hsd_viz.stack", "parse"),

@@ -1,62 +1,81 @@
-"""What the figures were measured on."""
+"""The machine that figures are measured on."""
 
 from __future__ import annotations
 
 import os
 import platform
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.serialize import to_dict
 from hsd_viz.words import counted
 
 
-def describe(threads: int | None = None) -> dict[str, Any]:
-    """CPU, cores open to this process, memory, GPU, versions; ``threads`` are torch's, asked from it when left out.
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine; ``None`` where a fact is unknown. ``load_average`` is that of the last minute."""
 
-    ``load_average`` is that of the last minute when called: other work on the machine makes timings noisy.
-    """
+    cpu: str | None = None
+    cores: int | None = None
+    memory_bytes: int | None = None
+    gpu: str | None = None
+    gpus: tuple[str, ...] = ()
+    threads: int | None = None
+    load_average: float | None = None
+    platform: str | None = None
+    python: str | None = None
+    torch: str | None = None
+    transformers: str | None = None
+    hsd_viz: str | None = None
+
+
+def describe(threads: int | None = None) -> dict[str, Any]:
+    """Return this :class:`Machine` as JSON data; ``threads`` defaults to torch's."""
     import torch
 
-    gpus = (
-        [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    gpus = tuple(torch.cuda.get_device_name(k) for k in range(count))
+    return to_dict(
+        Machine(
+            cpu=cpu_model(),
+            cores=cores(),
+            memory_bytes=_memory(),
+            gpu=gpus[0] if gpus else None,
+            gpus=gpus,
+            threads=threads if threads is not None else torch.get_num_threads(),
+            load_average=load_average(),
+            platform=platform.platform(),
+            python=platform.python_version(),
+            torch=str(torch.__version__),
+            transformers=metadata.version("transformers"),
+            hsd_viz=_own_version(),
+        )
     )
-    return {
-        "cpu": cpu_model(),
-        "cores": cores(),
-        "memory_bytes": _memory(),
-        "gpu": gpus[0] if gpus else None,
-        "gpus": gpus,
-        "threads": threads if threads is not None else torch.get_num_threads(),
-        "load_average": load_average(),
-        "platform": platform.platform(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "transformers": metadata.version("transformers"),
-        "hsd_viz": _own_version(),
-    }
 
 
 def cores() -> int | None:
-    """The cores open to this process."""
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def load_average() -> float | None:
-    """That of the last minute, ``None`` where the system has none."""
+    """Return the load average of the last minute, ``None`` where the system has none."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 
 
 def busy_words() -> str:
-    """Return a one-line note where the machine had more to do in the last minute than it has cores; else ""."""
+    """Return a warning if the machine had more to do in the last minute than it has cores, else ""."""
     load, there = load_average(), cores()
     if load is None or there is None or load <= there:
         return ""
-    return f"The machine had more to do than its {counted(there, 'core')} (load average {load:.1f}): times and speeds are unsure."
+    has = f"{counted(there, 'core')} (load average {load:.1f})"
+    return f"The machine had more to do than its {has}: times and speeds are unsure."
 
 
 def _own_version() -> str | None:
-    """``None`` where the package is run from its source, uninstalled."""
+    """Return ``None`` where the package is run from its source, not installed."""
     try:
         return metadata.version("hsd-viz")
     except metadata.PackageNotFoundError:
@@ -64,7 +83,7 @@ def _own_version() -> str | None:
 
 
 def cpu_model() -> str:
-    """The processor's name as the system gives it."""
+    """Return the processor's name as the system reports it."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):

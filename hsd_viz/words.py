@@ -9,10 +9,10 @@ from difflib import get_close_matches
 def counted(n: int, noun: str) -> str:
     """Return a number and its noun.
 
-    >>> counted(1, "thread"), counted(4, "thread")
-    ('1 thread', '4 threads')
+    >>> counted(1, "thread"), counted(4, "thread"), counted(2, "forward pass")
+    ('1 thread', '4 threads', '2 forward passes')
     """
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

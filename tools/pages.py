@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hsd_viz.serve import command
+from hsd_viz.views.app.server import command
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -50,7 +50,7 @@ def served() -> Iterator[str]:
 
 @contextmanager
 def serving(*, preheat: bool = False, notebook: Path | None = None) -> Iterator[Server]:
-    """Serve it with the options of :func:`hsd_viz.serve.command`."""
+    """Serve it with the options of :func:`hsd_viz.views.app.server.command`."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -1,13 +1,13 @@
-"""What stacks answered to questions: Spec-Bench's own figures, and its answer files.
+"""Answers to the questions of Spec-Bench: its own figures, and its answer files.
 
-Its definitions (``evaluation/speed.py`` of github.com/hemingkx/Spec-Bench) are not those of the rest of this bench:
+Its definitions (``evaluation/speed.py`` of github.com/hemingkx/Spec-Bench) differ from those of the rest of this bench:
 
-- tokens per second of a question: new tokens over wall time, both summed over its turns, *prefill included*; of a task: the
-  mean over its questions. Speed-up: the ratio of two such means.
-- mean accepted tokens: tokens per forward of the target, over all steps of all questions alike. Plain decoding has 1.00.
+- tokens per second of a question: new tokens over wall time, both summed over its turns, *prefill included*; of a task:
+  the mean over its questions. Speed-up: the ratio of two such means.
+- mean accepted tokens: tokens per forward pass of the target, over all steps of all questions. Plain decoding has 1.00.
 
-One thing differs: Spec-Bench counts the baseline's tokens anew from its text, here they are counted as they were written.
-No torch here.
+One difference remains: Spec-Bench tokenizes the baseline's text again to count its tokens; here they are counted as
+decoded.
 """
 
 from __future__ import annotations
@@ -16,67 +16,88 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from hsd_viz.bench.output import PLAIN, Answer
 
 if TYPE_CHECKING:
-    from hsd_viz.bench.output import Answer
     from hsd_viz.prompts.suites import Prompt
 
 
 #: The answers to the turns of one question.
-Answers = Sequence["Answer"]
+Answers = Sequence[Answer]
 
 
-def figures(answers: Sequence[Answers], plain: Sequence[Answers]) -> dict[str, Any]:
-    """Spec-Bench's figures of one stack over some questions; ``plain[k]``: plain decoding's answers to question ``k``."""
+@dataclass(frozen=True, slots=True)
+class TaskFigures:
+    """Spec-Bench's figures of one stack over some questions; ``None`` without questions."""
+
+    questions: int
+    tokens_per_second: float | None
+    speedup: float | None
+    mean_accepted_tokens: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpecBenchResult:
+    """The figures of one stack by task, and over all questions."""
+
+    stack: str
+    tasks: dict[str, TaskFigures]
+    overall: TaskFigures
+
+
+@dataclass(frozen=True, slots=True)
+class SpecBench:
+    """Spec-Bench's part of a report. ``left_out``: questions that do not fit the context, by id, with the reason."""
+
+    template: str
+    left_out: dict[str, str]
+    stacks: tuple[SpecBenchResult, ...]
+
+
+def task_figures(answers: Sequence[Answers], plain: Sequence[Answers]) -> TaskFigures:
+    """Return the figures over some questions; ``plain[k]``: plain decoding's answers to question ``k``."""
     speed, plain_speed = (_mean([_tokens_per_second(turns) for turns in side]) for side in (answers, plain))
     steps = [n for turns in answers for turn in turns for n in turn.output.emitted]
-    return {
-        "questions": len(answers),
-        "tokens_per_second": speed,
-        "speedup": speed / plain_speed if speed is not None and plain_speed else None,
-        "mean_accepted_tokens": _mean(steps),
-    }
+    speedup = speed / plain_speed if speed is not None and plain_speed else None
+    return TaskFigures(len(answers), speed, speedup, _mean(steps))
 
 
-def build_section(prompts: Sequence[Prompt], answers: dict[str, Sequence[Answers]], plain: str) -> list[dict[str, Any]]:
-    """Per stack, :func:`figures` by task and overall, as JSON data. ``answers[stack]`` follows ``prompts``; ``plain`` is a stack."""
-    tasks = {
-        task: [k for k, p in enumerate(prompts) if p.category == task]
-        for task in dict.fromkeys(p.category for p in prompts)
-    }
-    baseline = answers[plain]
-    return [
-        {
-            "stack": name,
-            "tasks": {task: figures([own[k] for k in ks], [baseline[k] for k in ks]) for task, ks in tasks.items()},
-            "overall": figures(own, baseline),
-        }
+def build_section(
+    prompts: Sequence[Prompt], answers: Mapping[str, Sequence[Answers]], template: str, left_out: Mapping[str, str]
+) -> SpecBench:
+    """Return the figures per stack, by task and overall. ``answers[stack]`` follows ``prompts``."""
+    tasks: dict[str, list[int]] = {}
+    for k, prompt in enumerate(prompts):
+        tasks.setdefault(prompt.category, []).append(k)
+    plain = answers[PLAIN]
+    results = [
+        SpecBenchResult(
+            name,
+            {task: task_figures([own[k] for k in ks], [plain[k] for k in ks]) for task, ks in tasks.items()},
+            task_figures(own, plain),
+        )
         for name, own in answers.items()
     ]
+    return SpecBench(template, dict(left_out), tuple(results))
 
 
-def text_tables(section: Sequence[dict[str, Any]]) -> Iterator[list[list[str]]]:
-    """The section for reading: one table (a list of rows) for each figure."""
-    for title, key in (
-        ("speed-up", "speedup"),
-        ("tokens/s", "tokens_per_second"),
-        ("mean accepted tokens", "mean_accepted_tokens"),
+def text_tables(section: SpecBench) -> Iterator[list[list[str]]]:
+    """Yield one table (rows of cells, the head first) for each figure."""
+    for title, name, form in (
+        ("speed-up", "speedup", "{:.2f}"),
+        ("tokens/s", "tokens_per_second", "{:.1f}"),
+        ("mean accepted tokens", "mean_accepted_tokens", "{:.2f}"),
     ):
-        form = "{:.1f}" if key == "tokens_per_second" else "{:.2f}"
-        rows = [
-            [
-                s["stack"],
-                *(
-                    "-" if (v := block[key]) is None else form.format(v)
-                    for block in (*s["tasks"].values(), s["overall"])
-                ),
-            ]
-            for s in section
-        ]
-        yield [[title, *section[0]["tasks"], "overall"], *rows]
+        rows = [[title, *section.stacks[0].tasks, "overall"]]
+        for s in section.stacks:
+            values = [getattr(block, name) for block in (*s.tasks.values(), s.overall)]
+            rows.append([s.stack, *("-" if value is None else form.format(value) for value in values)])
+        yield rows
 
 
 def _tokens_per_second(turns: Answers) -> float:
@@ -90,9 +111,10 @@ def _mean(values: Sequence[float]) -> float | None:
 def answer_lines(
     prompts: Sequence[Prompt], answers: Sequence[Answers], model_id: str, now: Callable[[], float] = time.time
 ) -> Iterator[str]:
-    """The answers of one stack as lines of Spec-Bench's answer file, by question number; its ``speed.py`` reads them.
+    """Yield the answers of one stack as lines of an answer file for Spec-Bench's ``speed.py``, by question number.
 
-    ``wall_time`` is the median over the repeats, prefill included; ``accept_lengths`` has the tokens of each step of all turns.
+    ``wall_time`` is the median over the repeats, prefill included; ``accept_lengths`` has the tokens of each step of
+    all turns.
     """
     for prompt, turns in sorted(zip(prompts, answers, strict=True), key=lambda pair: pair[0].origin["question_id"]):
         outputs = [turn.output for turn in turns]
@@ -115,7 +137,7 @@ def answer_lines(
 
 
 def answer_paths(path: Path, stacks: Sequence[str]) -> dict[str, Path]:
-    """Where each stack's answers go: the first one's to ``path``, the others' beside it, their names before its ending."""
+    """Return the answer file of each stack: ``path`` for the first, else with the stack's name before its suffix."""
     taken = [path]
     for name in stacks[1:]:
         slug = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")

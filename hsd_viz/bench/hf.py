@@ -1,14 +1,14 @@
-"""transformers' own ``generate`` loops on the same weights, device, dtype and threads, watched from outside.
+"""transformers' own ``generate`` loops on the same weights, device and threads, and the search for their best settings.
 
-A hook on the target counts its forwards, a stopping criterion sees the text after each of them. The first forward is prefill
-and step in one, so its end is the end of prefill, and the tokens it brings do not count as timed.
+A hook on the target counts its forward passes, a stopping criterion sees the text after each of them. The first pass is
+prefill and step in one, so its end is the end of prefill, and its tokens do not count as timed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import pairwise, product
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -16,23 +16,45 @@ import torch
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 from transformers.utils import logging
 
-from hsd_viz.bench.output import Output
+from hsd_viz.bench.output import Output, Tuned
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.prompts.suites import Prompt, Suite, load_suite
+from hsd_viz.prompts.templates import Template, opening
 from hsd_viz.stack import HFStack
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
 
-#: Draft tokens a round of hf-lookup: what transformers' documentation shows. hf-assistant keeps transformers' defaults.
+#: Draft tokens per round of hf-lookup, as in transformers' documentation. hf-assistant keeps transformers' defaults.
 LOOKUP_TOKENS = 10
+#: The settings that are tried. hf-generate has none: its cache is always used, and a static cache only pays with
+#: torch.compile, which takes minutes for each shape.
+GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
+    "hf-generate": (),
+    "hf-lookup": tuple(
+        {"prompt_lookup_num_tokens": tokens, "max_matching_ngram_size": ngram}
+        for ngram, tokens in product((2, 3), (4, 8, 10, 16))
+    ),
+    "hf-assistant": tuple(
+        {
+            "num_assistant_tokens": tokens,
+            "num_assistant_tokens_schedule": schedule,
+            "assistant_confidence_threshold": threshold,
+        }
+        for schedule, threshold, tokens in product(("constant", "heuristic"), (0.0, 0.4), (2, 4, 8))
+    ),
+}
+TUNING_PROMPTS = 6
+TUNING_TOKENS = 64
+WARM_UP_TOKENS = 8
 
 
 class HFDecoder:
-    """Decodes with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``; raises ``ValueError`` for a model that cannot assist.
+    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``.
 
-    ``settings`` are fields of transformers' ``GenerationConfig`` in place of the defaults: the target's for ``hf-lookup``, the
-    assistant's for ``hf-assistant`` (where transformers looks for them).
+    ``settings`` override fields of transformers' ``GenerationConfig``: the target's for ``hf-lookup``, the assistant's
+    for ``hf-assistant`` (where transformers reads them). Raises: ValueError: if the model cannot assist.
     """
 
     def __init__(self, engine: LocalEngine, stack: HFStack, settings: Mapping[str, Any] | None = None) -> None:
@@ -61,8 +83,8 @@ class HFDecoder:
             self._target.register_forward_pre_hook(watch.before, with_kwargs=True),
             self._target.register_forward_hook(watch.after),
         ]
-        # generate() keeps its random numbers in torch's global state, which is put back afterwards. It also warns of its own
-        # inner calls, which nobody here can mend.
+        # generate() draws from torch's global random state, which is restored afterwards. Its warnings about its own
+        # inner calls cannot be avoided here.
         verbosity = logging.get_verbosity()
         logging.set_verbosity_error()
         try:
@@ -86,7 +108,7 @@ class HFDecoder:
 
     @contextmanager
     def _assistant_set(self) -> Iterator[None]:
-        """The assistant with the settings, and then as it was: transformers changes some of them while it runs."""
+        """Apply the settings to the assistant and restore its own afterwards: transformers changes some of them."""
         if self._assistant is None:
             yield
             return
@@ -124,7 +146,7 @@ class HFDecoder:
 
 
 class _Watch(StoppingCriteria):
-    """Sees every forward of the target and the text after it; never stops anything."""
+    """Record every forward pass of the target and the text after it; never stop the loop."""
 
     def __init__(self, prompt: int, device: torch.device) -> None:
         self._prompt = prompt
@@ -155,10 +177,66 @@ class _Watch(StoppingCriteria):
             timed_tokens=len(tokens) - first,
             prefill_seconds=self._prefilled - started,
             target_forwards=len(self._widths),
-            # The first forward feeds the whole prompt, each later one the last token, then the draft.
+            # The first pass feeds the whole prompt, each later one the last token, then the draft.
             drafted=sum(self._widths) - self._prompt - (len(self._widths) - 1),
             accepted=len(tokens) - len(self._widths),
             draft_seconds=None,
             runtime="transformers",
             emitted=tuple(after - before for before, after in pairwise([self._prompt, *self._lengths])),
         )
+
+
+def spare_prompts(suite: Suite, whole: Suite) -> tuple[Prompt, ...]:
+    """Return prompts to tune on, of all categories in turn: those of ``whole`` that ``suite`` omits, else of the
+    shipped suite.
+
+    Raises: ValueError: if every prompt is measured.
+    """
+    measured = {p.text for p in suite.prompts}
+    for source in (whole, load_suite("heldout")):
+        left = tuple(p for p in source.prompts if p.text not in measured)
+        if left:
+            return Suite(source.name, source.categories, left).limited(TUNING_PROMPTS).prompts
+    raise ValueError("every prompt is measured, none is left to try baseline settings on: leave some out with --limit")
+
+
+def tune(
+    engine: LocalEngine,
+    stack: HFStack,
+    prompts: Sequence[Prompt],
+    sampling: Sampling,
+    *,
+    max_new_tokens: int = TUNING_TOKENS,
+    template: Template | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Tuned | None:
+    """Return the fastest settings of ``stack`` on ``prompts``, interleaved; ``None`` without a choice or if cancelled.
+
+    Of a question the first turn is tried, as ``template`` writes it; prompts that do not fit the context are skipped.
+    """
+    grid = GRIDS[stack.name]
+    if not grid:
+        return None
+    decoders = [HFDecoder(engine, stack, options) for options in grid]
+    tokens, seconds = [0] * len(grid), [0.0] * len(grid)
+    tried = []
+    for prompt in prompts:
+        try:
+            decoders[0](opening(prompt, template), min(WARM_UP_TOKENS, max_new_tokens), sampling)
+            tried.append(prompt)
+        except PromptTooLong:
+            continue
+    if not tried:
+        return None
+    for done, prompt in enumerate(tried):
+        for k, decode in enumerate(decoders):
+            if cancelled():
+                return None
+            progress(f"trying settings of {stack}: {done * len(grid) + k + 1}/{len(tried) * len(grid)}")
+            output = decode(opening(prompt, template), max_new_tokens, sampling)
+            tokens[k] += output.timed_tokens
+            seconds[k] += output.seconds
+    speeds = [t / s if s else 0.0 for t, s in zip(tokens, seconds, strict=True)]
+    best = max(range(len(grid)), key=speeds.__getitem__)
+    return Tuned(grid[best], tuple(zip(grid, speeds, strict=True)), tuple(p.id for p in tried))

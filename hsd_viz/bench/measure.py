@@ -14,12 +14,11 @@ from hsd_viz.calibration.calibrate import WARM_UP_TOKENS, at, decode
 from hsd_viz.calibration.estimate import bottom_of, level_names
 from hsd_viz.calibration.timing import timings
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.intervals import estimate, resample
 from hsd_viz.latency.costs import LevelCost
 from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.trace import Trace
-
-_RESAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +113,8 @@ def _one(trace: Trace) -> _Decode:
 def _pooled(runs: Sequence[Sequence[_Decode]]) -> MeasuredStack:
     tokens = np.array([run[0].tokens for run in runs], float)
     ms = np.array([median(one.seconds for one in run) * 1e3 for run in runs])
-    draws = np.random.default_rng(0).integers(0, len(runs), (_RESAMPLES, len(runs)))
-    low, high = np.percentile(ms[draws].sum(1) / np.maximum(1, tokens[draws].sum(1)), [2.5, 97.5])
+    weights = resample(len(runs))
+    over_prompts = estimate((weights @ ms) / np.maximum(1, weights @ tokens), len(runs))
     count = tokens.sum()
     forwards, lookups = Counter(), Counter()
     for run in runs:
@@ -123,6 +122,6 @@ def _pooled(runs: Sequence[Sequence[_Decode]]) -> MeasuredStack:
         lookups.update(run[0].lookups)
     rate = lambda counted: {name: n / count for name, n in counted.items()}
     per_token = rate(forwards)
-    return MeasuredStack(
-        float(ms.sum() / count), (float(low), float(high)), per_token, rate(lookups), 1 / per_token["target"]
-    )
+    value = float(ms.sum() / count)
+    interval = over_prompts.interval or (value, value)
+    return MeasuredStack(value, interval, per_token, rate(lookups), 1 / per_token["target"])

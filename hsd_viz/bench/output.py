@@ -1,29 +1,47 @@
-"""What one stack did with one prompt, measured."""
+"""The rows of a bench, what decodes them, and what one decode measured.
+
+Some drafters learn from run to run: ``suffix`` keeps earlier outputs, ``recycling`` its adjacency matrix,
+``ngram-cache`` the counts of earlier texts. A **cold** row has a fresh memory for each decode. A **warm** row has one
+memory for the whole suite, so that the order of the prompts is part of what is measured. Every repeat of the suite
+starts with an empty memory, which has then seen each earlier prompt once and never the prompt's own output.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.drafting import Memory
+from hsd_viz.drafting.logits import LOGITS
+from hsd_viz.prompts.suites import Prompt
+from hsd_viz.prompts.templates import Template
+from hsd_viz.stack import HFStack, Stack
 from hsd_viz.trace.metrics import target_round_of
 
 if TYPE_CHECKING:
     from hsd_viz.trace import Trace
+
+#: The stack that all others are compared with.
+PLAIN = "target"
+#: Draft sources that learn from run to run (:class:`hsd_viz.drafting.Memory`), as do all with the database ``logits``.
+REMEMBER = ("suffix", "recycling", "ngram-cache")
+STATES = ("cold", "warm", "both")
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """One decode. Times in seconds.
 
-    ``seconds`` run from the end of prefill and brought ``timed_tokens`` of the ``token_ids``: all of them in our loop, whose
-    prefill emits nothing; in transformers' loops all but those of the first forward, which is prefill and step in one.
-    ``drafted`` and ``accepted`` are draft tokens before the target. ``draft_seconds`` has one entry per target round, spent
-    finding drafts and updating databases; ``None`` where a loop does not tell. ``runtime`` is what ran the models.
-    ``emitted`` has the tokens that each forward of the target brought. A question is one output, all its turns together, which
-    stand apart in ``turns``.
+    ``seconds`` start at the end of prefill and yielded ``timed_tokens`` of the ``token_ids``: all of them in our loop,
+    whose prefill emits nothing; in transformers' loops all but those of the first forward pass, which is prefill and
+    step in one. ``drafted`` and ``accepted`` count draft tokens at the target. ``draft_seconds`` has one entry per
+    target round, spent finding drafts and updating databases; ``None`` where a loop does not report it. ``runtime`` is
+    what ran the models. ``emitted`` has the tokens of each forward pass of the target. A question is one output, all
+    its turns together, which are kept apart in ``turns``.
     """
 
     token_ids: tuple[int, ...]
@@ -41,7 +59,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a stack answered to one turn of a question."""
+    """A stack's answer to one turn of a question."""
 
     text: str
     output: Output
@@ -52,10 +70,97 @@ class Answer:
         return self.output.prefill_seconds + self.output.seconds
 
 
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The fastest settings of one of transformers' loops, and the tokens/s of all ``tried`` on ``prompts`` (ids)."""
+
+    settings: dict[str, Any]
+    tried: tuple[tuple[dict[str, Any], float], ...]
+    prompts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A stack (as written) in a state: ``cold``, ``warm``, or ``None`` where it does not learn from run to run."""
+
+    name: str
+    stack: str
+    state: str | None = None
+
+
+#: Decodes one prompt, text or token ids: (prompt, max new tokens, sampling) -> Output.
+Decoder = Callable[[str | Sequence[int], int, Sampling], Output]
+
+
+def rows_of(stacks: dict[str, Stack | HFStack], states: str) -> dict[str, Row]:
+    """Return the rows of ``stacks`` by name; ``states``: one of :data:`STATES`. Warm ones end in ``(warm)``."""
+    rows = []
+    for name, stack in stacks.items():
+        if not remembers(stack):
+            rows.append(Row(name, name))
+            continue
+        if states != "warm":
+            rows.append(Row(name, name, "cold"))
+        if states != "cold":
+            rows.append(Row(f"{name} (warm)", name, "warm"))
+    return {row.name: row for row in rows}
+
+
+def remembers(stack: Stack | HFStack) -> bool:
+    """Return whether the drafter of ``stack`` learns from run to run."""
+    if not isinstance(stack, Stack) or stack.bottom is None:
+        return False
+    return stack.bottom.name in REMEMBER or LOGITS in stack.bottom.items
+
+
+class LoopDecoder:
+    """Decode a stack in our own loop. A warm row has a memory from each :meth:`begin` on; before the first, none."""
+
+    def __init__(self, engine: Any, row: Row, budget: int | None = None) -> None:
+        self._engine = engine
+        self._row = row
+        self._options = {} if budget is None else {"budget": budget}
+
+    @property
+    def warm(self) -> bool:
+        return self._row.state == "warm"
+
+    def begin(self) -> None:
+        """Start a repeat of the suite: clear the memory."""
+        if self.warm:
+            self._options["memory"] = Memory()
+
+    def __call__(self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:
+        trace = self._engine.run(
+            prompt,
+            self._row.stack,
+            max_new_tokens=max_new_tokens,
+            temperature=sampling.temperature,
+            top_k=sampling.top_k,
+            top_p=sampling.top_p,
+            seed=sampling.seed,
+            record=False,
+            **self._options,
+        )
+        return from_trace(trace)
+
+
+def ask(decode: Decoder, prompt: Prompt, max_new_tokens: int, sampling: Sampling, template: Template | None) -> Output:
+    """Decode a prompt; of a question every turn (``max_new_tokens`` each), with the answers before it in its prompt."""
+    if not prompt.turns or template is None:
+        return decode(prompt.text, max_new_tokens, sampling)
+    answers: list[Answer] = []
+    for k in range(len(prompt.turns)):
+        ids = template.write(prompt.turns[: k + 1], [a.text for a in answers])
+        output = decode(ids, max_new_tokens, sampling)
+        answers.append(Answer(template.read(output.token_ids), output))
+    return joined(answers)
+
+
 def from_trace(trace: Trace) -> Output:
-    """The measures of a decode in our own loop."""
+    """Return the measures of a decode in our own loop."""
     figures = trace.metrics()
-    brought = Counter(t.round for t in trace.token_rows)
+    emitted = Counter(t.round for t in trace.token_rows)
     return Output(
         token_ids=tuple(trace.token_ids),
         seconds=figures["seconds"],
@@ -66,12 +171,12 @@ def from_trace(trace: Trace) -> Output:
         accepted=figures["accepted"],
         draft_seconds=draft_seconds(trace),
         runtime=trace.meta.get("runtime"),
-        emitted=tuple(brought[r.id] for r in trace.round_rows if r.parent is None),
+        emitted=tuple(emitted[r.id] for r in trace.round_rows if r.parent is None),
     )
 
 
 def draft_seconds(trace: Trace) -> tuple[float, ...]:
-    """Per target round, the seconds of its look-ups and database updates, those of the rounds below it included."""
+    """Return per target round the seconds of its look-ups and database updates, those of nested rounds included."""
     owner = target_round_of(trace.round_rows)
     spent = {r.id: 0 for r in trace.round_rows if r.parent is None}
     for call in trace.call_rows:
@@ -81,18 +186,14 @@ def draft_seconds(trace: Trace) -> tuple[float, ...]:
 
 
 def joined(answers: Sequence[Answer]) -> Output:
-    """The turns of a question as one output: everything summed or strung together."""
+    """Return the turns of a question as one output: times and counts summed, sequences concatenated."""
     outputs = [a.output for a in answers]
-    told = all(o.draft_seconds is not None for o in outputs)
+    names = ("seconds", "timed_tokens", "prefill_seconds", "target_forwards", "drafted", "accepted")
+    reported = all(o.draft_seconds is not None for o in outputs)
     return Output(
+        **{name: sum(getattr(o, name) for o in outputs) for name in names},
         token_ids=tuple(t for o in outputs for t in o.token_ids),
-        seconds=sum(o.seconds for o in outputs),
-        timed_tokens=sum(o.timed_tokens for o in outputs),
-        prefill_seconds=sum(o.prefill_seconds for o in outputs),
-        target_forwards=sum(o.target_forwards for o in outputs),
-        drafted=sum(o.drafted for o in outputs),
-        accepted=sum(o.accepted for o in outputs),
-        draft_seconds=tuple(s for o in outputs for s in o.draft_seconds or ()) if told else None,
+        draft_seconds=tuple(s for o in outputs for s in o.draft_seconds or ()) if reported else None,
         runtime=outputs[0].runtime,
         emitted=tuple(n for o in outputs for n in o.emitted),
         turns=tuple(answers),
@@ -100,7 +201,7 @@ def joined(answers: Sequence[Answer]) -> Output:
 
 
 def median_of(outputs: Sequence[Output]) -> Output:
-    """Repeats of one decode as one: median times, the rounds' drafting times of all, everything else of the first."""
+    """Return repeats of a decode as one: median times, the drafting times of all rounds, all else of the first."""
     first = outputs[0]
     pooled = None if first.draft_seconds is None else tuple(s for o in outputs for s in o.draft_seconds or ())
     return replace(

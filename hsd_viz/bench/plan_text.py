@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hsd_viz.bench.plan import Plan
+from hsd_viz.terminal import table_lines
 from hsd_viz.words import counted
 
 #: Predicted rows that are shown even if they were not measured.
@@ -18,7 +19,7 @@ def plan_table(found: Plan, data: dict[str, Any]) -> str:
     lines = [_calibration(data), *_acceptance(data["calibration"]), ""]
     rows = data["hierarchies"]
     shown = [row for k, row in enumerate(rows) if k < SHOWN or row["measured_ms_per_token"] is not None]
-    lines += _columns([_head(found.models), *(_row(row, found.models) for row in shown)])
+    lines += table_lines([_head(found.models), *(_row(row, found.models) for row in shown)])
     lines += ["", f"predicted / measured on {data['measured_on']}" if data["measured_on"] else "predicted", ""]
     lines += ["pick by the law:", *(f"  {line}" for line in found.choice.explain().splitlines())]
     seed = data["affine"]
@@ -114,11 +115,3 @@ def _outcome(data: dict[str, Any]) -> list[str]:
     if errors["drift"]:
         lines.append(f"drift since the calibration, by plain decoding: {errors['drift'] - 1:+.1%}")
     return lines
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
-        for row in rows
-    ]

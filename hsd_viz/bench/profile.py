@@ -1,14 +1,16 @@
-"""Where the time of a target round goes: forwards by level, drafting, acceptance, recording, and the Python around them.
+"""Profile target rounds: forward passes by level, drafting, acceptance, recording, and the Python code around them.
 
-A profiled decode is separate from the measured ones: a stopwatch wraps what its loop calls (models, drafter, backend, log, recorder)
-and assigns every nanosecond to exactly one part, so that the parts of a round sum to its wall time. Switched off it costs nothing;
-switched on, some fifteen wrapped calls per round cost a few tenths of a microsecond each, which the parts include. What the native
-runtime does in a greedy forward pass (arg-maxes, the walk, the details of the walked rows) counts as forward pass.
+A profiled decode is separate from the measured ones: a stopwatch wraps what its loop calls (models, drafter, backend,
+log, recorder) and assigns every nanosecond to exactly one part, so that the parts of a round sum to its wall time.
+Switched off it costs nothing; switched on, some fifteen wrapped calls per round cost a few tenths of a microsecond
+each, which the parts include. What the native runtime does in a greedy forward pass (arg-maxes, the walk, the details
+of the walked rows) counts as forward pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from statistics import median
 from time import perf_counter_ns
@@ -29,7 +31,7 @@ Round = dict[str, int]
 
 
 class Stopwatch:
-    """Gives the time from :meth:`start` to :meth:`stop` to parts. A part that is entered stops the one around it."""
+    """Assign the time from :meth:`start` to :meth:`stop` to parts. Entering a part pauses the part around it."""
 
     def __init__(self) -> None:
         self._open: list[str] = []
@@ -41,13 +43,13 @@ class Stopwatch:
         self._since = perf_counter_ns()
 
     def stop(self) -> Round:
-        """The time since the start, by part."""
+        """Return the time since the start, by part."""
         self._spent[REST] = self._spent.get(REST, 0) + perf_counter_ns() - self._since
         self._open = []
         return self._spent
 
     def timed(self, part: str, function: Callable, then: Callable[[], None] | None = None) -> Callable:
-        """``function``, its time given to ``part``, and that of ``then``, which is called after it."""
+        """Return ``function`` with its time assigned to ``part``, and that of ``then``, which is called after it."""
 
         def wrapped(*args: Any, **options: Any) -> Any:
             opened = self._open
@@ -72,7 +74,7 @@ class Stopwatch:
 
 
 class _Timed:
-    """An object some of whose methods are timed; everything else is its own."""
+    """An object with some methods replaced by timed ones."""
 
     def __init__(self, inner: Any, methods: dict[str, Callable]) -> None:
         self._inner = inner
@@ -85,11 +87,12 @@ class _Timed:
 def profile_decode(
     engine: LocalEngine, prompt: str, stack: str, max_new_tokens: int, sampling: Sampling, budget: int | None = None
 ) -> list[Round]:
-    """The target rounds of one recorded decode, each with its nanoseconds by part; they sum to the time the decode took, that of making
-    the rows of its trace included.
+    """Return the target rounds of one recorded decode, each with its nanoseconds by part.
 
-    On a GPU the host waits for each forward, so that its time is not found where the next transfer waits: rounds are a little
-    slower than they are unobserved.
+    They sum to the time of the decode, that of making the rows of its trace included.
+
+    On a GPU the host waits for each forward pass, so that its time is not attributed to the next transfer: rounds are a
+    little slower than unobserved ones.
     """
     watch, rounds = Stopwatch(), []
     before, engine.on_decode = engine.on_decode, partial(_attach, watch, _wait(engine))
@@ -106,7 +109,7 @@ def profile_decode(
             **({} if budget is None else {"budget": budget}),
         )
         while True:
-            # The clock stands still while nobody asks for the next event.
+            # The clock runs only while the next event is computed.
             watch.start()
             event = next(events, None)
             spent = watch.stop()
@@ -122,30 +125,47 @@ def profile_decode(
         engine.on_decode = before
 
 
-def summary(rounds: Sequence[Round]) -> dict[str, Any] | None:
-    """A profile for the report: per part its median microseconds in a round and its share of all time; ``None`` without rounds.
+@dataclass(frozen=True, slots=True)
+class PartTime:
+    """The time of one part of a round: median and mean microseconds per round, and its share of all time."""
 
-    ``python_over_forward`` is all that is neither a forward nor a wait for one, as a share of the target's forwards.
+    median_us: float
+    mean_us: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class RoundProfile:
+    """A profile of ``rounds`` target rounds, ``round_us`` their median microseconds, ``parts`` with the forward passes
+    first.
+
+    ``python_over_forward``: all time outside forward passes, as a share of the target's forward passes.
     """
+
+    rounds: int
+    round_us: float
+    parts: dict[str, PartTime]
+    python_over_forward: float
+
+
+def summary(rounds: Sequence[Round]) -> RoundProfile | None:
+    """Return the profile of target rounds for the report; ``None`` without rounds."""
     if not rounds:
         return None
-    whole = sum(sum(r.values()) for r in rounds)
+    total = sum(sum(r.values()) for r in rounds)
     names = sorted({part for r in rounds for part in r}, key=lambda part: (not part.startswith(FORWARD), part))
     totals = {part: sum(r.get(part, 0) for r in rounds) for part in names}
     forwards = sum(t for part, t in totals.items() if part.startswith(FORWARD))
-    return {
-        "rounds": len(rounds),
-        "round_us": median(sum(r.values()) for r in rounds) / 1e3,
-        "parts": {
-            part: {
-                "median_us": median(r.get(part, 0) for r in rounds) / 1e3,
-                "mean_us": totals[part] / len(rounds) / 1e3,
-                "share": totals[part] / whole,
-            }
-            for part in names
-        },
-        "python_over_forward": (whole - forwards) / totals[f"{FORWARD}target"],
+    parts = {
+        part: PartTime(
+            median_us=median(r.get(part, 0) for r in rounds) / 1e3,
+            mean_us=totals[part] / len(rounds) / 1e3,
+            share=totals[part] / total,
+        )
+        for part in names
     }
+    round_us = median(sum(r.values()) for r in rounds) / 1e3
+    return RoundProfile(len(rounds), round_us, parts, (total - forwards) / totals[f"{FORWARD}target"])
 
 
 def _attach(watch: Stopwatch, wait: Callable[[], None] | None, loop: Loop, recorder: Recorder) -> None:
@@ -171,7 +191,7 @@ def _timed(
 
 
 def _wait(engine: LocalEngine) -> Callable[[], None] | None:
-    """What waits until a GPU has done what it was given; ``None`` where forwards are over when they return."""
+    """Return a function that waits for the GPU; ``None`` where forward passes are synchronous."""
     if not str(getattr(engine, "device", "cpu")).startswith("cuda"):
         return None
     import torch

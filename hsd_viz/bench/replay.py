@@ -1,23 +1,38 @@
-"""What a drafter would have done to a text that is there already: rounds without a model.
+"""Replay a text without a model: the rounds that a drafter would have needed for it.
 
-A drafter that proposes tokens, and not distributions, leaves the text as it is (greedy: the target's likeliest tokens; sampled: the
-draws are keyed by position). So once a target has written a text, the rounds that any such drafter would have needed follow from the
-text alone, and thousands of drafts a second can be judged. Drafters that look at the target's rows
-(:mod:`hsd_viz.drafting.tree`) cannot be replayed: they have to decode.
+A drafter that proposes tokens (point masses) does not change the text: greedy decoding takes the most likely tokens,
+and draws are keyed by position. Given a text of the target, the rounds that any such drafter would have needed follow
+from the text alone, and thousands of drafts can be evaluated per second. Drafters that read the target's rows
+(:mod:`hsd_viz.drafting.tree`) cannot be replayed.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from hsd_viz.decoding.text import byte_alphabet
+from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
+from hsd_viz.drafting.shared import FIVEGRAMS, STORED
 from hsd_viz.drafting.tree import Drafter, DraftTree, LogitsObserver, Observer
+from hsd_viz.ladder.load import weights_dir
+from hsd_viz.stack import parse
+from hsd_viz.trace import Trace
+
+#: The drafters of :func:`alone`. ``db`` has all available databases; ``hd`` is Hierarchy Drafting as published.
+DRAFTERS = ("db[context]", "db[model]", "db[statistics]", "db", "hd", "lookup")
+#: Draft tokens per round, up to somewhat more than ``hd`` proposes at most (seven drafts of four tokens).
+BUDGETS = (8, 16, 32)
+#: The first tokens of a text, which are replayed.
+MOST_TOKENS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A prompt and what a target wrote after it, as token ids."""
+    """A prompt and the target's output, as token ids."""
 
     category: str
     prompt: tuple[int, ...]
@@ -26,8 +41,11 @@ class Text:
 
 @dataclass(slots=True)
 class Replayed:
-    """``tokens`` emitted in ``rounds`` of the target, of ``drafted`` nodes. ``examined`` and ``accepted`` count draft tokens by
-    (source, key length): those whose parent was on the walked path, and those that were walked to."""
+    """``tokens`` emitted in ``rounds`` of the target, with ``drafted`` nodes.
+
+    ``examined`` and ``accepted`` count draft tokens by (source, key length): those whose parent was on the accepted
+    path, and those on the path.
+    """
 
     tokens: int = 0
     rounds: int = 0
@@ -45,19 +63,19 @@ class Replayed:
 
 
 def can_replay(drafter: Drafter) -> bool:
-    """Whether the drafter looks at nothing but the text."""
+    """Return whether the drafter reads nothing but the text."""
     return not isinstance(drafter, Observer | LogitsObserver)
 
 
 def replay(
     drafter: Drafter, text: Text, budget: int, eos: frozenset[int] = frozenset(), limit: int | None = None
 ) -> Replayed:
-    """Draft as a decode would have that wrote ``text``; ``limit`` is the most tokens it could have written (default: what it wrote).
+    """Draft as a decode that wrote ``text`` would have; ``limit``: its max new tokens (default: all written).
 
-    Raises ``ValueError`` for a drafter that has to see the target's rows.
+    Raises: ValueError: if the drafter reads the target's rows.
     """
     if not can_replay(drafter):
-        raise ValueError(f"'{drafter.name}' looks at the target's rows: it cannot be replayed")
+        raise ValueError(f"'{drafter.name}' reads the target's rows: it cannot be replayed")
     whole = [*text.prompt, *text.output]
     at, end = len(text.prompt), len(whole)
     last = at + (limit or len(text.output))
@@ -66,10 +84,10 @@ def replay(
     while at < end:
         tree = drafter.draft(whole[:at], budget).within(last - at - 1) if last - at > 1 else DraftTree()
         path = _walk(tree, whole[at:end], eos)
-        kept = len(path) + (not path or tree.tokens[path[-1]] not in eos)
-        drafter.extend(whole[at : at + kept])
-        at += kept
-        done.tokens += kept
+        emitted = len(path) + (not path or tree.tokens[path[-1]] not in eos)
+        drafter.extend(whole[at : at + emitted])
+        at += emitted
+        done.tokens += emitted
         done.rounds += 1
         done.drafted += len(tree)
         places = {-1, *path}
@@ -82,7 +100,7 @@ def replay(
 
 
 def _walk(tree: DraftTree, ahead: Sequence[int], eos: frozenset[int]) -> list[int]:
-    """The nodes that a text which goes on with ``ahead`` goes through, up to an end of text."""
+    """Return the nodes on the path of the tokens ``ahead``, up to an end of text."""
     children = {
         (parent, token): node for node, (parent, token) in enumerate(zip(tree.parents, tree.tokens, strict=True))
     }
@@ -95,3 +113,79 @@ def _walk(tree: DraftTree, ahead: Sequence[int], eos: frozenset[int]) -> list[in
         if token in eos:
             break
     return path
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A drafter and its replayed rounds, or ``why`` there are none."""
+
+    drafter: str
+    replayed: Replayed | None
+    why: str = ""
+
+    @property
+    def length(self) -> float:
+        """Tokens per forward pass of the target."""
+        return self.replayed.tokens / self.replayed.rounds if self.replayed and self.replayed.rounds else 0.0
+
+
+def alone(trace: Trace, databases: SharedDatabases, budget: int) -> list[Alone]:
+    """Replay each of :data:`DRAFTERS` alone on the text of ``trace``, with up to ``budget`` draft tokens per round.
+
+    Each has its own empty memory (cold). Cost stopping is off, so that all propose up to the same budget.
+    """
+    output = tuple(trace.token_ids[:MOST_TOKENS])
+    text = Text("", tuple(trace.meta["prompt_ids"]), output)
+    whole = len(output) == len(trace.token_rows)
+    ended = whole and trace.meta.get("stop_reason") == "eos" and bool(output)
+    eos = frozenset(output[-1:]) if ended else frozenset()
+    limit = max(len(output), int(trace.meta.get("max_new_tokens") or 0)) if whole else None
+    temperature = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
+    found = ["context", *(s for s in STORED if s in databases.found)]
+    results = []
+    for name in DRAFTERS:
+        # The available databases are named, so that `db` does not take one that needs the target's rows instead.
+        written = f"db[{','.join(found)}]" if name == "db" else name
+        try:
+            bottom = parse(f"{written} > target").bottom
+            drafter = make_drafter(
+                bottom, databases=databases, memory=Memory(), eos=eos, costs=None, temperature=temperature
+            )
+            results.append(Alone(name, replay(drafter, text, budget, eos, limit)))
+        except ValueError as error:
+            results.append(Alone(name, None, str(error)))
+    return results
+
+
+def available_databases(trace: Trace) -> SharedDatabases:
+    """Return the shipped databases if they have the tokenizer of the run; else none, with the reason."""
+    folder = weights_dir()
+    try:
+        vocabulary = _vocabulary(folder / "target" / "tokenizer.json")
+    except (OSError, ValueError, KeyError, TypeError):
+        return _none("no shipped databases are installed here")
+    texts = {number: _text(token) for token, number in vocabulary.items()}
+    # A token of incomplete characters has no text to compare.
+    if any(texts.get(number, "") not in (None, piece) for number, piece in trace.pieces.items()):
+        return _none("the shipped databases have another tokenizer than this run")
+    return SharedDatabases.open(folder / "databases", vocabulary)
+
+
+def _none(why: str) -> SharedDatabases:
+    return SharedDatabases({}, dict.fromkeys((*STORED, FIVEGRAMS), why))
+
+
+def _vocabulary(path: Path) -> dict[str, int]:
+    """Read token -> id from a ``tokenizer.json``, without the tokenizers library."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return {**data["model"]["vocab"], **{added["content"]: added["id"] for added in data["added_tokens"]}}
+
+
+def _text(token: str) -> str | None:
+    """Return the text of a byte-level token, ``None`` for incomplete characters; other tokens are text."""
+    try:
+        return bytes(byte_alphabet()[c] for c in token).decode("utf-8")
+    except KeyError:
+        return token
+    except UnicodeDecodeError:
+        return None

@@ -1,21 +1,25 @@
-"""A report as tables of words: what the terminal and the page show alike."""
+"""A report as tables of text, for terminal and page."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hsd_viz.bench.answers import text_tables
 from hsd_viz.bench.profile import FORWARD
-from hsd_viz.bench.transformers_settings import GRIDS, in_words
-from hsd_viz.bench.verdict import few, kind, ranked, warnings
+from hsd_viz.bench.verdict import kind, low_repetition, ranked, warnings
+from hsd_viz.intervals import Estimate
 from hsd_viz.prompts.templates import TEMPLATES
+from hsd_viz.terminal import plain
 from hsd_viz.words import counted
 
+if TYPE_CHECKING:
+    from hsd_viz.bench.report import Figures, Report, StackResult
+
 PARTS = ("drafting", "acceptance", "recording", "rest")
-#: In the order in which they are looked for.
+#: The columns of the first table, by importance.
 HEAD = (
     "stack",
     "speed-up",
@@ -28,7 +32,7 @@ HEAD = (
     "same as plain",
     "runtime",
 )
-#: Columns that need no place of their own where they say one thing of all stacks.
+#: Columns that a page replaces by a note where all stacks have the same value.
 ONCE = ("repetition", "same as plain", "runtime")
 _INTERVAL = re.compile(r"(\S+) (\[[^\]]+\]|\(\d+%\))\Z")
 
@@ -37,9 +41,9 @@ Rows = list[list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``rows`` of cells, the head first, or none where there is only ``note`` to say. ``title`` is for a page, ``note`` for any reader.
+    """``rows`` of cells, the head first; none where there is only a ``note``. ``title`` is for a page.
 
-    ``kinds``: of each row but the head, a key of :data:`hsd_viz.bench.verdict.KINDS`; () where rows are no stacks.
+    ``kinds``: a key of :data:`hsd_viz.bench.verdict.KINDS` for each row but the head; () where rows are not stacks.
     """
 
     title: str
@@ -48,184 +52,165 @@ class Table:
     kinds: tuple[str, ...] = ()
 
 
-def text_table(report: dict[str, Any]) -> str:
-    """The report for reading in a terminal."""
-    lines = [*introduction(report), *(line[0].lower() + line[1:] for line in warnings(report))]
+def text_table(report: Report) -> str:
+    """Return the report as plain text."""
+    return plain(text_parts(report))
+
+
+def text_parts(report: Report) -> Iterator[str | Rows]:
+    """Yield the lines and tables of a report for :mod:`hsd_viz.terminal`."""
+    yield from introduction(report)
+    yield from (line[0].lower() + line[1:] for line in warnings(report))
     for table in tables(report):
-        lines += ["", *([table.note] if table.note else []), *(columns(table.rows) if table.rows else [])]
-    return "\n".join(lines)
+        yield from ["", *([table.note] if table.note else []), *([table.rows] if table.rows else [])]
 
 
-def introduction(report: dict[str, Any]) -> Iterator[str]:
-    """Suite, settings and machine, and what a reader has to know before any figure."""
-    machine, settings, suite = report["machine"], report["settings"], report["suite"]
-    where = machine["gpu"] if str(settings["device"]).startswith("cuda") else machine["cpu"]
-    how = "greedy" if settings["temperature"] == 0 else f"temperature {settings['temperature']:g}"
-    budget = settings.get("budget")
-    bounded = (
-        "" if budget is None else f", at most {budget} draft tokens of a database or rival at a time, cost stopping off"
-    )
+def introduction(report: Report) -> Iterator[str]:
+    """Yield suite, settings and machine, and what a reader has to know before any figure."""
+    settings, suite, machine = report.settings, report.suite, report.machine
+    how = "greedy" if settings.temperature == 0 else f"temperature {settings.temperature:g}"
+    budget = settings.budget
+    if budget is not None:
+        how += f", at most {budget} draft tokens of a database or baseline at a time, cost stopping off"
+    passes = f"median of {settings.repeats}" if settings.repeats > 1 else "one pass"
+    load = ""
+    if machine.load_average is not None and machine.cores is not None:
+        load = f", load average {machine.load_average:.1f} on {counted(machine.cores, 'core')}"
     yield (
-        f"{suite['name']}: {counted(suite['prompts'], 'prompt')}, {counted(settings['max_new_tokens'], 'new token')}, {how}{bounded}, "
-        f"{'median of ' + str(settings['repeats']) if settings['repeats'] > 1 else 'one pass'}; "
-        f"{where}, {counted(settings['threads'], 'thread')}, {settings['dtype']}{_load(machine)}"
+        f"{suite.name}: {counted(suite.prompts, 'prompt')}, {counted(settings.max_new_tokens, 'new token')}, "
+        f"{how}, {passes}; {report.processor}, {counted(settings.threads, 'thread')}, {settings.dtype}{load}"
     )
-    if settings.get("padding"):
-        yield settings["padding"]
-    states = {s["state"] for s in report["stacks"]}
+    if settings.padding:
+        yield settings.padding
+    states = {s.state for s in report.stacks}
     if "warm" in states:
         yield (
-            "warm rows keep one memory through the suite: the order of the prompts is part of what was measured; each repeat begins "
-            "with an empty one, so no prompt met what was written for it before"
+            "warm rows keep one memory through the suite, so the order of the prompts is part of what was measured; "
+            "each repeat starts with an empty one, so no prompt is decoded with a memory of its own output"
         )
-    if "cold" in states and "warm" not in states:
-        yield "drafters that learn from decode to decode began each one cold, with an empty memory"
-    if any(s["stack"].startswith("auto") for s in report["stacks"]):
+    elif "cold" in states:
+        yield "drafters that learn from decode to decode started each one cold, with an empty memory"
+    if any(s.stack.startswith("auto") for s in report.stacks):
         yield "auto is the fastest stack by the latency law for this machine, measured before its first decode"
-    if earlier := settings.get("decodes_from_earlier_runs"):
-        yield f"{earlier} of the decodes are from an earlier run of the same command, which was cut short"
-    if not report["complete"]:
+    if earlier := settings.decodes_from_earlier_runs:
+        yield f"{earlier} of the decodes are from an earlier run of the same command, which was interrupted"
+    if not report.complete:
         yield "cut short: only the prompts that every stack had finished count"
-    if (questions := report.get("spec_bench")) is not None:
-        yield f"template {questions['template']}: {TEMPLATES[questions['template']]}"
-        if left_out := questions["left_out"]:
+    if (questions := report.spec_bench) is not None:
+        yield f"template {questions.template}: {TEMPLATES[questions.template]}"
+        if left_out := questions.left_out:
             yield f"left out, as a turn does not fit the context: {', '.join(left_out)} ({len(left_out)} in all)"
 
 
-def _load(machine: dict[str, Any]) -> str:
-    load, cores = machine.get("load_average"), machine.get("cores")
-    return "" if load is None or cores is None else f", load average {load:.1f} on {counted(cores, 'core')}"
-
-
-def tables(report: dict[str, Any]) -> Iterator[Table]:
-    """All outputs, those that repeat themselves little, the speed-up by category, and what else was measured."""
-    stacks, suite, settings = report["stacks"], report["suite"], report["settings"]
-    if not suite["prompts"]:
+def tables(report: Report) -> Iterator[Table]:
+    """Yield the tables: all outputs, those with little repetition, speed-ups by category, and other measurements."""
+    suite, stacks = report.suite, ranked(report.stacks)
+    if not suite.prompts:
         return
-    stacks = ranked(stacks)
-    kinds = tuple(kind(s["stack"]) for s in stacks)
+    kinds = tuple(kind(s.stack) for s in stacks)
     yield Table("All outputs", _figures(stacks), kinds=kinds)
-    low = stacks[0]["low_repetition"]
-    share = f"{settings['low_repetition_below']:.0%}"
+    title, share = "Outputs with little repetition", f"{report.settings.low_repetition_below:.0%}"
+    low = stacks[0].low_repetition
     if low is None:
-        yield Table(
-            "Outputs with little repetition", [], f"every plain output repeats itself in {share} of its tokens or more"
+        yield Table(title, [], f"every plain output repeats itself in {share} of its tokens or more")
+    elif low.outputs < suite.prompts:
+        rows = [[*HEAD]] + [_row(s, s.low_repetition, None, None) for s in stacks if s.low_repetition is not None]
+        note = f"the {counted(low.outputs, 'output')} with less than {share} repetition:"
+        yield Table(title, _without(rows, "at little repetition"), note, kinds)
+    if len(suite.categories) > 1:
+        rows = [["speed-up by category", *suite.categories]]
+        for s in stacks:
+            blocks = (s.by_category[c] for c in suite.categories)
+            rows.append([s.stack, *(show(block.speedup_over_plain, "{:.2f}") for block in blocks)])
+        yield Table("Speed-up by category, in numbers", rows, kinds=kinds)
+    yield from _other_tables(stacks)
+    if report.spec_bench is not None:
+        note = (
+            "by Spec-Bench's definitions: prefill counts, tokens/s is the mean over questions, speed-up is their ratio"
         )
-    elif low["outputs"] < suite["prompts"]:
-        kept = {"token_identical_to_plain": None, "low_repetition": None}
-        rows = _figures([{**s["low_repetition"], "stack": s["stack"], "runtime": s["runtime"], **kept} for s in stacks])
-        note = f"the {counted(low['outputs'], 'output')} with less than {share} repetition:"
-        yield Table("Outputs with little repetition", _without(rows, "at little repetition"), note, kinds)
-    if len(suite["categories"]) > 1:
-        head = ["speed-up by category", *suite["categories"]]
-        rows = [
-            [s["stack"], *(show(s["by_category"][c], "speedup_over_plain", "{:.2f}") for c in suite["categories"])]
-            for s in stacks
-        ]
-        yield Table("Speed-up by category, in numbers", [head, *rows], kinds=kinds)
-    yield from _beside(stacks)
-    if (questions := report.get("spec_bench")) is not None:
-        note = "by Spec-Bench's definitions: prefill counts, tokens/s is the mean over questions, speed-up the ratio of such means"
-        for rows in text_tables(questions["stacks"]):
+        for rows in text_tables(report.spec_bench):
             yield Table(f"Spec-Bench: {rows[0][0]}", rows, note)
             note = ""
 
 
-def _beside(stacks: Sequence[dict[str, Any]]) -> Iterator[Table]:
-    """Profiles, memory and the rivals' settings, where they were measured."""
-    if profiled := [s for s in stacks if s["profile"]]:
+def _other_tables(stacks: Sequence[StackResult]) -> Iterator[Table]:
+    """Yield profiles, memory and the settings of baselines, where they were measured."""
+    if any(s.profile for s in stacks):
         title = "where a target round's time goes: median µs (share of all)"
         rows = [[title, "round", "forwards", "target's", *PARTS, "Python / target's forwards"]]
-        for s in profiled:
-            profile = s["profile"]
-            parts = profile["parts"]
-            forwards = [part for part in parts if part.startswith(FORWARD)]
-            cells = [
-                f"{sum(parts[f]['median_us'] for f in forwards):.0f} ({sum(parts[f]['share'] for f in forwards):.0%})"
-            ]
-            for part in (f"{FORWARD}target", *PARTS):
-                cells.append(f"{parts[part]['median_us']:.0f} ({parts[part]['share']:.0%})" if part in parts else "-")
-            rows.append([s["stack"], f"{profile['round_us']:.0f}", *cells, f"{profile['python_over_forward']:.0%}"])
-        yield Table("Where the time of a round goes", rows)
-    if any(s["memory"] for s in stacks):
-        rows = [["memory of one decode in a process of its own, MB", "resident", "GPU"]]
         for s in stacks:
-            found = s["memory"] or {}
-            rows.append([s["stack"], *(_megabytes(found.get(kind)) for kind in ("resident_bytes", "device_bytes"))])
+            if (profile := s.profile) is None:
+                continue
+            forwards = [time for part, time in profile.parts.items() if part.startswith(FORWARD)]
+            cells = [f"{sum(time.median_us for time in forwards):.0f} ({sum(time.share for time in forwards):.0%})"]
+            for part in (f"{FORWARD}target", *PARTS):
+                time = profile.parts.get(part)
+                cells.append(f"{time.median_us:.0f} ({time.share:.0%})" if time else "-")
+            rows.append([s.stack, f"{profile.round_us:.0f}", *cells, f"{profile.python_over_forward:.0%}"])
+        yield Table("Where the time of a round goes", rows)
+    if any(s.memory for s in stacks):
+        rows = [["memory of one decode in its own process, MB", "resident", "GPU"]]
+        for s in stacks:
+            sizes = (s.memory.resident_bytes, s.memory.device_bytes) if s.memory else (None, None)
+            rows.append([s.stack, *("-" if size is None else f"{size / 1e6:.0f}" for size in sizes)])
         yield Table("Memory", rows)
-    if tuned := [s for s in stacks if s["rival_settings"]]:
-        names = {name for grid in GRIDS.values() for options in grid for name in options}
-        rows = [["rival", "settings"]]
-        rows += [[s["stack"], in_words({n: v for n, v in s["rival_settings"].items() if n in names})] for s in tuned]
-        yield Table(
-            "Rivals at their best settings",
-            rows,
-            "best of the settings that were tried on prompts that are not measured:",
-        )
+    if tuned := [(s.stack, s.baseline_settings) for s in stacks if s.baseline_settings]:
+        rows = [["baseline", "settings"]]
+        for name, found in tuned:
+            rows.append([name, ", ".join(f"{n} {v}" for n, v in found.items() if n not in ("tuned_on", "tried"))])
+        note = "best of the settings that were tried on prompts that are not measured:"
+        yield Table("Baselines at their best settings", rows, note)
 
 
-def _figures(stacks: Sequence[dict[str, Any]]) -> Rows:
-    rows = [list(HEAD)]
-    for s in stacks:
-        same = s["token_identical_to_plain"]
-        draft = s["draft_seconds_per_round"]
-        rows.append(
-            [
-                s["stack"],
-                show(s, "speedup_over_plain", "{:.2f}"),
-                "-" if (low := few(s)) is None else show(low, "speedup_over_plain", "{:.2f}"),
-                show(s, "tokens_per_second", "{:.1f}"),
-                show(s, "mean_acceptance_length", "{:.2f}"),
-                "-" if s["acceptance_rate"] is None else f"{s['acceptance_rate']:.0%}",
-                "-" if draft is None else f"{draft * 1e6:.0f}",
-                f"{s['repetition_share'] or 0:.0%}",
-                "-" if same is None else f"{same[0]}/{same[1]}",
-                s["runtime"] or "-",
-            ]
-        )
+def _figures(stacks: Sequence[StackResult]) -> Rows:
+    rows = [[*HEAD], *(_row(s, s, low_repetition(s), s.token_identical_to_plain) for s in stacks)]
     return rows if any(row[2] != "-" for row in rows[1:]) else _without(rows, HEAD[2])
 
 
+def _row(stack: StackResult, block: Figures, low: Figures | None, same: tuple[int, int] | None) -> list[str]:
+    draft, accepted = block.draft_seconds_per_round.value, block.acceptance_rate.value
+    return [
+        stack.stack,
+        show(block.speedup_over_plain, "{:.2f}"),
+        "-" if low is None else show(low.speedup_over_plain, "{:.2f}"),
+        show(block.tokens_per_second, "{:.1f}"),
+        show(block.mean_acceptance_length, "{:.2f}"),
+        "-" if accepted is None else f"{accepted:.0%}",
+        "-" if draft is None else f"{draft * 1e6:.0f}",
+        f"{block.repetition_share.value or 0:.0%}",
+        "-" if same is None else f"{same[0]}/{same[1]}",
+        stack.runtime or "-",
+    ]
+
+
 def _without(rows: Rows, name: str) -> Rows:
-    gone = [k for k, cell in enumerate(rows[0]) if cell == name]
-    return [[cell for k, cell in enumerate(row) if k not in gone] for row in rows]
+    keep = [k for k, cell in enumerate(rows[0]) if cell != name]
+    return [[row[k] for k in keep] for row in rows]
 
 
 def same_for_all(table: Table) -> tuple[Table, str]:
-    """For a page: the table without columns in which nothing is known, and those of :data:`ONCE` that say one thing of all stacks said in
-    a sentence, "" where there are none."""
-    said = []
+    """Return the table without empty columns and without equal ones of :data:`ONCE`, and a note on the latter."""
+    same = []
     rows = table.rows
     for name, *column in zip(*table.rows, strict=True):
-        told = set(column)
-        if name != table.rows[0][0] and (told == {"-"} or (name in ONCE and len(column) > 1 and len(told) == 1)):
+        values = set(column)
+        if name != table.rows[0][0] and (values == {"-"} or (name in ONCE and len(column) > 1 and len(values) == 1)):
             rows = _without(rows, name)
-            said += [f"{name} {column[0]}"] if told != {"-"} else []
-    return replace(table, rows=rows), f"The same for all stacks: {', '.join(said)}." if said else ""
+            same += [f"{name} {column[0]}"] if values != {"-"} else []
+    return replace(table, rows=rows), f"The same for all stacks: {', '.join(same)}." if same else ""
 
 
 def split(cell: str) -> tuple[str, str]:
-    """A cell's figure and its interval, or share, which stands below it on a page ("": none)."""
+    """Split a cell into its figure and the interval or share, which a page shows below it ("": none)."""
     found = _INTERVAL.match(cell)
     return (found[1], found[2]) if found else (cell, "")
 
 
-def _megabytes(value: int | None) -> str:
-    return "-" if value is None else f"{value / 1e6:.0f}"
-
-
-def show(block: dict[str, Any], name: str, form: str) -> str:
-    """A figure of a block of the report, with its interval where it has one."""
-    value, interval = block[name], block[f"{name}_ci"]
-    if value is None:
+def show(figure: Estimate, form: str) -> str:
+    """Return a figure as text, with its interval where it has one."""
+    if figure.value is None:
         return "-"
-    return form.format(value) + (f" [{form.format(interval[0])}, {form.format(interval[1])}]" if interval else "")
-
-
-def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines: the first column left, the others right."""
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
-        for row in rows
-    ]
+    interval = figure.interval
+    return form.format(figure.value) + (
+        f" [{form.format(interval[0])}, {form.format(interval[1])}]" if interval else ""
+    )

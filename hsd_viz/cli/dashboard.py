@@ -10,13 +10,13 @@ examples:
   hsd-viz dashboard --port 9000 --open-browser
   hsd-viz dashboard --host 0.0.0.0 --token SECRET
 
-The page asks the network for nothing. Beyond this machine it is served only with a token, and only the models of the ladder
-can be run in it unless --allow-models is given.
+The page makes no network requests. Hosts other than loopback need a token. Only the models of the ladder can be run unless
+--allow-models is given.
 """
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
+    """Add the command to the parser."""
     parser = commands.add_parser(
         "dashboard",
         help="serve the explorer to a browser",
@@ -27,18 +27,16 @@ def add(commands: argparse._SubParsersAction) -> None:
         "--host", default="127.0.0.1", help="the address to serve on (default 127.0.0.1: this machine only)"
     )
     parser.add_argument("--port", type=int, default=8866, help="the port to serve on (default 8866)")
-    parser.add_argument("--token", help="what a visitor must know; needed for any host but this machine")
-    parser.add_argument("--allow-models", action="store_true", help="let visitors load models by hub id or path")
+    parser.add_argument("--token", help="access token for visitors; required for a host other than loopback")
+    parser.add_argument("--allow-models", action="store_true", help="allow models by hub id or path")
     parser.add_argument("--open-browser", action="store_true", help="open the page in a browser")
-    parser.add_argument(
-        "--no-preheat", action="store_true", help="keep no kernel ready for the next visitor, who then waits longer"
-    )
+    parser.add_argument("--no-preheat", action="store_true", help="do not keep a kernel ready for the next visitor")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve until interrupted."""
-    from hsd_viz.serve import serve
+    from hsd_viz.views.app.server import serve
 
     options = {"allow_models": args.allow_models, "open_browser": args.open_browser, "preheat": not args.no_preheat}
     return serve(args.host, args.port, token=args.token, **options) or 0

@@ -10,7 +10,7 @@ _BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>\Z")
 
 
 @functools.cache
-def _byte_of() -> dict[str, int]:
+def byte_alphabet() -> dict[str, int]:
     """GPT-2's alphabet: the printable character that stands for each byte in a byte-level vocabulary, inverted."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [b for b in range(256) if b not in plain]
@@ -83,7 +83,7 @@ class TokenText:
         if token_id in self._special:
             return token.encode()
         if self._byte_level:
-            table = _byte_of()
+            table = byte_alphabet()
             return b"".join(bytes([table[c]]) if c in table else c.encode() for c in token)
         if fallback := _BYTE_FALLBACK.match(token):
             return bytes([int(fallback[1], 16)])

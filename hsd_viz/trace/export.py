@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
+from hsd_viz.disk import replacing
 from hsd_viz.trace.trace import TABLES, Trace
 
 
@@ -33,9 +34,7 @@ def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tables = csv_tables(trace)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".csv.") as fresh:
+    with ExitStack() as files:
         for name, text in tables.items():
-            (Path(fresh) / name).write_text(text, encoding="utf-8", newline="\n")
-        for name in tables:
-            os.replace(Path(fresh) / name, folder / name)
+            files.enter_context(replacing(folder / name)).write_text(text, encoding="utf-8", newline="\n")
     return [folder / name for name in tables]

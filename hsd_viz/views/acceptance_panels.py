@@ -1,6 +1,6 @@
-"""Acceptance of one run taken apart: by place in the draft, by source, by match length, and round by round as a histogram.
+"""Acceptance of one run: by draft position, by source, by match length, and a histogram over rounds.
 
-Two rates are told apart everywhere: *acceptance rate* = accepted / drafted, and *conditional acceptance* = accepted / examined.
+Two rates are distinguished: *acceptance rate* = accepted / drafted, *conditional acceptance* = accepted / examined.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from hsd_viz.words import counted
 
 REFUSED = {
     "rejected": {"label": "rejected", "shape": "hatched"},
-    "unreached": {"label": "never looked at", "shape": "faint"},
+    "unreached": {"label": "not examined", "shape": "faint"},
 }
-_LINE = "The line in the chart is the mean over all rounds up to there."
-LEAD = "accepted from:"
-_PLAIN = "Nothing was drafted in this run: the target wrote every token by itself, one a forward."
-_NO_DRAFT = "Nothing was drafted for this level."
+_LINE = "The line in the chart is the running mean over rounds."
+LEAD = "accepted, from:"
+_PLAIN = "No drafts in this run: the target generated every token, one per forward pass."
+_NO_DRAFT = "No drafts for this level."
 
 
 def terms(trace: Trace) -> list[tuple[str, str, str]]:
-    """The run's rates, as the target verified: (what it is, the figure, its definition)."""
+    """Return the run's rates at the target as (label, value, definition)."""
     m = trace.metrics()
     rate, conditional, length = m["acceptance_rate"], m["conditional_acceptance"], m["mean_acceptance_length"]
     return [
@@ -37,14 +37,16 @@ def terms(trace: Trace) -> list[tuple[str, str, str]]:
 
 
 def verifiers(trace: Trace) -> list[tuple[str, int]]:
-    """(name, level) of the levels that verified, the target first."""
+    """Return (name, level) of the levels that verified, the target first."""
     names = level_names(trace.meta)
     levels = sorted({r.level for r in trace.round_rows}, reverse=True)
     return [(names[level] if level < len(names) else f"level {level}", level) for level in levels]
 
 
 def acceptance_panels(trace: Trace, level: int | None = None) -> list[Panel]:
-    """The four panels, of what the verifier at ``level`` was handed (default: the target); of a run without drafts one, that says so."""
+    """Build the four panels for the verifier at ``level`` (default: the target), or one message for a run without
+    drafts.
+    """
     if not trace.draft_rows:
         return [Panel("Acceptance of drafts", "Acceptance rate", RATE, (), (), empty=_PLAIN)]
     top = max((r.level for r in trace.round_rows), default=0)
@@ -52,12 +54,12 @@ def acceptance_panels(trace: Trace, level: int | None = None) -> list[Panel]:
     rounds = [r for r in trace.round_rows if r.level == level]
     drafts = [d for d in trace.draft_rows if d.level == level]
     empty = "" if drafts else _NO_DRAFT
-    # The two that have many rows stand side by side.
+    # The two panels with many rows are side by side.
     return [by_position(drafts, empty), histogram(rounds, empty), by_source(drafts, empty), by_match(drafts, empty)]
 
 
 def by_position(drafts: Sequence[DraftRow], empty: str = "") -> Panel:
-    """Conditional acceptance at each place of the draft. In a tree, tokens that stand at one place are examined as one choice."""
+    """Build conditional acceptance by draft position. In a tree, tokens at one position are examined as one choice."""
     examined, accepted = Counter(), Counter()
     for _, depth in {(d.round, d.depth) for d in drafts if d.verdict in ("accepted", "rejected")}:
         examined[depth] += 1
@@ -67,31 +69,32 @@ def by_position(drafts: Sequence[DraftRow], empty: str = "") -> Panel:
         kept, seen = sum(accepted[k] for k in depths), sum(examined[k] for k in depths)
         here = [d for d in drafts if d.depth in depths]
         rows.append(Row(range_words(depths), _parts(here), (f"{kept} / {seen}", share(kept, seen))))
-    words = f"{CONDITIONAL} The bars show all draft tokens of that place; where a tree has several, the verifier chooses once."
-    heads = ("place", "draft tokens", "accepted / examined", "rate")
+    words = f"{CONDITIONAL} The bars show all draft tokens at a position; in a tree with several, the verifier "
+    "chooses once."
+    heads = ("position", "draft tokens", "accepted / examined", "rate")
     keys = _keys(drafts)
     return Panel(
-        "By place in the draft", "Conditional acceptance", words, heads, tuple(rows), keys, tuple(keys), LEAD, empty
+        "By draft position", "Conditional acceptance", words, heads, tuple(rows), keys, tuple(keys), LEAD, empty
     )
 
 
 def by_source(drafts: Sequence[DraftRow], empty: str = "") -> Panel:
-    """Acceptance rate of each source. A token that climbs a stack stays its first source's."""
+    """Build acceptance rate by source. A token proposed again by a higher level keeps its first source."""
     rows = []
     for source in source_keys(d.source for d in drafts):
         here = [d for d in drafts if d.source == source]
         kept = sum(d.verdict == "accepted" for d in here)
         rows.append(Row(label(source), _parts(here), (f"{kept} / {len(here)}", share(kept, len(here)))))
-    words = f"{RATE} A token counts for whoever proposed it first, however many levels it passed since."
+    words = f"{RATE} A token counts for the source that proposed it first."
     heads = ("source", "draft tokens", "accepted / drafted", "rate")
     keys = _keys(drafts)
-    # Colours stand beside their sources' names anyway.
+    # Each row already shows its source's colour.
     legend = tuple(k for k in keys if k in REFUSED)
     return Panel("By source", "Acceptance rate", words, heads, tuple(rows), keys, legend, "coloured: accepted", empty)
 
 
 def by_match(drafts: Sequence[DraftRow], empty: str = "") -> Panel:
-    """Acceptance rate by how many tokens of the text a database matched before it drafted."""
+    """Build acceptance rate by the number of text tokens that a database matched."""
     matched = [d for d in drafts if d.key_length is not None]
     rows = []
     for lengths in ranges(d.key_length for d in matched):
@@ -100,18 +103,18 @@ def by_match(drafts: Sequence[DraftRow], empty: str = "") -> Panel:
             kept = sum(d.verdict == "accepted" for d in here)
             rows.append(Row(range_words(lengths), _parts(here), (f"{kept} / {len(here)}", share(kept, len(here)))))
     words = (
-        f"{RATE} Match length: how many of the latest tokens a database found again before it said how the text goes on. Draft models "
-        "match nothing and are left out. The tab Databases counts what the lowest verifier kept, too."
+        f"{RATE} Match length: number of latest tokens that a database found in earlier text. Draft models "
+        "match nothing and are excluded. The Databases tab also counts what the lowest verifier accepted."
     )
     if not matched and not empty:
-        empty = "All drafts came from draft models: only databases and other look-ups match a piece of the text."
+        empty = "All drafts came from draft models; only databases and baselines match text."
     heads = ("tokens matched", "draft tokens", "accepted / drafted", "rate")
     keys = _keys(matched)
     return Panel("By match length", "Acceptance rate", words, heads, tuple(rows), keys, tuple(keys), LEAD, empty)
 
 
 def histogram(rounds: Sequence[RoundRow], empty: str = "") -> Panel:
-    """How many rounds accepted how many draft tokens."""
+    """Build a histogram of rounds by accepted draft tokens."""
     counts = Counter(r.accepted for r in rounds)
     rows = []
     for numbers in ranges([0, *counts]):
@@ -120,13 +123,13 @@ def histogram(rounds: Sequence[RoundRow], empty: str = "") -> Panel:
         rows.append(Row(range_words(numbers), part, (str(n), share(n, len(rounds)))))
     mean = sum(r.accepted for r in rounds) / len(rounds) if rounds else 0.0
     words = (
-        "Rounds of the verifier by the number of draft tokens that each accepted; rounds without a draft accepted none. A round hands "
-        "on what it accepted and one token of its own."
+        "Rounds of the verifier by number of accepted draft tokens; a round without a draft counts as 0. Each round "
+        "emits the accepted tokens and one token of its own."
     )
     keys = {"rounds": {"label": "rounds", "shape": "neutral"}}
-    foot = f"{mean:.2f} accepted in a round, on average over {len(rounds)}."
+    foot = f"Mean {mean:.2f} over {counted(len(rounds), 'round')}."
     heads = ("accepted", "rounds", "rounds", "share")
-    title, measure = "Accepted in a round", "Rounds by accepted tokens"
+    title, measure = "Accepted per round", "Rounds by accepted tokens"
     return Panel(title, measure, words, heads, () if empty else tuple(rows), keys, empty=empty, foot=foot)
 
 
@@ -138,7 +141,7 @@ def _keys(drafts: Sequence[DraftRow]) -> dict:
 
 
 def _parts(drafts: Sequence[DraftRow]) -> tuple[tuple[str, float, str], ...]:
-    """Accepted by source, then rejected, then what was never looked at (or cut off at the end of the text)."""
+    """Accepted by source, then rejected, then what was not examined (or cut off at the end of the text)."""
     counts: dict[str, int] = defaultdict(int)
     for d in drafts:
         counts[d.source if d.verdict == "accepted" else "rejected" if d.verdict == "rejected" else "unreached"] += 1

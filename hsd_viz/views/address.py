@@ -1,4 +1,6 @@
-"""The page's address: ``?trace=NAME&step=N&theme=dark`` opens a bundled recording at one of its events; a button copies such a link."""
+"""The page's address: ``?trace=NAME&step=N&theme=dark`` opens a bundled recording at an event; a button copies the
+link.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,13 @@ import traitlets
 from hsd_viz.views.linked import LinkedView, css, esm
 
 THEMES = ("light", "dark")
-#: Characters of a query that are looked at, and of a bad value that are shown again.
+#: Maximum characters read from a query, and shown from an invalid value.
 MOST_QUERY, MOST_SHOWN = 2_000, 40
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an address asks for: the name of a recording, the number of an event in it (from 1, as the player counts them), and what
-    in the address means nothing here, each in words."""
+    """A parsed address: recording, event number (from 1, as in the player), and a message per ignored parameter."""
 
     trace: str | None = None
     step: int | None = None
@@ -28,58 +29,57 @@ class Asked:
 
 
 def read(query: str, names: Sequence[str]) -> Asked:
-    """Read a query string. ``names`` are the recordings there are: nothing else can be opened, no path ever."""
+    """Parse a query string. Only recordings in ``names`` can be opened, never a path."""
     fields = parse_qs(query[:MOST_QUERY].lstrip("?"), errors="replace")
     trace, step, ignored = None, None, []
     if "trace" in fields:
         trace = fields["trace"][-1]
         if trace not in names:
-            ignored.append(f"there is no recorded run {_short(trace)}")
+            ignored.append(f"no recording is named {_short(trace)}")
             trace = None
     if "step" in fields:
         number = fields["step"][-1]
         if number.isascii() and number.isdigit() and 0 < len(number) <= 9 and int(number) > 0:
             step = int(number)
         else:
-            ignored.append(f"the step {_short(number)} is no whole number from 1")
+            ignored.append(f"the step {_short(number)} is not a whole number from 1")
     if "theme" in fields and fields["theme"][-1] not in THEMES:
-        ignored.append(f"the theme {_short(fields['theme'][-1])} is neither light nor dark")
+        ignored.append(f"the theme {_short(fields['theme'][-1])} is not 'light' or 'dark'")
     if step is not None and "trace" in fields and trace is None:
-        # A step of another run than the one that is shown would be a wrong place.
+        # A step of another run would be the wrong place.
         step = None
     return Asked(trace, step, tuple(ignored))
 
 
 def ignored_words(ignored: Sequence[str]) -> str:
-    """One sentence on what an address asked for in vain."""
+    """Return one message for the ignored parameters."""
     words = "; ".join(ignored)
     return f"{words[:1].upper()}{words[1:]}."
 
 
 def served() -> bool:
-    """Whether Voilà serves this kernel's page, so that the page's address is the dashboard's own."""
+    """Whether Voilà serves this page, so that its address belongs to the dashboard."""
     return os.environ.get("SERVER_SOFTWARE", "").startswith("voila/") or "VOILA_PREHEAT" in os.environ
 
 
 def query_at_start() -> str | None:
-    """The query that Voilà was asked with; ``None`` where it is not known yet (a kernel heated before anybody came) or none is ours."""
+    """Return Voilà's query; ``None`` if not known yet (preheated kernel) or not served by Voilà."""
     if not served() or os.environ.get("VOILA_PREHEAT") == "True":
         return None
     return os.environ.get("QUERY_STRING", "")
 
 
 class Address(LinkedView):
-    """A button that copies the link to the event under the cursor. ``name`` is the recording shown, "" where there is none to link to.
+    """A button that copies the link to the event under the cursor. ``name`` is the recording shown, or "".
 
-    :meth:`go` moves the page to an event. In a kernel that Voilà started before the visitor came, ``asked(query)`` is called as soon as
-    the browser has told the query.
-    """
+    :meth:`go` moves the page to an event. In a preheated kernel, ``asked(query)`` is called when the browser sends its
+    query."""
 
     _esm = esm("address.js")
     _css = css("address.css")
 
     name = traitlets.Unicode().tag(sync=True)
-    #: {run, step}: where the cursor shall go once that run is on the page.
+    #: {run, step}: cursor target, applied once that run is shown.
     start = traitlets.Dict().tag(sync=True)
     served = traitlets.Bool(False).tag(sync=True)
     waits = traitlets.Bool(False).tag(sync=True)
@@ -91,7 +91,7 @@ class Address(LinkedView):
         self.on_msg(self._on_message)
 
     def go(self, run: str, step: int) -> None:
-        """Put the cursor on an event (from 0) of a run, when it is there."""
+        """Move the cursor to an event (from 0) of a run, once it is shown."""
         self.start = {"run": run, "step": step}
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:

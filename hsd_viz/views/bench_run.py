@@ -1,11 +1,11 @@
-"""A small bench from the page: a few prompts of a shipped suite, a few stacks, taken in turns in a worker thread."""
+"""A small bench on the page: a few prompts of a bundled suite, stacks in alternation, in a worker thread."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
@@ -14,27 +14,29 @@ from hsd_viz.views.controls import Prose, allowed
 from hsd_viz.views.number_field import NumberField
 from hsd_viz.views.work_form import Host, WorkForm
 
+if TYPE_CHECKING:
+    from hsd_viz.bench import Report
+
 STACKS = ("db > target", "hd > target", "lookup > target")
-#: What a page measures at the most: minutes, not hours, on a slow machine.
+#: Limits that keep a measurement to minutes on a slow machine.
 MOST_STACKS, MOST_PROMPTS, MOST_TOKENS, MOST_REPEATS = 6, 12, 128, 3
-#: Seconds between two updates of the progress.
+#: Seconds between progress updates.
 EVERY = 0.2
 
 
 def read_request(text: str, names: Sequence[str] | None) -> list[str]:
-    """The stacks of ``text``, one a line. Raises ``ValueError`` with one sentence."""
+    """Parse the stacks of ``text``, one per line.
+
+    Raises: ValueError: if there are none, too many, or one is not allowed.
+    """
     written = [line.strip() for line in text.splitlines() if line.strip()]
     if not written:
-        raise ValueError("write the stacks to measure, one a line")
+        raise ValueError("no stacks: write one per line")
     if len(written) > MOST_STACKS:
-        raise ValueError(
-            f"{len(written)} stacks are more than this page measures at once: write {MOST_STACKS} at the most"
-        )
+        raise ValueError(f"{len(written)} stacks; the maximum is {MOST_STACKS}")
     for line in written:
         if isinstance(parse_bench(line), HFStack):
-            raise ValueError(
-                f"'{line}' is one of transformers' own loops: hsd-viz bench measures those, this page does not"
-            )
+            raise ValueError(f"'{line}' is a transformers loop: measure it with hsd-viz bench")
     stacks = [parse(line) for line in written]
     for stack in stacks:
         allowed(stack, names)
@@ -48,9 +50,11 @@ def measure(
     sizes: tuple[int, int, int],
     tell: Callable[[Any], None],
     cancelled: Callable[[], bool],
-) -> dict[str, Any] | None:
-    """The report of a small bench on the shipped suite of that name; ``None`` where it was cancelled before all stacks had decoded a
-    prompt. ``sizes``: prompts, new tokens each, repeats."""
+) -> Report | None:
+    """Run a small bench on a bundled suite; return ``None`` if cancelled before all stacks decoded a prompt.
+
+    ``sizes``: prompts, new tokens each, repeats.
+    """
     from hsd_viz.bench import Settings, build_report, load_suite, run_bench
     from hsd_viz.machine import describe
 
@@ -66,19 +70,19 @@ def measure(
 
 
 class BenchRun(WorkForm):
-    """The form, its buttons and its progress. ``finished(report)`` is called, from the worker thread, with what was measured."""
+    """The form of a small bench. ``finished(report)`` is called from the worker thread."""
 
-    START = ("Measure", "Decode the prompts with each stack in turn")
-    CANCEL = ("Stop after the decode in progress", "cancelling: the decode in progress goes to its end")
-    TAKEN = "a run goes on: measure when it has ended"
-    FAILED = "That cannot be measured"
+    START = ("Measure", "Decode the prompts with each stack in turn (Ctrl+Enter)")
+    CANCEL = ("Stop after the current decode", "cancelling after the current decode")
+    TAKEN = "a run is in progress: measure after it ends"
+    FAILED = "Measurement failed"
 
-    def __init__(self, host: Host, finished: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, host: Host, finished: Callable[[Report], None]) -> None:
         from hsd_viz.prompts.suites import SHIPPED
 
-        super().__init__(host, STACKS, "Stacks, one a line (plain decoding is added)", rows=4)
+        super().__init__(host, STACKS, "Stacks, one per line (plain decoding is added)", rows=4)
         self._finished, self._told = finished, 0.0
-        # Names from a list, never a path: what a page may read is what comes with the package.
+        # Names from a list, never a path: the page may only read bundled suites.
         self.suite = widgets.Dropdown(options=list(SHIPPED), description="Suite")
         self.about = Prose(SHIPPED[self.suite.value])
         self.suite.observe(lambda change: setattr(self.about, "value", SHIPPED[change["new"]]), "value")
@@ -90,8 +94,8 @@ class BenchRun(WorkForm):
         fields = widgets.Box([self.prompts, self.tokens, self.repeats])
         fields.add_class("hsd-fields")
         words = Prose(
-            "Greedy, on the first prompts of a suite, from each kind of text in turn. Timed while this page and its browser "
-            "run: for figures to rely on, hsd-viz bench measures more prompts, alone and repeatedly."
+            "Greedy decoding of the first prompts of a suite, alternating between kinds of text. The page and its "
+            "browser affect the timing; use hsd-viz bench for reliable results."
         )
         self.going(False)
         self.lay_out(words, self.suite, self.about, self.stacks, fields, below=[self.bar])
@@ -105,13 +109,9 @@ class BenchRun(WorkForm):
     def _measure(self, stacks: list[str], suite: str, sizes: tuple[int, int, int]) -> str:
         report = measure(self._host.lend_engine(), stacks, suite, sizes, self._tell, self.cancelled)
         if report is None:
-            return "Cancelled before every stack had decoded a prompt: nothing was measured."
+            return "Cancelled before every stack had decoded a prompt; no results."
         self._finished(report)
-        return (
-            "Cancelled: the report has the prompts that every stack had decoded by then."
-            if self.cancelled()
-            else "Measured."
-        )
+        return "Cancelled. The report has the prompts decoded by every stack." if self.cancelled() else "Measured."
 
     def _tell(self, progress: Any) -> None:
         now = time.monotonic()

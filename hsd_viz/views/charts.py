@@ -1,7 +1,7 @@
 """Figures over one trace: plain functions that return ``plotly.graph_objects.Figure``.
 
-Every figure has a fixed number of traces, one template for each theme, and no button that would send data anywhere. What it shows is also
-said in words, for those who hear the page: ``layout.meta["words"]``.
+Every figure has a fixed number of traces, one template per theme, and no button that sends data. A text description for
+screen readers is in ``layout.meta["words"]``.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from hsd_viz.views.palette import HUES, ink, label
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: Plotly's own settings: no logo, and no button that would send the figure to a cloud.
+#: Plotly settings: no logo, and no button that uploads the figure.
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
     "responsive": True,
     "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
 }
 HEIGHT = 300
-#: Time of a decode in which no call ran: sampling, checking, draft trees, bookkeeping.
+#: Decoding time without a call: sampling, verification, draft trees, bookkeeping.
 BETWEEN = "between calls"
 _FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 _INKS = {False: ("#1f2328", "#57606a", "#e3e7ec"), True: ("#e8eaed", "#a2abb6", "#33393f")}
 
 
 def template(dark: bool = False) -> go.layout.Template:
-    """The look of all figures on a light or a dark page; also registered as ``hsd_light`` and ``hsd_dark``."""
+    """Return the light or dark template; also registered as ``hsd_light`` and ``hsd_dark``."""
     import plotly.graph_objects as go
     import plotly.io as pio
 
@@ -63,7 +63,7 @@ def template(dark: bool = False) -> go.layout.Template:
                     "yanchor": "bottom",
                     "font": {"size": 12},
                 },
-                # On a narrow page it lies over the title.
+                # It would cover the title on a narrow page.
                 "modebar": {
                     "bgcolor": "rgba(33,33,33,0.92)" if dark else "rgba(255,255,255,0.92)",
                     "color": muted,
@@ -75,7 +75,7 @@ def template(dark: bool = False) -> go.layout.Template:
 
 
 def by_source(trace: Trace, dark: bool = False) -> go.Figure:
-    """How many of the emitted tokens each source supplied."""
+    """Plot emitted tokens by source."""
     import plotly.graph_objects as go
 
     counts: dict[str, int] = {}
@@ -100,7 +100,7 @@ def by_source(trace: Trace, dark: bool = False) -> go.Figure:
 
 
 def acceptance(trace: Trace, dark: bool = False) -> go.Figure:
-    """Each target round: tokens drafted and accepted, and the mean acceptance length up to there (plain decoding: 1.00)."""
+    """Plot drafted and accepted tokens per target round, and the running mean acceptance length."""
     import plotly.graph_objects as go
 
     rounds = target_rounds(trace)
@@ -130,16 +130,19 @@ def acceptance(trace: Trace, dark: bool = False) -> go.Figure:
     drafted, accepted = [r.drafted for r in rounds], [r.accepted for r in rounds]
     words = (
         f"rounds {len(rounds)}, tokens drafted {sum(drafted)}, accepted {sum(accepted)}; "
-        f"most in one round: drafted {max(drafted, default=0)}, accepted {max(accepted, default=0)}; "
-        f"mean acceptance length at the end {running[-1] if running else 0:.2f}, plain decoding 1.00"
+        f"maximum per round: drafted {max(drafted, default=0)}, accepted {max(accepted, default=0)}; "
+        f"final mean acceptance length {running[-1] if running else 0:.2f}, plain decoding 1.00"
     )
     return _figure(
-        bars, "Drafted and accepted, round by round", words, dark, barmode="overlay", hovermode="x unified", **axes
+        bars, "Drafted and accepted tokens per round", words, dark, barmode="overlay", hovermode="x unified", **axes
     )
 
 
 def time_spent(trace: Trace, dark: bool = False) -> go.Figure:
-    """Where the time went: each level's forwards and look-ups, and what lay between them; prefill apart, they sum to the decode."""
+    """Plot decoding time by level: forward passes and look-ups, and time between calls.
+
+    Sums to the decode without prefill.
+    """
     import plotly.graph_objects as go
 
     sums: dict[tuple[str, str], int] = {}
@@ -151,7 +154,7 @@ def time_spent(trace: Trace, dark: bool = False) -> go.Figure:
     tokens = max(1, len(trace.token_rows))
     rest = (trace.metrics()["seconds"] or 0.0) * 1e9 - sum(sums.values())
     rows = [((BETWEEN, ""), max(0, round(rest))), *rows] if rows else rows
-    lookup = HUES["rival"].dark if dark else HUES["rival"].light
+    lookup = HUES["baseline"].dark if dark else HUES["baseline"].light
     millis = [ns / 1e6 / tokens for _, ns in rows]
     bar = go.Bar(
         orientation="h",
@@ -167,16 +170,16 @@ def time_spent(trace: Trace, dark: bool = False) -> go.Figure:
     axis = {"title": {"text": "ms per emitted token"}, "rangemode": "tozero"}
     told = (f"{name} {kind}".strip() + f" {ms:.3f}" for ((name, kind), _), ms in zip(rows, millis, strict=True))
     words = f"in ms per emitted token: {', '.join(told)}"
-    return _figure([bar], "Where the time went", words, dark, xaxis=axis, showlegend=False)
+    return _figure([bar], "Decoding time", words, dark, xaxis=axis, showlegend=False)
 
 
 def target_rounds(trace: Trace) -> list:
-    """The target's own rounds, in order."""
+    """Return the target's rounds in order."""
     return [r for r in trace.round_rows if r.parent is None]
 
 
 def _thickness(rows: list) -> float:
-    """Bars of about the same thickness, however few there are."""
+    """Return a bar width that looks the same for any number of bars."""
     return min(0.72, 0.18 * len(rows))
 
 

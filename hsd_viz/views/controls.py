@@ -1,4 +1,4 @@
-"""The form: what to decode and how. Reads and checks its fields, knows nothing of engines."""
+"""The run form: prompt, stack, sampling and device. Reads and checks its fields; independent of engines."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from hsd_viz.views.presets import PROMPTS, STACKS
 
 MAX_PROMPT = 20_000
 MAX_NEW_TOKENS = 2_000
-#: The entry of the menu of recorded runs for a run that is none of them, and what it is called.
-LIVE, LIVE_TITLE = "decoded here", "none: a run decoded here"
+#: The menu entry for a run decoded on this page: value and title.
+LIVE, LIVE_TITLE = "decoded here", "Run decoded here"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a person asked for; ``options`` are keyword arguments of ``Engine.decode``; device and dtype ``None``: the engine's choice.
+    """The form's values. ``options`` are keyword arguments of ``Engine.decode``; device and dtype ``None``: the
+    engine's choice.
 
-    ``beside_plain``: the prompt is to be decoded plainly too, to say how much faster the stack is.
+    ``beside_plain``: also run plain decoding, to measure the speed-up.
     """
 
     prompt: str
@@ -36,7 +37,7 @@ class Request:
 
 
 class Prose(widgets.Label):
-    """A sentence in the page's muted type; takes no room while it is empty. Its text is shown as it is, never as markup."""
+    """A muted line of plain text (never markup), hidden while empty."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__(text)
@@ -49,12 +50,11 @@ class Prose(widgets.Label):
 
 
 class Controls(widgets.VBox):
-    """Prompt, stack, sampling, device and the buttons; ``picker`` chooses a recording and stands elsewhere on the page.
+    """Prompt, stack, sampling, device and buttons; ``picker``, placed elsewhere on the page, selects a recording.
 
-    ``recordings`` are (title, name), none of them chosen at first; ``names`` the model names allowed (``None``: any), ``offered`` those
-    that the blocks offer where any may be named. Where nothing can be decoded (``live`` is false) the form is empty, and the picker
-    says why.
-    """
+    ``recordings`` are (title, name), none selected at first; ``names`` the allowed model names (``None``: any),
+    ``offered`` those in the block editor if any is allowed. If nothing can be decoded (``live`` is false), the form is
+    empty and the picker gives the reason."""
 
     def __init__(
         self,
@@ -64,17 +64,15 @@ class Controls(widgets.VBox):
         offered: Sequence[str] = (),
     ) -> None:
         self._names = names
-        self.recording = widgets.Dropdown(options=recordings, value=None, description="Recorded runs")
-        self.replay = _button(
-            "Replay", "Show the recorded run again, at the speed at which it was recorded", "hsd-quiet"
-        )
-        prompts = [*((p.title, i) for i, p in enumerate(PROMPTS)), ("as written below", -1)]
-        self.preset = widgets.Dropdown(options=prompts, value=0, description="Prompt to start from")
+        self.recording = widgets.Dropdown(options=recordings, value=None, description="Recording")
+        self.replay = _button("Replay", "Replay the recording at its recorded speed", "hsd-quiet")
+        prompts = [*((p.title, i) for i, p in enumerate(PROMPTS)), ("custom", -1)]
+        self.preset = widgets.Dropdown(options=prompts, value=0, description="Prompt preset")
         self.blurb = Prose(PROMPTS[0].blurb)
         self.prompt = widgets.Textarea(PROMPTS[0].prompt, description="Prompt", rows=8, continuous_update=True)
         self.prompt.add_class("hsd-code")
-        options = [*((f"{stack}  ({words})", stack) for stack, words in STACKS), ("as written below", "")]
-        self.stacks = widgets.Dropdown(options=options, value=STACKS[1][0], description="Stack to start from")
+        options = [*((f"{stack}  ({words})", stack) for stack, words in STACKS), ("custom", "")]
+        self.stacks = widgets.Dropdown(options=options, value=STACKS[1][0], description="Stack preset")
         self.stack = widgets.Text(STACKS[1][0], description="Stack", continuous_update=False)
         self.stack.add_class("hsd-code")
         self.blocks = StackBlocks(self.stack.value, names, offered)
@@ -84,14 +82,12 @@ class Controls(widgets.VBox):
         self.top_p = NumberField("Top-p (1: off)", 1, 0.01, 1)
         self.seed = NumberField("Seed", 0, 0, 2**31 - 1, whole=True)
         self.length = NumberField("New tokens", 128, 1, MAX_NEW_TOKENS, whole=True)
-        self.device = widgets.Dropdown(options=[("best here", ""), ("cpu", "cpu")], description="Device")
+        self.device = widgets.Dropdown(options=[("automatic", ""), ("cpu", "cpu")], description="Device")
         dtypes = ("float32", "bfloat16", "float64")
-        self.dtype = widgets.Dropdown(
-            options=[("device's own", ""), *((d, d) for d in dtypes)], description="Number type"
-        )
-        self.beside = widgets.Checkbox(True, description="Decode plainly too, for the speed-up", indent=False)
-        self.run = _button("Run", "Decode this prompt with this stack", "hsd-primary")
-        self.cancel = _classes(_button("Cancel", "Stop after the token in progress", "hsd-quiet"), "hsd-cancel")
+        self.dtype = widgets.Dropdown(options=[("automatic", ""), *((d, d) for d in dtypes)], description="Number type")
+        self.beside = widgets.Checkbox(True, description="Measure speed-up over plain decoding", indent=False)
+        self.run = _button("Run", "Decode the prompt with the stack (Ctrl+Enter)", "hsd-primary")
+        self.cancel = _classes(_button("Cancel", "Stop after the current token", "hsd-quiet"), "hsd-cancel")
         fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
         if live:
             buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
@@ -109,10 +105,12 @@ class Controls(widgets.VBox):
                 self.beside,
                 _grid(fields),
             ]
-            super().__init__([_section("Run it yourself", form)])
+            super().__init__([_section("New run", form)])
         else:
             row = widgets.Box([self.recording, self.replay, self.cancel])
-            missing = "PyTorch is not installed here, so this page replays recorded runs. For live runs: pip install 'hsd-viz[models]'."
+            missing = (
+                "PyTorch is not installed: this page replays recordings. For live runs: pip install 'hsd-viz[models]'."
+            )
             self.picker = [Prose(missing), _classes(row, "hsd-recordings", "hsd-form")]
             super().__init__()
         _classes(self, "hsd-controls", "hsd-form")
@@ -123,12 +121,10 @@ class Controls(widgets.VBox):
         self.busy(False)
 
     def request(self) -> Request:
-        """What the fields say. Raises ``ValueError`` with one sentence for what cannot be."""
+        """Return the form's values. Raises: ValueError: if a field is invalid."""
         self.check_stack()
         if len(self.prompt.value) > MAX_PROMPT:
-            raise ValueError(
-                f"the prompt has {len(self.prompt.value)} characters, this page takes up to {MAX_PROMPT}: use a shorter one"
-            )
+            raise ValueError(f"the prompt has {len(self.prompt.value)} characters; the maximum is {MAX_PROMPT}")
         options = {
             "max_new_tokens": self.length.value,
             "temperature": self.temperature.value,
@@ -140,32 +136,32 @@ class Controls(widgets.VBox):
         return Request(self.prompt.value, self.stack.value.strip(), options, device, dtype, self.beside.value)
 
     def check_stack(self) -> None:
-        """Raises :class:`~hsd_viz.stack.StackError` when the stack cannot be read or names a model that is not allowed here."""
+        """Check the stack. Raises: StackError: if it is invalid or names a model that is not allowed."""
         allowed(parse(self.stack.value), self._names)
 
     def busy(self, running: bool) -> None:
-        """Only what makes sense now can be pressed."""
+        """Enable or disable the buttons."""
         self.run.disabled = self.replay.disabled = self.recording.disabled = running
         self.cancel.disabled = not running
         if self.recording.value in (None, LIVE):
             self.replay.disabled = True
 
     def name_live(self) -> None:
-        """The run on the page was decoded here: the menu of recorded runs names it, and none of them."""
+        """Select the entry for the run decoded here."""
         if LIVE not in [value for _, value in self.recording.options]:
-            # The first of new options is chosen.
+            # Setting options selects the first one.
             self.recording.options = [(LIVE_TITLE, LIVE), *self.recording.options]
         self.recording.value = LIVE
 
     def offer_cuda(self) -> None:
-        """There is a GPU: let it be chosen."""
+        """Offer the GPU."""
         if "cuda" not in [value for _, value in self.device.options]:
             chosen = self.device.value
-            self.device.options = [("best here", ""), ("cpu", "cpu"), ("cuda", "cuda")]
+            self.device.options = [("automatic", ""), ("cpu", "cpu"), ("cuda", "cuda")]
             self.device.value = chosen
 
     def fill(self, meta: dict[str, Any]) -> None:
-        """Take prompt, stack and sampling from a trace, so that a recorded run can be run again."""
+        """Fill prompt, stack and sampling from a trace's meta."""
         sampling = meta.get("sampling") or {}
         self.prompt.value = str(meta.get("prompt", ""))
         self.stack.value = str(meta.get("stack", self.stack.value))

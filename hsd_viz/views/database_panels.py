@@ -1,28 +1,29 @@
-"""Databases in one run: the keys they found, by length, and what each would have saved alone."""
+"""Databases in one run: matched keys by length, and the savings of each drafter alone."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from hsd_viz.bench.alone import Alone
+from hsd_viz.bench.replay import Alone
 from hsd_viz.trace import Trace
 from hsd_viz.views.palette import HUES, label
 from hsd_viz.views.panels import Panel, Row, range_words, ranges, source_keys
 from hsd_viz.views.payload import level_names
+from hsd_viz.words import counted
 
-#: The drafters of a replay in words.
+#: Labels of the replayed drafters.
 WORDS = {
-    "db[context]": "the context database alone",
-    "db[model]": "the model database alone",
-    "db[statistics]": "the statistics database alone",
-    "db": "all databases at hand",
-    "hd": "Hierarchy Drafting as published",
-    "lookup": "prompt lookup, a rival",
+    "db[context]": "context database only",
+    "db[model]": "model database only",
+    "db[statistics]": "statistics database only",
+    "db": "all available databases",
+    "hd": "Hierarchy Drafting (HD), as published",
+    "lookup": "baseline: prompt lookup decoding",
 }
 
 
 def keys_hit(trace: Trace) -> Panel:
-    """How often each source found a key of each length, where drafts are first verified."""
+    """Build key matches by source and key length, counted at the first verifier."""
     matched = [d for d in trace.draft_rows if d.key_length is not None]
     first = min((d.level for d in matched), default=0)
     here = [d for d in matched if d.level == first]
@@ -43,25 +44,25 @@ def keys_hit(trace: Trace) -> Panel:
             accepted = [str(sum(by[k] for k in lengths)) for by in ((kept, last) if first < top else (kept,))]
             rows.append(Row(range_words(lengths), parts, (str(counts.total()), *accepted)))
     words = (
-        "A key is the end of the text that a database knew already; its length is in tokens. Counted once for each round and database "
-        "in which drafts came from a key of that length. Accepted: the draft tokens from such keys that the verifier named kept, over all "
-        "of its rounds."
+        "A key is the suffix of the text that a database matched; its length is in tokens. Each round and database "
+        "with drafts from a key of that length counts once. Accepted: draft tokens from such keys that the named "
+        "verifier accepted, over all its rounds."
     )
     if first < top:
         words += (
-            f" Drafts come to {verifier} first. A place of the text that is turned down further up is drafted and accepted there again, so "
-            "its count may exceed the tokens of the text; what the target accepted stands in it."
+            f" {verifier} verifies these drafts first. A text position rejected by a higher level is drafted again, "
+            "so the count may exceed the number of text tokens."
         )
-    empty = "" if rows else "No database drafted in this run, so no key was found."
+    empty = "" if rows else "No database drafted in this run."
     by = [f"accepted by {verifier}", f"by {names[top]}"] if first < top else ["accepted"]
-    heads = ("tokens matched", "times such a key was drafted from", "keys", *by)
+    heads = ("tokens matched", "drafts from such keys", "keys", *by)
     return Panel(
-        "Keys found, by length", "Keys that drafts came from", words, heads, tuple(rows), keys, tuple(keys), "", empty
+        "Matched keys by length", "Keys that drafts came from", words, heads, tuple(rows), keys, tuple(keys), "", empty
     )
 
 
 def saved_alone(trace: Trace, results: list[Alone], budget: int) -> Panel:
-    """Tokens per forward of each drafter on this text, with what was measured in the run above."""
+    """Build tokens per target forward pass of each replayed drafter, and of the measured run."""
     measured = trace.metrics()["mean_acceptance_length"]
     own = HUES["target"]
     keys = {"target": {"label": "target's own", "light": own.light, "dark": own.dark, "shape": "pale"}}
@@ -74,7 +75,7 @@ def saved_alone(trace: Trace, results: list[Alone], budget: int) -> Panel:
         rows.append(
             Row(
                 "this run, measured",
-                (("run", measured, f"{measured:.2f} tokens a forward"),),
+                (("run", measured, f"{measured:.2f} tokens per forward pass"),),
                 (f"{measured:.2f}", _fewer(measured)),
                 stack,
             )
@@ -89,25 +90,26 @@ def saved_alone(trace: Trace, results: list[Alone], budget: int) -> Panel:
             accepted[source] += n
         rounds = result.replayed.rounds
         mine = result.length - accepted.total() / rounds
-        parts = [("target", mine, f"{mine:.2f} of the target's own")]
+        parts = [("target", mine, f"{mine:.2f} from the target")]
         parts += [
             (s, accepted[s] / rounds, f"{accepted[s] / rounds:.2f} from the {label(s)}") for s in keys if accepted[s]
         ]
         rows.append(Row(result.drafter, tuple(parts), (f"{result.length:.2f}", _fewer(result.length)), note))
     words = (
-        f"Tokens per forward of the target (mean acceptance length) had each drafter served this very text alone: a replay of its tokens, "
-        f"without a model, {budget} draft tokens a round at the most, and nothing left undrafted for its cost. Saved: the share of plain "
-        "decoding's forwards that would not have been needed. It says nothing of time: verifying more tokens costs more."
+        "Tokens per target forward pass (mean acceptance length) of each drafter alone on this text: a replay of the "
+        f"tokens, without a model, with at most {budget} draft tokens per round and cost stopping off. Saved: share "
+        "of plain decoding's forward passes avoided. Not a time saving: verifying more tokens costs more."
     )
     tokens = max((r.replayed.tokens for r in done), default=0)
     foot = (
-        f"Replayed: {tokens} of the {len(trace.token_rows)} tokens of this run, databases in the order of the paper, cost stopping off: "
-        "a run leaves out drafts that cost more to verify than they promise to bring, and needs more forwards than its replay."
+        f"Replayed: {tokens} of {counted(len(trace.token_rows), 'token')}, databases in the paper's order, cost "
+        "stopping off. A run skips drafts whose expected gain is below their cost, so it needs more forward passes "
+        "than its replay."
     )
     legend = tuple(key for key in keys if key != "run")
-    heads = ("drafter", "tokens per forward", "tokens per forward", "forwards saved")
+    heads = ("drafter", "tokens per forward pass", "tokens per forward pass", "forward passes saved")
     return Panel(
-        "What each would have saved alone", "A replay of this text", words, heads, tuple(rows), keys, legend, foot=foot
+        "Savings of each drafter alone", "Replay of this text", words, heads, tuple(rows), keys, legend, foot=foot
     )
 
 

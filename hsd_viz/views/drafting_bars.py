@@ -1,4 +1,4 @@
-"""Who supplied the tokens: databases alone and together, in every order, and by kind of text, as stacked bars."""
+"""Stacked bars of tokens by source: database subsets, database orders, and kinds of text."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from hsd_viz.views.latency_sources import temperature_words
 from hsd_viz.views.palette import HUES, family, label
 from hsd_viz.views.scripts import joined
 
-#: The styles of the latency views, and what is added to them.
+#: Styles of the latency views and additions.
 CSS = joined("latency.css", "drafting.css")
 DRAFTERS = {
     "db": "db: longest matching suffix, one scored tree",
-    "hd": "hd: as published, keys of one token, seven drafts of four tokens",
+    "hd": "hd: Hierarchy Drafting as published, one-token keys, seven drafts of four tokens",
 }
-COLUMNS = ("tokens per forward", "tokens from rounds of several", "drafting, µs a round")
+COLUMNS = ("tokens per forward pass", "tokens from multi-token rounds", "drafting, µs per round")
 _FULL = set(DATABASES)
-_RATIO = "Rounds of several are those that emitted more than one token (their share of all tokens is what the paper calls acceptance ratio)."
+_RATIO = "A multi-token round emitted more than one token; their share of all tokens is the paper's acceptance ratio."
 
 
 class DraftBars(anywidget.AnyWidget):
-    """Rows of stacked bars with their figures beside them; the figures stand in words, too."""
+    """Rows of stacked bars with their values, also available as text."""
 
     _esm = joined("dom.js", "draft_bars.js")
     _css = CSS
@@ -36,11 +36,10 @@ class DraftBars(anywidget.AnyWidget):
 
 
 class DatabaseAblation(DraftBars):
-    """Every subset of the databases: tokens per target forward by source, the share of tokens from rounds of several, and drafting latency.
+    """Every database subset: tokens per target forward pass by source, share from multi-token rounds, drafting latency.
 
-    ``data`` is an ablation (:mod:`benchmarks.ablation`), its file, or traces. ``beside`` adds the published figures, on a scale of
-    their own. Raises ``ValueError`` with one sentence.
-    """
+    ``data`` is an ablation (:mod:`benchmarks.ablation`), its file, or traces. ``beside`` adds the published figures on
+    their own scale. Raises: ValueError: if ``data`` has no database stack."""
 
     def __init__(self, data: Any, *, temperature: float | None = None, beside: bool = True, source: str = "") -> None:
         study = study_of(data, source)
@@ -58,12 +57,12 @@ class DatabaseAblation(DraftBars):
             used = others
             groups.append({"title": "", "rows": [supply_row(r, r.stack, code=True) for r in others]})
         if not groups:
-            raise ValueError("no stack with a database was measured: there is nothing to compare")
+            raise ValueError("no stack with a database was measured")
         end = max(r.length for r in used)
         groups = [
             {
                 **g,
-                "unit": "tokens per forward of the target, by source",
+                "unit": "tokens per target forward pass, by source",
                 "end": end,
                 "what": "stack" if others else "databases",
             }
@@ -73,12 +72,13 @@ class DatabaseAblation(DraftBars):
         if beside and not others:
             groups.append(_published_databases())
             credit = " " + published.CREDIT
-        title = "Who supplied the tokens" if others else "What each database brings"
+        title = "Tokens by source" if others else "Contribution of each database"
         super().__init__(
             spec={
                 "title": f"{title}, {temperature_words(rows[0].temperature)}",
-                "text": "A bar is as long as the tokens that one forward of the target brought: its own token, then the drafts it "
-                f"accepted, by who proposed them first. Plain decoding would be the first part alone. {_RATIO}",
+                "text": "Bar length: tokens per target forward pass, split into the target's own token and accepted "
+                "draft tokens by "
+                f"first source. Plain decoding has the first part only. {_RATIO}",
                 "hues": _hues(used, "published" if credit else None),
                 "columns": list(COLUMNS),
                 "groups": groups,
@@ -88,7 +88,7 @@ class DatabaseAblation(DraftBars):
 
 
 class OrderAblation(DraftBars):
-    """All three databases, asked in each of the six orders. Arguments and errors as of :class:`DatabaseAblation`."""
+    """All three databases in each of the six orders. Arguments and errors as in :class:`DatabaseAblation`."""
 
     def __init__(self, data: Any, *, temperature: float | None = None, beside: bool = True, source: str = "") -> None:
         study = study_of(data, source)
@@ -97,7 +97,7 @@ class OrderAblation(DraftBars):
         ]
         rows = [r for r in rows if "window" not in r.stack]
         if not rows:
-            raise ValueError("no stack with all three databases was measured: there is no order to compare")
+            raise ValueError("no stack with all three databases was measured")
         end = max(r.length for r in rows)
         groups = []
         for name, words in DRAFTERS.items():
@@ -105,16 +105,17 @@ class OrderAblation(DraftBars):
             if some:
                 lines = [supply_row(r, " → ".join(r.databases), chosen=r.databases == DATABASES) for r in some]
                 groups.append(
-                    {"title": words, "rows": lines, "unit": "tokens per forward of the target, by source", "end": end}
+                    {"title": words, "rows": lines, "unit": "tokens per target forward pass, by source", "end": end}
                 )
         if beside:
             groups.append(_published_orders())
         super().__init__(
             spec={
-                "title": f"In which order the databases are asked, {temperature_words(rows[0].temperature)}",
-                "text": "The most local database first is the order of the paper. hd stops asking once it has seven drafts, so the first "
-                "database takes the places of the others. db gathers all answers in one scored tree, but each database has its "
-                "say only over what those before it left open.",
+                "title": f"Database order, {temperature_words(rows[0].temperature)}",
+                "text": "The paper's order is most local first. hd stops at seven drafts, so earlier databases "
+                "displace later ones. "
+                "db merges all drafts in one scored tree; each database distributes the probability left over by "
+                "earlier ones.",
                 "hues": _hues(rows),
                 "columns": list(COLUMNS),
                 "groups": [{**g, "what": "order"} for g in groups],
@@ -124,12 +125,11 @@ class OrderAblation(DraftBars):
 
 
 class CategoryBars(DraftBars):
-    """Mean acceptance length by kind of text, for some ``stacks`` of a bench report (when left out: those with a draft).
+    """Mean acceptance length by kind of text for ``stacks`` of a bench report (default: those with a draft).
 
-    ``data`` is a report, an ablation or a file of either. With ``first``, the names of stacks or how many of each kind of text, rows
-    stand in the order of their speed-up (where none was measured: of their length), and all others are folded away; ``rule`` says which
-    those are. Raises ``ValueError`` with one sentence.
-    """
+    ``data`` is a report, an ablation or a file of either. With ``first`` (stack names, or a number per kind of text),
+    rows are sorted by speed-up, else by length, and all others are collapsed; ``rule`` describes the selection. Raises:
+    ValueError: if the data have no categories."""
 
     def __init__(
         self,
@@ -146,13 +146,13 @@ class CategoryBars(DraftBars):
         if stacks is not None:
             rows = [_named(rows, s) for s in stacks]
         if not rows:
-            raise ValueError("these data say nothing by category: give a report of 'hsd-viz bench' or an ablation")
+            raise ValueError("no results by category: use a report of 'hsd-viz bench' or an ablation")
         sure = any(c[1] for r in rows for c in r.categories.values())
         fast = any(c[2] for r in rows for c in r.categories.values())
         sources = {r.stack: only_source(r.stack) or "any" for r in rows}
         if "any" in sources.values():
-            # Rivals have the colour of what is told apart no further: one name for both.
-            sources = {stack: "any" if family(source) == "rival" else source for stack, source in sources.items()}
+            # Baselines share one colour, so they share one label.
+            sources = {stack: "any" if family(source) == "baseline" else source for stack, source in sources.items()}
         groups = []
         for name in rows[0].categories:
             lines, rest = [], []
@@ -180,16 +180,16 @@ class CategoryBars(DraftBars):
                 (lines if row in opened else rest).append(line)
             note = (words or {}).get(name)
             title = f"{name}: {note}" if note else name
-            unit = "tokens per forward of the target"
+            unit = "tokens per target forward pass"
             groups.append({"title": title, "rows": lines, "more": rest, "unit": unit, "bare": bool(groups)})
         end = max(c[0] for r in rows for c in r.categories.values())
-        columns = ["tokens per forward", *(["95 % interval"] if sure else []), *(["speed-up"] if fast else [])]
+        columns = ["tokens per forward pass", *(["95 % interval"] if sure else []), *(["speed-up"] if fast else [])]
         super().__init__(
             spec={
-                "title": f"By kind of text, {temperature_words(rows[0].temperature)}",
-                "text": "A bar is as long as the tokens that one forward of the target brought. Compare the groups to see what the kind "
-                "of text does, and the rows of one to see what the method does."
-                + (f" Shown: {rule}; the others stand below each kind." if rule else ""),
+                "title": f"Results by kind of text, {temperature_words(rows[0].temperature)}",
+                "text": "Bar length: tokens per target forward pass. Compare groups for the effect of the text, rows "
+                "for the effect of "
+                "the method." + (f" Shown: {rule}; others are collapsed." if rule else ""),
                 "hues": _hues([], *dict.fromkeys(sources.values())),
                 "columns": columns,
                 "groups": [{**g, "end": end, "what": "stack"} for g in groups],
@@ -202,7 +202,7 @@ class CategoryBars(DraftBars):
 
 
 def supply_row(row: Supply, name: str, *, code: bool = False, chosen: bool = False) -> dict[str, Any]:
-    """A row of the browser's table: the bar's parts, and the figures of :data:`COLUMNS`."""
+    """Return a table row for the browser: the bar's parts and the values of :data:`COLUMNS`."""
     cells = [
         f"{row.length:.2f}",
         "–" if row.ratio is None else percent(row.ratio),
@@ -212,12 +212,12 @@ def supply_row(row: Supply, name: str, *, code: bool = False, chosen: bool = Fal
 
 
 def _parts(length: float, accepted: Mapping[str, float] | None) -> list[list[Any]]:
-    """(hue, tokens, words) from the left: the target's own token, then its drafts, databases in their usual order."""
+    """Return (hue, tokens, text) from the left: the target's own token, then drafts by source."""
     accepted = {"any": length - 1} if accepted is None else accepted
     own = length - sum(accepted.values())
     names = sorted(accepted, key=lambda s: (DATABASES.index(s) if s in DATABASES else len(DATABASES), s))
-    told = [("target", own), *((s, accepted[s]) for s in names if accepted[s] > 0)]
-    return [[s, round(v, 4), f"{_words(s)}: {v:.2f} tokens per forward"] for s, v in told]
+    parts = [("target", own), *((s, accepted[s]) for s in names if accepted[s] > 0)]
+    return [[s, round(v, 4), f"{_words(s)}: {v:.2f} tokens per forward pass"] for s, v in parts]
 
 
 def percent(share: float) -> str:
@@ -234,7 +234,7 @@ def _hues(rows: Sequence[Supply], *more: str | None) -> dict[str, Any]:
     for source in (*(s for s in DATABASES if s in names), *sorted(names - _FULL)):
         hue = HUES[family(source)]
         found[source] = {"label": label(source), "light": hue.light, "dark": hue.dark}
-    found |= {"any": _any("accepted drafts of look-ups, or of several sources")} if "any" in more else {}
+    found |= {"any": _any("accepted drafts from baselines or several sources")} if "any" in more else {}
     return found | ({"published": _any("published")} if "published" in more else {})
 
 
@@ -243,18 +243,18 @@ def _own() -> dict[str, Any]:
 
 
 def _any(words: str) -> dict[str, Any]:
-    return {"label": words, "light": HUES["rival"].light, "dark": HUES["rival"].dark}
+    return {"label": words, "light": HUES["baseline"].light, "dark": HUES["baseline"].dark}
 
 
 def _sourced(rows: Sequence[Supply]) -> list[Supply]:
     known = [r for r in rows if r.accepted is not None]
     if not known:
-        raise ValueError("a bench report does not say which database supplied a token: give an ablation or traces")
+        raise ValueError("a bench report has no tokens by database: use an ablation or traces")
     return known
 
 
 def _usual_order(row: Supply, name: str) -> bool:
-    """Whether a stack is this drafter with some databases in the usual order, and nothing else."""
+    """Whether a stack is this drafter with databases in the usual order and nothing else."""
     wanted = tuple(d for d in DATABASES if d in row.databases)
     return bool(wanted) and row.stack == f"{name}[{','.join(wanted)}] > target"
 
@@ -267,7 +267,7 @@ def _named(rows: Sequence[Supply], stack: str) -> Supply:
     for row in rows:
         if stack in (row.stack, row.method):
             return row
-    raise ValueError(f"'{stack}' was not measured: there are {', '.join(r.method for r in rows)}")
+    raise ValueError(f"'{stack}' was not measured: use one of {', '.join(r.method for r in rows)}")
 
 
 def _published_databases() -> dict[str, Any]:
@@ -282,8 +282,8 @@ def _published_databases() -> dict[str, Any]:
             }
         )
     return {
-        "title": "Published for HD, for comparison",
-        "unit": "tokens from rounds of several: the whole width is 100 %",
+        "title": "Published HD results, for comparison",
+        "unit": "tokens from multi-token rounds: full width is 100 %",
         "what": "databases",
         "end": 1.0,
         "rows": rows,
@@ -306,9 +306,9 @@ def _published_orders() -> dict[str, Any]:
                 "chosen": p.what == ", ".join(DATABASES),
             }
         )
-    unit = "share of all tokens by source: the whole width is 100 %"
+    unit = "share of all tokens by source: full width is 100 %"
     return {
-        "title": "Published for HD, for comparison",
+        "title": "Published HD results, for comparison",
         "unit": unit,
         "end": 1.0,
         "rows": rows,

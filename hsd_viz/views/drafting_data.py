@@ -1,6 +1,6 @@
-"""What the figures of drafting stand on: who supplied how many tokens, by stack and temperature, and where the figures come from.
+"""Data of the drafting figures: tokens by source for each stack and temperature, with their provenance.
 
-They are read from what ``python -m benchmarks.ablation`` wrote, from the reports of ``hsd-viz bench``, or from traces. No torch.
+Read from ablations (``python -m benchmarks.ablation``), reports of ``hsd-viz bench``, or traces. No torch.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.bench.report import Report
 from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
 from hsd_viz.trace import Trace
 from hsd_viz.views.latency_sources import machine_words, read_json
@@ -22,12 +23,11 @@ _ABLATION = "hsd_viz ablation"
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """What one stack brought at one temperature; ``None`` where the file does not say.
+    """Results of one stack at one temperature; ``None`` for missing values.
 
-    ``length`` is the mean acceptance length, ``accepted`` tokens per target forward by source, ``ratio`` the share of tokens from rounds
-    that emitted more than one, ``draft`` seconds spent drafting per round, ``speed`` tokens/s. ``categories`` has the length, its 95 %
-    interval and the speed-up by kind of text.
-    """
+    ``length`` is the mean acceptance length, ``accepted`` tokens per target forward pass by source, ``ratio`` the share
+    of tokens from multi-token rounds, ``draft`` drafting seconds per round, ``speed`` tokens/s. ``categories`` has
+    length, its 95 % interval and speed-up by kind of text."""
 
     stack: str
     temperature: float
@@ -40,19 +40,19 @@ class Supply:
 
     @property
     def method(self) -> str:
-        """A short name: ``db`` and ``hd`` with all databases, in the usual order, go without brackets, and nobody needs ``> target``."""
+        """Short name: no brackets for ``db`` and ``hd`` with all databases in the usual order, no ``> target``."""
         return method(self.stack)
 
     @property
     def databases(self) -> tuple[str, ...]:
-        """The databases named at the bottom, in the order in which they are asked; () where none is named."""
+        """Databases named by the draft source, in order; () if none is named."""
         items = _bottom_items(self.stack)
         return tuple(i for i in items if i in DATABASES)
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Rows, and in words what they were measured on."""
+    """Rows and a description of the measurement."""
 
     rows: tuple[Supply, ...]
     source: str
@@ -62,18 +62,16 @@ class Study:
         return tuple(sorted({r.temperature for r in self.rows}))
 
     def at(self, temperature: float | None) -> tuple[Supply, ...]:
-        """The rows of one temperature (``None``: the lowest there is). Raises ``ValueError`` where there is none."""
+        """Return the rows of one temperature (``None``: the lowest). Raises: ValueError: if there are none."""
         there = self.temperatures
         wanted = there[0] if temperature is None else float(temperature)
         if wanted not in there:
-            raise ValueError(
-                f"nothing was measured at temperature {wanted:g}: there is {', '.join(f'{t:g}' for t in there)}"
-            )
+            raise ValueError(f"no results at temperature {wanted:g}: use {', '.join(f'{t:g}' for t in there)}")
         return tuple(r for r in self.rows if r.temperature == wanted)
 
 
 def method(stack: str) -> str:
-    """The short name of a stack in a figure."""
+    """Return the short name of a stack in a figure."""
     try:
         parsed = parse_bench(stack)
     except StackError:
@@ -89,12 +87,12 @@ def method(stack: str) -> str:
 
 
 def lookups_only(stack: str) -> bool:
-    """Whether nothing but look-ups drafts: then the drafting latency is all that a draft costs before it is checked."""
+    """Whether no model drafts, so that drafting latency is the whole cost of a draft before verification."""
     try:
         parsed = parse_bench(stack)
     except StackError:
         return False
-    # What `auto` takes from draft models is no look-up.
+    # `auto` may also use draft models.
     return (
         isinstance(parsed, Stack)
         and parsed.bottom is not None
@@ -104,7 +102,7 @@ def lookups_only(stack: str) -> bool:
 
 
 def only_source(stack: str) -> str | None:
-    """The source of every draft token of a stack, where there is one alone: a draft model, or a rival."""
+    """Return the only draft source of a stack: a draft model or a baseline; ``None`` if there are several."""
     try:
         parsed = parse_bench(stack)
     except StackError:
@@ -117,9 +115,9 @@ def only_source(stack: str) -> str | None:
 
 
 def study_of(given: Any, source: str = "") -> Study:
-    """Whatever was given: a :class:`Study`, an ablation's or a report's data or path, several of them, or traces.
+    """Load a :class:`Study` from a study, an ablation or report (data or path), several of them, or traces.
 
-    Raises ``ValueError`` with one sentence for anything else.
+    Raises: ValueError: for anything else.
     """
     if isinstance(given, Study):
         return given
@@ -127,11 +125,14 @@ def study_of(given: Any, source: str = "") -> Study:
         return _of_traces([given], source)
     if isinstance(given, str | Path):
         return study_of(read_json(given), source or "")
+    if isinstance(given, Report):
+        return _of_report(given, source)
     if isinstance(given, Mapping):
         try:
-            return _of_ablation(given, source) if given.get("format") == _ABLATION else _of_report(given, source)
+            ablation = given.get("format") == _ABLATION
+            return _of_ablation(given, source) if ablation else _of_report(Report.from_dict(given), source)
         except (KeyError, TypeError, AttributeError):
-            raise ValueError("these data are neither an ablation nor a bench report") from None
+            raise ValueError("not an ablation or a bench report") from None
     if isinstance(given, Iterable):
         parts = list(given)
         if parts and all(isinstance(p, Trace) for p in parts):
@@ -139,7 +140,7 @@ def study_of(given: Any, source: str = "") -> Study:
         if parts:
             studies = [study_of(p, source) for p in parts]
             return Study(tuple(r for s in studies for r in s.rows), "; ".join(dict.fromkeys(s.source for s in studies)))
-    raise ValueError("an ablation, a bench report, their files or traces are needed here")
+    raise ValueError("expected an ablation, a bench report, their files, or traces")
 
 
 def _of_ablation(data: Mapping[str, Any], source: str) -> Study:
@@ -158,29 +159,29 @@ def _of_ablation(data: Mapping[str, Any], source: str) -> Study:
                 categories,
             )
         )
-    return Study(tuple(rows), source or _words(data, "that of the median round"))
+    return Study(tuple(rows), source or _words(data, "the median over rounds"))
 
 
-def _of_report(data: Mapping[str, Any], source: str) -> Study:
+def _of_report(report: Report, source: str) -> Study:
     rows = []
-    for row in data["stacks"]:
-        if row["mean_acceptance_length"] is None:
+    for s in report.stacks:
+        if s.mean_acceptance_length.value is None:
             continue
         categories = {
-            c: (f["mean_acceptance_length"], f["mean_acceptance_length_ci"], f["speedup_over_plain"])
-            for c, f in row["by_category"].items()
+            name: (f.mean_acceptance_length.value, f.mean_acceptance_length.interval, f.speedup_over_plain.value)
+            for name, f in s.by_category.items()
         }
         rows.append(
             Supply(
-                row["stack"],
-                float(data["settings"]["temperature"]),
-                row["mean_acceptance_length"],
-                draft=row["draft_seconds_per_round"],
-                speed=row["tokens_per_second"],
+                s.stack,
+                report.settings.temperature,
+                s.mean_acceptance_length.value,
+                draft=s.draft_seconds_per_round.value,
+                speed=s.tokens_per_second.value,
                 categories=categories,
             )
         )
-    return Study(tuple(rows), source or _words(data, "the mean over rounds"))
+    return Study(tuple(rows), source or _words(report.to_dict(), "the mean over rounds"))
 
 
 def _of_traces(traces: list[Trace], source: str) -> Study:
@@ -193,7 +194,7 @@ def _of_traces(traces: list[Trace], source: str) -> Study:
         figures = [t.metrics() for t in some]
         tokens, forwards, rounds = (sum(f[k] for f in figures) for k in ("tokens", "target_forwards", "rounds"))
         if not forwards:
-            raise ValueError("a trace emitted no token: there is nothing to count")
+            raise ValueError("the trace has no emitted tokens")
         accepted: Counter = Counter()
         several = 0
         for trace, f in zip(some, figures, strict=True):
@@ -214,7 +215,7 @@ def _of_traces(traces: list[Trace], source: str) -> Study:
             )
         )
     number = len(traces)
-    words = f"{number} recorded run{'s' if number > 1 else ''} on {machine_words(traces[0])}; drafting latency is the mean over rounds"
+    words = f"{counted(number, 'recorded run')} on {machine_words(traces[0])}; drafting latency is the mean over rounds"
     return Study(tuple(rows), source or words)
 
 

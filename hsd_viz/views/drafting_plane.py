@@ -1,4 +1,4 @@
-"""Drafting latency against acceptance: what a draft costs to find, what it brings, and what both make of the speed."""
+"""Drafting latency against acceptance, and the resulting speed."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from hsd_viz.views.drafting_data import PLAIN, Study, Supply, lookups_only, meth
 from hsd_viz.views.latency_sources import temperature_words
 from hsd_viz.views.scripts import joined
 
-#: Curves of equal speed: about so many.
+#: Approximate number of equal-speed curves.
 ISOS = 10
 _KINDS = {"db": "strong", "hd": "second", "hd + window": "second"}
 _LEGEND = {
     "strong": "db, this project's drafter",
-    "second": "hd, Hierarchy Drafting as published",
-    "plain": "other look-ups, with their published settings",
-    "there": "published by HD's authors, on another machine",
+    "second": "hd, Hierarchy Drafting (HD) as published",
+    "plain": "baselines, with their published settings",
+    "there": "published by the HD authors, on another machine",
     "iso": "equal speed, in tokens/s",
 }
 
 
 class DraftPlane(anywidget.AnyWidget):
-    """Points, lines and curves of equal value on axes; all figures stand in a table, too."""
+    """Points, lines and equal-value curves on axes, with all values in a table."""
 
     _esm = joined("dom.js", "figure.js", "draft_plane.js")
     _css = CSS
@@ -38,11 +38,11 @@ class DraftPlane(anywidget.AnyWidget):
 
 
 class LatencyAcceptance(DraftPlane):
-    """The motivation of Hierarchy Drafting as a figure: drafting latency per round against the share of tokens from rounds of
-    several, one mark a method.
+    """Drafting latency per round against the share of tokens from multi-token rounds, one mark per method (the HD
+    motivation).
 
-    ``data`` is an ablation or traces (a bench report does not have the share). ``beside`` adds the published figures.
-    Raises ``ValueError`` with one sentence.
+    ``data`` is an ablation or traces (a bench report lacks the share). ``beside`` adds the published figures.
+    Raises: ValueError: if the share is unknown.
     """
 
     def __init__(self, data: Any, *, temperature: float | None = None, beside: bool = True, source: str = "") -> None:
@@ -50,33 +50,32 @@ class LatencyAcceptance(DraftPlane):
         rows = [r for r in methods(study.at(temperature)) if r.ratio is not None and r.draft]
         if not rows:
             raise ValueError(
-                "these data do not say which round a token came from: give an ablation or traces of stacks with a database or a rival"
+                "the data have no tokens by round: use an ablation or traces of stacks with a database or a baseline"
             )
         points = [
             _point(
                 1e3 * r.draft,
                 r.ratio,
                 r.method,
-                f"{r.method}: {_time(r.draft)} a round, {percent(r.ratio)} of tokens from rounds of several.",
+                f"{r.method}: {_time(r.draft)} per round, {percent(r.ratio)} of tokens from multi-token rounds.",
             )
             for r in rows
         ]
-        table = [["method", "drafting, ms a round", "tokens from rounds of several"]]
+        table = [["method", "drafting, ms per round", "tokens from multi-token rounds"]]
         table += [[r.method, f"{1e3 * r.draft:.3f}", percent(r.ratio)] for r in sorted(rows, key=lambda r: r.draft)]
         for p in published.METHODS if beside else ():
             ms, ratio, speed = (p.figures[k] for k in ("draft_ms", "acceptance_ratio", "speedup"))
-            words = (
-                f"{p.what}, published: {ms:g} ms a step, {percent(ratio)}, {speed:g} times as fast as plain decoding."
-            )
+            words = f"{p.what}, published: {ms:g} ms per step, {percent(ratio)}, {speed:g} times the speed of plain "
+            "decoding."
             points.append({**_point(ms, ratio, p.what, words), "kind": "there"})
             table.append([f"{p.what}, published", f"{ms:g}", percent(ratio)])
         xs = [p["x"] for p in points]
         super().__init__(
             spec={
                 "title": f"Drafting latency against acceptance, {temperature_words(rows[0].temperature)}",
-                "x": {"label": "drafting latency, ms a round", "log": True, **_decades(min(xs), max(xs))},
+                "x": {"label": "drafting latency, ms per round", "log": True, **_decades(min(xs), max(xs))},
                 "y": {
-                    "label": "tokens from rounds of several",
+                    "label": "tokens from multi-token rounds",
                     "range": [0, 1],
                     "ticks": [[t / 10, f"{10 * t} %"] for t in range(0, 11, 2)],
                 },
@@ -86,8 +85,9 @@ class LatencyAcceptance(DraftPlane):
                     for k in ("strong", "second", "plain", "there")
                     if any(p["kind"] == k for p in points)
                 ],
-                "text": "Up is better: more of the text comes from rounds that brought several tokens. Left is better: less time is spent "
-                "before the target can begin. A good drafter stands at the top left.",
+                "text": "Up is better: more tokens come from multi-token rounds. Left is better: drafting takes less "
+                "time. The best "
+                "drafters are at the top left.",
                 "table": table,
                 "source": f"Measured: {study.source}." + (f" {published.CREDIT}" if beside else ""),
                 "shape": 0.62,
@@ -96,10 +96,10 @@ class LatencyAcceptance(DraftPlane):
 
 
 class SpeedPlane(DraftPlane):
-    """Speed as the authors' cost model has it, tokens / (step + drafting), over drafting latency and acceptance length.
+    """Speed by the HD authors' cost model, tokens / (step + drafting), over drafting latency and acceptance length.
 
-    The step is the target's own, of one token, from the plain row of ``data`` (a bench report, an ablation, or traces with a plain one).
-    Every look-up method that was measured is a mark. Raises ``ValueError`` with one sentence.
+    The step is the target's one-token step from the plain row of ``data`` (a bench report, an ablation, or traces with
+    a plain run). Every measured database or baseline is a mark. Raises: ValueError: if plain decoding was not measured.
     """
 
     def __init__(self, data: Any, *, temperature: float | None = None, source: str = "") -> None:
@@ -107,16 +107,20 @@ class SpeedPlane(DraftPlane):
         at = study.at(temperature)
         plain = next((r for r in at if r.stack == PLAIN and r.speed), None)
         if plain is None:
-            raise ValueError("plain decoding was not measured: the target's step time is not known")
+            raise ValueError("plain decoding was not measured: the target's step time is unknown")
         rows = [r for r in methods(at) if r.draft]
         if not rows:
-            raise ValueError("no stack with a database or a rival was measured")
+            raise ValueError("no stack with a database or a baseline was measured")
         step = 1 / plain.speed
-        points, table = [], [["method", "µs a round", "tokens per forward", "on the curves", "measured, tokens/s"]]
+        points, table = (
+            [],
+            [["method", "µs per round", "tokens per forward pass", "on the curves", "measured, tokens/s"]],
+        )
         for r in rows:
             expected = r.length / (step + r.draft)
-            spent = f" Measured {r.speed:.0f}: checking a draft costs more than checking one token." if r.speed else ""
-            words = f"{r.method}: {_time(r.draft)} and {r.length:.2f} tokens a round, {expected:.0f} tokens/s on the curves.{spent}"
+            spent = f" Measured {r.speed:.0f}: verifying a draft costs more than one token." if r.speed else ""
+            words = f"{r.method}: {_time(r.draft)} and {r.length:.2f} tokens per round, {expected:.0f} tokens/s on "
+            f"the curves.{spent}"
             points.append(_point(1e6 * r.draft, r.length, r.method, words))
             speed = "–" if r.speed is None else f"{r.speed:.0f}"
             table.append([r.method, f"{1e6 * r.draft:.0f}", f"{r.length:.2f}", f"{expected:.0f}", speed])
@@ -131,10 +135,10 @@ class SpeedPlane(DraftPlane):
         lengths = lengths if len(lengths) < 8 else [v for v in lengths if v == int(v)]
         super().__init__(
             spec={
-                "title": f"What latency and acceptance make of the speed, {temperature_words(rows[0].temperature)}",
-                "x": {"label": "drafting latency, µs a round", "log": True, **span},
+                "title": f"Speed by latency and acceptance, {temperature_words(rows[0].temperature)}",
+                "x": {"label": "drafting latency, µs per round", "log": True, **span},
                 "y": {
-                    "label": "tokens per forward of the target",
+                    "label": "tokens per target forward pass",
                     "range": [1, top],
                     "ticks": [[v, f"{v:g}"] for v in lengths],
                 },
@@ -144,22 +148,22 @@ class SpeedPlane(DraftPlane):
                     [k, _LEGEND[k]] for k in ("strong", "second", "plain") if any(p["kind"] == k for p in points)
                 ]
                 + [["iso", _LEGEND["iso"]]],
-                "text": f"The target needs {1e3 * step:.2f} ms for a step of its own ({plain.speed:.0f} tokens/s). On the left drafting "
-                "costs next to nothing of that, and the curves are flat: only acceptance counts. On the right every curve bends upwards: "
-                "a slow look-up must bring more tokens to come out even. The curves leave out what "
-                "checking several tokens costs; the table has both.",
+                "text": f"A target step takes {1e3 * step:.2f} ms ({plain.speed:.0f} tokens/s). On the left drafting "
+                "is cheap, the curves "
+                "are flat and only acceptance counts. On the right slower drafting needs more tokens for the same "
+                "speed. The curves omit the cost of verifying several tokens; the table has both.",
                 "table": table,
-                "source": f"Measured: {study.source}. Curves: tokens / (step + drafting), the cost model of HD's authors.",
+                "source": f"Measured: {study.source}. Curves: tokens / (step + drafting), the HD authors' cost model.",
                 "shape": 0.62,
             }
         )
 
 
 class TemperatureCurves(DraftPlane):
-    """Acceptance length, or speed-up (``metric="speedup"``), over the temperature, one line a method.
+    """Acceptance length or speed-up (``metric="speedup"``) over temperature, one line per method.
 
-    ``data`` is an ablation, or several reports of different temperatures. The speed-up stands ``beside`` the published one.
-    Raises ``ValueError`` with one sentence.
+    ``data`` is an ablation, or several reports of different temperatures. ``beside`` adds the published speed-up.
+    Raises: ValueError: if there is only one temperature.
     """
 
     def __init__(
@@ -172,10 +176,10 @@ class TemperatureCurves(DraftPlane):
         source: str = "",
     ) -> None:
         if metric not in ("length", "speedup"):
-            raise ValueError(f"the metric '{metric}' is unknown: it is 'length' or 'speedup'")
+            raise ValueError(f"unknown metric '{metric}': use 'length' or 'speedup'")
         study = study_of(data, source)
         if len(study.temperatures) < 2:
-            raise ValueError("one temperature makes no curve: give an ablation, or reports of several temperatures")
+            raise ValueError("only one temperature was measured: use an ablation, or reports of several temperatures")
         curves = _curves(study, metric, stacks)
         lines, points, legend = [], [], []
         for name, curve in curves.items():
@@ -201,7 +205,7 @@ class TemperatureCurves(DraftPlane):
         low = math.floor(10 * min(1.0, *(p["y"] for p in points))) / 10
         ticks = [v / 2 for v in range(math.ceil(2 * low), int(2 * top) + 1)]
         temperatures = study.temperatures
-        what = "tokens per forward of the target" if metric == "length" else "speed, plain decoding = 1"
+        what = "tokens per target forward pass" if metric == "length" else "speed, plain decoding = 1"
         table = [["method", *(f"T = {t:g}" for t in temperatures)]]
         table += [
             [n, *(f"{dict(map(tuple, c))[t]:.2f}" if t in dict(map(tuple, c)) else "–" for t in temperatures)]
@@ -210,7 +214,7 @@ class TemperatureCurves(DraftPlane):
         low_t, high_t = temperatures[0], temperatures[-1]
         super().__init__(
             spec={
-                "title": "What sampling leaves of it" if metric == "length" else "Speed over the temperature",
+                "title": "Acceptance length by temperature" if metric == "length" else "Speed-up by temperature",
                 "x": {
                     "label": "temperature (0: greedy)",
                     "range": [low_t - 0.04, high_t + 0.04],
@@ -221,8 +225,9 @@ class TemperatureCurves(DraftPlane):
                 "points": points,
                 "legend": legend,
                 "aligned": True,
-                "text": "The higher the temperature, the more often a likely draft is passed over for an unlikely token, whatever the "
-                "method. How much that costs depends on how sure of itself the model is.",
+                "text": "A higher temperature rejects likely drafts more often, regardless of the method. The loss "
+                "depends on the "
+                "entropy of the model.",
                 "table": table,
                 "source": f"Measured: {study.source}."
                 + (f" {published.CREDIT}" if metric == "speedup" and beside else ""),
@@ -235,7 +240,7 @@ class TemperatureCurves(DraftPlane):
 
 
 def methods(rows: Sequence[Supply]) -> list[Supply]:
-    """One row a method: the drafters with all that they have; subsets and orders belong to the ablations."""
+    """Return one row per method: drafters with all databases, without ablation subsets and orders."""
     found = {}
     for row in rows:
         name = method(row.stack)
@@ -256,7 +261,7 @@ def _curves(study: Study, metric: str, stacks: Sequence[str] | None) -> dict[str
                 curves.setdefault(row.method, []).append([temperature, round(value, 4)])
     curves = {name: curve for name, curve in curves.items() if len(curve) > 1}
     if not curves:
-        raise ValueError("no stack was measured at two temperatures: there is no curve to draw")
+        raise ValueError("no stack was measured at two temperatures")
     return curves
 
 
@@ -275,7 +280,7 @@ def _time(seconds: float) -> str:
 
 
 def _decades(low: float, high: float) -> dict[str, Any]:
-    """Range and ticks of a logarithmic axis: 1, 2 and 5 of each decade."""
+    """Return range and ticks of a logarithmic axis: 1, 2 and 5 of each decade."""
     low, high = low / 1.4, high * 1.5
     ticks = [
         m * 10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for m in (1, 2, 5)
@@ -284,7 +289,7 @@ def _decades(low: float, high: float) -> dict[str, Any]:
 
 
 def _levels(least: float, most: float) -> list[float]:
-    """Round speeds between two."""
+    """Return round speeds between two values."""
     raw = (most - least) / ISOS
     unit = 10 ** math.floor(math.log10(raw))
     step = unit * next(k for k in (1, 2, 5, 10) if k * unit >= raw)

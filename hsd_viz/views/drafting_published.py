@@ -1,8 +1,8 @@
-"""Figures of Hierarchy Drafting's authors, to stand beside one's own: never mixed with them, always with their source.
+"""Published figures of Hierarchy Drafting, for comparison: never mixed with measurements, always with their source.
 
-All are of Vicuna-7B on Spec-Bench, as the authors typed them into their plotting script (repository zomss/Hierarchy_Drafting, commit
-9d3f897, 2024-10-07, ``scripts/visualize.py``). The camera-ready paper may have measured some of them anew, and the machine is not named:
-compare shapes and orders of magnitude, not numbers. *Acceptance ratio* there is the share of tokens from steps that emitted more than one.
+All are for Vicuna-7B on Spec-Bench, from the authors' plotting script (repository zomss/Hierarchy_Drafting, commit
+9d3f897, 2024-10-07, ``scripts/visualize.py``). The camera-ready paper may differ, and the machine is not named: compare
+shapes and orders of magnitude. Their *acceptance ratio* is the share of tokens from steps that emitted more than one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SCRIPT = "zomss/Hierarchy_Drafting, commit 9d3f897, scripts/visualize.py"
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One row of a published figure: ``what`` was measured, its ``figures`` by name, and the ``source``."""
+    """One row of a published figure: label, values by name, and source."""
 
     what: str
     figures: dict[str, Any] = field(default_factory=dict)
@@ -28,7 +28,7 @@ def _rows(names: tuple[str, ...], where: str, *rows: tuple) -> tuple[Published, 
     )
 
 
-#: Drafting latency in ms a step, acceptance ratio, speed-up over plain decoding; greedy.
+#: Drafting latency in ms per step, acceptance ratio, speed-up over plain decoding; greedy.
 METHODS = _rows(
     ("draft_ms", "acceptance_ratio", "speedup"),
     "latency and acceptance of methods, greedy",
@@ -37,8 +37,8 @@ METHODS = _rows(
     ("REST", 2.86, 0.6651, 1.18),
     ("Lookahead", 0.01, 0.4392, 1.17),
 )
-#: Which databases are asked: acceptance ratio, drafting latency in ms a step. HD's own 0.7952 stands against 0.7521 in :data:`METHODS`:
-#: two versions of the runs.
+#: Database subsets: acceptance ratio, drafting latency in ms per step. HD has 0.7952 here and 0.7521 in
+#: :data:`METHODS`: two versions of the runs.
 DATABASES = _rows(
     ("acceptance_ratio", "draft_ms"),
     "database ablation",
@@ -50,7 +50,7 @@ DATABASES = _rows(
     ("model", 0.4583, 0.03),
     ("statistics", 0.6182, 12.51),
 )
-#: In which order they are asked: speed-up, and the shares of all tokens that each database supplied, where the script gives them.
+#: Database orders: speed-up, and token shares by database where the script has them.
 ORDERS = _rows(
     ("speedup", "shares"),
     "order ablation, an older version of the figure",
@@ -78,5 +78,5 @@ TEMPERATURES = _rows(
         {0.1: 1.18, 0.2: 1.17, 0.3: 1.17, 0.4: 1.20, 0.5: 1.19, 0.6: 1.19, 0.7: 1.18, 0.8: 1.20, 0.9: 1.18, 1.0: 1.20},
     ),
 )
-#: What the words under a figure say of it.
+#: Credit line below a figure.
 CREDIT = f"Published figures: Vicuna-7B on Spec-Bench, machine not named, from the authors' plotting script ({SCRIPT})."

@@ -1,4 +1,4 @@
-"""The events of a run, as the page counts them: the same order as ``indexOf`` in ``static/linked_run.js``."""
+"""The events of a run, in the order of ``indexOf`` in ``static/linked_run.js``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hsd_viz.trace import DraftRow, Trace
 
 
 class RunEvent(NamedTuple):
-    """Something that happened in a target round: its draft is put up (``draft``), a draft token gets its ``verdict``, or the round's own
-    ``token`` is drawn. ``token`` is the index of the text's token at that place, ``draft`` the row that a verdict is about."""
+    """An event of a target round: its draft is proposed (``draft``), a draft token gets its ``verdict``, or the round's
+    own ``token`` is drawn. ``token`` indexes the text's token at that position, ``draft`` is the row of a verdict."""
 
     kind: str
     round: int
@@ -18,7 +18,7 @@ class RunEvent(NamedTuple):
 
 
 def events_of(trace: Trace) -> list[RunEvent]:
-    """All events, in order. Their places in this list are the cursor's steps, and one less than the numbers that people see."""
+    """Return all events in order. An index in this list is a cursor step, one less than the number shown."""
     drafts: dict[int, list[DraftRow]] = {r.id: [] for r in trace.round_rows if r.parent is None}
     for row in trace.draft_rows:
         if row.round in drafts:
@@ -32,7 +32,7 @@ def events_of(trace: Trace) -> list[RunEvent]:
         while at < len(tokens) and tokens[at].round == number:
             token = tokens[at]
             accepted = token.kind == "accepted"
-            # What was turned down at a place stands before what was kept there.
+            # At one position, rejected tokens come before the accepted one.
             while refused and (not accepted or refused[0].depth <= token.depth):
                 found.append(RunEvent("verdict", number, at, refused.pop(0)))
             row = kept.get((token.depth, token.token_id)) if accepted else None

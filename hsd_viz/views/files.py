@@ -1,4 +1,4 @@
-"""Save and open: the run on the page as a file, and a trace file as the run on the page."""
+"""Save the run on the page to a file, and open a trace file."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from hsd_viz.views.save_forms import FORMS, SavedFile, saved
 class Files:
     """The two buttons, ``open`` and ``save``.
 
-    ``run()`` is the run to save (``None``: none), ``opened(trace, name)`` gets the run of a file that can be shown. Anything else is one
-    sentence on ``notice``, and the page stays as it is. While ``busy`` (a run goes on) nothing is saved and nothing opened.
-    """
+    ``run()`` returns the run to save or ``None``, ``opened(trace, name)`` receives an opened run. Errors go to
+    ``notice`` and leave the page unchanged. Both are disabled while ``busy``."""
 
     def __init__(self, run: Callable[[], Trace | None], opened: Callable[[Trace, str], None], notice: Notice) -> None:
         self._run, self._opened, self._notice = run, opened, notice
         self.open = OpenFile(
             "Open a trace", ".json,.gz,application/json,application/gzip", MAX_BYTES, self._on_file, self._refuse
         )
-        self.save = Save(FORMS, self._make, lambda error: notice.error(error, "That cannot be saved"))
+        self.save = Save(FORMS, self._make, lambda error: notice.error(error, "Save failed"))
 
     @property
     def busy(self) -> bool:
-        """Whether a run goes on."""
+        """Whether a run is in progress."""
         return self.save.disabled
 
     @busy.setter
@@ -39,13 +38,13 @@ class Files:
     def _make(self, form: str) -> SavedFile:
         trace = self._run()
         if trace is None or not trace.token_rows:
-            raise ValueError("there is no run on the page to save")
+            raise ValueError("no run to save")
         return saved(trace, form)
 
     def _on_file(self, content: bytes, name: str) -> None:
         try:
             if self.busy:
-                raise ValueError("a run goes on: open the file when it has ended")
+                raise ValueError("a run is in progress: open the file after it ends")
             trace = read_trace(content, name)
         except ValueError as error:
             self._refuse(error)
@@ -54,4 +53,4 @@ class Files:
         self._notice.guard(self._opened)(trace, name)
 
     def _refuse(self, error: ValueError) -> None:
-        self._notice.error(error, "That cannot be opened")
+        self._notice.error(error, "Open failed")

@@ -1,4 +1,4 @@
-"""Ways into the page: what its address asks for, and the guided tour."""
+"""Entry points of the page: its address and the guided tour."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from hsd_viz.views.notice import Notice
 from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.tabs import Tabs
 from hsd_viz.views.tour import Tour
+from hsd_viz.words import counted
 
 
-class Page(Protocol):
-    """The page that is entered; ``busy`` while a run goes on."""
+class GuidePage(Protocol):
+    """The page; ``busy`` during a run."""
 
     trace: Trace | None
     notice: Notice
@@ -29,24 +30,24 @@ class Page(Protocol):
 
 
 class Guide:
-    """Brings people to a place on the page: ``address`` is the way in from outside, ``tour`` the way round."""
+    """Navigate the page by ``address`` or ``tour``."""
 
-    def __init__(self, page: Page, names: Sequence[str]) -> None:
+    def __init__(self, page: GuidePage, names: Sequence[str]) -> None:
         self._page, self._names = page, list(names)
-        #: Whether the recording that is opened next fills the form: what people wrote there is theirs while the tour goes on.
+        #: Whether opening a recording fills the form; not during the tour.
         self.fills = True
-        #: What was on the page before the tour showed recordings of its own, and the last of these.
+        #: The run shown before the tour, and the tour's last recording.
         self._before: str | None = None
         self._toured = ""
         self.address = Address(page.stream.group, page.notice.guard(self.follow))
         self.tour = Tour(self, page.stream.group, self._names, guard=page.notice.guard)
 
     def arrive(self) -> None:
-        """Show what the page was opened for, else the first recording."""
+        """Show the run named by the address, else the first recording."""
         self.follow(query_at_start() or "")
 
     def follow(self, query: str) -> None:
-        """Show what a query string asks for. What it asks in vain is said in one sentence."""
+        """Apply a query string; report ignored parameters."""
         asked = read(query, self._names)
         ignored = list(asked.ignored)
         recording = self._page.controls.recording
@@ -58,25 +59,25 @@ class Guide:
         if asked.step is not None and trace is not None:
             events = events_of(trace)
             if asked.step <= len(events):
-                # The text has its own idea of what is pinned, which must be the same.
+                # The text view has its own pin, which must match.
                 self._page.stream.pinned = events[asked.step - 1].token
                 self.address.go(self._page.stream.data["run"], asked.step - 1)
             else:
-                ignored.append(f"the run has {len(events)} events, and no event {asked.step}")
+                ignored.append(f"step {asked.step} is out of range: the run has {counted(len(events), 'event')}")
         if ignored:
             self._page.notice.error(ValueError(ignored_words(ignored)), "Part of the address was ignored")
 
     def shows(self, name: str) -> None:
-        """The recording ``name`` is on the page; what is none of the package's has no address."""
+        """Set the recording on the page; "" for a run without an address."""
         self.address.name = name if name in self._names else ""
 
-    # --- what the tour asks for ----------------------------------------------------------------------------------------
+    # --- tour callbacks -----------------------------------------------------------------------------------------------
 
     def open_recording(self, name: str) -> str:
         """See :class:`~hsd_viz.views.tour.TourPage`."""
         page = self._page
         if page.busy:
-            raise ValueError("a run is going on: cancel it, or wait for its end")
+            raise ValueError("a run is in progress: cancel it or wait for its end")
         shown = page.controls.recording.value
         if shown != name:
             if self._before is None:
@@ -88,7 +89,7 @@ class Guide:
     def close(self) -> None:
         """See :class:`~hsd_viz.views.tour.TourPage`."""
         before, self._before = self._before, None
-        # What was run or opened since is what people want to see.
+        # Keep a run that was decoded or opened since.
         if before is not None and not self._page.busy and self._page.controls.recording.value == self._toured:
             self._open(before)
 

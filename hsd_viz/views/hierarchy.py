@@ -1,6 +1,6 @@
-"""The hierarchy as a graph: models by size, databases beneath, what accepts how much of whom, and the stack that the law picks.
+"""The hierarchy as a graph: models by size, databases below, acceptance on edges, and the stack selected by the law.
 
-Take a model or a database out, and the selection is made anew from the calibration, at once: nothing is run.
+Removing a model or a database recomputes the selection from the calibration; no model runs.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from hsd_viz.views.palette import HUES, family
 from hsd_viz.views.scripts import STATIC, joined
 
 KINDS = {
-    "plain": "No draft pays here: the target is fastest alone.",
-    "databases only": "Databases draft, no model beneath the target is worth its time.",
-    "one draft": "One draft model, no hierarchy: a second would cost more than it saves.",
-    "hierarchy": "A hierarchy: every level verifies the one below.",
+    "plain": "No draft pays off: plain decoding is fastest.",
+    "databases only": "Databases only: no draft model pays off.",
+    "one draft": "One draft model: a second would cost more than it saves.",
+    "hierarchy": "A hierarchy: each level verifies the one below.",
 }
 
 
 class HierarchyGraph(anywidget.AnyWidget):
-    """Models as circles whose area is the cost of one token, edges as wide as the share of tokens accepted, the picked stack lit.
+    """Models as circles with area proportional to cost per token, edges as wide as acceptance, the selected stack
+    highlighted.
 
-    ``basis`` is a calibration (or what :func:`~hsd_viz.views.latency_sources.basis_of` takes), ``out`` the names of draft models and
-    databases taken out; people change it with a click or Enter. Raises ``ValueError`` with one sentence.
+    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.views.latency_sources.basis_of`), ``out`` the names of
+    removed draft models and databases, toggled by click or Enter. Raises: ValueError: if a name cannot be removed.
     """
 
     _esm = joined("dom.js", "hierarchy.js")
@@ -51,7 +52,7 @@ class HierarchyGraph(anywidget.AnyWidget):
         free = {*basis.calibration.models[:-1], *basis.calibration.bottoms}
         for name in out:
             if name not in free:
-                raise ValueError(f"'{name}' cannot be taken out: {', '.join(sorted(free)) or 'nothing'} can")
+                raise ValueError(f"'{name}' cannot be removed: use {', '.join(sorted(free)) or 'nothing'}")
         super().__init__(graph=graph(basis), out=list(out), picked=self._choose(out))
         self.observe(self._on_out, "out")
 
@@ -61,7 +62,7 @@ class HierarchyGraph(anywidget.AnyWidget):
     def _choose(self, out: Collection[str]) -> dict[str, Any]:
         key = frozenset(out)
         if key not in self._choices:
-            # Whatever goes wrong is said on the page: a callback's error is seen nowhere else.
+            # Voilà hides errors of callbacks, so they are shown on the page.
             try:
                 left = self._mixture.each(lambda calibration: without(calibration, key))
                 self._choices[key] = picked(choose(left, most=self._most), self._missed(key)) | {"error": ""}
@@ -70,12 +71,12 @@ class HierarchyGraph(anywidget.AnyWidget):
         return self._choices[key] | {"out": sorted(key)}
 
     def _missed(self, out: Collection[str]) -> list[str]:
-        """What was never seen, among the models and databases that are in."""
+        """Return unmeasured pairs among the included models and databases."""
         return [pair for pair in self._unseen if not set(out) & set(pair.split(" > "))]
 
 
 def without(calibration: Calibration, out: Collection[str]) -> Calibration:
-    """The calibration as if the models and databases in ``out`` had not been measured; the target always stays."""
+    """Return the calibration without the models and databases in ``out``; the target always stays."""
     gone = set(out) - {calibration.target}
     models = tuple(m for m in calibration.models if m not in gone)
     keep = lambda pairs: {pair: value for pair, value in pairs.items() if not gone & set(pair)}
@@ -86,7 +87,7 @@ def without(calibration: Calibration, out: Collection[str]) -> Calibration:
 
 
 def graph(basis: Basis) -> dict[str, Any]:
-    """What stands still in the picture: models, databases and the edges between them."""
+    """Return the static part of the graph: models, databases and edges."""
     calibration = basis.calibration
     models = []
     for name in calibration.models:
@@ -98,7 +99,9 @@ def graph(basis: Basis) -> dict[str, Any]:
     bottoms = []
     for name in calibration.bottoms:
         own = parse(f"{name} > target").bottom
-        parts = [item for item in own.items if item in DATABASES] or list(DATABASES if own.name == "db" else ["rival"])
+        parts = [item for item in own.items if item in DATABASES] or list(
+            DATABASES if own.name == "db" else ["baseline"]
+        )
         bottoms.append(
             {"name": name, "ms": calibration.lookup(name).lookup, "stripes": [asdict(HUES[p]) for p in parts]}
         )
@@ -112,30 +115,29 @@ def graph(basis: Basis) -> dict[str, Any]:
         "models": models,
         "bottoms": bottoms,
         "edges": [*edges, *tiers],
-        "source": f"Predicted by the law, on a calibration {basis.source}.",
+        "source": f"Predicted by the latency law; calibration {basis.source}.",
         "warning": basis.warning,
     }
 
 
 def token_cost(cost: LevelCost, target: bool) -> tuple[float, str]:
-    """What a token of a model costs inside runs, in ms, and in words what that is.
+    """Return a model's cost per token in ms inside runs, and its description.
 
-    The target's is a forward over one token; that of a draft model a token of a draft of :data:`USUAL`, what a launch costs included.
-    A model that was never fed one token alone has the cost of the fewest that it was fed, as the calibration has it.
-    """
+    For the target: a forward pass over one token. For a draft model: one token of a draft of :data:`USUAL` tokens,
+    launch included. If no one-token pass was measured, the smallest measured width counts."""
     if not target and cost.draft is not None:
-        return cost.alone(USUAL) / USUAL, f"a token of a draft of {USUAL}, what its launch costs included"
+        return cost.alone(USUAL) / USUAL, f"one token of a draft of {USUAL}, launch included"
     fewest = sum(ms == cost.forward[0] for ms in cost.forward)
     several = (
-        f"a forward over up to {fewest} tokens: no figure tells fewer of them apart"
+        f"a forward pass over up to {fewest} tokens, the smallest measured width"
         if 1 < fewest < len(cost.forward)
         else ""
     )
-    return float(cost.verifying(1)[1]), several or "a forward over one token"
+    return float(cost.verifying(1)[1]), several or "a forward pass over one token"
 
 
 def picked(choice: Choice, missed: Sequence[str] = ()) -> dict[str, Any]:
-    """The selection in plain data: the stack, its path, its figures and a sentence; ``missed`` was never seen, and is no part of it."""
+    """Return the selection as plain data: stack, path, figures, description, and unmeasured pairs (``missed``)."""
     best, single = choice.picked, choice.best_single_draft
     stack = parse(best.stack)
     path = [{"name": str(stack.bottom), "lookahead": None}] if stack.bottom is not None else []

@@ -1,4 +1,4 @@
-"""What the law predicts beside what was measured: whole stacks in order, and one run level by level."""
+"""Predicted and measured latency side by side: stacks in a ranking, and one run by level."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from hsd_viz.views.scripts import STATIC, joined
 from hsd_viz.words import counted
 
 TAGS = {
-    "pick": "the law's pick",
+    "pick": "selected by the law",
     "fastest": "fastest measured",
     "single": "best single draft",
     "plain": "plain decoding",
 }
-#: A ranking is read, not searched.
+#: Maximum rows of a ranking.
 ROWS = 12
 
 
 class Comparison(anywidget.AnyWidget):
-    """Rows with a bar for the prediction and a dot, with its interval, for the measurement. All figures stand in words, too."""
+    """Rows with a bar for the prediction and a dot with its interval for the measurement, also as text."""
 
     _esm = joined("dom.js", "compare.js")
     _css = STATIC / "latency.css"
@@ -52,11 +52,11 @@ class Comparison(anywidget.AnyWidget):
 
 
 class Ranking(Comparison):
-    """Stacks by ms per token, fastest first: predicted, and measured where a run was.
+    """Stacks by ms per token, fastest first: predicted, and measured where available.
 
-    ``plan`` is the JSON data of ``hsd-viz plan`` or the path of its file, or a calibration (or what
-    :func:`~hsd_viz.views.latency_sources.basis_of` takes), ranked here by the law. ``measured`` adds measurements, ms per token by stack.
-    Raises ``ValueError`` with one sentence.
+    ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
+    :func:`~hsd_viz.views.latency_sources.basis_of`), ranked by the law. ``measured`` adds ms per token by stack.
+    Raises: ValueError: if ``plan`` is invalid.
     """
 
     def __init__(
@@ -79,23 +79,23 @@ class Ranking(Comparison):
 
 
 class Levels(Comparison):
-    """One run, level by level: forwards and time per emitted token, as measured in the trace and as the law predicts them.
+    """Forward passes and time per emitted token by level: measured in the trace, and predicted by the law.
 
-    Without a ``basis`` the law is asked with this trace's own acceptance and costs: then what differs is the law's doing alone.
-    Raises ``ValueError`` with one sentence where the basis does not know a level.
+    Without a ``basis`` the law uses this trace's acceptance and costs, so differences are errors of the law.
+    Raises: ValueError: if the basis lacks a level.
     """
 
     def __init__(self, trace: Trace, basis: Any = None, *, source: str = "") -> None:
         if not trace.token_rows:
-            raise ValueError("this trace emitted no token: there is nothing to compare")
+            raise ValueError("the trace has no emitted tokens")
         own = basis is None
         if own:
-            basis = Basis(estimate([trace]).calibration(), "estimated from this run itself")
+            basis = Basis(estimate([trace]).calibration(), "estimated from this run")
         basis = basis_of(basis, source)
         super().__init__(spec=_levels_spec(trace, basis, MixedLaw(basis.mixture).predict(stack_of_trace(trace))))
 
 
-# --- rankings ----------------------------------------------------------------------------------------------------------
+# --- rankings ---------------------------------------------------------------------------------------------------------
 
 
 def _from_basis(
@@ -112,13 +112,13 @@ def _from_basis(
     if single is not None:
         tags.setdefault(single.stack, []).append("single")
     tags.setdefault(choice.picked.stack, []).insert(0, "pick")
-    where = "measurements: the interval is the spread of a run's rounds" if measurements else ""
-    spec = _ranking(found, measurements, tags, f"Predicted by the law, on a calibration {basis.source}", where, rows)
+    where = "measured intervals: spread over rounds" if measurements else ""
+    spec = _ranking(found, measurements, tags, f"Predicted by the latency law; calibration {basis.source}", where, rows)
     if missed := unseen(basis.calibration):
-        spec["text"] += f" Never seen here, so in no stack of this list: {', '.join(missed)}."
+        spec["text"] += f" Not measured, so excluded: {', '.join(missed)}."
         for row in spec["groups"][0]["rows"]:
             row["tags"] = [
-                [tag, "best single draft seen here" if tag == "single" else words] for tag, words in row["tags"]
+                [tag, "best measured single draft" if tag == "single" else words] for tag, words in row["tags"]
             ]
     return spec
 
@@ -137,9 +137,9 @@ def _from_plan(plan: Mapping[str, Any], more: Mapping[str, Measured | float], so
             if stack:
                 tags.setdefault(str(stack), []).append(tag)
     except (KeyError, TypeError, AttributeError):
-        raise ValueError("this is no plan: its parts are not of the form of one") from None
+        raise ValueError("not a plan: use the JSON output of 'hsd-viz plan'") from None
     place = plan_machine(plan)
-    words = source or (f"calibrated and measured on {place}" if place else "from the plan given")
+    words = source or (f"calibrated and measured on {place}" if place else "from the given plan")
     where = f"measured on {plan['measured_on']}" if plan.get("measured_on") else ""
     return _ranking(found, {**plan_measured(plan), **more}, tags, f"Law and measurements, {words}", where, rows)
 
@@ -174,23 +174,25 @@ def _ranking(
             "chosen": "pick" in tags.get(stack, ()),
         }
         rows.append(row)
-    # By what is known best: measured, else predicted.
+    # Sort by measured, else predicted.
     rows.sort(key=lambda r: r["measured"] if r["measured"] is not None else r["predicted"])
     kept = rows[:most] + [r for r in rows[most:] if r["tags"] or r["measured"] is not None]
-    left = f" {len(rows) - len(kept)} slower stacks are left out." if len(kept) < len(rows) else ""
+    left = f" {counted(len(rows) - len(kept), 'slower stack')} not shown." if len(kept) < len(rows) else ""
     any_measured = any(r["measured"] is not None for r in rows)
     mixed = any_measured and any(r["measured"] is None for r in rows)
-    order = "measured where a run was, else predicted" if mixed else "measured" if any_measured else "predicted"
+    order = (
+        "measured, else predicted, latency" if mixed else "measured latency" if any_measured else "predicted latency"
+    )
     return {
         "title": "Stacks, fastest first",
         "legend": _legend(any_measured),
         "groups": [{"title": "", "unit": "ms per token", "rows": kept, "what": "stack"}],
-        "text": f"Milliseconds per emitted token, prefill apart, in the order of what is {order}.{left}",
+        "text": f"Milliseconds per emitted token, without prefill, ordered by {order}.{left}",
         "source": f"{source}{'; ' + where if where else ''}.",
     }
 
 
-# --- levels ------------------------------------------------------------------------------------------------------------
+# --- levels -----------------------------------------------------------------------------------------------------------
 
 
 def _levels_spec(trace: Trace, basis: Basis, prediction: Prediction) -> dict[str, Any]:
@@ -198,36 +200,37 @@ def _levels_spec(trace: Trace, basis: Basis, prediction: Prediction) -> dict[str
     total = sum(u.ms for u in uses)
     forwards, times = [], []
     for use, n, share in zip(uses, prediction.forwards_per_token, prediction.share, strict=True):
-        # A database's name in a stack is in no family of sources: its look-ups are neutral, as in the other charts.
-        hue = "rival" if family(use.name) == "draft" and use.name not in trace_models(trace) else family(use.name)
+        # Look-ups have the neutral colour, as in the other charts.
+        hue = "baseline" if family(use.name) == "draft" and use.name not in trace_models(trace) else family(use.name)
         what = "look-ups" if use.name not in trace_models(trace) else "forwards"
         colours = {"light": HUES[hue].light, "dark": HUES[hue].dark}
         forwards.append(_row(f"{use.name}, {what}", n, Measured(use.forwards)) | {"hue": colours})
         ms = share * prediction.ms_per_token
-        parts = f"{use.ms / total:.0%} of the time, {share:.0%} predicted; calls alone {use.calls:.2f} ms"
+        parts = f"{use.ms / total:.0%} of the time, {share:.0%} predicted; calls only {use.calls:.2f} ms"
         times.append(_row(use.name, ms, Measured(use.ms)) | {"hue": colours, "note": parts})
     whole = measured([trace])[stack_of_trace(trace)]
     times.append(_row("all levels", prediction.ms_per_token, whole) | {"chosen": True})
     return {
-        "title": f"Law and run, level by level: {prediction.stack}",
+        "title": f"Prediction and run by level: {prediction.stack}",
         "legend": _legend(True),
         "groups": [
-            {"title": "Forwards per emitted token", "unit": "per token", "rows": forwards[::-1], "what": "level"},
+            {"title": "Forward passes per emitted token", "unit": "per token", "rows": forwards[::-1], "what": "level"},
             {"title": "Time per emitted token", "unit": "ms", "rows": [times[-1], *times[-2::-1]], "what": "level"},
         ],
-        "text": "A level's time is that of its calls (forwards, look-ups), which the tab Acceptance counts alone, and of what lies around "
-        "them in the rounds that it verified: sampling, checking, bookkeeping.",
+        "text": "A level's time: its calls (forward passes, look-ups; shown alone in the Acceptance tab) plus "
+        "sampling, "
+        "verification and bookkeeping in its rounds.",
         "source": f"Measured in this trace ({counted(len(trace.token_rows), 'token')} on {machine_words(trace)}); "
-        f"predicted by the law, on a calibration {basis.source}.",
+        f"predicted by the latency law; calibration {basis.source}.",
     }
 
 
 def trace_models(trace: Trace) -> set[str]:
-    """The names of a trace's models: who ran forwards."""
+    """Return the names of a trace's models."""
     return {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
 
 
-# --- parts of a spec ---------------------------------------------------------------------------------------------------
+# --- parts of a spec --------------------------------------------------------------------------------------------------
 
 
 def _row(label: str, predicted: float | None, run: Measured | float | None) -> dict[str, Any]:
@@ -245,5 +248,5 @@ def _row(label: str, predicted: float | None, run: Measured | float | None) -> d
 
 
 def _legend(any_measured: bool) -> list[list[str]]:
-    shown = [["law", "predicted by the law"]]
-    return [*shown, ["run", "measured, with a 95 % interval where there is one"]] if any_measured else shown
+    shown = [["law", "predicted by the latency law"]]
+    return [*shown, ["run", "measured, with 95 % interval if available"]] if any_measured else shown

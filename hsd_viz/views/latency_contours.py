@@ -1,4 +1,4 @@
-"""Lines of equal value through a grid: marching squares (Lorensen & Cline 1987, in the plane), joined into polylines."""
+"""Contours of a grid: marching squares (Lorensen & Cline 1987, in the plane), joined into polylines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 Point = tuple[float, float]
-#: The edges that a line crosses in a square, by which of its corners lie above: (0, 0) is bit 1, (0, 1) bit 2, (1, 1) bit 4, (1, 0) bit 8.
+#: Edges crossed in a square by corners above the level: (0, 0) is bit 1, (0, 1) bit 2, (1, 1) bit 4, (1, 0) bit 8.
 _CROSSED = {
     1: "WS",
     2: "SE",
@@ -24,7 +24,9 @@ _CROSSED = {
 
 
 def contours(xs: ArrayLike, ys: ArrayLike, values: ArrayLike, level: float) -> list[list[Point]]:
-    """The lines on which ``values`` ``[len(ys), len(xs)]`` equal ``level``, longest first; a closed line ends where it begins."""
+    """Return the lines where ``values`` ``[len(ys), len(xs)]`` equal ``level``, longest first; closed lines repeat
+    their start.
+    """
     xs, ys, values = np.asarray(xs, float), np.asarray(ys, float), np.asarray(values, float)
     above = values >= level
     neighbours: dict[tuple, list[tuple]] = {}
@@ -39,7 +41,7 @@ def contours(xs: ArrayLike, ys: ArrayLike, values: ArrayLike, level: float) -> l
 
 
 def _sides(corners: int, middle: bool) -> list[str]:
-    """Saddles are told apart by the mean of their corners."""
+    """Return a square's segments; saddles are resolved by the mean of their corners."""
     if corners == 5:
         return ["WN", "SE"] if middle else ["WS", "EN"]
     if corners == 10:
@@ -48,7 +50,7 @@ def _sides(corners: int, middle: bool) -> list[str]:
 
 
 def _edge(side: str, r: int, c: int) -> tuple[int, int, bool]:
-    """An edge of the grid by its first corner, and whether it runs along a row: shared by the two squares beside it."""
+    """A grid edge: its first corner, and whether it is along a row. Shared by the two adjacent squares."""
     return {"S": (r, c, True), "N": (r + 1, c, True), "W": (r, c, False), "E": (r, c + 1, False)}[side]
 
 
@@ -63,7 +65,7 @@ def _cross(edge: tuple[int, int, bool], xs, ys, values, level: float) -> Point:
 def _chains(neighbours: dict[tuple, list[tuple]]) -> list[list[tuple]]:
     left = {edge: list(others) for edge, others in neighbours.items()}
     chains = []
-    # Open lines first, from their ends; what is left is closed.
+    # Open lines first, from their ends; the rest are closed.
     for start in [*(e for e, others in neighbours.items() if len(others) == 1), *neighbours]:
         chain = [start]
         while left[chain[-1]]:

@@ -1,4 +1,4 @@
-"""The law on a handful of figures, as they stand on sliders: shares, and costs in target forwards."""
+"""The latency law on slider values: acceptance rates, and costs in target forward passes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from hsd_viz.latency.vectorised import Law
 
 
 def one(acceptance: float, cost: float, slope: float) -> np.ndarray:
-    """Target forwards of time per token with one draft model, ``[MOST]`` by lookahead; catching up counts as one token, as on the map."""
+    """Return time per token with one draft model, in target forward passes, ``[MOST]`` by lookahead.
+
+    Catching up counts as one token, as in the map.
+    """
     law = _law(
         {"draft": LevelCost((cost,)), "target": LevelCost((1.0, 1.0 + slope))},
         {("draft", "target"): Edge(tail=acceptance)},
@@ -23,7 +26,7 @@ def one(acceptance: float, cost: float, slope: float) -> np.ndarray:
 
 
 def stacked(a: float, c: float, b: float, cost: float, slope: float, g: int, h: int) -> float:
-    """The same with two, at given lookaheads."""
+    """Return time per token with two draft models at given lookaheads, in target forward passes."""
     costs = {
         "second": LevelCost((c,)),
         "larger": LevelCost((cost, cost * (1 + slope))),
@@ -40,7 +43,7 @@ def _law(costs: dict[str, LevelCost], edges: dict[tuple[str, str], Edge]) -> Law
 
 
 def direct(a: float, b: float, closeness: float) -> float:
-    """How the target takes the second draft's own tokens, as :func:`~hsd_viz.latency.whatif.second_draft` has it."""
+    """Return the target's acceptance of second-draft tokens (see :func:`~hsd_viz.latency.whatif.second_draft`)."""
     least, most = bounds(a, b)
     return least + closeness * (most - least)
 
@@ -50,7 +53,7 @@ def bounds(a: float, b: float) -> tuple[float, float]:
 
 
 def first(pays: Callable[[float], bool]) -> float | None:
-    """The least acceptance that pays, to 1 %; acceptance can only help."""
+    """Return the lowest acceptance that pays off, to 1 %."""
     if not pays(0.995):
         return None
     low, high = 0.0, 0.995
@@ -61,18 +64,18 @@ def first(pays: Callable[[float], bool]) -> float | None:
 
 
 def beneath(calibration: Calibration, model: str) -> list[str]:
-    """Draft models that were measured before ``model``, smallest first."""
+    """Return draft models measured below ``model``, smallest first."""
     return [d for d in calibration.models if (d, model) in calibration.edges and model != calibration.target]
 
 
 def ratio(calibration: Calibration, model: str) -> float:
-    """What a token of a model costs, in target forwards of one token, overheads included."""
+    """Return a model's cost per token in one-token target forward passes, overheads included."""
     cost, target = calibration.costs[model], calibration.costs[calibration.target]
     return float(cost.drafting(1)[1]) / float(target.verifying(1)[1] + target.overhead)
 
 
 def slope_of(calibration: Calibration) -> float:
-    """By how much verifying one more token adds to a target forward, over the first four."""
+    """Return the added cost of verifying one more token, in target forward passes, over the first four."""
     cost = calibration.costs[calibration.target]
     curve = cost.verifying(5)
     return max(0.0, float(curve[5] - curve[1]) / 4 / float(curve[1] + cost.overhead))

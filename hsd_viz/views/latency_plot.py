@@ -1,7 +1,6 @@
-"""A plane of latency: a heat map with labelled contours and marks, or lines over a lookahead. Drawn in the browser, follows the theme.
+"""Latency figures: a heat map with labelled contours and marks, or lines over a lookahead.
 
-Python says what is to be seen in a ``spec`` of plain data, the browser draws it: a slider changes some numbers, nothing flickers, and a
-reader without a mouse steps through the cells with the arrow keys.
+Python sends a ``spec`` of plain data and the browser draws it in the page's theme. Arrow keys step through the cells.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ from hsd_viz.views.latency_contours import contours
 from hsd_viz.views.latency_sources import Basis, Measured, basis_of
 from hsd_viz.views.scripts import STATIC, joined
 
-#: About so many contours are drawn.
+#: Approximate number of contours.
 CONTOURS = 7
 #: The heat scale ends at this multiple of the best.
 SCALE_END = 2.5
-#: Lines of so few points are accidents of the grid.
+#: Shorter contour lines are grid artefacts.
 SPECK = 5
-#: So high that no way goes there.
+#: A cost high enough to exclude a path.
 _CLOSED = 1e9
 
 
 class Plot(anywidget.AnyWidget):
     """A figure on axes.
 
-    ``spec`` holds cells, contours, lines and marks; ``chosen`` is the point (x, y) that a reader clicked or pressed Enter on.
+    ``spec`` has cells, contours, lines and marks; ``chosen`` is the point (x, y) selected by click or Enter.
     """
 
     _esm = joined("dom.js", "figure.js", "plot.js")
@@ -48,12 +47,11 @@ class Plot(anywidget.AnyWidget):
 
 
 class LatencySurface(Plot):
-    """ms per token over the lookaheads of two neighbouring draft models of ``stack``, as the law has it.
+    """Predicted ms per token over the lookaheads of two neighbouring draft models of ``stack``.
 
-    ``basis`` is a calibration (or what :func:`~hsd_viz.views.latency_sources.basis_of` takes). Marked are the least value, the pick of
-    the affine form on this chain (the generalized shortest path), and what was ``measured``, ms per token by stack, where it is of this
-    chain. Only lookaheads other than the two need be written. Raises ``ValueError`` with one sentence.
-    """
+    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.views.latency_sources.basis_of`). Marks: the minimum,
+    the affine selection for this chain (generalized shortest path), and ``measured`` ms per token of this chain. The
+    two lookaheads can be omitted from ``stack``. Raises: ValueError: if the stack has no two such models."""
 
     def __init__(
         self,
@@ -69,7 +67,8 @@ class LatencySurface(Plot):
         stack = parse(stack) if isinstance(stack, str) else stack
         if len(stack.drafts) < place + 2:
             raise ValueError(
-                f"a surface needs two neighbouring draft models: '{stack}' has {len(stack.drafts)} from place {place} up"
+                f"a surface needs two neighbouring draft models: '{stack}' has {len(stack.drafts)} from position "
+                f"{place} up"
             )
         super().__init__(spec=surface_spec(basis, stack, basis.measured if measured is None else measured, most, place))
 
@@ -77,28 +76,28 @@ class LatencySurface(Plot):
 def surface_spec(
     basis: Basis, stack: Stack, measured: Mapping[str, Measured | float], most: int, place: int
 ) -> dict[str, Any]:
-    """What the browser draws of a surface."""
+    """Return the browser's spec of a surface."""
     low, high = stack.drafts[place : place + 2]
     values = surface(stack, basis.mixture, most=most, place=place)
     best = float(values.min())
     at = np.unravel_index(int(values.argmin()), values.shape)
     largest = float(values.max()) / best
     end = min(SCALE_END, max(1.2, largest))
-    marks = [mark(int(at[0]) + 1, int(at[1]) + 1, "best", f"{best:.3g}", f"least by the law: {best:.3g} ms")]
+    marks = [mark(int(at[0]) + 1, int(at[1]) + 1, "best", f"{best:.3g}", f"predicted minimum: {best:.3g} ms")]
     pick = affine_along(stack, basis.calibration, most)
     g, h = (m.lookahead for m in pick.drafts[place : place + 2])
     exact = MixedLaw(basis.mixture).predict(pick).ms_per_token
-    marks.append(mark(g, h, "affine", "", f"pick of the quick selection: {exact:.3g} ms by the law"))
+    marks.append(mark(g, h, "affine", "", f"quick selection: {exact:.3g} ms predicted"))
     note = ""
     for written, value in measured.items():
         if (spot := _spot(written, stack, place)) and max(spot) <= most:
             ms = value.ms_per_token if isinstance(value, Measured) else float(value)
             law = float(values[spot[0] - 1, spot[1] - 1])
-            marks.append(mark(*spot, "measured", f"{ms:.3g}", f"measured: {ms:.3g} ms, the law says {law:.3g}"))
-            note = " Where a run was measured, its own figure stands beside the mark."
+            marks.append(mark(*spot, "measured", f"{ms:.3g}", f"measured: {ms:.3g} ms, predicted {law:.3g}"))
+            note = " Marks of measured runs show the measured value."
     steps = list(range(1, most + 1))
     return {
-        "title": f"Latency of {_chain(stack)} over its lookaheads",
+        "title": f"Latency of {_chain(stack)} by lookahead",
         "x": axis(f"lookahead of {low.name}, tokens", 0.5, most + 0.5, steps[:: max(1, most // 8)]),
         "y": axis(f"lookahead of {high.name}, tokens", 0.5, most + 0.5, steps[:: max(1, most // 8)]),
         "cells": {
@@ -108,20 +107,20 @@ def surface_spec(
             "scale": "time",
             "best": best,
             "end": end,
-            "phrase": f"{low.name} hands up {{x}}, {high.name} {{y}}: {{v}} ms per token, {{r}} times the best",
+            "phrase": f"{low.name} proposes {{x}}, {high.name} {{y}}: {{v}} ms per token, {{r}} times the best",
             "ends": [f"{best:.3g} ms/token, the best", f"{best * end:.3g}{' or more' if largest > end else ''}"],
         },
         "contours": lines_of(steps, steps, values.T, _levels(values, best), lambda v: f"{v:.3g}"),
         "marks": marks,
         "legend": legend(marks),
-        "text": f"Each cell is one setting. Lines join settings of equal latency, in ms per token.{note}",
-        "source": f"Predicted by the law, on a calibration {basis.source}.",
+        "text": f"Each cell is a setting; contours have equal latency in ms per token.{note}",
+        "source": f"Predicted by the latency law; calibration {basis.source}.",
         "shape": 0.72,
     }
 
 
 def affine_along(stack: Stack, calibration: Calibration, most: int = MOST) -> Stack:
-    """The lookaheads that the affine form picks for a given chain: a shortest path where every other way is closed."""
+    """Return the affine form's lookaheads for a given chain: a shortest path with all other edges closed."""
     chain = tuple(m.name for m in stack.models)
     edges = {pair: calibration.edge(*pair) for pair in pairwise(chain)}
     bottom = None if stack.bottom is None else str(stack.bottom)
@@ -129,7 +128,7 @@ def affine_along(stack: Stack, calibration: Calibration, most: int = MOST) -> St
     costs = {}
     for place, name in enumerate(chain):
         c = calibration.cost(name)
-        # One token at a time is closed to all but the lowest: the others may not draft, nor the target decode, on their own.
+        # Only the lowest model may draft one token at a time.
         forward = c.forward if place == 0 else (_CLOSED, *c.verifying(most + 2)[2:].tolist())
         costs[name] = LevelCost(
             forward, c.draft if place == 0 and bottom is None else (_CLOSED,), c.overhead, c.draft_overhead
@@ -139,7 +138,7 @@ def affine_along(stack: Stack, calibration: Calibration, most: int = MOST) -> St
 
 
 def _spot(written: str, stack: Stack, place: int) -> tuple[int, int] | None:
-    """The two lookaheads of a measured stack, if it is the chain of ``stack`` with the same other lookaheads."""
+    """Return the two lookaheads of a measured stack if it is this chain with equal other lookaheads."""
     other = parse(written)
     if other.bottom != stack.bottom or [m.name for m in other.models] != [m.name for m in stack.models]:
         return None
@@ -150,18 +149,18 @@ def _spot(written: str, stack: Stack, place: int) -> tuple[int, int] | None:
 
 
 def _chain(stack: Stack) -> str:
-    """A stack without lookaheads."""
+    """Return a stack's text without lookaheads."""
     return str(Stack(stack.bottom, tuple(Model(m.name) for m in stack.models)))
 
 
-# --- parts of a spec ---------------------------------------------------------------------------------------------------
+# --- parts of a spec --------------------------------------------------------------------------------------------------
 
 MARKS = {
-    "best": "least by the law",
-    "affine": "pick of the quick selection: a shortest path, as if each level handed up exactly its lookahead (affine form)",
+    "best": "predicted minimum",
+    "affine": "quick selection: a shortest path assuming each level proposes exactly its lookahead (affine form)",
     "measured": "measured, in ms",
     "here": "your setting",
-    "model": "a model calibrated here",
+    "model": "a calibrated model",
 }
 
 
@@ -178,7 +177,7 @@ def legend(marks: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def _levels(values: np.ndarray, best: float) -> list[float]:
-    """Round values between the best and the end of the scale."""
+    """Return round values between the best and the end of the scale."""
     end = min(float(values.max()), best * SCALE_END)
     raw = (end - best) / CONTOURS
     if raw <= 0:

@@ -1,4 +1,4 @@
-"""Sliders above a figure of the law. All are *instant*: the figure is computed anew, no model runs."""
+"""Sliders above a figure of the latency law. All are *instant*: the figure is recomputed, no model runs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hsd_viz.views.latency_sources import Basis, basis_of
 from hsd_viz.views.names import Names
 from hsd_viz.views.notice import Notice
 
-OWN = "as the sliders say"
-INSTANT = "Sliders are instant: the law is computed anew, no model runs."
+OWN = "custom"
+INSTANT = "Sliders are instant: the law is recomputed and no model runs."
 
 
 class WhatIf(widgets.VBox):
-    """Sliders above a plot. Subclasses fill ``self._sliders`` and compute the plot's spec in :meth:`_spec`."""
+    """Sliders above a plot. Subclasses define ``self._sliders`` and :meth:`_spec`."""
 
     def __init__(
         self, basis: Any, source: str, sliders: dict[str, widgets.Widget], start: widgets.Dropdown | None
@@ -41,16 +41,16 @@ class WhatIf(widgets.VBox):
         self.add_class("hsd-whatif")
 
     def value(self, name: str) -> Any:
-        """The value of a slider."""
+        """Return the value of a slider."""
         return self._sliders[name].value
 
     def set(self, **values: Any) -> None:
-        """Put sliders to ``values`` (held within their ends, on their steps), and compute once."""
+        """Set sliders to ``values`` (clipped, rounded to steps) and recompute once."""
         self._filling = True
         try:
             for name, value in values.items():
                 slider = self._sliders[name]
-                # Between two steps the browser would put a slider on one of them, and it would count as moved.
+                # The browser would round to a step, which would count as a change.
                 steps = round((min(slider.max, max(slider.min, value)) - slider.min) / slider.step)
                 slider.value = round(slider.min + steps * slider.step, 6)
         finally:
@@ -63,7 +63,7 @@ class WhatIf(widgets.VBox):
 
     def _on_slider(self, change: Any) -> None:
         if not self._filling:
-            # Whoever moves a slider leaves the models that were calibrated; another lookahead is still the same model.
+            # A changed slider no longer describes the calibrated model; a changed lookahead does.
             if self._start is not None and change["owner"] not in self._lookaheads:
                 self._filling = True
                 self._start.value = ""
@@ -89,17 +89,13 @@ class WhatIf(widgets.VBox):
 
     def _source(self, named: bool) -> str:
         if named and self._basis is not None:
-            # The sliders are one acceptance and one cost: a whole stack's prediction, over kinds of text, is another figure.
-            one = (
-                ""
-                if self._basis.kinds is None
-                else ", here all texts as one: what is predicted of whole stacks knows their kinds"
-            )
-            return f"Law; the models' figures: a calibration {self._basis.source}{one}."
-        return "Law alone, over the figures on the sliders: nothing here was measured."
+            # Sliders hold one acceptance and one cost; stack predictions average over kinds of text.
+            one = "" if self._basis.kinds is None else ", here pooled over texts; stack predictions use kinds of text"
+            return f"Predicted by the latency law; calibration {self._basis.source}{one}."
+        return "Latency law on the slider values; nothing was measured."
 
 
-# --- fields ---------------------------------------------------------------------------------------------------------------
+# --- fields -----------------------------------------------------------------------------------------------------------
 
 
 def slider(words: str, value: float, low: float, high: float, step: float, form: str) -> widgets.FloatSlider:
@@ -111,7 +107,7 @@ def step_slider(words: str, value: int) -> widgets.IntSlider:
 
 
 def slope_slider() -> widgets.FloatSlider:
-    return slider("checking one more token adds, in forwards", 0.02, 0.0, 0.5, 0.01, ".2f")
+    return slider("added cost per verified token, in forward passes", 0.02, 0.0, 0.5, 0.01, ".2f")
 
 
 def start_menu(words: str, options: list[tuple[str, str]]) -> widgets.Dropdown:

@@ -1,7 +1,7 @@
-"""What the latency views stand on: a calibration and times, each with the words that say where they come from. No torch.
+"""Data of the latency views: a calibration and times, with their provenance. No torch.
 
-A calibration is measured by ``hsd-viz plan``, estimated from traces, or, where nothing was measured yet, estimated from the
-recordings that come with the package (:func:`recorded`).
+A calibration is measured by ``hsd-viz plan``, estimated from traces, or estimated from the bundled recordings
+(:func:`recorded`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from hsd_viz.latency.mixture import Mixture
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
-#: A recording that repeats itself more than this is a loop: it says nothing of other text.
+#: Recordings with more repetition than this are excluded.
 LOOP = 0.75
-#: What stands on fewer tokens than this is one short text's word: another may well pick another stack.
+#: With fewer tokens, the selected stack may differ on other text.
 FEW_TOKENS = 2_000
-#: Acceptance and the cost of drafting are told for a draft of this length where the lookahead is open.
+#: Draft length for acceptance and cost if the lookahead is not given.
 USUAL = 4
 _MS = 1e-6
 _Z = 1.959964
@@ -34,9 +34,8 @@ _Z = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """ms per emitted token, prefill apart, over ``runs`` runs (0: not known).
-
-    ``low`` and ``high`` bound it (95 %), where that is known.
+    """ms per emitted token, without prefill, over ``runs`` runs (0: unknown); ``low`` and ``high``: 95 % interval if
+    known.
     """
 
     ms_per_token: float
@@ -47,11 +46,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """A calibration, where its figures come from in words, and what was measured of whole stacks on the same machine.
+    """A calibration, its provenance, and measured stacks on the same machine.
 
-    ``kinds`` is the same by kinds of text, where it was measured on enough of them (``None``: all are one). What is predicted of a whole
-    stack is predicted by :attr:`mixture`, as ``hsd-viz plan`` does: a stack has one figure, wherever it is shown. ``temperature`` is that
-    of the decodes, ``tokens`` how many they wrote, in ``runs`` decodes; ``None`` where it is not known.
+    ``kinds`` is the calibration by kind of text (``None``: pooled). Stack predictions use :attr:`mixture`, as in
+    ``hsd-viz plan``. ``temperature``, emitted ``tokens`` and ``runs`` describe the decodes; ``None`` if unknown.
     """
 
     calibration: Calibration
@@ -64,36 +62,35 @@ class Basis:
 
     @property
     def warning(self) -> str:
-        """What to mind where the figures stand on little; "" where they stand on enough, or it is not known."""
+        """A warning if the calibration has few tokens, else ""."""
         if self.tokens is None or self.tokens >= FEW_TOKENS:
             return ""
         runs = "one short run" if self.runs == 1 else counted(self.runs or 0, "short run")
-        return f"Rests on {counted(self.tokens, 'token')} of {runs}: on other text another stack may be the fastest."
+        return f"Based on {counted(self.tokens, 'token')} of {runs}: the fastest stack may differ on other text."
 
     @property
     def mixture(self) -> Mixture:
-        """What whole stacks are predicted from."""
+        """The calibration for stack predictions."""
         return self.kinds or Mixture.of(self.calibration)
 
 
 def recorded() -> Basis:
-    """A calibration from the greedy recordings of this package, a mere loop left out.
+    """Estimate a calibration from the bundled greedy recordings, without highly repetitive ones.
 
-    They are short, few, and repeat themselves (the words say how much), which flatters drafting: enough to see how the law works,
-    not to rank stacks on a machine of one's own. Raises ``ValueError`` where no recordings are installed.
+    They are short, few and repetitive, which favours drafting: enough to show how the law works, not to rank stacks on
+    another machine. Raises: ValueError: if no recordings are installed.
     """
     greedy = [t for t in map(load_bundled, (r.name for r in bundled())) if not t.meta["sampling"]["temperature"]]
     traces = [t for t in greedy if t.metrics()["repetition_share"] < LOOP]
     if not traces:
-        raise ValueError(
-            "no recorded runs are installed to estimate a calibration from: measure one, as with 'hsd-viz plan'"
-        )
+        raise ValueError("no recordings are installed: measure a calibration with 'hsd-viz plan'")
     tokens = sum(len(t.token_rows) for t in traces)
     repeated = sum(t.metrics()["repetition_share"] * len(t.token_rows) for t in traces) / tokens
     prompts = len({t.meta.get("prompt") for t in traces})
     words = (
-        f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, greedy, on {machine_words(traces[0])}"
-        f"{_day_of(traces[0])} ({tokens} tokens, of which {repeated:.0%} repeat earlier ones, which flatters drafting)"
+        f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, greedy, on "
+        f"{machine_words(traces[0])}{_day_of(traces[0])} ({counted(tokens, 'token')}, {repeated:.0%} repeated, which "
+        "favours drafting)"
     )
     return Basis(
         estimate(traces).calibration(), words, measured(traces), temperature=0.0, tokens=tokens, runs=len(traces)
@@ -101,29 +98,31 @@ def recorded() -> Basis:
 
 
 def of_run(trace: Trace) -> Basis:
-    """A calibration from one run alone. Raises ``ValueError`` where it emitted nothing."""
+    """Estimate a calibration from one run. Raises: ValueError: if it has no emitted tokens."""
     if not trace.token_rows:
-        raise ValueError("this trace emitted no token: there is nothing to estimate from")
+        raise ValueError("the trace has no emitted tokens")
     temperature = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     tokens = len(trace.token_rows)
     drawn = temperature_words(temperature)
-    words = f"estimated from the run shown alone ({drawn}, {counted(tokens, 'token')} on {machine_words(trace)}{_day_of(trace)})"
+    words = (
+        f"estimated from the run shown ({drawn}, {counted(tokens, 'token')} on {machine_words(trace)}{_day_of(trace)})"
+    )
     return Basis(
         estimate([trace]).calibration(), words, measured([trace]), temperature=temperature, tokens=tokens, runs=1
     )
 
 
 def temperature_words(temperature: float) -> str:
-    """How tokens were drawn."""
+    """Return the temperature as text."""
     return f"temperature {temperature:g}" if temperature else "greedy"
 
 
 def unseen(calibration: Calibration) -> list[str]:
-    """What was never observed, as two-part stacks: draft models and databases before each larger model."""
+    """Return unmeasured pairs as two-part stacks: draft models and databases before each larger model."""
     models = calibration.models
     edges = [(d, v) for k, v in enumerate(models) for d in models[:k] if (d, v) not in calibration.edges]
     tiers = [(b, v) for b in calibration.bottoms for v in models if (b, v) not in calibration.tiers]
-    # Those before the target come first: they are stacks by themselves.
+    # Pairs with the target come first: they are complete stacks.
     return [f"{d} > {v}" for d, v in sorted([*edges, *tiers], key=lambda pair: -models.index(pair[1]))]
 
 
@@ -132,22 +131,20 @@ def _day_of(trace: Trace) -> str:
 
 
 def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
-    """Whatever was given as a basis: a calibration, its JSON data, one kept by ``hsd-viz plan``, or the path of a file with any of these.
+    """Load a basis from a calibration, its JSON data, one stored by ``hsd-viz plan``, or the path of such a file.
 
-    ``source`` says where the figures come from, when they cannot say it themselves. Raises ``ValueError`` with one sentence.
+    ``source`` is the provenance, if the data lack it. Raises: ValueError: for anything else.
     """
     if isinstance(given, Basis):
         return given
     if isinstance(given, Calibration):
-        return Basis(given, source or "that was given")
+        return Basis(given, source or "as given")
     if isinstance(given, str | Path):
         data = read_json(given)
-        kept = isinstance(data, Mapping) and "pooled" in data  # it says itself where it was measured
+        kept = isinstance(data, Mapping) and "pooled" in data  # it names its own provenance
         return basis_of(data, source or ("" if kept else f"read from {Path(given).name}"))
     if not isinstance(given, Mapping):
-        raise ValueError(
-            f"a calibration, its JSON data or the path of its file is needed here, not {type(given).__name__}"
-        )
+        raise ValueError(f"expected a calibration, its JSON data or the path of its file, not {type(given).__name__}")
     if "pooled" in given:  # as ``hsd-viz plan`` keeps it on disk
         found = Mixture.from_dict({"parts": [], **given})
         several = len(found.parts) > 1
@@ -163,24 +160,22 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
     if "hierarchies" in given:
         data = given.get("calibration") or {}
         if not {"models", "edges"} <= set(data):
-            raise ValueError(
-                "this plan holds no calibration that the law could use: give the file in which 'hsd-viz plan' keeps it"
-            )
+            raise ValueError("the plan has no calibration: use the calibration file of 'hsd-viz plan'")
     place = plan_machine(given)
-    words = source or (f"measured on {place}" if place else "that was given")
+    words = source or (f"measured on {place}" if place else "as given")
     return Basis(Calibration.from_dict(data), words, plan_measured(given))
 
 
 def _kept_words(kept: Mapping[str, Any], groups: int) -> str:
-    """Where a kept calibration was measured, and on what: its texts in ``groups`` by how easily they are drafted."""
+    """Return the provenance of a stored calibration; ``groups`` is its number of text groups."""
     who, texts = kept.get("identity") or {}, kept.get("texts") or {}
     threads = counted(who["threads"], "thread") if who.get("device") == "cpu" and who.get("threads") else None
     temperature = (who.get("sampling") or {}).get("temperature")
     drawn = None if temperature is None else temperature_words(temperature)
     day = None if kept.get("created") is None else datetime.fromtimestamp(kept["created"], UTC).date().isoformat()
     facts = (who.get("device_name"), who.get("dtype"), threads, drawn, day)
-    place = ", ".join(str(p) for p in facts if p) or "a machine that was not recorded"
-    how = f"in {groups} groups by how easily they are drafted" if groups > 1 else "pooled"
+    place = ", ".join(str(p) for p in facts if p) or "an unknown machine"
+    how = f"in {groups} groups by acceptance" if groups > 1 else "pooled"
     each = f", {counted(texts['max_new_tokens'], 'token')} each" if "max_new_tokens" in texts else ""
     if not {"prompts", "suite"} <= set(texts):
         return place
@@ -188,20 +183,20 @@ def _kept_words(kept: Mapping[str, Any], groups: int) -> str:
 
 
 def read_json(path: str | Path) -> Any:
-    """The JSON data of a file. Raises ``ValueError`` with one sentence."""
+    """Read a JSON file. Raises: ValueError: if it cannot be read."""
     try:
         return json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}") from None
     except ValueError:
-        raise ValueError(f"{path} is not JSON: give what 'hsd-viz plan --json' wrote") from None
+        raise ValueError(f"{path} is not JSON: use the output of 'hsd-viz plan --json'") from None
 
 
 # --- plans ------------------------------------------------------------------------------------------------------------
 
 
 def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
-    """What a plan measured, by stack; an interval may stand beside a figure, under its name with ``_ci``."""
+    """Return a plan's measurements by stack; the interval of a value has its name with ``_ci``."""
     found = {}
     for row in plan.get("hierarchies", ()):
         value = row.get("measured_ms_per_token")
@@ -212,7 +207,7 @@ def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
 
 
 def plan_machine(plan: Mapping[str, Any]) -> str:
-    """The machine of a plan in words, empty where it says nothing."""
+    """Return a plan's machine as text, or ""."""
     machine = plan.get("machine")
     if isinstance(machine, Mapping):
         name = machine.get("gpu") or machine.get("cpu") or machine.get("device_name")
@@ -225,9 +220,9 @@ def plan_machine(plan: Mapping[str, Any]) -> str:
 
 
 def machine_words(trace: Trace) -> str:
-    """The machine of a trace, in words."""
+    """Return a trace's machine as text."""
     meta = trace.meta
-    parts = [meta.get("device_name") or meta.get("device") or "a machine that was not recorded", meta.get("dtype")]
+    parts = [meta.get("device_name") or meta.get("device") or "an unknown machine", meta.get("dtype")]
     if meta.get("device") == "cpu" and meta.get("threads"):
         parts.append(counted(meta["threads"], "thread"))
     if meta.get("runtime"):
@@ -236,14 +231,14 @@ def machine_words(trace: Trace) -> str:
 
 
 def stack_of_trace(trace: Trace) -> str:
-    """The stack a trace decoded with, every lookahead written out."""
+    """Return a trace's stack with all lookaheads."""
     return str(trace.meta.get("stack_resolved") or trace.meta.get("stack") or "")
 
 
 def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
-    """ms per token by stack, over all rounds of its traces; the interval says how much rounds differ within these runs.
+    """Return ms per token by stack over all rounds of its traces.
 
-    It is that of a ratio estimator (time over tokens, round by round) and knows nothing of what differs between runs.
+    The interval is that of a ratio estimator (time over tokens, by round); it excludes variation between runs.
     """
     rounds: dict[str, list[tuple[float, int]]] = {}
     runs: dict[str, int] = {}
@@ -268,7 +263,7 @@ def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
 
 
 def _round_times(trace: Trace) -> list[tuple[float, int]]:
-    """(ms until the next round begins, tokens emitted) of each target round; the first begins when prefill ends."""
+    """Return (ms until the next round, emitted tokens) of each target round; the first starts at the end of prefill."""
     emitted: dict[int, int] = {}
     for token in trace.token_rows:
         emitted[token.round] = emitted.get(token.round, 0) + 1
@@ -280,7 +275,9 @@ def _round_times(trace: Trace) -> list[tuple[float, int]]:
 
 @dataclass(frozen=True, slots=True)
 class LevelUse:
-    """What one level of a trace did per emitted token: its forwards (a database: look-ups), milliseconds, and those of its calls alone."""
+    """One level of a trace per emitted token: forward passes (a database: look-ups), milliseconds, milliseconds of
+    calls.
+    """
 
     name: str
     forwards: float
@@ -289,9 +286,10 @@ class LevelUse:
 
 
 def level_use(trace: Trace) -> tuple[LevelUse, ...]:
-    """Forwards and time per emitted token by level, bottom first; the times add up to the decode's, prefill apart.
+    """Return forward passes and time per emitted token by level, lowest first. Times sum to the decode's, without
+    prefill.
 
-    A level has the time of its own forwards, and a verifier also that of its rounds in which nothing below it ran.
+    A level has the time of its forward passes; a verifier also has the time of its rounds without a call below it.
     """
     tokens = len(trace.token_rows)
     if not tokens:
@@ -329,12 +327,12 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
 
 
 def rate(edge: Edge, lookahead: int = USUAL) -> float:
-    """Conditional acceptance (accepted / examined) of drafts of ``lookahead`` tokens along a measured curve."""
+    """Return conditional acceptance (accepted / examined) of drafts of ``lookahead`` tokens from a measured curve."""
     curve = edge.curve(lookahead)
     return float(curve[1:].sum() / curve[:-1].sum())
 
 
 def tier_rate(tier: Tier) -> float:
-    """The same for a database's drafts."""
+    """Return conditional acceptance of a database's drafts."""
     examined = sum(chance * (a + (a < m)) for m, a, chance in tier.outcomes)
     return (tier.tokens - 1) / examined if examined else 0.0

@@ -1,4 +1,4 @@
-"""What if the draft were better, or cheaper, or had a draft of its own? Sliders over the law."""
+"""What-if sliders over the latency law: acceptance, cost, and a second draft model."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hsd_viz.views.latency_plot import axis, legend, lines_of, mark
 from hsd_viz.views.latency_sliders import WhatIf, slider, slope_slider, start_menu, step_slider
 from hsd_viz.views.latency_sources import basis_of, rate
 
-#: Cells of the map along each side.
+#: Cells per side of the map.
 GRID = 25
 LEAST_ACCEPTANCE = 0.3
 TENTHS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 class OneDraftWhatIf(WhatIf):
-    """One draft model: speed over plain decoding for every lookahead, for an acceptance and a cost of one's choice.
+    """One draft model: speed over plain decoding by lookahead, for a given acceptance and cost.
 
-    ``basis``, if given, offers the pairs of models that were calibrated as places to start from.
+    ``basis``, if given, adds the calibrated model pairs as presets.
     """
 
     def __init__(self, basis: Any = None, *, source: str = "") -> None:
@@ -31,7 +31,7 @@ class OneDraftWhatIf(WhatIf):
         pairs = [] if calibration is None else [d for d, v in calibration.edges if v == calibration.target]
         sliders = {
             "acceptance": slider("acceptance by the target", 0.7, 0.0, 0.99, 0.01, ".0%"),
-            "cost": slider("draft's cost, in target forwards", 0.15, 0.0, 1.0, 0.01, ".2f"),
+            "cost": slider("cost of the draft model, in target forward passes", 0.15, 0.0, 1.0, 0.01, ".2f"),
             "lookahead": step_slider("lookahead, tokens", 4),
             "slope": slope_slider(),
         }
@@ -68,14 +68,14 @@ class OneDraftWhatIf(WhatIf):
                 {
                     "points": [[s, float(v)] for s, v in zip(steps, speed.round(4), strict=True)],
                     "kind": "law",
-                    "phrase": "Lookahead {x}: {v} times as fast as plain decoding",
+                    "phrase": "Lookahead {x}: {v} times the speed of plain decoding",
                 },
                 {"points": [[0.5, 1.0], [MOST + 0.5, 1.0]], "kind": "reference", "label": "plain decoding"},
             ],
             "marks": marks,
             "legend": [["best", "best lookahead"], ["here", "your setting"]],
             "picks": True,
-            "hint": "Point at a lookahead, or step with the arrow keys; click or Enter takes it.",
+            "hint": "Hover over a lookahead or use the arrow keys; click or press Enter to select it.",
             "verdict": {"figure": f"{speed[g - 1]:.2f} ×", "text": self._words(speed, a, c, g, slope)},
             "source": self._source(self._start is not None and bool(self._start.value)),
             "shape": 0.56,
@@ -84,28 +84,26 @@ class OneDraftWhatIf(WhatIf):
     def _words(self, speed: np.ndarray, a: float, c: float, g: int, slope: float) -> str:
         best = int(speed.argmax()) + 1
         tokens = Edge(tail=a).tokens(g)
-        said = [
-            f"With lookahead {g}, {tokens:.2f} tokens come from each forward of the target, and decoding runs {_times(speed[g - 1])}."
-        ]
+        said = [f"Lookahead {g}: {tokens:.2f} tokens per target forward pass, {_times(speed[g - 1])}."]
         if speed[best - 1] <= 1:
-            said.append("No lookahead helps here: leave the draft model out.")
+            said.append("No lookahead pays off: remove the draft model.")
         elif best != g:
-            said.append(f"The best lookahead is {best}: {_times(speed[best - 1])}.")
+            said.append(f"Best lookahead: {best}, {_times(speed[best - 1])}.")
         else:
-            said.append("No other lookahead is faster.")
+            said.append("This is the best lookahead.")
         least = law.first(lambda rate: (1 / law.one(rate, c, slope)).max() > 1)
         said.append(
-            f"At this cost a draft pays from an acceptance of {least:.0%} up."
+            f"At this cost a draft pays off from an acceptance of {least:.0%}."
             if least is not None
-            else "At this cost no acceptance pays."
+            else "At this cost no acceptance pays off."
         )
         return " ".join(said)
 
 
 class SecondDraftWhatIf(WhatIf):
-    """When does a second draft pay? The gain of a small draft model beneath a larger one, over its cost and its acceptance.
+    """The gain of a small draft model below a larger one, over its cost and acceptance.
 
-    ``basis``, if given, offers the calibrated models as the larger draft, and puts those below it on the map.
+    ``basis``, if given, adds the calibrated models as presets for the larger draft and marks those below it on the map.
     """
 
     def __init__(self, basis: Any = None, *, source: str = "") -> None:
@@ -119,16 +117,16 @@ class SecondDraftWhatIf(WhatIf):
             ]
         sliders = {
             "acceptance": slider("larger draft: acceptance by the target", 0.85, 0.3, 0.99, 0.01, ".0%"),
-            "cost": slider("larger draft: cost, in target forwards", 0.3, 0.02, 1.0, 0.01, ".2f"),
+            "cost": slider("larger draft: cost, in target forward passes", 0.3, 0.02, 1.0, 0.01, ".2f"),
             "lookahead": step_slider("larger draft: lookahead", 6),
             "slope": slope_slider(),
             "second_acceptance": slider(
                 "second draft: acceptance by the larger", 0.6, LEAST_ACCEPTANCE, 0.99, 0.01, ".0%"
             ),
-            "second_cost": slider("second draft: cost, in target forwards", 0.03, 0.0, 1.0, 0.005, ".3f"),
+            "second_cost": slider("second draft: cost, in target forward passes", 0.03, 0.0, 1.0, 0.005, ".3f"),
             "second_lookahead": step_slider("second draft: lookahead", 3),
-            # Two acceptances leave the third open between bounds: 1 - acceptance is a distance between the models.
-            "closeness": slider("target takes its tokens directly: least 0, most 1", 0.25, 0.0, 1.0, 0.01, ".2f"),
+            # Two acceptances bound the third: 1 - acceptance is a distance between models.
+            "closeness": slider("target's direct acceptance: 0 lowest, 1 highest", 0.25, 0.0, 1.0, 0.01, ".2f"),
         }
         super().__init__(
             basis, source, sliders, start_menu("Larger draft", [(m, m) for m in larger]) if larger else None
@@ -191,13 +189,15 @@ class SecondDraftWhatIf(WhatIf):
             {**line, "main": True} for line in lines_of(costs, acceptances, values, [0.0], lambda _: "breaks even")
         ]
         return {
-            "name": "Gain of a second draft over its cost and acceptance",
+            "name": "Gain of a second draft by cost and acceptance",
             "x": {
-                **axis("cost of the second draft, in target forwards", 0, widest, _ticks(widest), lambda t: f"{t:g}"),
+                **axis(
+                    "cost of the second draft, in target forward passes", 0, widest, _ticks(widest), lambda t: f"{t:g}"
+                ),
                 "values": _words_of(costs, "{:.3f}"),
             },
             "y": {
-                **axis("its acceptance by the larger draft", LEAST_ACCEPTANCE, 0.99, TENTHS, lambda t: f"{t:.0%}"),
+                **axis("acceptance by the larger draft", LEAST_ACCEPTANCE, 0.99, TENTHS, lambda t: f"{t:.0%}"),
                 "values": _words_of(acceptances, "{:.0%}"),
             },
             "cells": {
@@ -206,7 +206,7 @@ class SecondDraftWhatIf(WhatIf):
                 "values": values.round(4).tolist(),
                 "scale": "gain",
                 "end": max(0.1, float(np.abs(values).max())),
-                "phrase": "Cost {x}, accepted {y}: {v} tokens a second with the second draft",
+                "phrase": "Cost {x}, acceptance {y}: {v} tokens/s with the second draft",
                 "ends": ["slower with it", "no change", "faster with it"],
             },
             "contours": lines,
@@ -214,11 +214,11 @@ class SecondDraftWhatIf(WhatIf):
             "marks": marks,
             "legend": legend(marks),
             "picks": True,
-            "hint": "Click the map (or step with the arrow keys and press Enter) to put the second draft there.",
+            "hint": "Click the map, or use the arrow keys and Enter, to place the second draft.",
             "verdict": {"figure": _percent(gain), "text": self._words(here, a, c, b, cost, slope, fixed)},
             "text": (
-                "Gain in tokens a second over the best without a second draft, each with its best lookaheads. "
-                f"The target is taken to accept the second draft's own tokens {law.direct(a, b, closeness):.0%} of the time."
+                "Gain in tokens/s over the best setting without a second draft, at the best lookaheads. "
+                f"Assumed direct acceptance of the second draft by the target: {law.direct(a, b, closeness):.0%}."
             ),
             "source": self._source(bool(named)),
             "shape": 0.72,
@@ -229,46 +229,46 @@ class SecondDraftWhatIf(WhatIf):
     ) -> str:
         gain, both, one = float(here.gain[0, 0]), float(here.both[0, 0]), float(here.one[0, 0])
         g, h = (int(x) for x in here.lookaheads[0, 0])
-        single = {f"the larger draft alone with lookahead {k + 1}": v for k, v in enumerate(law.one(b, cost, slope))}
+        single = {f"the larger draft only, lookahead {k + 1}": v for k, v in enumerate(law.one(b, cost, slope))}
         direct = law.direct(a, b, fixed["closeness"])
-        single |= {f"the second draft alone with lookahead {k + 1}": v for k, v in enumerate(law.one(direct, c, slope))}
+        single |= {f"the second draft only, lookahead {k + 1}": v for k, v in enumerate(law.one(direct, c, slope))}
         best = min(single, key=single.get) if min(single.values()) < 1 else "plain decoding"
-        verdict = "pays" if gain > 0.005 else "breaks even" if gain > -0.005 else "does not pay"
+        verdict = "pays off" if gain > 0.005 else "breaks even" if gain > -0.005 else "does not pay off"
         said = [
-            f"Here a second draft {verdict}: with lookaheads {g} and {h} a token takes the time of {both:.2f} target forwards; "
-            f"the best without it is {best}, {one:.2f}."
+            f"A second draft {verdict}: with lookaheads {g} and {h} a token takes {both:.2f} target forward passes; "
+            f"the best without it, {best}, takes {one:.2f}."
         ]
         own = law.stacked(a, c, b, cost, slope, self.value("second_lookahead"), self.value("lookahead"))
         if (self.value("second_lookahead"), self.value("lookahead")) != (g, h):
-            said.append(f"With the lookaheads on the sliders it is {own:.2f}.")
+            said.append(f"With the selected lookaheads: {own:.2f}.")
         said.append(self._range(c, fixed))
         return " ".join(said)
 
     def _range(self, c: float, fixed: dict[str, float]) -> str:
-        """From which acceptance on, and up to which, it pays at its cost: a very good small model is better off alone."""
+        """Return the acceptance range in which it pays off: a very good small model is better alone."""
         rates = np.linspace(LEAST_ACCEPTANCE, 0.99, 70)
         pays = np.flatnonzero(second_draft(rates, np.array([c]), **fixed).gain[:, 0] > 0)
         if not len(pays):
-            return "At its cost no acceptance pays."
+            return "At this cost no acceptance pays off."
         low, high = rates[pays[0]], rates[pays[-1]]
         ends = (pays[0] > 0, pays[-1] < len(rates) - 1)
         words = {
             (
                 True,
                 True,
-            ): f"between {low:.0%} and {high:.0%} of its tokens accepted by the larger draft; above that it is better off alone",
-            (True, False): f"from {low:.0%} of its tokens accepted by the larger draft",
+            ): f"from {low:.0%} to {high:.0%} acceptance by the larger draft; above that it is better alone",
+            (True, False): f"from {low:.0%} acceptance by the larger draft",
             (
                 False,
                 True,
-            ): f"up to {high:.0%} of its tokens accepted by the larger draft; above that it is better off alone",
-            (False, False): "at every acceptance on the map",
+            ): f"up to {high:.0%} acceptance by the larger draft; above that it is better alone",
+            (False, False): "at every acceptance shown",
         }
-        return f"At its cost it pays {words[ends]}."
+        return f"At this cost it pays off {words[ends]}."
 
 
 def _times(speed: float) -> str:
-    return f"{speed:.2f} times as fast as plain decoding"
+    return f"{speed:.2f} times the speed of plain decoding"
 
 
 def _percent(share: float) -> str:
@@ -290,9 +290,9 @@ def _words_of(values: np.ndarray, form: str) -> list[str]:
 
 
 def _regions(xs: np.ndarray, ys: np.ndarray, values: np.ndarray, marks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Where the words "pays" and "does not pay" stand: in the middle of their parts of the map, clear of the marks."""
+    """Place the labels "pays off" and "does not pay off" in the middle of their regions, away from marks."""
     out = []
-    for inside, text in ((values > 0.01, "pays"), (values < -0.01, "does not pay")):
+    for inside, text in ((values > 0.01, "pays off"), (values < -0.01, "does not pay off")):
         if inside.sum() < 0.06 * inside.size:
             continue
         rows, columns = np.nonzero(inside)

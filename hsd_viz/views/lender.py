@@ -1,4 +1,4 @@
-"""The engine that a page decodes with: one that was given, or one that is loaded when somebody first needs it."""
+"""The page's engine: given, or loaded on first use."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ LADDER = ("nano", "small", "target")
 
 
 class Lender:
-    """Decodes what the form asks for, and lends the engine to what measures on the page; from worker threads alone.
+    """Decode form requests and lend the engine to measurements on the page. Call from worker threads only.
 
-    ``engine`` is ``None`` until it is loaded. ``allow_models`` lets stacks name hub models and paths. ``found_gpu()`` is called when an
-    engine was loaded on a machine that has a GPU.
-    """
+    ``engine`` is ``None`` until loaded. ``allow_models`` allows hub models and paths in stacks. ``found_gpu()`` is
+    called after loading an engine on a machine with a GPU."""
 
     def __init__(self, engine: Engine | None, allow_models: bool, found_gpu: Callable[[], None]) -> None:
         self.engine, self._own = engine, engine is None
@@ -32,21 +31,21 @@ class Lender:
 
     @property
     def loads(self) -> bool:
-        """Whether models are loaded here: none was given, and what they need is installed."""
+        """Whether this page loads models: no engine was given, and the dependencies are installed."""
         return self._own and can_decode()
 
     @property
     def live(self) -> bool:
-        """Whether anything can be decoded."""
+        """Whether live runs are possible."""
         return not self._own or can_decode()
 
     @property
     def model_names(self) -> tuple[str, ...] | None:
-        """The models that stacks may name; ``None``: any."""
+        """The models allowed in stacks; ``None``: any."""
         return None if self._allow_models else LADDER
 
     def decode(self, request: Request) -> Iterator[Event]:
-        """The events of what is asked for, the loading of its models first. Raises as :meth:`hsd_viz.engine.base.Engine.decode`."""
+        """Yield the events of a request, model loading first. Raises as :meth:`hsd_viz.engine.base.Engine.decode`."""
         key = (request.device, request.dtype)
         if self._own and (self.engine is None or key != self._key):
             yield Stage("loading PyTorch")
@@ -55,7 +54,7 @@ class Lender:
         yield from decode(request.prompt, request.stack, **request.options)
 
     def lend(self) -> Engine:
-        """The engine that runs use, loaded where it is not there yet."""
+        """Return the engine, loading it if needed."""
         if self.engine is None:
             self._load(None, None)
         return self.engine
@@ -63,7 +62,7 @@ class Lender:
     def _load(self, device: str | None, dtype: str | None) -> None:
         from hsd_viz.engine.local import load_engine
 
-        self.engine = None  # the models of the one before make room
+        self.engine = None  # frees the previous models
         self.engine = load_engine(device=device, dtype=dtype, threads=_threads(), allow_models=self._allow_models)
         self._key = (device, dtype)
         torch = sys.modules.get("torch")
@@ -72,10 +71,12 @@ class Lender:
 
 
 def can_decode() -> bool:
-    """Whether what models need is installed; nothing of it is imported."""
+    """Whether the model dependencies are installed, without importing them."""
     return all(importlib.util.find_spec(name) is not None for name in ("torch", "transformers"))
 
 
 def _threads() -> int:
-    """Half the cores, eight at most: the page, its kernel and its browser need the others, and small models gain nothing from more."""
+    """Return half the cores, at most eight: the page and browser need the rest, and small models do not profit from
+    more.
+    """
     return min(8, max(1, (os.cpu_count() or 2) // 2))

@@ -1,4 +1,4 @@
-"""The map of temporal locality: where each token of a text stood before, and who drafted it."""
+"""The temporal-locality map: earlier occurrences of each token, and their draft sources."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hsd_viz.views.palette import DATABASES, HUES, family, label
 from hsd_viz.views.scripts import joined
 from hsd_viz.words import counted
 
-#: Runs are not told apart beyond this length.
+#: Maximum repeat length.
 LONGEST = 32
 
 
 class LocalityMap(anywidget.AnyWidget):
-    """A text against itself: a mark at (i, j) says that token i repeats the words that ended at the earlier token j.
+    """A dot plot of a text against itself: a mark at (i, j) means token i repeats the text ending at the earlier token
+    j.
 
-    Coloured marks were drafted from there (by the trace's own record) and accepted; grey ones repeat a run of at least ``least`` tokens
-    without having been copied. The row below the map has the source of every token. A slider of the page sets ``least``.
-    """
+    Coloured marks were drafted from there and accepted; grey ones repeat at least ``least`` tokens (set by a slider)
+    without being copied. The row below the map has the source of every token."""
 
     _esm = joined("dom.js", "figure.js", "locality_map.js")
     _css = CSS
@@ -34,18 +34,17 @@ class LocalityMap(anywidget.AnyWidget):
 
     def __init__(self, trace: Trace, *, least: int = 4) -> None:
         if not trace.token_rows:
-            raise ValueError("this trace emitted no token: there is nothing to map")
+            raise ValueError("the trace has no emitted tokens")
         if not 1 <= least <= LONGEST:
-            raise ValueError(
-                f"runs of at least {least} tokens is out of range: it is a whole number from 1 to {LONGEST}"
-            )
+            raise ValueError(f"least={least} is out of range: use a whole number from 1 to {LONGEST}")
         super().__init__(spec=_spec(trace), least=least)
 
 
 def longest_repeats(ids: list[int]) -> list[tuple[int, int]]:
-    """For each token (earlier place, length) of the longest run ending there that also ended at an earlier place; the latest such place.
+    """Return (earlier position, length) of each token's longest repeat, the latest position on ties; (-1, 0) for new
+    tokens.
 
-    (-1, 0) where the token is new. Runs may overlap themselves and count up to :data:`LONGEST` tokens.
+    Repeats may overlap; lengths are capped at :data:`LONGEST`.
     """
     tokens = np.asarray(ids)
     before = np.zeros(len(tokens) + 1, int)  # [j + 1]: length of the run that ends at j and at the token before
@@ -60,7 +59,7 @@ def longest_repeats(ids: list[int]) -> list[tuple[int, int]]:
 
 
 def copied_from(trace: Trace) -> list[int]:
-    """For each emitted token the place in the text that its accepted draft was copied from, -1 where there is none."""
+    """Return for each emitted token the position its accepted draft was copied from, or -1."""
     target = {r.id for r in trace.round_rows if r.parent is None}
     places = {
         (d.round, d.depth, d.token_id): d.position
@@ -80,12 +79,12 @@ def _spec(trace: Trace) -> dict[str, Any]:
     hues = {}
     for name in dict.fromkeys([*names, "target"]):
         hue = HUES[family(name)]
-        words = "target, its own tokens" if name == "target" else label(name)
+        words = "target's own tokens" if name == "target" else label(name)
         hues[name] = {"label": words, "light": hue.light, "dark": hue.dark} | (
             {"own": True} if name == "target" else {}
         )
     return {
-        "title": "Where the text repeats itself",
+        "title": "Temporal locality of the text",
         "prompt": len(prompt),
         "ids": ids,
         "pieces": [*(trace.pieces.get(t, f"#{t}") for t in prompt), *(t.text for t in trace.token_rows)],
@@ -93,10 +92,10 @@ def _spec(trace: Trace) -> dict[str, Any]:
         "again": [list(pair) for pair in longest_repeats(ids)],
         "copied": [-1] * len(prompt) + copied_from(trace),
         "hues": hues,
-        "text": "Read it from left to right, as the text was written. A mark stands above a token, at the height of the earlier place "
-        "whose words it repeats. Slanted lines are whole passages that come again; the nearer to the diagonal, the more recent the "
-        "place, and that is temporal locality. Coloured marks were drafted from that place and accepted. The row at the foot has the "
-        "source of every token.",
+        "text": "Left to right: the text in order. A mark above a token is at the earlier position that it repeats. "
+        "Slanted lines "
+        "are repeated passages; closer to the diagonal is more recent. Coloured marks were drafted from there and "
+        "accepted. The bottom row has the source of each token.",
         "source": f"{trace.meta.get('stack_resolved') or trace.meta['stack']} on {machine_words(trace)}; "
-        f"{counted(len(prompt), 'token')} of prompt, {len(sources)} written.",
+        f"{counted(len(prompt), 'token')} of prompt, {len(sources)} emitted.",
     }

@@ -1,4 +1,4 @@
-"""Names for those who hear the page, of what ipywidgets leaves nameless: the handles of its sliders, and the figures beside them."""
+"""Accessible names for slider handles and read-outs, which ipywidgets leaves unnamed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from hsd_viz.views.scripts import STATIC
 
 
 class Names(anywidget.AnyWidget):
-    """Shows nothing: gives every slider in the box that it stands in the name that is written beside it."""
+    """An invisible widget that labels the sliders of its box."""
 
     _esm = STATIC / "names.js"

@@ -1,4 +1,4 @@
-"""Errors that people can see. Voilà swallows what a callback raises: here it becomes a card on the page."""
+"""Visible errors: Voilà hides exceptions of callbacks, so they are shown as a card on the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hsd_viz.views.scripts import STATIC
 
 
 class Notice(anywidget.AnyWidget):
-    """A card with one sentence and, for errors that nobody expected, the details behind a toggle. Hidden while empty."""
+    """An error card; unexpected errors have their traceback behind a toggle. Hidden while empty."""
 
     _esm = STATIC / "notice.js"
 
@@ -22,21 +22,21 @@ class Notice(anywidget.AnyWidget):
     message = traitlets.Unicode("").tag(sync=True)
     details = traitlets.Unicode("").tag(sync=True)
 
-    def error(self, error: BaseException, expected_title: str = "That cannot be run") -> None:
-        """Show an error. A ``ValueError`` speaks for itself, under ``expected_title``; anything else brings its traceback."""
+    def error(self, error: BaseException, expected_title: str = "Run failed") -> None:
+        """Show an error: a ``ValueError`` as its message under ``expected_title``, any other with its traceback."""
         expected = isinstance(error, ValueError)
         details = "" if expected else "".join(traceback.format_exception(error))
         message = str(error).strip() or type(error).__name__
-        title = expected_title if expected else f"Something went wrong ({type(error).__name__})"
+        title = expected_title if expected else f"Unexpected error ({type(error).__name__})"
         with self.hold_sync():
             self.title, self.details, self.message = title, details, message
 
     def clear(self) -> None:
-        """Put the card away."""
+        """Hide the card."""
         self.message = ""
 
     def guard(self, callback: Callable[..., Any]) -> Callable[..., Any]:
-        """The same callback, with whatever it raises shown here instead of lost."""
+        """Wrap a callback so that its errors are shown here."""
 
         @functools.wraps(callback)
         def guarded(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A field for a number that never changes what was typed into it: what cannot be taken is said beneath it."""
+"""A number field that keeps its text as typed and shows errors below it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ import traitlets
 from hsd_viz.views.scripts import STATIC
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
-_DECIMAL = re.compile(r"[+-]?([0-9]{1,15}([.,][0-9]{0,15})?|[.,][0-9]{1,15})")
-#: Characters of what was typed that are shown again.
+_DECIMAL = re.compile(r"[+-]?([0-9]{1,15}([.,][0-9]{0,15})?|[.,][0-9]{1,15})([eE][+-]?[0-9]{1,3})?")
+#: Maximum characters of invalid text shown in an error.
 MOST_SHOWN = 20
 
 
 class NumberField(anywidget.AnyWidget):
-    """A number from ``low`` to ``high``, with a comma or a point before its decimals, or a ``whole`` one.
+    """A number from ``low`` to ``high``, as in ``0.5``, ``0,5`` or ``1e-9``; ``whole``: an integer.
 
-    ``text`` is what stands in the field. ``problem`` says in one sentence why that is no number for it ("": it is one), and is shown
-    beneath the field; :attr:`value` raises it.
+    ``text`` is the field's text. ``problem``, shown below the field and raised by :attr:`value`, is the error, or "".
     """
 
     _esm = STATIC / "number_field.js"
@@ -38,7 +37,7 @@ class NumberField(anywidget.AnyWidget):
 
     @property
     def value(self) -> float:
-        """The number in the field; ``int`` where it is to be whole. Raises ``ValueError`` with one sentence where there is none."""
+        """The number; ``int`` if ``whole``. Raises: ValueError: if the text is invalid."""
         typed = self.text.strip()
         if (_WHOLE if self.whole else _DECIMAL).fullmatch(typed):
             number = int(typed) if self.whole else float(typed.replace(",", "."))
@@ -48,7 +47,7 @@ class NumberField(anywidget.AnyWidget):
         kind = "a whole number" if self.whole else "a number"
         name = self.label.split(" (")[0]
         raise ValueError(
-            f"{name} takes {kind} from {_written(self._low)} to {_written(self._high)}, not {shown or 'nothing'}"
+            f"{name} must be {kind} from {_written(self._low)} to {_written(self._high)}, not {shown or 'empty'}"
         )
 
     @value.setter

@@ -1,4 +1,4 @@
-"""A button to open one of the reader's own files."""
+"""A button that opens a local file."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from hsd_viz.views.scripts import STATIC
 
 
 class OpenFile(anywidget.AnyWidget):
-    """A button; ``opened(content, name)`` gets the bytes of the file that a reader chose, ``refused(error)`` is called where it has more
-    than ``most``."""
+    """A button; ``opened(content, name)`` receives the file's bytes, ``refused(error)`` is called for more than
+    ``most`` bytes.
+    """
 
     _esm = STATIC / "open_file.js"
 
@@ -42,4 +43,4 @@ class OpenFile(anywidget.AnyWidget):
         elif content.get("kind") == "unreadable":
             self._refused(ValueError(f"{name} cannot be read"))
         elif content.get("kind") in ("file", "too large"):
-            self._refused(ValueError(f"{name} is too large: this page takes files up to {self.most / 1e6:.0f} MB"))
+            self._refused(ValueError(f"{name} is too large: the maximum is {self.most / 1e6:.0f} MB"))

@@ -1,4 +1,4 @@
-"""What a page shows of a run while it goes on: its text as it grows, its figures, how far it is, and what is no longer this run's."""
+"""A run in progress on the page: growing text, metrics, progress, and stale marks on views of the previous run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hsd_viz.views.runner import Run
 from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.tabs import Tabs
 
-#: Seconds between two updates of the tiles during a run: figures that change faster cannot be read.
+#: Seconds between updates of the tiles, so that they stay readable.
 TILES_EVERY = 0.5
 
 
-class Page(Protocol):
-    """The page that a run is shown on; :meth:`occupy` says whether one goes on, so that no other can be started."""
+class RunPage(Protocol):
+    """The page of a run; :meth:`occupy` blocks a second run."""
 
     trace: Trace | None
     notice: Notice
@@ -29,36 +29,36 @@ class Page(Protocol):
     def occupy(self, busy: bool) -> None: ...
 
     def decoded(self, trace: Trace | None) -> None:
-        """What is on the page is a run decoded here, and no recording; ``None`` while it goes on."""
+        """Set the run decoded here; ``None`` while it is in progress."""
 
 
 class PageRun:
-    """The run on the page, one at a time: a :class:`~hsd_viz.views.runner.Watcher`, whose methods the worker thread calls."""
+    """The page's run, one at a time: a :class:`~hsd_viz.views.runner.Watcher` called by the worker thread."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: RunPage) -> None:
         self._page = page
         self._run: Run | None = None
         self._kind, self._cancelled, self._tiled = "recording", False, 0.0
 
     def start(self, events: Callable[[], Iterator[Event]], kind: str, words: str) -> None:
-        """Begin what ``events()`` brings. ``kind`` is ``live`` or ``replay``, ``words`` is said until something is known."""
+        """Start a run from ``events()``. ``kind`` is ``live`` or ``replay``; ``words`` is the first stage text."""
         self._kind, self._cancelled = kind, False
         self._page.occupy(True)
         self._page.readout.busy(Stage(words))
         self._run = Run(events, self)
 
     def cancel(self) -> None:
-        """Stop after the token in progress."""
+        """Stop after the current token."""
         if self._run is not None:
             self._run.cancel()
             self._cancelled = True
             self._page.readout.busy(Stage("cancelling"))
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait for the end; whether it came."""
+        """Wait for the end; return whether it was reached."""
         return self._run is None or self._run.join(timeout)
 
-    # --- told by the worker thread ---------------------------------------------------------------------------------------
+    # --- called by the worker thread ----------------------------------------------------------------------------------
 
     def on_stage(self, stage: Stage) -> None:
         if not self._cancelled:
@@ -66,7 +66,8 @@ class PageRun:
 
     def on_started(self, started: Started) -> None:
         self._page.stream.begin(started.meta, started.pieces)
-        # Nothing of the run before may be taken for this one's: tiles start anew, what is drawn of a whole run is greyed until it ends.
+        # Results of the previous run must not look current: tiles are reset, views of a whole run are greyed until the
+        # end.
         if self._kind == "live":
             self._page.readout.show(Trace(started.meta), self._kind, running=True)
             self._page.decoded(None)
@@ -80,7 +81,7 @@ class PageRun:
             return
         self._tiled = now
         if self._kind == "live":
-            # A replay shows the figures of the whole recording from the start.
+            # A replay shows the recording's final metrics from the start.
             self._page.readout.show(trace, self._kind, running=True)
         if not self._cancelled:
             done, total = len(trace.token_rows), trace.meta.get("max_new_tokens") or 0

@@ -1,8 +1,7 @@
-"""One fixed palette: a colour for each source, the same in the token stream, the charts and the legend.
+"""One fixed palette: a colour per source, the same in all views.
 
-Every ink reads at a contrast of 4.5 or more on its own tint, on JupyterLab's light and dark page (a test measures it).
-Verdicts are told by shape, never by colour alone.
-"""
+Every ink has a contrast of at least 4.5 on its tint, on JupyterLab's light and dark page (tested). Verdicts are shown
+by shape, never by colour only."""
 
 from __future__ import annotations
 
@@ -10,13 +9,13 @@ from dataclasses import dataclass
 
 DATABASES = ("context", "model", "statistics")
 BASELINES = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache", "hd", "lookahead")
-#: How strongly a token's ink tints its background, in each theme.
+#: Strength of a token's background tint in each theme.
 TINT = 0.10
 
 
 @dataclass(frozen=True, slots=True)
 class Hue:
-    """A family of sources: its name in words, and its ink on a light and on a dark page (``#rrggbb``)."""
+    """A family of sources: its label, and its ink on a light and a dark page (``#rrggbb``)."""
 
     label: str
     light: str
@@ -31,27 +30,29 @@ HUES: dict[str, Hue] = {
     "nano": Hue("nano, draft model", "#9a4200", "#ffae6b"),
     "small": Hue("small, draft model", "#a81a62", "#ff93c2"),
     "draft": Hue("draft model", "#5f5a00", "#d9d168"),
-    "rival": Hue("rival look-up", "#4b5a6b", "#b1c0d0"),
+    "baseline": Hue("baseline", "#4b5a6b", "#b1c0d0"),
     "target": Hue("target model", "#24292f", "#e8eaed"),
 }
 
 
 def family(source: str) -> str:
-    """The key in :data:`HUES` of a source: databases, ``nano`` and ``small`` have their own, other draft models share one."""
-    if source in HUES and source not in ("draft", "rival"):
+    """Return a source's key in :data:`HUES`: databases, ``nano`` and ``small`` have their own, other draft models share
+    one.
+    """
+    if source in HUES and source not in ("draft", "baseline"):
         return source
-    return "rival" if source in BASELINES else "draft"
+    return "baseline" if source in BASELINES else "draft"
 
 
 def label(source: str) -> str:
-    """A source in words: ``context`` is the context database, ``my/model`` is my/model, draft model."""
+    """Return a source's label: ``context database``, ``my/model, draft model``."""
     key = family(source)
     if key == "draft":
         return f"{source}, draft model"
-    return f"{source}, rival look-up" if key == "rival" else HUES[key].label
+    return f"{source}, baseline" if key == "baseline" else HUES[key].label
 
 
 def ink(source: str, dark: bool = False) -> str:
-    """The colour of a source as ``#rrggbb``."""
+    """Return a source's colour as ``#rrggbb``."""
     hue = HUES[family(source)]
     return hue.dark if dark else hue.light

@@ -1,4 +1,4 @@
-"""Small tables with bars, side by side: each says in words what it measures, and that there is nothing to show where that is so."""
+"""Small tables with bars, side by side, each with a definition and a text for the empty case."""
 
 from __future__ import annotations
 
@@ -13,28 +13,30 @@ from hsd_viz.stack import DATABASES
 from hsd_viz.views.palette import HUES, family, label
 from hsd_viz.views.scripts import joined
 
-#: Rows of one table; where there would be more, neighbours share one.
+#: Maximum rows of a table; beyond that, neighbouring values are binned.
 MOST_ROWS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A bar and its figures. ``parts`` are (key, length, words): the key names colour and shape in :attr:`Panel.keys`."""
+    """A bar and its values.
+
+    ``parts`` are (key, length, text); the key selects colour and shape in :attr:`Panel.keys`.
+    """
 
     label: str
     parts: tuple[tuple[str, float, str], ...]
     cells: tuple[str, ...]
-    #: A remark under the label.
+    #: A note below the label.
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One table. ``measure`` is what it shows, ``definition`` says what that is; ``heads`` stand above the rows' labels, bars and figures.
+    """One table: its ``measure`` with ``definition``, and ``heads`` above the rows' labels, bars and values.
 
-    ``legend`` are the keys explained above the table, ``lead`` what is said before them. ``empty`` is what is said in place of rows.
-    ``end`` is the length of a whole bar (default: the longest).
-    """
+    ``legend`` lists the keys above the table after the text ``lead``. ``empty`` replaces missing rows. ``end`` is the
+    length of a full bar (default: the longest)."""
 
     title: str
     measure: str
@@ -50,10 +52,7 @@ class Panel:
 
 
 class Panels(anywidget.AnyWidget):
-    """Panels in a grid, below a line of figures, ``terms``: (what it is, the figure, its definition).
-
-    Everything they say is text; definitions show at a pointer or the keyboard's focus.
-    """
+    """Panels in a grid, below a line of ``terms``: (label, value, definition). Definitions show on hover or focus."""
 
     _esm = joined("dom.js", "tip.js", "panels.js")
     _css = joined("tip.css", "panels.css")
@@ -66,12 +65,12 @@ class Panels(anywidget.AnyWidget):
         self.show(panels)
 
     def show(self, panels: Sequence[Panel]) -> None:
-        """Show other panels."""
+        """Replace the panels."""
         self.panels = [_plain(asdict(panel)) for panel in panels]
 
 
 def source_keys(sources: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Name, colours and shape of sources, by source: databases in their order, then the others."""
+    """Return label, colours and shape by source: databases in order, then the others."""
     named = set(sources)
     order = sorted(named, key=lambda s: (s == "target", DATABASES.index(s) if s in DATABASES else len(DATABASES), s))
     return {
@@ -81,7 +80,7 @@ def source_keys(sources: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def ranges(values: Iterable[int]) -> list[range]:
-    """Rows for the whole numbers from the least to the greatest of ``values``: one each, or ranges of equal width where they are many."""
+    """Bin whole numbers from the least to the greatest of ``values``: one bin each, or ranges of equal width."""
     found = sorted(set(values))
     if not found:
         return []
@@ -91,12 +90,12 @@ def ranges(values: Iterable[int]) -> list[range]:
 
 
 def range_words(numbers: range) -> str:
-    """A range as a row's label."""
+    """Return a range as a row label."""
     return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}–{numbers[-1]}"
 
 
 def share(over: float, under: float) -> str:
-    """A share in per cent, a dash where it would divide by zero."""
+    """Return a share in per cent, or a dash for an empty whole."""
     return f"{over / under:.0%}" if under else "–"
 
 

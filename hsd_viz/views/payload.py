@@ -1,4 +1,4 @@
-"""A trace as the browser gets it: plain JSON, rows as short lists in a fixed order (the order is stated in static/linked_run.js)."""
+"""A trace as sent to the browser: plain JSON, rows as lists in the order defined in static/linked_run.js."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hsd_viz.trace import CallRow, DraftRow, RoundRow, Step, TokenRow, Trace
 
 
 def number(value: float | None) -> float | None:
-    """Six significant digits are plenty to look at and keep the message short."""
+    """Round to six significant digits, which keeps messages short."""
     return None if value is None else float(f"{value:.6g}")
 
 
@@ -17,7 +17,7 @@ def _top(top: Any) -> list | None:
 
 
 def token(row: TokenRow) -> list:
-    """One emitted token."""
+    """Return the row of an emitted token."""
     return [
         row.token_id,
         row.text,
@@ -37,7 +37,7 @@ def token(row: TokenRow) -> list:
 
 
 def draft(row: DraftRow) -> list:
-    """One token put before a verifier."""
+    """Return the row of a draft token."""
     return [
         row.round,
         row.level,
@@ -59,7 +59,7 @@ def draft(row: DraftRow) -> list:
 
 
 def verification(row: RoundRow) -> list:
-    """One round."""
+    """Return the row of a round."""
     return [
         row.id,
         row.parent,
@@ -75,17 +75,17 @@ def verification(row: RoundRow) -> list:
 
 
 def call(row: CallRow) -> list:
-    """One forward, launch or look-up."""
+    """Return the row of a call (forward pass, launch or look-up)."""
     return [row.round, row.level, row.name, row.kind, row.steps, row.fed, row.cached, row.start_ns, row.duration_ns]
 
 
 def pieces(table: dict[int, str]) -> dict[str, str]:
-    """Token texts by id, as JSON wants its keys."""
+    """Return token texts by id, with string keys."""
     return {str(k): v for k, v in table.items()}
 
 
 def step(rows: Step) -> dict[str, Any]:
-    """What one target round adds, or several."""
+    """Return the rows of one or more target rounds."""
     return {
         "tokens": [token(t) for t in rows.tokens],
         "drafts": [draft(d) for d in rows.drafts],
@@ -96,7 +96,7 @@ def step(rows: Step) -> dict[str, Any]:
 
 
 def snapshot(trace: Trace) -> dict[str, Any]:
-    """All of a trace: what a page that was opened late, or reloaded, needs to show everything."""
+    """Return a whole trace, for a reloaded page or one opened during a run."""
     return {
         **head(trace.meta),
         **step(Step(trace.token_rows, trace.draft_rows, trace.round_rows, trace.call_rows, trace.pieces)),
@@ -104,8 +104,8 @@ def snapshot(trace: Trace) -> dict[str, Any]:
 
 
 def head(meta: dict[str, Any]) -> dict[str, Any]:
-    """The part of a trace's meta that views show: the prompt, its token ids where they are known, the levels' names, and under ``meta``
-    the stack, how tokens were drawn, and the times (ns) of prefill and of the whole decode, ``None`` until they are known."""
+    """Return the meta that views show: prompt, its token ids if known, level names, and under ``meta`` the stack,
+    sampling, and the times (ns) of prefill and of the decode (``None`` until known)."""
     return {
         "prompt": str(meta.get("prompt", "")),
         "prompt_ids": list(meta.get("prompt_ids") or []),
@@ -120,12 +120,12 @@ def head(meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def level_names(meta: dict[str, Any]) -> list[str]:
-    """What stands at each level of the stack, bottom first; empty where the meta names no readable stack."""
+    """Return the name of each level, lowest first; empty if the meta has no valid stack."""
     from hsd_viz.stack import StackError, parse
 
     try:
         parts = parse(str(meta.get("stack_resolved") or meta.get("stack", ""))).parts
     except StackError:
         return []
-    # `auto`, resolved, names its levels in their order.
+    # A resolved `auto` lists its levels in order.
     return [name for part in parts for name in (part.items if part.name == "auto" else (part.name,))]

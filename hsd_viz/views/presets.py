@@ -1,4 +1,4 @@
-"""Prompts and stacks to start from. Prompts differ in temporal locality: how much of what comes next stands in the text already."""
+"""Preset prompts and stacks. Prompts differ in temporal locality: how much of the continuation repeats earlier text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PromptPreset:
-    """A prompt, its title and a sentence on what to expect of it."""
+    """A prompt, its title and a note on its locality."""
 
     title: str
     blurb: str
@@ -16,8 +16,9 @@ class PromptPreset:
 
 PROMPTS = (
     PromptPreset(
-        "Edit a file (repeats the text above)",
-        "Very high locality: the continuation copies the code above with small changes, so the context database drafts long runs.",
+        "File edit (repeats earlier text)",
+        "Very high locality: the continuation copies the code with small changes, so the context database drafts "
+        "long sequences.",
         """class Point:
     def __init__(self, x, y):
         self.x = x
@@ -34,7 +35,7 @@ PROMPTS = (
     ),
     PromptPreset(
         "Test cases (a pattern with variations)",
-        "High locality: every case has the shape of the one before; names and numbers are what the databases cannot know.",
+        "High locality: each case has the form of the previous one; databases cannot predict new names and numbers.",
         """import unittest
 
 
@@ -50,7 +51,7 @@ class TestString(unittest.TestCase):
     ),
     PromptPreset(
         "Command line (common idioms)",
-        "Medium locality: little stands in the text, but much of it was written a thousand times: the statistics database knows it.",
+        "Medium locality: few repetitions, but common idioms, which the statistics database contains.",
         """import argparse
 import sys
 
@@ -60,7 +61,7 @@ def main():
     ),
     PromptPreset(
         "Docstring and body",
-        "Medium locality: prose drafts badly, the code below it then repeats the names of the signature.",
+        "Medium locality: prose is hard to draft; the code then repeats the names of the signature.",
         '''def read_lines(path, encoding="utf-8"):
     """Return the lines of a file.
 
@@ -68,26 +69,27 @@ def main():
     ),
     PromptPreset(
         "A new function",
-        "Low locality: nothing above says what comes, so draft models earn their keep and databases are often silent.",
+        "Low locality: the text does not determine the continuation, so draft models work best and databases rarely "
+        "match.",
         "def merge_intervals(",
     ),
     PromptPreset(
         "An empty module",
-        "No locality at the start: it grows as the model begins to repeat itself. Watch the context database wake up.",
+        "No locality at the start; it grows as the output repeats, and the context database starts to draft.",
         "import os\n",
     ),
 )
 
-#: Stacks worth trying, with what they are in words.
+#: Preset stacks with descriptions.
 STACKS = (
     ("db > target", "databases"),
-    ("db > nano:4 > target", "databases under a draft model"),
+    ("db > nano:4 > target", "databases below one draft model"),
     ("nano:4 > target", "one draft model"),
-    ("nano:4 > small:8 > target", "two draft models"),
-    ("db > nano:4 > small:8 > target", "databases under two draft models"),
+    ("nano:4 > small:8 > target", "two draft models: Hierarchical Speculative Decoding (HSD)"),
+    ("db > nano:4 > small:8 > target", "databases below HSD with two draft models"),
     ("auto > target", "the fastest stack for this machine"),
-    ("db[context] > target", "the context database alone"),
-    ("hd > target", "Hierarchy Drafting as published"),
-    ("lookup > target", "prompt look-up, a rival"),
+    ("db[context] > target", "the context database only"),
+    ("hd > target", "Hierarchy Drafting (HD), as published"),
+    ("lookup > target", "baseline: prompt lookup decoding"),
     ("target", "plain decoding"),
 )

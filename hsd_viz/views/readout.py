@@ -1,4 +1,4 @@
-"""What is on the page: a recording or a live run, on which machine, with which figures, and how far it is."""
+"""The run on the page: origin, machine, metrics and progress."""
 
 from __future__ import annotations
 
@@ -25,25 +25,29 @@ class Readout(anywidget.AnyWidget):
     stage = traitlets.Dict().tag(sync=True)
 
     def show(self, trace: Trace, kind: str, *, running: bool = False) -> None:
-        """Show a trace's origin and figures. ``kind`` is ``recording``, ``replay`` or ``live``; ``running``: more is to come."""
-        # Until a run has ended, its meta says that it was cancelled: that is what it will be if nothing more comes.
-        self.origin = origin({**trace.meta, "cancelled": False} if running else trace.meta, kind)
+        """Show a trace's origin and metrics.
+
+        ``kind`` is ``recording``, ``replay`` or ``live``; ``running``: not finished.
+        """
+        # The meta of an unfinished run has "cancelled", in case no more steps come.
+        meta = {**trace.meta, "cancelled": False} if running else trace.meta
+        self.origin = origin(meta, "finished" if kind == "live" and not running else kind)
         self.tiles = tiles(trace)
 
     def busy(self, stage: Stage) -> None:
-        """Say what is being done."""
+        """Show the current stage."""
         self.stage = {"text": stage.text, "done": stage.done, "total": stage.total}
 
     def idle(self) -> None:
-        """Nothing is being done."""
+        """Clear the stage."""
         self.stage = {"text": "", "done": None, "total": None}
 
 
-BADGES = {"recording": "Recording", "replay": "Replaying a recording", "live": "Live run"}
+BADGES = {"recording": "Recording", "replay": "Replay", "live": "Live run", "finished": "Finished run"}
 
 
 def origin(meta: dict[str, Any], kind: str) -> dict[str, Any]:
-    """Where a trace comes from, in words."""
+    """Return a trace's origin: kind, badge, stack, facts and a note on losslessness."""
     facts = [str(meta.get("device_name") or meta.get("device") or "machine not recorded")]
     device = meta.get("device")
     if device and device != facts[0]:
@@ -55,16 +59,16 @@ def origin(meta: dict[str, Any], kind: str) -> dict[str, Any]:
     if meta.get("runtime"):
         facts.append(runtime_words(meta))
     facts.append(sampling_words(meta.get("sampling") or {}))
-    if kind != "live" and meta.get("created"):
+    if kind not in ("live", "finished") and meta.get("created"):
         facts.append(f"recorded {str(meta['created'])[:10]}{fastest_words(meta)}")
-    if meta.get("cancelled") and kind == "live":
+    if meta.get("cancelled") and kind == "finished":
         facts.append("cancelled")
     stack = str(meta.get("stack_resolved") or meta.get("stack") or "")
     return {"kind": kind, "badge": BADGES[kind], "stack": stack, "facts": facts, "note": lossless_words(meta)}
 
 
 def fastest_words(meta: dict[str, Any]) -> str:
-    """Of how many runs a recording is the fastest, where that was noted (:mod:`tools.record`)."""
+    """Return of how many runs a recording is the fastest, if known (:mod:`tools.record`)."""
     return (
         f", fastest of {meta['fastest_of']} runs"
         if isinstance(meta.get("fastest_of"), int) and meta["fastest_of"] > 1
@@ -73,13 +77,13 @@ def fastest_words(meta: dict[str, Any]) -> str:
 
 
 def runtime_words(meta: dict[str, Any]) -> str:
-    """What ran the forwards, and why it was not something faster."""
+    """Return the runtime of the forward passes, and why no faster one was used."""
     why = meta.get("runtime_note")
     return f"{meta['runtime']} runtime" + (f" ({why})" if why else "")
 
 
 def sampling_words(sampling: dict[str, Any]) -> str:
-    """How tokens were drawn."""
+    """Return the sampling settings as text."""
     temperature = sampling.get("temperature", 0)
     if not temperature:
         return "greedy"
@@ -92,24 +96,30 @@ def sampling_words(sampling: dict[str, Any]) -> str:
 
 
 def lossless_words(meta: dict[str, Any]) -> str:
-    """In which sense this run's text is the text of plain decoding."""
+    """Return how this run's text relates to plain decoding of its target."""
     stack = _stack(meta)
     if stack is None:
         return ""
     if len(stack.parts) == 1:
-        return "Plain decoding: the target writes every token by itself."
+        return "Plain decoding: no drafts."
     if not (meta.get("sampling") or {}).get("temperature"):
-        return "Lossless: the target alone writes the same text."
+        return f"Lossless: the output equals plain decoding of {_target_words(stack)}."
     if not stack.drafts_with_models:
-        return "Lossless: with databases only, sampled text equals plain sampling with the same seed, token for token."
+        return (
+            f"Lossless: the output equals plain sampling of {_target_words(stack)} with the same seed, token for token."
+        )
     return (
-        "Lossless: above temperature 0 a stack with draft models equals plain sampling in distribution; "
-        "the same seed may give another text."
+        f"Lossless in distribution: the same seed may give another text than plain sampling of {_target_words(stack)}."
     )
 
 
+def _target_words(stack: Stack) -> str:
+    """Return the model that a stack decodes for: the target, or another model in its place by name."""
+    return "the target" if stack.target.name == "target" else stack.target.name
+
+
 def tiles(trace: Trace) -> list[dict[str, str]]:
-    """The figures of one trace, as they were measured in it."""
+    """Return the metrics of one trace as tiles."""
     m = trace.metrics()
     latency = m["draft_seconds_per_round"]
     rate = f"{m['acceptance_rate']:.0%}" if m["drafted"] else "–"
@@ -118,7 +128,7 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
             "Speed",
             _number(m["tokens_per_second"], 0),
             "tokens/s",
-            f"{counted(m['tokens'], 'token')}, prefill apart",
+            f"{counted(m['tokens'], 'token')}, without prefill",
             SPEED,
         ),
         _speedup(trace, m["tokens_per_second"], m["mean_acceptance_length"]),
@@ -126,31 +136,31 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
             "Mean acceptance length",
             _number(m["mean_acceptance_length"], 2),
             "",
-            f"tokens per forward of the target; {counted(m['rounds'], 'forward')}",
+            f"tokens per target forward pass; {counted(m['rounds'], 'pass')}",
             LENGTH,
         ),
-        _tile("Acceptance rate", rate, "", f"{m['accepted']} of {m['drafted']} draft tokens", RATE),
+        _tile("Acceptance rate", rate, "", f"{m['accepted']} of {counted(m['drafted'], 'draft token')}", RATE),
         _tile(
             "Drafting latency",
             "–" if not latency else f"{latency * 1e6:.0f}",
             "µs",
-            "per round, model forwards apart",
+            "per round, without model forward passes",
             LATENCY,
         ),
     ]
 
 
 def _speedup(trace: Trace, speed: float | None, length: float | None) -> dict[str, str]:
-    """Over the plain decoding that was run beside this very run, where it was (:mod:`hsd_viz.engine.baseline`)."""
+    """Return the speed-up over the plain run measured with this one, if any (:mod:`hsd_viz.engine.baseline`)."""
     plain = (trace.meta.get("plain") or {}).get("tokens_per_second")
     stack = _stack(trace.meta)
     if stack is not None and len(stack.parts) == 1:
         return _tile("Speed-up", "–", "", "this is plain decoding", SPEEDUP)
     if not plain or not speed:
-        return _tile("Speed-up", "–", "", "plain decoding was not run beside it", SPEEDUP)
-    note = f"over plain decoding, run beside it: {plain:.0f} tokens/s"
+        return _tile("Speed-up", "–", "", "plain decoding was not measured", SPEEDUP)
+    note = f"over plain decoding: {plain:.0f} tokens/s"
     if impossible(speed / plain, length):
-        note += "; more than the acceptance length allows, so that run was disturbed"
+        note += "; exceeds the acceptance length, so that measurement was disturbed"
     return _tile("Speed-up", f"{speed / plain:.2f}", "×", note, SPEEDUP)
 
 
@@ -162,7 +172,7 @@ def _stack(meta: dict[str, Any]) -> Stack | None:
 
 
 def _tile(label: str, value: str, unit: str, note: str, about: str) -> dict[str, str]:
-    """A figure under its name; ``about`` says what it is."""
+    """Return a tile; ``about`` is the metric's definition."""
     return {"label": label, "value": value, "unit": "" if value == "–" else unit, "note": note, "about": about}
 
 

@@ -1,4 +1,4 @@
-"""Saved measurements: reports of ``hsd-viz bench --json`` and the ablation of databases, the project's own or a reader's."""
+"""Saved measurements: reports of ``hsd-viz bench --json`` and database ablations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import anywidget
 import traitlets
@@ -15,12 +15,16 @@ from hsd_viz.views.drafting_data import study_of
 from hsd_viz.views.scripts import joined
 from hsd_viz.words import counted
 
+if TYPE_CHECKING:
+    from hsd_viz.bench.report import Report
+    from hsd_viz.bench.tables import Table
+
 _PACKAGE = Path(__file__).resolve().parents[1]
-#: Where the project's own measurements lie: within an installed package, or beside it in a checkout.
+#: Folders of the project's measurements: in an installed package, or in a checkout.
 FOLDERS = (_PACKAGE / "bench" / "measured", _PACKAGE.parent / "docs" / "bench")
-#: What one message to the kernel may hold: the web server refuses 10 MiB.
+#: Maximum message to the kernel, bytes: the web server refuses 10 MiB.
 MAX_BYTES = 8_000_000
-#: Widths at which the figure is drawn, in CSS pixels: a page shows the widest that fits.
+#: Widths of the pre-drawn figure, CSS pixels: the page shows the widest that fits.
 WIDTHS = (960.0, 760.0, 600.0, 460.0, 380.0, 320.0, 280.0)
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 ABLATION = "hsd_viz ablation"
@@ -28,7 +32,7 @@ ABLATION = "hsd_viz ablation"
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A file with measurements; ``title`` says what was measured how, ``purpose`` what for ("": nobody wrote it down)."""
+    """A file with measurements, its title and its purpose ("" if unknown)."""
 
     title: str
     path: Path
@@ -36,12 +40,12 @@ class Saved:
 
 
 def measured_file(name: str) -> Path | None:
-    """A file of the project's own measurements, where it is installed with them."""
+    """Return the path of one of the project's measurements, if installed."""
     return next((folder / name for folder in FOLDERS if (folder / name).is_file()), None)
 
 
 def saved_reports() -> list[Saved]:
-    """The reports among the project's own measurements; files of other forms are passed over."""
+    """Return the project's reports; other files are skipped."""
     folder = next((f for f in FOLDERS if f.is_dir()), None)
     found, purposes = [], purposes_in(folder) if folder else {}
     for path in sorted(folder.glob("*.json"), key=lambda p: p.stem) if folder else ():
@@ -49,12 +53,12 @@ def saved_reports() -> list[Saved]:
             found.append(Saved(title_of(report_of(path.read_bytes(), path.name)), path, purposes.get(path.name, "")))
         except (OSError, ValueError):
             continue
-    # What compares most comes first.
+    # Reports on held-out prompts come first.
     return sorted(found, key=lambda s: not s.path.stem.startswith("heldout"))
 
 
 def purposes_in(folder: Path) -> dict[str, str]:
-    """What each file of a folder of measurements is for, by its name, as the lines of its ``README.md`` say."""
+    """Return the purpose of each file of a folder, read from its ``README.md``."""
     try:
         text = (folder / "README.md").read_text(encoding="utf-8")
     except OSError:
@@ -62,9 +66,12 @@ def purposes_in(folder: Path) -> dict[str, str]:
     return {name: f"{words[:1].upper()}{words[1:]}".replace("`", "") for name, words in _PURPOSE.findall(text)}
 
 
-def report_of(content: bytes, name: str) -> dict[str, Any]:
-    """A bench report, or an ablation, from the bytes of a file. Raises ``ValueError`` with one sentence for what is neither."""
-    # The page is open before anyone asks for a report.
+def report_of(content: bytes, name: str) -> Report | dict[str, Any]:
+    """Read a bench report, or the data of an ablation, from the bytes of a file.
+
+    Raises: ValueError: if it holds neither.
+    """
+    # Imported late: the page opens without it.
     from hsd_viz.bench.report import read_report
 
     try:
@@ -74,39 +81,39 @@ def report_of(content: bytes, name: str) -> dict[str, Any]:
             study_of(data)
             return data
     except (ValueError, RecursionError):
-        raise ValueError(f"{name} is no report of hsd-viz bench --json") from None
+        raise ValueError(f"{name} is not a report of hsd-viz bench --json") from None
     return read_report(text, name)
 
 
-def is_ablation(report: dict[str, Any]) -> bool:
-    """Whether it is an ablation of databases, not a bench report."""
-    return report.get("format") == ABLATION
+def is_ablation(report: Report | dict[str, Any]) -> TypeGuard[dict[str, Any]]:
+    """Return whether it is an ablation of databases, not a bench report."""
+    return isinstance(report, dict)
 
 
-def title_of(report: dict[str, Any]) -> str:
-    """What was measured, how, on what."""
+def title_of(report: Report | dict[str, Any]) -> str:
+    """Return what was measured, how, on what."""
     if is_ablation(report):
         stacks = len({row["stack"] for row in report["rows"]})
-        return f"Databases, orders and rivals at several temperatures: {stacks} stacks on {counted(report['suite']['prompts'], 'prompt')}"
-    settings, machine, suite = report["settings"], report["machine"], report["suite"]
-    how = "greedy" if settings["temperature"] == 0 else f"temperature {settings['temperature']:g}"
-    cuda = str(settings["device"]).startswith("cuda")
-    where = machine["gpu"] if cuda else f"CPU, {counted(settings['threads'], 'thread')}"
-    target = settings.get("target")
-    whose = f", target {target}" if target not in (None, "target") else ""
-    stacks = counted(len(report["stacks"]), "stack")
-    return f"{suite['name']}{whose}, {how}, {where}: {stacks} on {counted(suite['prompts'], 'prompt')}"
+        return f"Databases, orders and baselines at several temperatures: {counted(stacks, 'stack')} on "
+        f"{counted(report['suite']['prompts'], 'prompt')}"
+    settings, suite = report.settings, report.suite
+    how = "greedy" if settings.temperature == 0 else f"temperature {settings.temperature:g}"
+    cuda = settings.device.startswith("cuda")
+    where = report.processor if cuda else f"CPU, {counted(settings.threads, 'thread')}"
+    target = f", target {settings.target}" if settings.target not in (None, "target") else ""
+    stacks = counted(len(report.stacks), "stack")
+    return f"{suite.name}{target}, {how}, {where}: {stacks} on {counted(suite.prompts, 'prompt')}"
 
 
 class ReportTables(anywidget.AnyWidget):
-    """A bench report: its answer, what speaks against it, the speed-ups as a figure, and the tables that the terminal shows."""
+    """A bench report: summary, warnings, speed-up figure, and the tables of the terminal output."""
 
     _esm = joined("dom.js", "tables.js")
     _css = joined("report.css") + (_PACKAGE / "bench" / "figure.css").read_text(encoding="utf-8")
 
     spec = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, report: dict[str, Any]) -> None:
+    def __init__(self, report: Report) -> None:
         from hsd_viz.bench.tables import introduction, tables
         from hsd_viz.bench.verdict import COLOURS, answer, warnings
 
@@ -123,23 +130,23 @@ class ReportTables(anywidget.AnyWidget):
         )
 
 
-def _figure(report: dict[str, Any]) -> dict[str, Any] | None:
-    """The speed-ups, drawn for each of :data:`WIDTHS`; ``None`` where there are none."""
+def _figure(report: Report) -> dict[str, Any] | None:
+    """Draw the speed-ups for each of :data:`WIDTHS`; ``None`` if there are none."""
     from hsd_viz.bench.svg import bars
     from hsd_viz.bench.verdict import SPEED_TITLE, kinds_of, speed_bars, speed_words
 
-    if not (rows := speed_bars(report["stacks"])):
+    if not (rows := speed_bars(report.stacks)):
         return None
     return {
         "title": "Speed-up over plain decoding",
         "note": speed_words(rows),
-        "legend": [list(item) for item in kinds_of(report["stacks"]).items()],
+        "legend": [list(item) for item in kinds_of(report.stacks).items()],
         "drawn": [[width, bars(rows, width, title=SPEED_TITLE)] for width in WIDTHS],
     }
 
 
-def _table(table: Any) -> dict[str, Any]:
-    """A table for the browser: cells are (figure, what stands below it), rows of stacks have their kind and its mark."""
+def _table(table: Table) -> dict[str, Any]:
+    """Return a table for the browser: cells are (value, note below), rows of stacks have their kind and mark."""
     from hsd_viz.bench.tables import HEAD, same_for_all, split
     from hsd_viz.bench.verdict import MARKS
 
@@ -152,6 +159,6 @@ def _table(table: Any) -> dict[str, Any]:
         "rows": [[list(split(str(cell))) for cell in row] for row in shown.rows[1:]],
         "kinds": list(table.kinds),
         "marks": [MARKS.get(kind, "") for kind in table.kinds],
-        # Columns stand by importance: on a narrow page the last go first.
+        # Columns are ordered by importance; a narrow page hides the last ones.
         "folds": bool(shown.rows) and tuple(shown.rows[0][:2]) == HEAD[:2],
     }

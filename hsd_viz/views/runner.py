@@ -1,7 +1,7 @@
-"""One decode in a thread of its own, told of by another.
+"""A decode in one worker thread, reported to the page by another.
 
-Widget callbacks are served one after the other, so none of them may decode. And what is told to the page is written out by a second
-thread: while a model's forward runs, the first does not need the interpreter, and the page costs the decode next to nothing.
+Widget callbacks are serial, so none may decode. A second thread sends updates while model forward passes release the
+interpreter lock, so the page barely slows down the decode.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Protocol
 
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 
-#: Seconds between two flushes to the page: 12 a second look continuous and leave the time to the decode.
+#: Seconds between updates of the page: 12 per second look continuous.
 FLUSH = 0.08
-#: Seconds for which the decode waits at most, coming back from a forward, for the interpreter that the other thread has. Python's own
-#: are five milliseconds: several forwards.
+#: Maximum seconds that the decode waits for the interpreter lock after a forward pass. Python's default, five
+#: milliseconds, is several forward passes.
 SWITCH = 0.0001
-#: What it is while nothing runs; read once, as runs of two pages in one process may overlap.
+#: The idle switch interval, read once because runs of two pages in one process may overlap.
 UNHURRIED = sys.getswitchinterval()
 
 
 class Watcher(Protocol):
-    """Who is told what happens. All methods are called from one thread, which is not the one that decodes."""
+    """Receives the events of a run. All methods are called from one thread, not the decoding one."""
 
     def on_stage(self, stage: Stage) -> None: ...
     def on_started(self, started: Started) -> None: ...
@@ -33,18 +33,17 @@ class Watcher(Protocol):
 
 
 class Run:
-    """Runs ``events()`` (what an engine's ``decode`` returns) to its end, or until :meth:`cancel`.
+    """Run ``events()`` (from an engine's ``decode``) to its end, or until :meth:`cancel`.
 
-    ``on_end`` is called exactly once, with what was decoded so far (``None`` when nothing was) and the error, if any. An error of the
-    watcher's ends the decode, too.
-    """
+    ``on_end`` is called exactly once, with the trace so far (or ``None``) and the error, if any. An error of the
+    watcher also ends the decode."""
 
     def __init__(self, events: Callable[[], Iterator[Event]], watcher: Watcher) -> None:
         self._events, self._watcher = events, watcher
         self._cancelled = threading.Event()
-        #: What the decode has brought and the watcher was not told: one thread appends, the other takes from the front.
+        #: Events not yet reported: one thread appends, the other pops from the front.
         self._inbox: deque[Event] = deque()
-        #: Set where the watcher shall be told at once, and not at the next flush.
+        #: Set to report at once instead of at the next update.
         self._urgent = threading.Event()
         self._over = False
         self._error: BaseException | None = None
@@ -59,11 +58,11 @@ class Run:
         return self._cancelled.is_set()
 
     def cancel(self) -> None:
-        """Stop after the token in progress; loading a model cannot be interrupted, so it may take that long."""
+        """Stop after the current token; model loading cannot be interrupted."""
         self._cancelled.set()
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait for the end; whether it came."""
+        """Wait for the end; return whether it was reached."""
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
@@ -82,7 +81,7 @@ class Run:
             self._error = caught
         finally:
             try:
-                # Closing the generator is what cancels the decode and completes the meta that the trace shares.
+                # Closing the generator cancels the decode and completes the trace's meta.
                 if hasattr(events, "close"):
                     events.close()
             except Exception as caught:
@@ -99,7 +98,7 @@ class Run:
             while not over:
                 self._urgent.wait(FLUSH)
                 self._urgent.clear()
-                over = self._over  # asked before the inbox is emptied: afterwards nothing more comes
+                over = self._over  # read before emptying the inbox: nothing is added afterwards
                 trace = self._tell(trace)
         except Exception as caught:
             error = caught
@@ -108,7 +107,7 @@ class Run:
         self._watcher.on_end(trace, error or self._error)
 
     def _tell(self, trace: Trace | None) -> Trace | None:
-        """Tell the watcher what is in the inbox, steps that follow one another at once. Returns the trace as far as it goes."""
+        """Report the inbox to the watcher, consecutive steps in one call. Return the trace so far."""
         steps: list[Step] = []
         for _ in range(len(self._inbox)):
             event = self._inbox.popleft()

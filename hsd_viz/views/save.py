@@ -1,4 +1,4 @@
-"""A button that keeps the run on the page as a file, where the browser puts its downloads."""
+"""A button that saves the run on the page as a browser download."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from hsd_viz.views.scripts import STATIC
 
 
 class Save(anywidget.AnyWidget):
-    """A menu of ``forms``, by name; ``make(name)`` is called for the one that a reader chose, and returns its file. A single form needs
-    no menu: the button asks for it.
+    """A menu of ``forms`` by name (none for a single form); ``make(name)`` returns the selected form's file.
 
-    The bytes travel as a message to the script, which hands them to the browser: no file lies on the server, no address is asked.
-    What ``make`` raises goes to ``refused``.
+    The bytes are sent as a message to the script, which starts a download: no file on the server, no request. Errors of
+    ``make`` go to ``refused``.
     """
 
     _esm = STATIC / "save.js"
@@ -35,8 +34,8 @@ class Save(anywidget.AnyWidget):
         label: str = "Save",
     ) -> None:
         self._make, self._refused = make, refused
-        told = [{"id": key, "label": f.label, "words": f.words, "ending": f.ending} for key, f in forms.items()]
-        super().__init__(forms=told, label=label)
+        entries = [{"id": key, "label": f.label, "words": f.words, "ending": f.ending} for key, f in forms.items()]
+        super().__init__(forms=entries, label=label)
         self.on_msg(self._on_message)
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
@@ -44,7 +43,7 @@ class Save(anywidget.AnyWidget):
             return
         try:
             file = self._make(str(content.get("form")))
-        except Exception as error:  # whatever it is, the reader hears of it and the menu works again
+        except Exception as error:  # any error is shown, and the menu stays usable
             self.send({"kind": "failed"})
             self._refused(error)
             return

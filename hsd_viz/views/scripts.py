@@ -1,4 +1,4 @@
-"""The views' scripts and styles on disk, and how several become one: there is no build, they are joined as they are."""
+"""Load and concatenate the views' scripts and styles; there is no build."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ STATIC = Path(__file__).parent / "static"
 
 
 def joined(*names: str) -> str:
-    """The files of ``static/`` of these names, one behind the other: a widget's script (or style) is whole by itself."""
+    """Return the named files of ``static/``, concatenated into one script or style."""
     return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)

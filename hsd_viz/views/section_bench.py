@@ -1,64 +1,65 @@
-"""The tab on benchmarks: a saved report of ``hsd-viz bench``, one of the project's or a reader's own."""
+"""The Benchmark tab: a saved report of ``hsd-viz bench``, bundled, opened or measured here."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
-from hsd_viz import views
-from hsd_viz.bench.verdict import OF_NOTE, of_note
+from hsd_viz.bench.verdict import FASTEST_OF_KIND, fastest_of_kind
 from hsd_viz.views.bench_run import BenchRun
 from hsd_viz.views.controls import Prose
+from hsd_viz.views.drafting_bars import CategoryBars
+from hsd_viz.views.drafting_plane import LatencyAcceptance, SpeedPlane
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.open_file import OpenFile
 from hsd_viz.views.reports import MAX_BYTES, ReportTables, is_ablation, report_of, saved_reports, title_of
 from hsd_viz.views.save import Save
 from hsd_viz.views.save_forms import REPORT_FORMS, SavedFile, saved_report
-from hsd_viz.views.sections import Page, Section, menu, refill, titled, tried
+from hsd_viz.views.section import Page, Section, menu, refill, titled, tried
 
-#: The report that was measured on this page.
+if TYPE_CHECKING:
+    from hsd_viz.bench.report import Report
+
+#: Menu value of the report measured on this page.
 HERE = "here"
-#: Stacks of an ablation that stand open by kind of text: more cannot be compared by eye.
+#: Maximum stacks of an ablation shown per kind of text.
 SHOWN = 8
 
 
-class Benchmark(Section):
+class BenchmarkSection(Section):
     title = "Benchmark"
     follows = False
     words = (
-        "Stacks compared over a suite of prompts: a report that hsd-viz bench --json wrote, or a small one measured here, with the machine "
-        "it was measured on. "
-        "Figures have 95\u00a0% intervals over prompts, and say how much the texts repeat themselves."
+        "Stacks compared over a suite of prompts: a report of hsd-viz bench --json, or a small bench measured here. "
+        "Values have 95\u00a0% intervals over prompts and include the repetition of the texts."
     )
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
         self.notice, self.report = Notice(), widgets.VBox()
-        self.shown: dict[str, Any] | None = None
-        self._here: dict[str, Any] | None = None
+        self.shown: Report | dict[str, Any] | None = None
+        self._here: Report | None = None
         self.report.add_class("hsd-views")
 
     def build(self) -> None:
         self._saved = saved_reports()
         self.purpose = Prose("")
-        options = [*((s.title, str(s.path)) for s in self._saved), ("a file of your own", "")]
+        options = [*((s.title, str(s.path)) for s in self._saved), ("opened file", "")]
         self.choice, box = menu("Report", options, options[0][1])
         self.file = OpenFile(
             "Open a report", ".json,application/json", MAX_BYTES, self.notice.guard(self._on_file), self._refuse
         )
         box.add_class("hsd-reports")
-        self.save = Save(
-            REPORT_FORMS, self._make, lambda error: self.notice.error(error, "That cannot be saved"), "Save report"
-        )
+        self.save = Save(REPORT_FORMS, self._make, lambda error: self.notice.error(error, "Save failed"), "Save report")
         box.children = (*box.children, self.file, self.save)
         self.choice.observe(self.notice.guard(self._on_choice), "value")
         if getattr(self.page, "can_measure", False):
             self.bench = BenchRun(self.page, self.notice.guard(self._on_measured))
-            form = titled("Measure on this page", self.bench)
+            form = titled("New measurement", self.bench)
             form.layout.display = "none"
-            toggle = widgets.ToggleButton(False, description="Measure here", tooltip="Show the form of a small bench")
+            toggle = widgets.ToggleButton(False, description="Measure here", tooltip="Show the form for a small bench")
             toggle.observe(lambda change: setattr(form.layout, "display", None if change["new"] else "none"), "value")
             box.children = (*box.children, toggle)
             self.add(box, self.purpose, form, self.notice, self.report)
@@ -90,29 +91,29 @@ class Benchmark(Section):
         self.choice.value = ""
         self.show(report)
 
-    def _on_measured(self, report: dict[str, Any]) -> None:
+    def _on_measured(self, report: Report) -> None:
         self._here = report
         others = [option for option in self.choice.options if option[1] != HERE]
-        self.choice.options = [*others, (f"measured here: {title_of(report)}", HERE)]
+        self.choice.options = [*others, (f"Measured here: {title_of(report)}", HERE)]
         self.choice.value = HERE
 
     def _make(self, form: str) -> SavedFile:
         if self.shown is None or is_ablation(self.shown):
-            raise ValueError("what is shown is no report of a bench: choose one to save")
+            raise ValueError("no bench report is shown: choose one to save")
         return saved_report(self.shown, form)
 
     def _refuse(self, error: ValueError) -> None:
-        self.notice.error(error, "That cannot be shown")
+        self.notice.error(error, "Open failed")
 
-    def show(self, report: dict[str, Any]) -> None:
-        """Show a report, or an ablation."""
+    def show(self, report: Report | dict[str, Any]) -> None:
+        """Show a report or an ablation."""
         self.shown = report
         if is_ablation(report):
-            best = f"the {SHOWN} that bring most tokens per forward"
-            bars = partial(views.CategoryBars, report, first=SHOWN, rule=best)
-            made = [lambda: views.LatencyAcceptance(report), lambda: views.SpeedPlane(report), bars]
+            best = f"the {SHOWN} with most tokens per forward pass"
+            bars = partial(CategoryBars, report, first=SHOWN, rule=best)
+            made = [lambda: LatencyAcceptance(report), lambda: SpeedPlane(report), bars]
         else:
-            # A bench report has no acceptance ratio by database: that plane is the ablation's.
-            bars = partial(views.CategoryBars, report, first=of_note(report), rule=OF_NOTE)
-            made = [lambda: ReportTables(report), bars, lambda: views.SpeedPlane(report)]
+            # Only an ablation has the share of tokens from multi-token rounds.
+            bars = partial(CategoryBars, report, first=fastest_of_kind(report), rule=FASTEST_OF_KIND)
+            made = [lambda: ReportTables(report), bars, lambda: SpeedPlane(report)]
         refill(self.report, [tried(make) for make in made])

@@ -1,4 +1,4 @@
-"""The tab that sets runs of one prompt side by side: recordings, or decoded here with what stands in the form."""
+"""The Compare tab: runs of one prompt side by side, recorded or decoded here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Protocol
 
 import ipywidgets as widgets
 
-from hsd_viz import views
 from hsd_viz.machine import busy_words
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage, Trace
@@ -17,12 +16,12 @@ from hsd_viz.views.controls import Prose, Request, allowed
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.save import Save
 from hsd_viz.views.save_forms import VERSUS_FORMS, saved_versus
-from hsd_viz.views.sections import Page, Section, titled
-from hsd_viz.views.versus import OPENING, SIDES, decode_each, side, words
+from hsd_viz.views.section import Page, Section, titled
+from hsd_viz.views.versus import OPENING, SIDES, Versus, decode_each, side, words
 from hsd_viz.views.versus_data import MOST
 from hsd_viz.views.work_form import Host, WorkForm
 
-#: Buttons that put a stack among those to compare, or take it out: label and name in :data:`hsd_viz.views.versus.SIDES`.
+#: Buttons that add or remove a stack: label and name in :data:`hsd_viz.views.versus.SIDES`.
 PRESETS = (
     ("Plain", "plain"),
     ("HD", "published"),
@@ -33,17 +32,17 @@ PRESETS = (
 
 
 class CompareHost(Host, Protocol):
-    """A page that lends its engine and says what stands in its form."""
+    """A page that lends its engine and reads its form."""
 
     def request(self) -> Request: ...
 
 
-class Compare(Section):
+class CompareSection(Section):
     title = "Compare"
     follows = False
     words = (
-        "Runs of one prompt and seed, aligned by place in the text and raced on one clock, with the times that were recorded: what a stack "
-        "saves is seen in how few forwards of the target it needed to get as far as the others."
+        "Runs of one prompt and seed, aligned by output position, with their recorded times: a faster stack needs "
+        "fewer target forward passes for the same position."
     )
 
     def __init__(self, page: Page) -> None:
@@ -51,20 +50,20 @@ class Compare(Section):
         self.form: CompareRun | None = None
 
     def build(self) -> None:
-        self.versus = views.Versus()
+        self.versus = Versus()
         if getattr(self.page, "can_measure", False):
             self.form = CompareRun(self.page, self.versus.show)
             self.add(titled("Compare on this page", self.form))
-        # What is shown is what is saved: recordings, or runs decoded here.
+        # Saves the runs shown: recordings, or runs decoded here.
         notice = Notice()
         self.save = Save(
             VERSUS_FORMS,
             lambda form: saved_versus(self.versus.data, form),
-            lambda error: notice.error(error, "That cannot be saved"),
+            lambda error: notice.error(error, "Save failed"),
             "Save as a page",
         )
-        self.save.layout.align_self = "flex-end"
-        self.add(self.save, notice, self.versus)
+        row = widgets.Box([self.save], layout={"justify_content": "flex-end"})
+        self.add(row, notice, self.versus)
         self.versus.observe(lambda _change: self._can_save(), "data")
         self._can_save()
 
@@ -76,10 +75,13 @@ class Compare(Section):
 
 
 def read_stacks(text: str, names: Sequence[str] | None) -> list[str]:
-    """The two or three stacks of ``text``, one a line, by name or in full. Raises ``ValueError`` with one sentence."""
+    """Parse two or three stacks, one per line, by name or in full.
+
+    Raises: ValueError: for another number or an invalid stack.
+    """
     written = _lines(text)
     if not 2 <= len(written) <= MOST:
-        raise ValueError(f"two or three stacks can stand side by side: write one a line, not {len(written)}")
+        raise ValueError(f"write two or three stacks, one per line, not {len(written)}")
     for line in written:
         allowed(parse(line), names)
     return written
@@ -90,18 +92,19 @@ def _lines(text: str) -> list[str]:
 
 
 class CompareRun(WorkForm):
-    """The form, its buttons and what it says. ``show(traces)`` is called, from the worker thread, when all have decoded."""
+    """The form of the Compare tab. ``show(traces)`` is called from the worker thread after all stacks have decoded."""
 
-    START = ("Decode and compare", "Decode the form's prompt with each stack in turn")
-    CANCEL = ("Stop after the token in progress", "cancelling")
-    TAKEN = "a run goes on: compare when it has ended"
-    FAILED = "These cannot be compared"
+    START = ("Decode and compare", "Decode the form's prompt with each stack in turn (Ctrl+Enter)")
+    CANCEL = ("Stop after the current token", "cancelling")
+    TAKEN = "a run is in progress: compare after it ends"
+    FAILED = "Comparison failed"
 
     def __init__(self, host: CompareHost, show: Callable[[Sequence[Trace]], None]) -> None:
-        super().__init__(host, [SIDES[name] for name in OPENING], "Stacks, one a line", rows=MOST)
+        super().__init__(host, [SIDES[name] for name in OPENING], "Stacks, one per line", rows=MOST)
         self._show = show
-        told = Prose(
-            "Prompt, sampling and number of tokens are those of the form; each stack decodes a few tokens first, off the clock."
+        note = Prose(
+            "Uses the form's prompt, sampling and number of tokens; each stack first decodes a few untimed tokens. "
+            "HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding."
         )
         self.presets = [
             widgets.ToggleButton(description=label, tooltip=f"{words(SIDES[name])}: {SIDES[name]}")
@@ -109,7 +112,7 @@ class CompareRun(WorkForm):
         ]
         choices = widgets.Box(self.presets)
         choices.add_class("hsd-presets")
-        self.lay_out(told, choices, self.stacks)
+        self.lay_out(note, choices, self.stacks)
         self._on_text()
         self.stacks.observe(self.notice.guard(lambda _change: self._on_text()), "value")
         for button, (_, name) in zip(self.presets, PRESETS, strict=True):
@@ -118,7 +121,7 @@ class CompareRun(WorkForm):
             )
 
     def _on_text(self) -> None:
-        """The buttons show what stands in the text."""
+        """Update the buttons from the text."""
         written = _lines(self.stacks.value)
         for button, (_, name) in zip(self.presets, PRESETS, strict=True):
             button.value = SIDES[name] in written
@@ -143,6 +146,6 @@ class CompareRun(WorkForm):
                 elif isinstance(event, Finished):
                     traces.append(event.trace)
         if len(traces) < len(stacks):
-            return "Cancelled: what was shown before stays."
+            return "Cancelled. The previous comparison is unchanged."
         self._show(traces)
-        return f"Decoded just now, on this machine. {busy_words()}".rstrip()
+        return f"Decoded now on this machine. {busy_words()}".rstrip()

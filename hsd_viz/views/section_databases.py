@@ -1,29 +1,32 @@
-"""The tab on databases: where the text on the page repeats itself, and what databases bring over many texts."""
+"""The Databases tab: temporal locality of the text, and the effect of databases over a suite."""
 
 from __future__ import annotations
 
 import ipywidgets as widgets
 
-from hsd_viz import views
-from hsd_viz.bench.alone import BUDGETS, alone, at_hand
+from hsd_viz.bench.replay import BUDGETS, alone, available_databases
 from hsd_viz.trace import Trace
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.database_panels import keys_hit, saved_alone
+from hsd_viz.views.drafting_bars import DatabaseAblation, OrderAblation
 from hsd_viz.views.drafting_data import study_of
+from hsd_viz.views.drafting_plane import TemperatureCurves
 from hsd_viz.views.latency_sources import temperature_words
+from hsd_viz.views.locality_map import LocalityMap
 from hsd_viz.views.panels import Panels
 from hsd_viz.views.reports import measured_file
-from hsd_viz.views.sections import Page, Section, menu, refill, titled, tried
+from hsd_viz.views.run_views import Access
+from hsd_viz.views.section import Page, Section, menu, refill, titled, tried
 
 ABLATION = "ablation.json"
-TITLE = "Databases one by one, and in every order"
+TITLE = "Database ablation and order"
 
 
-class Databases(Section):
+class DatabasesSection(Section):
     title = "Databases"
     words = (
-        "Where the text repeats itself, and what databases make of it. What is of this run was counted in its trace or replayed from its "
-        "tokens; the others were measured over a suite of prompts on the machine they name, and published figures stand apart from both."
+        "Temporal locality of the text and drafts from databases. Results of this run are counted in its trace or "
+        "replayed from its tokens; suite results name their machine, and published results are separate."
     )
 
     def __init__(self, page: Page) -> None:
@@ -33,30 +36,30 @@ class Databases(Section):
             box.add_class("hsd-views")
 
     def build(self) -> None:
-        # The view of the group follows the run by itself; what is drawn of a whole run waits for its end.
-        self.add(views.Access(group=self.page.group))
+        # The linked view follows the run; views of a whole run update at its end.
+        self.add(Access(group=self.page.group))
         self.keys, self.saved = Panels(), Panels()
-        self.budget, budget = menu("Draft tokens a round in the replay", [(str(n), n) for n in BUDGETS], BUDGETS[-1])
+        self.budget, budget = menu("Draft tokens per round in the replay", [(str(n), n) for n in BUDGETS], BUDGETS[-1])
         self.budget.observe(lambda _change: self._replay(self.page.trace), "value")
         self.run.children = (self.keys, self.saved, budget, self.figures)
         self.of_run.append(self.run)
         self.add(self.run)
         path = measured_file(ABLATION)
         if path is None:
-            missing = "The ablation of this project is not installed here; python -m benchmarks.ablation --json FILE measures one."
+            missing = "No ablation is installed. Measure one with: python -m benchmarks.ablation --json FILE"
             self.add(titled(TITLE, Prose(missing)))
             return
         study = study_of(path)
         options = [(temperature_words(t), t) for t in study.temperatures]
-        choice, box = menu("Measured with", options, options[0][1])
+        choice, box = menu("Measured at", options, options[0][1])
 
         def draw(_change: object = None) -> None:
             at = choice.value
             made = [
-                tried(lambda: views.DatabaseAblation(path, temperature=at, beside=at == 0)),
-                tried(lambda: views.OrderAblation(path, temperature=at, beside=at == 0)),
+                tried(lambda: DatabaseAblation(path, temperature=at, beside=at == 0)),
+                tried(lambda: OrderAblation(path, temperature=at, beside=at == 0)),
             ]
-            refill(self.study, [*made, tried(lambda: views.TemperatureCurves(path))])
+            refill(self.study, [*made, tried(lambda: TemperatureCurves(path))])
 
         choice.observe(draw, "value")
         draw()
@@ -64,12 +67,14 @@ class Databases(Section):
 
     def _replay(self, trace: Trace | None) -> None:
         if trace is not None and trace.token_rows:
-            self.saved.show([saved_alone(trace, alone(trace, at_hand(trace), self.budget.value), self.budget.value)])
+            self.saved.show(
+                [saved_alone(trace, alone(trace, available_databases(trace), self.budget.value), self.budget.value)]
+            )
 
     def fill(self, trace: Trace) -> None:
         self.keys.show([keys_hit(trace)])
         self._replay(trace)
         refill(
             self.figures,
-            [tried(lambda: views.LocalityMap(trace)), tried(lambda: views.DatabaseAblation([trace], beside=False))],
+            [tried(lambda: LocalityMap(trace)), tried(lambda: DatabaseAblation([trace], beside=False))],
         )

@@ -1,4 +1,4 @@
-"""The tab on hierarchies: which stack the latency law picks, on whose figures, and what would change it."""
+"""The Hierarchy tab: the stack selected by the latency law, its calibration, and what-if sliders."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from hsd_viz import views
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.machine import cpu_model
 from hsd_viz.trace import Trace
 from hsd_viz.views.controls import Prose
-from hsd_viz.views.latency_sources import Basis, of_run, temperature_words
-from hsd_viz.views.sections import Page, Section, menu, refill, sentence, titled, tried
+from hsd_viz.views.hierarchy import HierarchyGraph
+from hsd_viz.views.latency_compare import Levels, Ranking
+from hsd_viz.views.latency_plot import LatencySurface
+from hsd_viz.views.latency_sources import Basis, basis_of, of_run, recorded, temperature_words
+from hsd_viz.views.latency_whatif import OneDraftWhatIf, SecondDraftWhatIf
+from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled, tried
 from hsd_viz.words import counted
 
 RECORDED, RUN = "recorded", "run"
-RECORDED_WORDS = "the recorded runs of this package (greedy)"
-#: Calibrations kept by ``hsd-viz plan`` that are offered, the newest first.
-KEPT = 6
+RECORDED_WORDS = "bundled recordings (greedy)"
+#: Maximum number of stored calibrations offered, newest first.
+MOST_STORED = 6
 
 
-class Hierarchy(Section):
+class HierarchySection(Section):
     title = "Hierarchy"
     words = (
-        "Which stack of models and databases is the fastest, by this project's latency law: predicted from a calibration that each figure "
-        "names, beside what was measured. Nothing here runs a model."
+        "The fastest stack of models and databases by this project's latency law, predicted from the calibration "
+        "named below each figure and compared with measurements. No model runs here."
     )
 
     def __init__(self, page: Page) -> None:
@@ -40,16 +43,16 @@ class Hierarchy(Section):
             box.add_class("hsd-views")
 
     def build(self) -> None:
-        self._kept = kept_calibrations()
+        self._stored = stored_calibrations()
         options = [
             (RECORDED_WORDS, RECORDED),
             ("the run shown", RUN),
-            *((words, path) for words, path, _ in self._kept),
+            *((words, path) for words, path, _ in self._stored),
         ]
         self.source, source = menu("Costs and acceptance from", options, self._fitting())
         self.fit = Prose("")
         self.chain, chain = menu("Draft models", [], None)
-        self.surface = titled("How many tokens should each draft model hand up?", chain, self.plot)
+        self.surface = titled("Lookahead of each draft model", chain, self.plot)
         self.of_run.append(self.level)
         self.add(source, self.fit, self.law, self.level, self.surface, self.what_if)
         self._draw()
@@ -61,7 +64,7 @@ class Hierarchy(Section):
         self._say_fit()
 
     def _wanted(self) -> float:
-        """The temperature in the form; where there is no form, or it is not filled in, that of the run shown."""
+        """Return the form's temperature, else that of the run shown."""
         try:
             return float(self.page.request().options["temperature"])
         except (AttributeError, ValueError):
@@ -71,10 +74,11 @@ class Hierarchy(Section):
             )
 
     def _fitting(self) -> str:
-        """The source that fits the form: a calibration of this machine at its temperature; else the recorded runs where it is 0; else
-        the run shown, where it was decoded at that temperature."""
+        """Return the source for the form's temperature: a calibration of this machine, the run shown, or the
+        recordings.
+        """
         wanted = self._wanted()
-        for _, path, found in self._kept:
+        for _, path, found in self._stored:
             if found.temperature == wanted:
                 return path
         trace = self.page.trace
@@ -82,21 +86,21 @@ class Hierarchy(Section):
         return RUN if wanted and same and trace.token_rows else RECORDED
 
     def _say_fit(self) -> None:
-        """Whether the figures are of the form's temperature."""
+        """Compare the calibration's temperature with the form's."""
         there = None if self._basis is None else self._basis.temperature
         wanted = self._wanted()
         if there is None:
             self.fit.value = ""
         elif there == wanted:
-            self.fit.value = f"Fits the form: both are {'greedy' if not there else f'at {temperature_words(there)}'}."
+            self.fit.value = f"Matches the form: both {'greedy' if not there else f'at {temperature_words(there)}'}."
         else:
             self.fit.value = (
-                f"Mind: the form stands at {temperature_words(wanted)}, these figures are {'' if not there else 'at '}"
-                f"{temperature_words(there)}. What is accepted depends on it. hsd-viz plan --temperature {wanted:g} measures for the form."
+                f"Temperature mismatch: form {temperature_words(wanted)}, calibration {temperature_words(there)}. "
+                f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {wanted:g}"
             )
 
     def fill(self, trace: Trace) -> None:
-        refill(self.level, [tried(lambda: views.Levels(trace))])
+        refill(self.level, [tried(lambda: Levels(trace))])
         if self.source.value == RUN:
             self._draw()
 
@@ -111,7 +115,7 @@ class Hierarchy(Section):
             self.surface.layout.display = "none"
             return
         self._say_fit()
-        refill(self.law, [tried(lambda: views.HierarchyGraph(found)), tried(lambda: views.Ranking(found))])
+        refill(self.law, [tried(lambda: HierarchyGraph(found)), tried(lambda: Ranking(found))])
         chains = chains_of(found.calibration)
         self.surface.layout.display = None if chains else "none"
         self.chain.options = [(c, c) for c in chains]
@@ -120,30 +124,33 @@ class Hierarchy(Section):
         refill(
             self.what_if,
             [
-                titled("What if the draft were better, or cheaper?", tried(lambda: views.OneDraftWhatIf(found))),
-                titled("What if it had a draft of its own?", tried(lambda: views.SecondDraftWhatIf(found))),
+                titled("What-if: one draft model", tried(lambda: OneDraftWhatIf(found))),
+                titled("What-if: a second draft model", tried(lambda: SecondDraftWhatIf(found))),
             ],
         )
 
     def _draw_surface(self) -> None:
         found, chain = self._basis, self.chain.value
         if found is not None and chain:
-            refill(self.plot, [tried(lambda: views.LatencySurface(found, chain))])
+            refill(self.plot, [tried(lambda: LatencySurface(found, chain))])
 
 
 def basis(source: str | Path, trace: Trace | None) -> Basis:
-    """Figures for the law: of the package's recordings, of ``trace``, or a kept calibration. Raises ``ValueError`` with one sentence."""
+    """Load the law's basis: bundled recordings, ``trace``, or a stored calibration.
+
+    Raises: ValueError: if it is missing.
+    """
     if source == RECORDED:
-        return views.recorded()
+        return recorded()
     if source != RUN:
-        return views.basis_of(source)
+        return basis_of(source)
     if trace is None or not trace.token_rows:
-        raise ValueError("there is no run on the page whose costs and acceptance could be taken")
+        raise ValueError("no run to estimate costs and acceptance from")
     return of_run(trace)
 
 
 def chains_of(calibration: Calibration) -> list[str]:
-    """Stacks of two or more draft models whose neighbours were all measured, with and without a database beneath."""
+    """Return stacks of two or more draft models with all neighbours measured, with and without a database below."""
     drafts = calibration.models[:-1]
     found = []
     for size in range(2, len(drafts) + 1):
@@ -155,8 +162,8 @@ def chains_of(calibration: Calibration) -> list[str]:
     return found
 
 
-def kept_calibrations() -> list[tuple[str, str, Basis]]:
-    """What ``hsd-viz plan`` measured on this machine and keeps, the newest of each kind first: (words, path, what it holds)."""
+def stored_calibrations() -> list[tuple[str, str, Basis]]:
+    """Return the stored calibrations of this machine, newest of each kind first: (label, path, basis)."""
     from hsd_viz.calibration.store import folder
 
     found: dict[str, tuple[str, str, Basis]] = {}
@@ -168,21 +175,21 @@ def kept_calibrations() -> list[tuple[str, str, Basis]]:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             who = data.get("identity") or {}
-            # A cache may have come along from elsewhere.
+            # The cache may be from another machine.
             if who.get("device") != "cpu" or who.get("device_name") == cpu_model():
-                found.setdefault(plan_words(data), (plan_words(data), str(path), views.basis_of(data)))
+                found.setdefault(plan_words(data), (plan_words(data), str(path), basis_of(data)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
-        if len(found) == KEPT:
+        if len(found) == MOST_STORED:
             break
     return list(found.values())
 
 
-def plan_words(kept: dict[str, Any]) -> str:
-    """A kept calibration as a choice: its texts, temperature, machine and day."""
-    who, texts = kept.get("identity") or {}, kept.get("texts") or {}
+def plan_words(stored: dict[str, Any]) -> str:
+    """Return a stored calibration's label: texts, temperature, machine and day."""
+    who, texts = stored.get("identity") or {}, stored.get("texts") or {}
     temperature = (who.get("sampling") or {}).get("temperature")
-    day = None if kept.get("created") is None else datetime.fromtimestamp(kept["created"], UTC).date().isoformat()
+    day = None if stored.get("created") is None else datetime.fromtimestamp(stored["created"], UTC).date().isoformat()
     prompts = f"{texts['suite']}, {counted(texts['prompts'], 'prompt')}" if {"suite", "prompts"} <= set(texts) else None
     facts = (prompts, None if temperature is None else temperature_words(temperature), who.get("device_name"), day)
     return f"hsd-viz plan: {', '.join(str(f) for f in facts if f)}"

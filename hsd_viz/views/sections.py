@@ -1,119 +1,53 @@
-"""The dashboard's tabs: what each shows of the run on the page, and of measurements. Nothing is made before its tab is opened."""
+"""The dashboard's tabs. A tab's views are created when it is first opened."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar
 
 import ipywidgets as widgets
 
-from hsd_viz import views
 from hsd_viz.trace import Trace
+from hsd_viz.views import charts
 from hsd_viz.views.acceptance_panels import acceptance_panels, terms, verifiers
-from hsd_viz.views.chart_mark import ChartMark
 from hsd_viz.views.chartbox import ChartBox
-from hsd_viz.views.controls import Prose
+from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.panels import Panels
+from hsd_viz.views.run_views import ChartMark, RoundInspector, Timeline
+from hsd_viz.views.section import Page, Section, menu, refill
+from hsd_viz.views.section_bench import BenchmarkSection
+from hsd_viz.views.section_compare import CompareSection
+from hsd_viz.views.section_databases import DatabasesSection
+from hsd_viz.views.section_hierarchy import HierarchySection
 
 CHARTS = ("acceptance", "by_source", "time_spent")
 
 
-class Page(Protocol):
-    """What sections know of the page: the ``trace`` on it (``None``: none yet), its theme, and the group of its linked views."""
+class LinkedSection(Section):
+    """A view of the page's group, which provides run and cursor."""
 
-    trace: Trace | None
-
-    @property
-    def dark(self) -> bool: ...
-
-    @property
-    def group(self) -> str: ...
-
-
-class Section:
-    """A panel: a sentence, then views. Subclasses :meth:`build` once, and :meth:`fill` whenever what they depend on has changed."""
-
-    title: ClassVar[str] = ""
-    #: What the section shows, and where its numbers come from.
-    words: ClassVar[str] = ""
-    #: Whether it shows the run on the page; else the page's player does not stand before it.
-    follows: ClassVar[bool] = True
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.widget = widgets.VBox([Prose(self.words)])
-        if not self.follows:
-            self.widget.add_class("hsd-apart")
-        self.widget.children[0].add_class("hsd-lede")
-        #: What shows the run, and is of the run before while another goes on.
-        self.of_run: list[widgets.DOMWidget] = []
-        self._built, self._filled, self._stale = False, (), False
-
-    def open(self) -> None:
-        """Make what the section shows, as far as it is not there."""
-        if not self._built:
-            self.build()
-            self._built = True
-            self.stale(self._stale)
-        state = self.depends_on()
-        if self.page.trace is not None and not _same(state, self._filled):
-            self.fill(self.page.trace)
-            self._filled = state
-
-    def stale(self, stale: bool) -> None:
-        """Say of what shows the run that it is of the run before, or no longer so."""
-        self._stale = stale
-        for widget in self.of_run:
-            (widget.add_class if stale else widget.remove_class)("hsd-stale")
+    view: ClassVar[type[LinkedView]]
 
     def build(self) -> None:
-        """Make the views."""
-
-    def fill(self, trace: Trace) -> None:
-        """Show a trace."""
-
-    def depends_on(self) -> tuple:
-        """When any of these is another object, :meth:`fill` is called again."""
-        return (self.page.trace,)
-
-    def add(self, *more: widgets.Widget) -> None:
-        """Put widgets at the end of the panel."""
-        self.widget.children = (*self.widget.children, *more)
-
-
-class Linked(Section):
-    """A view of the page's group: it has the run and the cursor from there."""
-
-    view: ClassVar[str] = ""
-
-    @classmethod
-    def exists(cls) -> bool:
-        """Whether there is such a view."""
-        return hasattr(views, cls.view)
-
-    def build(self) -> None:
-        self.add(getattr(views, self.view)(group=self.page.group))
+        self.add(self.view(group=self.page.group))
 
     def depends_on(self) -> tuple:
         return ()
 
 
-class Round(Linked):
-    title, view = "Round", "RoundInspector"
-    words = (
-        "One round of the target, the one under the cursor: its draft as it was put up, and why each token was kept or turned down. "
-        "All figures are those recorded in the run shown."
-    )
+class RoundSection(LinkedSection):
+    title, view = "Round", RoundInspector
+    words = "The target round under the cursor: its draft, and why each token was accepted or rejected. All values "
+    "are recorded."
 
 
-class Timeline(Linked):
-    title, view = "Timeline", "Timeline"
-    words = "Who computed when: every forward and every look-up of the run shown, as they were timed while it ran."
+class TimelineSection(LinkedSection):
+    title, view = "Timeline", Timeline
+    words = "Every forward pass and look-up of the run shown, with recorded times."
 
 
-class Acceptance(Section):
+class AcceptanceSection(Section):
     title = "Acceptance"
-    words = "How much of what was drafted was kept, who supplied the text, and where the time went, counted and timed in the run shown."
+    words = "Acceptance, token sources and decoding time of the run shown."
 
     def build(self) -> None:
         self.figures = {name: ChartBox() for name in CHARTS}
@@ -129,12 +63,12 @@ class Acceptance(Section):
         self.add(whole)
 
     def depends_on(self) -> tuple:
-        # plotly does not follow the theme by itself.
+        # plotly does not follow the theme.
         return (self.page.trace, self.page.dark)
 
     def fill(self, trace: Trace) -> None:
         for name, box in self.figures.items():
-            box.show(getattr(views.charts, name)(trace, self.page.dark))
+            box.show(getattr(charts, name)(trace, self.page.dark))
         self.terms.terms = terms(trace)
         self.panels.show(acceptance_panels(trace))
         levels = verifiers(trace)
@@ -143,71 +77,22 @@ class Acceptance(Section):
         if not several:
             refill(self.verifier, [])
             return
-        level, box = menu("Verified by", levels, levels[0][1])
+        level, box = menu("Verifier", levels, levels[0][1])
         level.observe(lambda change: self.panels.show(acceptance_panels(trace, change["new"])), "value")
         refill(self.verifier, [box])
 
 
 def sections(page: Page) -> list[Section]:
-    """All sections, in their order on the page."""
-    from hsd_viz.views.section_bench import Benchmark
-    from hsd_viz.views.section_compare import Compare
-    from hsd_viz.views.section_databases import Databases
-    from hsd_viz.views.section_hierarchy import Hierarchy
-
-    linked = [kind for kind in (Round, Timeline) if kind.exists()]
-    return [kind(page) for kind in (*linked, Acceptance, Databases, Hierarchy, Compare, Benchmark)]
-
-
-# --- parts --------------------------------------------------------------------------------------------------------------
-
-
-def titled(text: str, *below: widgets.Widget) -> widgets.VBox:
-    """Widgets under a heading of their own. ``text`` is one of this package's own."""
-    head = widgets.HTML(f"<h3>{text}</h3>")
-    head.add_class("hsd-heading")
-    box = widgets.VBox([head, *below])
-    box.add_class("hsd-titled")
-    return box
-
-
-def menu(label: str, options: Sequence[tuple[str, Any]], value: Any) -> tuple[widgets.Dropdown, widgets.Box]:
-    """A menu with its label, and the box to put on the page."""
-    dropdown = widgets.Dropdown(options=list(options), value=value, description=label)
-    box = widgets.Box([dropdown])
-    box.add_class("hsd-form")
-    box.add_class("hsd-menu")
-    return dropdown, box
-
-
-def tried(make: Callable[[], widgets.Widget]) -> widgets.Widget:
-    """A view, or where it cannot be made of these data, the sentence that says why."""
-    try:
-        return make()
-    except ValueError as error:
-        return sentence(error)
-
-
-def sentence(error: ValueError) -> Prose:
-    """What an error says, as a sentence on the page."""
-    said = str(error)
-    return Prose(f"{said[:1].upper()}{said[1:]}{'' if said.endswith('.') else '.'}")
-
-
-def refill(box: widgets.Box, new: Iterable[widgets.Widget]) -> None:
-    """Put other widgets into a box, and let go of those that were there."""
-    old = box.children
-    box.children = tuple(new)
-    for widget in old:
-        close(widget)
-
-
-def close(widget: widgets.Widget) -> None:
-    """Close a widget and all in it: the browser keeps what is not closed."""
-    for child in getattr(widget, "children", ()):
-        close(child)
-    widget.close()
-
-
-def _same(a: tuple, b: tuple) -> bool:
-    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
+    """Return all sections in page order."""
+    return [
+        kind(page)
+        for kind in (
+            RoundSection,
+            TimelineSection,
+            AcceptanceSection,
+            DatabasesSection,
+            HierarchySection,
+            CompareSection,
+            BenchmarkSection,
+        )
+    ]

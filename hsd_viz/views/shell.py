@@ -1,4 +1,4 @@
-"""The page's header, and the style sheet of the whole dashboard."""
+"""The page's header and the dashboard's style sheet."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hsd_viz.views.scripts import STATIC, joined
 
 
 class Header(anywidget.AnyWidget):
-    """The name and one line of explanation. Brings the dashboard's style sheet, and what holds on paper and with colours forced."""
+    """Name and introduction. Loads the style sheets of the dashboard, of print and of forced colours."""
 
     _esm = STATIC / "header.js"
     _css = joined("dashboard.css", "tip.css", "paper.css")
 
 
 def header() -> Header:
-    """The header of the dashboard."""
+    """Return the dashboard's header."""
     return Header()

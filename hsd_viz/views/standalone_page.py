@@ -1,4 +1,4 @@
-"""The frame of a page that stands alone: views' own scripts and data in one file, nothing fetched. It opens from a disk, offline."""
+"""The frame of self-contained pages: scripts and data in one HTML file that opens offline."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _DEFAULT = re.compile(r"^export default ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view of such a page: the ``name`` of its place (``data-view``), its own ``files`` behind those that all linked views share, its
-    style sheet, and the traits that its script reads."""
+    """A view of a page: ``name`` of its element (``data-view``), script ``files`` after the shared ones, style sheet,
+    and traits.
+    """
 
     name: str
     files: tuple[str, ...]
@@ -33,17 +34,16 @@ class View:
 def whole(
     *, title: str, header: str, how: str, body: str, footer: str, data: dict[str, Any], views: Sequence[View]
 ) -> str:
-    """The HTML of a page. ``title`` and ``footer`` are text; ``header``, ``how`` (how to read it) and ``body`` are HTML; the first view
-    gets ``data``.
+    """Return a page as HTML. ``title`` and ``footer`` are text; ``header``, ``how`` (help) and ``body`` are HTML.
 
-    The data are packed (gzip, base64), so that no text in them can end the element they stand in. The page's policy lets its own
-    script and style run, by their hashes, and forbids every connection.
-    """
+    The first view gets ``data``, packed by gzip and base64 so that no text can close its element. The content security
+    policy allows only the page's own script and style, by hash, and no connections."""
     content = {"data": data, "palette": page_palette(), "states": {view.name: view.state for view in views}}
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
     script, style = _script(views), joined("standalone.css", "linked.css", *(view.style for view in views), "paper.css")
-    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri "
+    "'none'; form-action 'none'"
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -58,11 +58,11 @@ def whole(
 <body>
 <main class="hsd-page">
 {header}
-<details class="hsd-page-how"><summary>How to read this</summary>
+<details class="hsd-page-how"><summary>Help</summary>
 {how}
 </details>
-<p id="start">Unpacking the run …</p>
-<noscript><p>This page shows recorded runs by a script of its own; scripts are turned off here.</p></noscript>
+<p id="start">Loading …</p>
+<noscript><p>This page needs JavaScript.</p></noscript>
 {body}
 <footer>{escaped(footer)}</footer>
 </main>
@@ -74,23 +74,23 @@ def whole(
 
 
 def escaped(text: str) -> str:
-    """Text from a trace as HTML; half characters, which no file can hold, as U+FFFD."""
+    """Escape text for HTML; lone surrogates become U+FFFD."""
     return html.escape(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def _script(views: Sequence[View]) -> str:
-    """All scripts as one: the shared part once, each view in a scope of its own, then what starts them."""
+    """Return one script: shared part, each view in its own scope, start code."""
     shared = "\n".join(_EXPORTED.sub("", (STATIC / name).read_text(encoding="utf-8")) for name in SHARED)
     parts = []
     for view in views:
         source, found = _DEFAULT.subn(
             "return ", "\n".join(_EXPORTED.sub("", (STATIC / f).read_text(encoding="utf-8")) for f in view.files)
         )
-        assert found == 1, f"{view.name} exports no widget"
+        assert found == 1, f"{view.name} does not export a widget"
         parts.append(f"views.{view.name} = (() => {{\n{source}\n}})();")
     start = (STATIC / "standalone.js").read_text(encoding="utf-8")
     script = "\n".join(["(() => {", '"use strict";', shared, "const views = {};", *parts, start, "})();"])
-    # Within a script element these alone could end it, or keep it from ending.
+    # Only these sequences could close the script element early or keep it open.
     assert not re.search(r"<(/script|script|!--)", script, re.IGNORECASE)
     return script
 

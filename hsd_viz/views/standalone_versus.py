@@ -1,4 +1,4 @@
-"""Runs side by side as one page: race, texts, figures and all, as :class:`hsd_viz.views.Versus` shows them, to hand out."""
+"""Export a :class:`hsd_viz.views.Versus` comparison as a self-contained page."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from hsd_viz.views.standalone_page import View, escaped, whole
 from hsd_viz.views.versus import FILES, page_data
 from hsd_viz.views.versus_data import refusal
 
-_HOW = """<p><b>What is compared.</b> Runs of one prompt with one target, which decides every token. In plain decoding it spends a forward
-on each. In the others small models or databases draft tokens ahead, and the target verifies a whole draft in one forward: it keeps what it
-agrees with, puts its own token where it does not, and so needs fewer forwards to get as far.</p>
-<p><b>Race.</b> Each lane is a run, as long as its text, on one clock, with the times that were recorded. A thin line begins a round, one
-forward of the target. Space starts and stops the race; drag the slider, choose a speed.</p>
-<p><b>Texts.</b> A column is a place of the text, a row a run. A colour says who proposed the token first. Underlined: accepted. A dashed
-frame: the target’s own, where a draft was wrong (a correction). Dotted below: the target’s own after a draft that was all right (a bonus).
-Brackets below are rounds, each with the number of forwards of the target spent so far.</p>
-<p><b>Figures.</b> Each with its difference to the first run; point at a name to see what it means.</p>
-<p><b>Keys.</b> ← → go from place to place, with Shift from round to round, ↑ ↓ from run to run; Enter keeps a place, Esc lets go.</p>"""
+_HOW = """<p><b>Runs.</b> All runs have one prompt and one target model. Plain decoding needs one target forward pass
+per token. With drafts from small models or databases, the target verifies several tokens in one forward pass, so it
+needs fewer.</p>
+<p><b>Race.</b> Each lane is a run, with recorded times on one clock. A thin line starts a round, one target forward
+pass. Space starts and pauses the race.</p>
+<p><b>Texts.</b> A column is an output position, a row a run. Colour: the source that proposed the token first.
+Underlined: accepted. Dashed frame: correction. Dotted underline: bonus. Brackets are rounds, with the target forward
+passes so far.</p>
+<p><b>Figures.</b> Each with its difference to the first run; hover over a name for its definition.</p>
+<p><b>Keys.</b> ← → move by position, with Shift by round, ↑ ↓ by run; Enter pins, Esc unpins.</p>"""
 
 
 def page(traces: Sequence[Trace]) -> str:
-    """The whole HTML of two or three runs. Raises ``ValueError`` with one sentence where they cannot lie side by side."""
+    """Return the page of two or three runs as HTML. Raises: ValueError: if they cannot be compared."""
     why = refusal(traces)
     if why:
         raise ValueError(why)
@@ -31,19 +31,20 @@ def page(traces: Sequence[Trace]) -> str:
 
 
 def page_of(data: dict[str, Any]) -> str:
-    """The same of the ``data`` of a :class:`hsd_viz.views.Versus` that shows runs."""
+    """Return the page of a :class:`hsd_viz.views.Versus`'s ``data`` as HTML."""
     runs = data["runs"]
     names = "".join(
         f"<li><b>{escaped(r['letter'])}</b> <code>{escaped(r['stack'])}</code> {escaped(r['title'])}</li>" for r in runs
     )
     return whole(
         title=" · ".join(r["stack"] for r in runs),
-        header=f'<header><p class="hsd-page-facts">Recorded runs, token by token</p><h1 class="hsd-page-words">One prompt, '
+        header=f'<header><p class="hsd-page-facts">Recorded runs</p><h1 class="hsd-page-words">One prompt, '
         f'{"two" if len(runs) == 2 else "three"} stacks</h1><ul class="hsd-page-runs">{names}</ul></header>',
         how=_HOW,
-        body='<section><h2>Side by side</h2><div data-view="versus"></div></section>',
-        footer="Recorded runs of speculative decoding, written by hsd_viz. Everything shown was measured in these runs and lies in this "
-        "file; it asks the network for nothing.",
+        body='<section><h2>Comparison</h2><div data-view="versus"></div></section>',
+        footer="Recorded runs of speculative decoding, exported by hsd_viz. All values were measured in these runs. "
+        "This page makes no "
+        "network requests.",
         data=data,
         views=[View("versus", FILES, "versus.css", {"refusal": "", "choices": [], "chosen": [], "pinned": -1})],
     )

@@ -1,4 +1,4 @@
-"""The token stream: every emitted token, where it came from and what the verifier said of it."""
+"""The token stream: every emitted token with its source and verdict."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from hsd_viz.trace import Step, Trace
 from hsd_viz.views import payload
 from hsd_viz.views.linked import LinkedView, css, esm
 
-#: The view's own scripts, in their order.
+#: The view's scripts, in order.
 FILES = ("stream_text.js", "stream_pane.js", "stream_find.js", "stream_card.js", "stream.js")
 
 
 class TokenStream(LinkedView):
-    """The text of one decode, token by token: hover previews a token's details, click or Enter pins them, Esc lets go.
+    """The text of a decode, token by token: hover previews a token's details, click or Enter pins them, Esc unpins.
 
-    ``TokenStream(trace)`` shows a finished trace. For a live run call :meth:`begin`, :meth:`append` for each step (from any
-    thread) and :meth:`end`. What the browser missed, because the page was opened late or reloaded, it asks for; ``data`` always
-    holds a whole trace, which the other views of its group show, too (:mod:`hsd_viz.views.linked`).
+    ``TokenStream(trace)`` shows a finished trace. For a live run call :meth:`begin`, :meth:`append` for each step (from
+    any thread) and :meth:`end`. A page opened late or reloaded requests missing steps; ``data`` always holds a whole
+    trace, shared with the views of its group (:mod:`hsd_viz.views.linked`).
 
-    ``pinned`` is the index of the pinned token (-1: none), ``dark`` what the page said of its theme, ``ghosts`` and
-    ``boundaries`` switch the rejected drafts and the round marks, ``whitespace`` gives blanks their glyphs: dots for spaces, arrows for
-    tabs, code points for what else cannot be seen, and a ground of its own for blanks at the end of a line. ``/`` searches the text.
-    """
+    ``pinned`` is the index of the pinned token (-1: none), ``dark`` the page's theme; ``ghosts`` and ``boundaries``
+    show rejected drafts and round marks; ``whitespace`` shows glyphs for spaces, tabs and invisible characters and
+    marks trailing blanks. ``/`` searches the text."""
 
     _esm = esm(*FILES)
     _css = css("stream.css")
@@ -40,13 +39,13 @@ class TokenStream(LinkedView):
     dark = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, trace: Trace | None = None, group: str | None = None, **options: Any) -> None:
-        # Steps come from a worker thread, requests of the page on the kernel's own.
+        # Steps come from a worker thread, requests of the page from the kernel's.
         self._lock = threading.RLock()
         super().__init__(Trace({}) if trace is None else trace, group, **options)
         self.on_msg(self._on_message)
 
     def show(self, trace: Trace) -> None:
-        """Show a whole trace at once."""
+        """Show a whole trace."""
         with self._lock:
             self._begin(trace)
             self._seq = 1
@@ -54,8 +53,8 @@ class TokenStream(LinkedView):
             self.pinned, self.live = -1, False
 
     def begin(self, meta: dict[str, Any], pieces: dict[int, str] | None = None) -> None:
-        """Start a live run: ``meta`` and ``pieces`` as :class:`~hsd_viz.trace.Started` gives them."""
-        # A trace of its own, so that a snapshot never holds steps that were not sent yet.
+        """Start a live run with ``meta`` and ``pieces`` of :class:`~hsd_viz.trace.Started`."""
+        # A separate trace, so that a snapshot has no unsent steps.
         trace = Trace(meta)
         trace.pieces.update(pieces or {})
         with self._lock:
@@ -65,7 +64,7 @@ class TokenStream(LinkedView):
             self.live = True
 
     def append(self, steps: Step | Iterable[Step]) -> None:
-        """Show the steps that a live run took since the last call, in one message."""
+        """Send new steps of a live run in one message."""
         steps = [steps] if isinstance(steps, Step) else list(steps)
         if not steps:
             return
@@ -85,7 +84,7 @@ class TokenStream(LinkedView):
             )
 
     def end(self, trace: Trace | None = None) -> None:
-        """The live run is over: put all of it into ``data``, so that a reloaded page shows it."""
+        """End the live run and store it in ``data`` for reloaded pages."""
         with self._lock:
             if trace is not None:
                 self._trace = trace

@@ -1,4 +1,4 @@
-"""Tabs: panels of which one shows, each filled when it is first opened."""
+"""Tabs: one visible panel, each filled when first opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hsd_viz.views.scripts import STATIC
 
 
 class Panel(Protocol):
-    """What a tab shows: its ``title``, the ``widget`` of its panel, and :meth:`open`, called each time that it comes to the front."""
+    """A tab: ``title``, the ``widget`` of its panel, and :meth:`open`, called when it is selected."""
 
     title: str
     widget: widgets.Widget
@@ -24,7 +24,7 @@ class Panel(Protocol):
 
 
 class Strip(anywidget.AnyWidget):
-    """The tabs themselves; the browser shows the chosen panel without waiting for Python."""
+    """The tab strip; the browser switches panels without waiting for Python."""
 
     _esm = STATIC / "tabs.js"
 
@@ -34,11 +34,11 @@ class Strip(anywidget.AnyWidget):
 
 
 class Tabs(widgets.VBox):
-    """``panels`` behind a strip of tabs that ``label`` names. Whatever a panel raises when it opens shows as a card above it."""
+    """``panels`` below a tab strip named ``label``. Errors of a panel's ``open`` are shown as a card."""
 
     def __init__(self, panels: Sequence[Panel], label: str) -> None:
         self.panels = list(panels)
-        # Runs end in their own thread, tabs are chosen in the kernel's.
+        # Runs end in their own thread, tabs are selected in the kernel's.
         self._lock = threading.RLock()
         self.strip = Strip(label=label, titles=[p.title for p in self.panels])
         self.notice = Notice()
@@ -51,11 +51,11 @@ class Tabs(widgets.VBox):
 
     @property
     def shown(self) -> Panel:
-        """The panel in front."""
+        """The selected panel."""
         return self.panels[min(max(0, self.strip.selected), len(self.panels) - 1)]
 
     def refresh(self) -> None:
-        """Open the panel in front once more: what it shows may have changed."""
+        """Open the selected panel again after a change."""
         with self._lock:
             self.notice.clear()
             self.notice.guard(self.shown.open)()

@@ -1,4 +1,4 @@
-"""The guided tour: steps through recordings that teach what the page shows, each at a place found by a rule."""
+"""The guided tour: steps through recordings, each at a place found by a rule."""
 
 from __future__ import annotations
 
@@ -16,28 +16,27 @@ from hsd_viz.views.tour_steps import STEPS, TourStep, locate
 
 
 class TourPage(Protocol):
-    """What the tour asks of the page it is on."""
+    """The page of the tour."""
 
     def open_recording(self, name: str) -> str:
-        """Show a recording, unless it is there; the name of the run as the browser knows it. Raises ``ValueError`` where that cannot be."""
+        """Show a recording and return its run name in the browser. Raises: ValueError: if a run is in progress."""
         ...
 
     def close(self) -> None:
-        """The tour is over, or left: what was on the page before it comes back."""
+        """Restore the run shown before the tour."""
         ...
 
     def open_tab(self, title: str) -> None:
-        """Bring a tab to the front; nothing where there is no such tab."""
+        """Select a tab, if it exists."""
         ...
 
 
 class Tour(LinkedView):
-    """A card at the foot of the page that leads through it; nothing is seen of it until :meth:`start`. ``button`` starts and resumes it.
+    """A card at the bottom of the page, hidden until :meth:`start`. ``button`` starts and resumes the tour.
 
-    ``place`` is the step shown: its number and how many there are, heading, paragraphs, the run and event to put the cursor on, what to
-    point at. ``kept`` is the key of the step where a reader was; the browser keeps it for as long as its tab is open. ``guard`` wraps
-    what the browser calls.
-    """
+    ``place`` is the current step: number, count, heading, paragraphs, the run and event of the cursor, and the element
+    to outline. ``kept`` is the key of the last step, stored by the browser for the session. ``guard`` wraps browser
+    callbacks."""
 
     _esm = esm("tour.js")
     _css = css("tour.css")
@@ -59,7 +58,7 @@ class Tour(LinkedView):
         self._load: Load = functools.cache(load)
         self._steps = list(steps)
         self._found: dict[str, tuple[str, Found] | None] = {}
-        self.button = widgets.Button(tooltip="Learn what the page shows, step by step, on recorded runs")
+        self.button = widgets.Button(tooltip="Learn the page step by step on recorded runs")
         self.button.add_class("hsd-quiet")
         self.button.add_class("hsd-tour-button")
         super().__init__(group=group)
@@ -71,11 +70,11 @@ class Tour(LinkedView):
 
     @property
     def at(self) -> int | None:
-        """The step shown, from 0; ``None`` while there is no tour."""
+        """The current step, from 0; ``None`` outside the tour."""
         return self.place["number"] - 1 if self.place else None
 
     def start(self) -> None:
-        """Begin, or go on where the reader was; the card that is there takes the keyboard."""
+        """Start or resume; an open card takes the keyboard focus."""
         if self.place:
             self.send({"kind": "here"})
             return
@@ -83,12 +82,12 @@ class Tour(LinkedView):
         self._go(keys.index(self.kept) if self.kept in keys else 0, 1)
 
     def leave(self) -> None:
-        """Put the card away; :meth:`start` goes on from here."""
+        """Hide the card; :meth:`start` resumes from here."""
         self.place = {}
         self._page.close()
 
     def move(self, by: int) -> None:
-        """The next step (1), or the one before (-1). After the last one the tour is over."""
+        """Move to the next step (1) or the previous one (-1); the tour ends after the last."""
         if self.at is None:
             return
         if self.at + by >= len(self._steps):
@@ -98,12 +97,12 @@ class Tour(LinkedView):
             self._go(self.at + by, by)
 
     def _go(self, number: int, by: int) -> None:
-        """Show step ``number``, or the next in the direction of ``by`` whose place the recordings have."""
+        """Show step ``number``, or the next one in direction ``by`` with a place in the recordings."""
         while 0 <= number < len(self._steps) and self._locate(number) is None:
             number += by
         found = self._locate(number) if 0 <= number < len(self._steps) else None
         if found is None:
-            raise ValueError("the recorded runs that are installed have no place for the tour to show")
+            raise ValueError("the installed recordings have no place for any step of the tour")
         step, (name, where) = self._steps[number], found
         try:
             run = self._page.open_recording(name)
@@ -124,7 +123,7 @@ class Tour(LinkedView):
             "trouble": "",
         }
         self.kept = step.key
-        # The card need not wait for what a tab has to draw.
+        # Show the card before the tab is drawn.
         if step.tab:
             self._page.open_tab(step.tab)
 

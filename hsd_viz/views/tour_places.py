@@ -1,4 +1,4 @@
-"""Where the guided tour stops: rules that find a place in a recording, and the figures of that place, all taken from the trace."""
+"""Places of the guided tour: rules that find an event in a recording, with the values for the step's text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import CallRow, DraftRow, RoundRow, TokenRow, Trace
 from hsd_viz.views.events import events_of
+from hsd_viz.words import counted
 
 #: A recording by its name.
 Load = Callable[[str], Trace]
@@ -15,18 +16,18 @@ Load = Callable[[str], Trace]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where a rule found its place: the event (a place in :func:`~hsd_viz.views.events.events_of`), and the figures for the text."""
+    """A found place: index of the event in :func:`~hsd_viz.views.events.events_of`, and values for the text."""
 
     step: int
     figures: Mapping[str, str] = field(default_factory=dict)
 
 
-#: A rule gets a trace, the names of all recordings and what loads one; ``None``: there is no such place in this trace.
+#: A rule takes a trace, the recordings' names and a loader; it returns ``None`` if the trace has no such place.
 Rule = Callable[[Trace, Sequence[str], Load], Found | None]
 
 
 def first_draft(trace: Trace, _names: Sequence[str], _load: Load) -> Found | None:
-    """The first round whose draft came from a draft model and was accepted in part."""
+    """Find the first partly accepted draft of a draft model."""
     for own, rows in _chains(trace):
         if 0 < own.accepted < own.drafted:
             calls = [c for c in trace.call_rows if c.round == own.id]
@@ -36,11 +37,11 @@ def first_draft(trace: Trace, _names: Sequence[str], _load: Load) -> Found | Non
             kept = next(d for d in rows if d.verdict == "accepted")
             figures = {
                 "source": rows[0].source,
-                "drafted": _count(len(rows), "token"),
+                "drafted": counted(len(rows), "token"),
                 "tokens": ", ".join(_quoted(d.text) for d in rows),
                 "drafting": _duration(drafting),
                 "verifying": _duration(verifying),
-                "fed": _count(next(c.fed for c in calls if c.kind == "verify"), "token"),
+                "fed": counted(next(c.fed for c in calls if c.kind == "verify"), "token"),
                 "kept": _quoted(kept.text),
                 "accepted": f"{own.accepted} of {own.drafted}",
             }
@@ -49,7 +50,7 @@ def first_draft(trace: Trace, _names: Sequence[str], _load: Load) -> Found | Non
 
 
 def first_accepted(trace: Trace, names: Sequence[str], load: Load) -> Found | None:
-    """The token accepted first in the first greedy round of that kind."""
+    """Find the first accepted token of the first such greedy round."""
     found = first_draft(trace, names, load)
     if found is None or _temperature(trace):
         return None
@@ -58,7 +59,7 @@ def first_accepted(trace: Trace, names: Sequence[str], load: Load) -> Found | No
 
 
 def first_rejected(trace: Trace, _names: Sequence[str], _load: Load) -> Found | None:
-    """The first greedy round whose draft was turned down before its end."""
+    """Find the first greedy round with a rejected token before the draft's end."""
     if _temperature(trace):
         return None
     for own, rows in _chains(trace):
@@ -71,14 +72,14 @@ def first_rejected(trace: Trace, _names: Sequence[str], _load: Load) -> Found | 
                 "refused": _quoted(refused[0].text),
                 "token": _quoted(token.text),
                 "p": f"{token.p:.0%}",
-                "unreached": _count(len(unreached), "token"),
+                "unreached": counted(len(unreached), "token"),
             }
             return Found(_step(trace, own.id, "verdict", "rejected"), figures)
     return None
 
 
 def first_residual(trace: Trace, _names: Sequence[str], _load: Load) -> Found | None:
-    """The first sampled draft token that a uniform draw turned down though the target might have written it."""
+    """Find the first sampled draft token that was rejected by u although p > 0."""
     temperature = _temperature(trace)
     if not temperature:
         return None
@@ -104,7 +105,7 @@ def first_residual(trace: Trace, _names: Sequence[str], _load: Load) -> Found | 
 
 
 def first_bonus(trace: Trace, _names: Sequence[str], _load: Load) -> Found | None:
-    """The first round of some length whose draft was accepted to its end."""
+    """Find the first fully accepted draft of several tokens."""
     for own, rows in _chains(trace):
         token = _own_token(trace, own.id)
         if own.outcome == "bonus" and own.drafted == own.accepted > 1 and token is not None:
@@ -112,14 +113,14 @@ def first_bonus(trace: Trace, _names: Sequence[str], _load: Load) -> Found | Non
                 "source": rows[0].source,
                 "drafted": str(len(rows)),
                 "token": _quoted(token.text),
-                "emitted": _count(own.accepted + 1, "token"),
+                "emitted": counted(own.accepted + 1, "token"),
             }
             return Found(_step(trace, own.id, "token"), figures)
     return None
 
 
 def first_copy(trace: Trace, _names: Sequence[str], _load: Load) -> Found | None:
-    """The first token that the context database copied from this text after a match of several tokens."""
+    """Find the first token copied by the context database after a match of several tokens."""
     events = events_of(trace)
     for step, event in enumerate(events):
         row = event.draft
@@ -142,10 +143,10 @@ def first_copy(trace: Trace, _names: Sequence[str], _load: Load) -> Found | None
         ]
         figures = {
             "token": _quoted(row.text),
-            "key": _count(row.key_length or 0, "token"),
+            "key": counted(row.key_length or 0, "token"),
             "position": str(row.position),
             "lookup": _duration(sum(looks)),
-            "tokens": _count(len(trace.token_rows), "token"),
+            "tokens": counted(len(trace.token_rows), "token"),
             "stored": " and ".join([", ".join(stored[:-1]), stored[-1]] if len(stored) > 1 else stored),
             "target": str(emitted["target"]),
         }
@@ -154,7 +155,7 @@ def first_copy(trace: Trace, _names: Sequence[str], _load: Load) -> Found | None
 
 
 def middle_token(trace: Trace, _names: Sequence[str], _load: Load) -> Found | None:
-    """The first token that a model in the middle of the stack added itself and the target accepted."""
+    """Find the first token added by a middle model and accepted by the target."""
     names = _models(trace)
     if len(names) < 3:
         return None
@@ -171,14 +172,14 @@ def middle_token(trace: Trace, _names: Sequence[str], _load: Load) -> Found | No
             "middle": row.source,
             "below": names[names.index(row.source) - 1],
             "forwards": ", ".join(f"{count} of {name}" for name, count in forwards.items()),
-            "tokens": _count(len(trace.token_rows), "token"),
+            "tokens": counted(len(trace.token_rows), "token"),
         }
         return Found(step, figures)
     return None
 
 
 def figures_of_run(trace: Trace, _names: Sequence[str], _load: Load) -> Found | None:
-    """A run with databases under draft models: many tokens drafted, few of them needed."""
+    """Find a run with databases below draft models and a low acceptance rate."""
     m = trace.metrics()
     stack = parse(str(trace.meta.get("stack_resolved") or trace.meta.get("stack")))
     if stack.bottom is None or not stack.drafts or not m["drafted"] or not m["target_forwards"]:
@@ -193,8 +194,8 @@ def figures_of_run(trace: Trace, _names: Sequence[str], _load: Load) -> Found | 
         "accepted": str(m["accepted"]),
         "drafted": str(m["drafted"]),
         "rate": f"{m['acceptance_rate']:.0%}",
-        "tokens": _count(m["tokens"], "token"),
-        "rounds": str(m["target_forwards"]),
+        "tokens": counted(m["tokens"], "token"),
+        "rounds": counted(m["target_forwards"], "forward pass"),
         "length": f"{m['mean_acceptance_length']:.2f}",
         "shares": ", ".join(shares),
         "speed": f"{m['tokens_per_second']:.0f}",
@@ -204,16 +205,16 @@ def figures_of_run(trace: Trace, _names: Sequence[str], _load: Load) -> Found | 
 
 
 def _against_plain(trace: Trace, speed: float) -> str:
-    """This run's speed and that of the plain decoding beside it, where there was one."""
-    here = f"this run made {speed:.0f} tokens a second"
+    """Return the run's speed, compared with plain decoding if measured."""
+    here = f"this run reached {speed:.0f} tokens/s"
     plain = (trace.meta.get("plain") or {}).get("tokens_per_second")
     if not plain:
-        return f"{here}, and plain decoding was not run beside it"
-    return f"{here}, plain decoding beside it {plain:.0f}: {speed / plain:.2f} times as many"
+        return f"{here}; plain decoding was not measured"
+    return f"{here}, plain decoding {plain:.0f}: {speed / plain:.2f} times the speed"
 
 
 def same_text(trace: Trace, names: Sequence[str], load: Load) -> Found | None:
-    """A greedy run with drafts whose prompt was decoded plainly, too: the text must be the same."""
+    """Find a greedy run with drafts and a plain run of the same prompt: their texts must be equal."""
     if not trace.draft_rows or _temperature(trace):
         return None
     for name in names:
@@ -224,9 +225,9 @@ def same_text(trace: Trace, names: Sequence[str], load: Load) -> Found | None:
         if ours != theirs:
             return None
         figures = {
-            "tokens": _count(len(ours), "token"),
-            "forwards": str(trace.metrics()["target_forwards"]),
-            "plain": str(plain.metrics()["target_forwards"]),
+            "tokens": counted(len(ours), "token"),
+            "forwards": counted(trace.metrics()["target_forwards"], "forward pass"),
+            "plain": counted(plain.metrics()["target_forwards"], "forward pass"),
             "stack": str(trace.meta.get("stack_resolved")),
         }
         return Found(len(events_of(trace)) - 1, figures)
@@ -237,7 +238,7 @@ def same_text(trace: Trace, names: Sequence[str], load: Load) -> Found | None:
 
 
 def _chains(trace: Trace) -> list[tuple[RoundRow, list[DraftRow]]]:
-    """Rounds of the target whose draft is a chain from a single draft model, with that draft."""
+    """Return target rounds with a chain drafted by a single draft model, with the draft."""
     drafts: dict[int, list[DraftRow]] = {}
     for row in trace.draft_rows:
         drafts.setdefault(row.round, []).append(row)
@@ -252,7 +253,7 @@ def _chains(trace: Trace) -> list[tuple[RoundRow, list[DraftRow]]]:
 
 
 def _models(trace: Trace) -> list[str]:
-    """The models of a run's stack, the smallest first; none where its text cannot be read."""
+    """Return the models of a run's stack, smallest first; empty if the stack is invalid."""
     try:
         return [m.name for m in parse(str(trace.meta.get("stack_resolved") or trace.meta.get("stack"))).models]
     except StackError:
@@ -260,7 +261,7 @@ def _models(trace: Trace) -> list[str]:
 
 
 def _step(trace: Trace, number: int, kind: str, verdict: str | None = None) -> int:
-    """The first event of a round of that kind, and where it is a verdict, of that verdict."""
+    """Return the first event of a round of that kind (and verdict)."""
     for step, event in enumerate(events_of(trace)):
         if (event.round, event.kind) == (number, kind) and verdict in (None, event.draft and event.draft.verdict):
             return step
@@ -280,16 +281,12 @@ def _time(calls: Sequence[CallRow], kind: str) -> int:
 
 
 def _quoted(text: str) -> str:
-    """A token in a sentence, its blanks to be seen."""
+    """Quote a token with visible blanks."""
     shown = text.replace(" ", "␣").replace("\t", "⇥").replace("\n", "↵")
     return f"“{shown}”"
 
 
 def _duration(ns: float) -> str:
-    """Nanoseconds for people: 12.3 ms, 45.0 µs."""
+    """Format nanoseconds: 12.3 ms, 45.0 µs."""
     value, unit = (ns / 1e6, "ms") if ns >= 1e6 else (ns / 1e3, "µs")
     return f"{value:.0f} {unit}" if value >= 100 else f"{value:.1f} {unit}"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""What the guided tour says, and of what. Places are found in the recordings by rules, and every figure is taken from them."""
+"""Texts of the guided tour. Places are found in the recordings by rules, which also supply every value."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hsd_viz.views.tour_places import Found, Load, Rule
 
 @dataclass(frozen=True, slots=True)
 class TourStep:
-    """One step: its heading, its paragraphs (with ``{figures}``), the recording where its ``rule`` is tried first, what on the page it
-    speaks of (CSS selectors, the first that is visible counts), and the tab that shows it."""
+    """One step: heading, paragraphs (with ``{values}``), the recording where its ``rule`` is tried first, CSS selectors
+    of the outlined element (the first visible one), and its tab."""
 
     key: str
     title: str
@@ -24,7 +24,7 @@ class TourStep:
 
 
 def locate(step: TourStep, names: Sequence[str], load: Load) -> tuple[str, Found] | None:
-    """The recording of a step and its place there; ``None`` where no recording has such a place."""
+    """Return the recording of a step and its place there; ``None`` if no recording has one."""
     for name in sorted(names, key=lambda n: n != step.recording):
         found = step.rule(load(name), names, load)
         if found is not None:
@@ -39,10 +39,10 @@ STEPS: tuple[TourStep, ...] = (
         "draft",
         "A draft",
         (
-            "The target model decides every token of the text, but each of its forwards is slow. So {source}, a much smaller "
-            "draft model, runs ahead: here it put up {drafted}, {tokens}.",
-            "They are guesses. None of them is part of the text yet.",
-            "The tour shows recordings of its own; the run that was on the page comes back when you leave, and the form stays as it is.",
+            "The target model determines every token, but its forward passes are slow. So {source}, a much smaller "
+            "draft model, proposes several tokens: here {drafted}, {tokens}.",
+            "None of them is part of the text yet.",
+            "The tour uses its own recordings. Your run is restored when you leave, and the form is unchanged.",
         ),
         "one-draft",
         places.first_draft,
@@ -53,10 +53,9 @@ STEPS: tuple[TourStep, ...] = (
         "verification",
         "Verification",
         (
-            "The target reads the whole draft in a single forward, {fed} fed at once: {verifying} here, after {drafting} of "
-            "drafting. That forward gives the target's own choice at every place of the draft.",
-            "Reading several tokens together costs a model less than as many forwards of a single token each: that is what "
-            "makes drafting pay.",
+            "The target verifies the whole draft in one forward pass over {fed}: {verifying} here, after {drafting} "
+            "of drafting. The pass gives the target's own token at every position of the draft.",
+            "One forward pass over several tokens costs less than one pass per token. This is why drafting pays off.",
         ),
         "one-draft",
         places.first_draft,
@@ -67,9 +66,9 @@ STEPS: tuple[TourStep, ...] = (
         "accepted",
         "Accepted",
         (
-            "{kept} is what the target would have written here itself: accepted, and shown underlined in the colour of its "
-            "source. Of this draft {accepted} tokens were kept.",
-            "Every accepted token is a forward of the target that need not be made.",
+            "{kept} is also the target's token: accepted, and underlined in the colour of its source. Accepted in "
+            "this draft: {accepted}.",
+            "Every accepted token saves a target forward pass.",
         ),
         "one-draft",
         places.first_accepted,
@@ -77,11 +76,11 @@ STEPS: tuple[TourStep, ...] = (
     ),
     TourStep(
         "rejected",
-        "Rejected, and corrected",
+        "Rejection and correction",
         (
-            "Here {source} guessed {refused}; the target would write {token}, to which it gives a probability of {p}. The "
-            "guess is rejected, struck through, and what was drafted behind it ({unreached}) falls with it.",
-            "Nothing is lost but the draft: the target's own token, the correction with the dashed frame, comes out of the same forward.",
+            "{source} proposed {refused}; the target's token is {token}, with probability {p}. The draft token is "
+            "rejected (struck through), and the tokens after it ({unreached}) are not examined.",
+            "The target's own token, the correction with the dashed frame, comes from the same forward pass.",
         ),
         "one-draft",
         places.first_rejected,
@@ -89,13 +88,14 @@ STEPS: tuple[TourStep, ...] = (
     ),
     TourStep(
         "chance",
-        "When tokens are drawn",
+        "Sampling",
         (
-            "At temperature {temperature} the target draws its tokens, so a guess may be good and still not be drawn. "
-            "{source} gave {refused} the probability q\u00a0=\u00a0{q}, the target p\u00a0=\u00a0{p}; a uniform number "
-            "u\u00a0=\u00a0{u} decides. It is kept where u·q\u00a0<\u00a0p; here u·q\u00a0=\u00a0{uq}, so it goes.",
-            "The correction {token} is drawn from the residual, what is left of p once q is taken away. That makes the result "
-            "exactly a draw from p.",
+            "At temperature {temperature} the target samples its tokens, so a likely draft token can be rejected. "
+            "{source} gave {refused} the probability q\u00a0=\u00a0{q}, the target p\u00a0=\u00a0{p}; the uniform "
+            "number is u\u00a0=\u00a0{u}. It is accepted if u·q\u00a0<\u00a0p; here u·q\u00a0=\u00a0{uq}, so it is "
+            "rejected.",
+            "The correction {token} is drawn from the residual p\u00a0−\u00a0q where positive, rescaled. The result "
+            "is an exact sample from p.",
         ),
         "sampled",
         places.first_residual,
@@ -106,9 +106,9 @@ STEPS: tuple[TourStep, ...] = (
         "bonus",
         "A bonus",
         (
-            "All {drafted} tokens of this draft were accepted. The forward that verified them also says what comes after the "
-            "last of them: {token}, a bonus with a dotted line.",
-            "{emitted} of text for a single forward of the target.",
+            "All {drafted} tokens of this draft were accepted. The same forward pass gives the next token, {token}: "
+            "a bonus token with a dotted underline.",
+            "{emitted} from one target forward pass.",
         ),
         "one-draft",
         places.first_bonus,
@@ -118,9 +118,9 @@ STEPS: tuple[TourStep, ...] = (
         "databases",
         "Drafts from a database",
         (
-            "No model drafted {token}. The {key} before it stood in this text already, and the context database proposed what "
-            "came after them then: the place it copied, at position {position}, is marked in yellow.",
-            "Looking up this round's draft took {lookup}, and no forward of any model.",
+            "No model drafted {token}. The {key} before it occurred earlier in this text, and the context database "
+            "proposed the tokens that followed: the copied place, at position {position}, is marked in yellow.",
+            "This round's look-up took {lookup} and no forward pass of any model.",
         ),
         "databases",
         places.first_copy,
@@ -130,10 +130,10 @@ STEPS: tuple[TourStep, ...] = (
         "locality",
         "Locality",
         (
-            "Databases are asked in the order of temporal locality: first the context (this text), then what this model tends "
-            "to write, then statistics of a large corpus. Of the {tokens} of this run {stored} were accepted; {target} are "
-            "the target's own.",
-            "The map shows where the text repeats what stands above it.",
+            "Databases are used in the order of temporal locality: context (this text), model (frequent outputs of "
+            "this model), statistics (a large corpus). Of the {tokens} of this run {stored} were accepted; {target} "
+            "are the target's own.",
+            "The map shows where the text repeats itself.",
         ),
         "databases",
         places.first_copy,
@@ -144,10 +144,10 @@ STEPS: tuple[TourStep, ...] = (
         "hierarchy",
         "A hierarchy",
         (
-            "Drafts can be verified on their way up: {below} drafts for {middle}, {middle} for the target. {token} is "
-            "{middle}'s own: it added this token while it verified {below}'s draft, handed all of it up, and the target "
-            "accepted it.",
-            "The small models run often so that the large one need not. Forwards for the {tokens} of this run: {forwards}.",
+            "Hierarchical Speculative Decoding (HSD) stacks draft models: {below} drafts for {middle}, {middle} for "
+            "the target. {token} is {middle}'s own: {middle} added it while verifying {below}'s draft, and the "
+            "target accepted it.",
+            "Forward passes for the {tokens} of this run: {forwards}.",
         ),
         "hierarchy",
         places.middle_token,
@@ -156,13 +156,13 @@ STEPS: tuple[TourStep, ...] = (
     ),
     TourStep(
         "measures",
-        "Acceptance rate, and mean acceptance length",
+        "Acceptance rate and mean acceptance length",
         (
-            "The acceptance rate is accepted over drafted: {accepted} of {drafted}, {rate} here. It says how good the guesses "
-            "are, not what they bring: a draft with many branches has a low rate and may still be a good draft.",
-            "That is the mean acceptance length, tokens emitted for each forward of the target: {tokens} in {rounds} "
-            "forwards, {length}. Plain decoding emits a single token each time.",
-            "Fewer forwards of the target are not yet a higher speed, since drafts cost time, too: {against}.",
+            "The acceptance rate is accepted / drafted: {accepted} of {drafted}, {rate} here. A draft tree with many "
+            "branches has a low rate but can still save time.",
+            "The mean acceptance length is emitted tokens per target forward pass: {tokens} in {rounds}, {length}. "
+            "Plain decoding emits one token per pass.",
+            "Drafts also cost time, so fewer target forward passes are not always faster: {against}.",
         ),
         "both",
         places.figures_of_run,
@@ -172,10 +172,10 @@ STEPS: tuple[TourStep, ...] = (
         "latency",
         "Latency",
         (
-            "Drafts have a price. Every forward and every look-up of this run, as it was timed: {shares} of the whole time, "
-            "reading the prompt included; {speed} tokens a second once the prompt was read.",
-            "A level pays only where it saves the target more than it costs. The Hierarchy tab works out by a latency law "
-            "which stack is the fastest; this page measures whether it is.",
+            "The timeline shows every forward pass and look-up of this run: {shares} of the total time, prefill "
+            "included; {speed} tokens/s after prefill.",
+            "A level pays off only if it saves more time than it takes. The Hierarchy tab predicts the fastest stack "
+            "by a latency law; runs on this page measure it.",
         ),
         "both",
         places.figures_of_run,
@@ -186,10 +186,10 @@ STEPS: tuple[TourStep, ...] = (
         "lossless",
         "Lossless",
         (
-            "None of this changes the text. The target decoded the same prompt by itself, in {plain} forwards; with {stack} "
-            "it took {forwards}, and all {tokens} are the same.",
-            "Above temperature zero, stacks with draft models equal plain decoding in distribution, those with databases "
-            "alone token for token. Now look around by yourself: hover over any token, open any tab.",
+            "Drafting does not change the output. Plain decoding of this prompt took {plain}; {stack} took "
+            "{forwards}, and all {tokens} are equal.",
+            "Above temperature zero, stacks with draft models equal plain decoding in distribution, stacks with only "
+            "databases token for token. Hover over a token or open a tab to continue.",
         ),
         "databases",
         places.same_text,

@@ -1,4 +1,4 @@
-"""Side by side: two or three runs of one prompt, aligned by output position, raced on one clock, and their figures compared."""
+"""Compare two or three runs of one prompt: aligned texts, a race with recorded times, and metrics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hsd_viz.views.versus_draws import draws
 from hsd_viz.views.versus_table import doubt, table
 
 _WORDS = dict(presets.STACKS)
-#: Stacks to set side by side, by name: nothing, the two published ideas, and this project's own.
+#: Stacks to compare, by name: plain, the two published methods, and this project's.
 SIDES = {
     "plain": "target",
     "published": "hd > target",
@@ -40,33 +40,33 @@ SIDES = {
     "hierarchy": "nano:4 > small:8 > target",
     "both": "db > nano:4 > small:8 > target",
 }
-#: What the view opens on.
+#: Initial selection.
 OPENING = ("plain", "databases", "both")
-#: Tokens that each stack decodes before the clock runs.
+#: Untimed tokens decoded first with each stack.
 WARM_UP = 8
-#: The view's own scripts, in their order.
+#: The view's scripts, in order.
 FILES = ("race.js", "versus_state.js", "versus_race.js", "versus_score.js", "versus_figures.js", "versus.js")
 
 
 def side(name: str) -> str:
-    """The stack of that name in :data:`SIDES`; what is no name is a stack already."""
+    """Return the stack named in :data:`SIDES`; any other text is returned as a stack."""
     return SIDES.get(name.strip(), name)
 
 
 def words(stack: str) -> str:
-    """A stack in words, where the presets have some."""
+    """Return a preset stack's description, or ""."""
     return _WORDS.get(stack, "")
 
 
 def decode_each(
     engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str], *, warm_up: int = WARM_UP, **options: Any
 ) -> Iterator[tuple[int, Event]]:
-    """Decode one prompt with two or three stacks, one after the other; yield (which of them, event).
+    """Decode one prompt with two or three stacks in turn; yield (index of the stack, event).
 
-    ``stacks`` are stacks or names of :data:`SIDES`, ``options`` those of :meth:`hsd_viz.engine.base.Engine.decode`, the same for
-    all. Before each run ``warm_up`` tokens are decoded and thrown away (0: none), so that what only a first run costs is on nobody's
-    clock. All stacks are checked before the first event; closing the iterator cancels. Raises ``ValueError`` with one sentence.
-    """
+    ``stacks`` are stacks or names of :data:`SIDES`, ``options`` those of :meth:`hsd_viz.engine.base.Engine.decode`, the
+    same for all. ``warm_up`` tokens are decoded and discarded before each run (0: none), to exclude one-time costs. All
+    stacks are checked before the first event; closing the iterator cancels. Raises: ValueError: for another number of
+    stacks."""
     if not 2 <= len(stacks) <= MOST:
         raise ValueError(count_refusal(len(stacks)))
     chosen = [side(stack) for stack in stacks]
@@ -100,7 +100,7 @@ def _each(
 
 
 def traces_of(engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str], **options: Any) -> Iterator[Trace]:
-    """The traces of :func:`decode_each`, each as soon as it is whole."""
+    """Yield the traces of :func:`decode_each`, each when finished."""
     for _, event in decode_each(engine, prompt, stacks, **options):
         if isinstance(event, Finished):
             yield event.trace
@@ -109,14 +109,13 @@ def traces_of(engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str]
 class Versus(anywidget.AnyWidget):
     """Two or three runs of one prompt and seed, side by side.
 
-    Every output position is a column with a row for each run: its token, coloured by source and marked by verdict, under it the
-    round as a bracket that begins with the number of target forwards spent. Above, a race on one clock with the recorded times;
-    below, the figures with their differences to the first run, and how the runs are distributed.
+    Every output position is a column with a row per run: its token, coloured by source and marked by verdict, and its
+    round as a bracket with the target forward passes so far. Above: a race with recorded times; below: metrics with
+    differences to the first run, and distributions.
 
-    ``Versus(traces)`` shows runs; ``Versus()`` opens on recordings that come with the package and offers the others;
-    ``Versus.of(engine, prompt, stacks)`` decodes. Runs that cannot lie side by side are refused in one sentence (``refusal``).
-    ``pinned`` is the output position that the cursor is pinned to, from 0 (-1: none).
-    """
+    ``Versus(traces)`` shows runs; ``Versus()`` opens bundled recordings and offers the others; ``Versus.of(engine,
+    prompt, stacks)`` decodes. ``refusal`` has the reason if runs cannot be compared. ``pinned`` is the pinned output
+    position from 0 (-1: none)."""
 
     _esm = esm(*FILES)
     _css = css("versus.css")
@@ -139,11 +138,11 @@ class Versus(anywidget.AnyWidget):
 
     @classmethod
     def of(cls, engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str] = OPENING, **options: Any) -> Versus:
-        """Decode ``prompt`` with each of ``stacks`` and show the runs; see :func:`decode_each`."""
+        """Decode ``prompt`` with each of ``stacks`` and compare the runs; see :func:`decode_each`."""
         return cls(list(traces_of(engine, prompt, stacks, **options)))
 
     def show(self, traces: Sequence[Trace]) -> None:
-        """Show these runs, in this order, or say why they cannot be shown. Of the recordings on offer none is chosen any more."""
+        """Show these runs in order, or the reason why they cannot be compared; deselect all recordings."""
         self.chosen, self.group = [], ""
         self._put(traces)
 
@@ -157,26 +156,26 @@ class Versus(anywidget.AnyWidget):
     # --- recordings ------------------------------------------------------------------------------------------------
 
     def _offer(self) -> None:
-        """Offer the recordings of the folder: a group for each prompt."""
+        """Offer the folder's recordings, one group per prompt."""
         found = []
         for group, recordings in side_by_side(self._folder).items():
             sampling = load_bundled(recordings[0].name, self._folder / group).meta.get("sampling") or {}
             runs = [{"name": r.name, "title": r.title, "blurb": r.blurb, "stack": r.stack} for r in recordings]
             found.append({"group": group, "title": sampling_words(sampling), "runs": runs})
         if not found:
-            self.refusal = "No recordings to compare come with this installation: give two or three traces."
+            self.refusal = "No recordings are installed: pass two or three traces."
             return
         self.choices = found
         self.observe(lambda change: self._open(change["name"]), ["group", "chosen"])
         self.group = found[0]["group"]
 
     def _open(self, changed: str) -> None:
-        """Show the chosen recordings, in the order in which they are offered; of a group that is opened anew, some."""
-        # What the browser sends is looked up in what was offered: a name never becomes a path.
+        """Show the selected recordings in menu order; a newly opened group selects its defaults."""
+        # Names from the browser are looked up in the offer and never become paths.
         runs = [run["name"] for g in self.choices if g["group"] == self.group for run in g["runs"]]
         if not self.chosen:
             if changed == "group":
-                # Which is heard of here once more.
+                # This triggers the observer again.
                 self.chosen = [name for name in OPENING if name in runs] or runs[:2]
             return
         names = [name for name in runs if name in self.chosen]
@@ -187,7 +186,7 @@ class Versus(anywidget.AnyWidget):
 
 
 def page_data(traces: Sequence[Trace]) -> dict[str, Any]:
-    """All that the page shows of runs that may lie side by side."""
+    """Return the page's data of comparable runs."""
     titles = [words(str(t.meta.get("stack", ""))) or words(stack_of(t)) for t in traces]
     return {
         "prompt": str(traces[0].meta.get("prompt", "")),

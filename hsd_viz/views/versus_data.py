@@ -1,4 +1,4 @@
-"""Two or three runs of one prompt, made ready to lie side by side: may they be compared, do their texts agree, and must they?"""
+"""Data of a comparison: whether runs are comparable, whether their texts agree, and whether they must."""
 
 from __future__ import annotations
 
@@ -18,41 +18,42 @@ MOST = 3
 LETTERS = "ABC"
 #: Top-2 logit gap below which rounding may decide between two tokens.
 NEAR_TIE = 1e-3
-#: What of a trace's meta its times and the rounding of its numbers depend on.
+#: Meta fields that affect times and rounding.
 MACHINE = ("device_name", "device", "dtype", "threads", "runtime")
 _NUMBERS = {1: "one run is", 4: "four runs are", 5: "five runs are"}
 
 
 def refusal(traces: Sequence[Trace]) -> str | None:
-    """Why these runs cannot lie side by side, in one sentence; ``None`` where they can."""
+    """Return why these runs cannot be compared, or ``None``."""
     if not 2 <= len(traces) <= MOST:
         return count_refusal(len(traces))
     for letter, trace in zip(LETTERS, traces, strict=False):
         if not trace.token_rows or not any(r.parent is None for r in trace.round_rows):
-            return f"Run {letter} ({stack_of(trace)}) has no rounds, so there is nothing to align: it ended before its first token."
+            return f"Run {letter} ({stack_of(trace)}) has no rounds: it ended before its first token."
     prompts = [
         (t.meta.get("prompt"), bool(t.meta.get("chat", False)), tuple(t.meta.get("prompt_ids") or ())) for t in traces
     ]
     if len({p[:2] for p in prompts}) > 1 or len({p[2] for p in prompts if p[2]}) > 1:
         one, other = next((prompts[0], p) for p in prompts[1:] if p != prompts[0])
-        return f"These runs have different prompts, {_prompt(one)} and {_prompt(other)}: positions of their texts do not correspond."
+        return f"These runs have different prompts, {_prompt(one)} and {_prompt(other)}: their positions do not "
+        "correspond."
     targets = [target_of(t) for t in traces]
     if len(set(targets)) > 1:
         one, other = targets[0], next(t for t in targets if t != targets[0])
-        return f"These runs have different targets, {one} and {other}: only runs of one target can be told apart by how they draft."
+        return f"These runs have different targets, {one} and {other}: compare runs of one target."
     draws = [sampling_words(t.meta.get("sampling") or {}) for t in traces]
     if len(set(draws)) > 1:
         other = next(d for d in draws if d != draws[0])
-        return f"These runs draw their tokens differently, {draws[0]} and {other}: side by side stand runs of one sampling and one seed."
+        return f"These runs have different sampling, {draws[0]} and {other}: compare runs of one sampling and one seed."
     return None
 
 
 def count_refusal(n: int) -> str:
-    """Why that many runs cannot lie side by side."""
+    """Return why that many runs cannot be compared."""
     if n == 0:
-        return "There is no run to show: give two or three of one prompt."
+        return "No runs: select two or three of one prompt."
     what = _NUMBERS.get(n, f"{n} runs are")
-    return f"{what.capitalize()} too {'few' if n < 2 else 'many'} to lie side by side: give two or three."
+    return f"{what.capitalize()} too {'few' if n < 2 else 'many'} to compare: select two or three."
 
 
 def _prompt(key: tuple[Any, bool, tuple[int, ...]]) -> str:
@@ -61,12 +62,12 @@ def _prompt(key: tuple[Any, bool, tuple[int, ...]]) -> str:
 
 
 def stack_of(trace: Trace) -> str:
-    """The stack of a run as it was resolved."""
+    """Return a run's resolved stack."""
     return str(trace.meta.get("stack_resolved") or trace.meta.get("stack") or "an unknown stack")
 
 
 def target_of(trace: Trace) -> str:
-    """The target of a run in words: its name and, where they are known, the hash of its weights."""
+    """Return a run's target: name and, if known, hash of the weights."""
     models = trace.meta.get("models") or []
     if models:
         last = models[-1]
@@ -79,7 +80,7 @@ def target_of(trace: Trace) -> str:
 
 
 def _drafts_with_models(trace: Trace) -> bool:
-    """Whether draft models may have taken part; where the stack cannot be read, they may."""
+    """Whether draft models may have taken part; true for an invalid stack."""
     try:
         return parse(stack_of(trace)).drafts_with_models
     except StackError:
@@ -87,20 +88,20 @@ def _drafts_with_models(trace: Trace) -> bool:
 
 
 def must_agree(one: Trace, other: Trace) -> bool:
-    """Whether the texts of two runs of one prompt, sampling and seed have to be the same, token for token.
+    """Whether two runs of one prompt, sampling and seed must have equal texts.
 
-    Greedy decoding has one text. Above temperature 0, plain decoding and point-mass drafts (databases, rivals) draw each place of
-    the output with the same number; draft models draw numbers of their own.
-    """
+    Greedy decoding has one text. Above temperature 0, plain decoding and point-mass drafts (databases, baselines) draw
+    each output position with the same random number; draft models use additional ones."""
     greedy = not (one.meta.get("sampling") or {}).get("temperature")
     return greedy or not (_drafts_with_models(one) or _drafts_with_models(other))
 
 
 def first_difference(one: Trace, other: Trace) -> int | None:
-    """The first output position (from 0) at which two texts differ; ``None`` where they agree as far as both go.
+    """Return the first output position (from 0) where two texts differ; ``None`` if they agree over their common
+    length.
 
-    A text that ended by itself differs from one that goes on; one that was cut short (cancelled, or a lower limit) does not.
-    """
+    A text that ended with end-of-sequence differs from a longer one; one cut short (cancelled, or a lower limit) does
+    not."""
     a, b = one.token_ids, other.token_ids
     for k, (x, y) in enumerate(zip(a, b, strict=False)):
         if x != y:
@@ -110,12 +111,11 @@ def first_difference(one: Trace, other: Trace) -> int | None:
 
 
 def agreement(traces: Sequence[Trace]) -> list[dict[str, Any]]:
-    """For each run after the first: against which one it is held, where they first differ, and what that means.
+    """Compare each run after the first with a reference run: first difference and its meaning.
 
-    A run is held against the first one before it with which it must agree, else against the first. ``state`` is ``same``,
-    ``apart`` (as may be) or ``broken`` (as must not be); ``at`` an output position from 0 or ``None``; ``words`` a sentence, ``why``
-    what makes it right or could have made it wrong.
-    """
+    The reference is the first earlier run with which it must agree, else the first. ``state`` is ``same``, ``apart``
+    (allowed) or ``broken`` (not allowed); ``at`` an output position from 0 or ``None``; ``words`` the result, ``why``
+    the reason."""
     out = []
     for k in range(1, len(traces)):
         against = next((j for j in range(k) if must_agree(traces[j], traces[k])), 0)
@@ -132,29 +132,30 @@ def _agreement_words(one: Trace, other: Trace, a: str, b: str, at: int | None, m
     if at is None:
         far = "token for token"
         if len(one.token_rows) != len(other.token_rows):
-            far = f"token for token as far as both go ({min(len(one.token_rows), len(other.token_rows))} tokens)"
+            far = f"token for token over the common length ({min(len(one.token_rows), len(other.token_rows))} tokens)"
         if not must:
-            return f"{b} happens to write {a}’s text, {far}.", "With draft models only the distribution has to agree."
+            return f"{b} has the same text as {a}, {far}.", "With draft models only the distribution must agree."
         why = (
             "greedy decoding has one text"
             if greedy
-            else "without a draft model each place of the output is drawn with the same number"
+            else "without a draft model each output position is drawn with the same random number"
         )
-        return f"{b} writes {a}’s text, {far}.", f"So it must be: {why}."
+        return f"{b} has the same text as {a}, {far}.", f"Required: {why}."
     x, y = (_said(t, at) for t in (one, other))
-    differ = f"{b}’s text differs from {a}’s from output position {at + 1} on: {a} {x}, {b} {y}."
+    differ = f"{b} differs from {a} from output position {at + 1}: {a} {x}, {b} {y}."
     if must:
-        return f"{differ} It must not: {'both decode greedily' if greedy else 'neither has a draft model'}.", _cause(
-            one, other, at
+        return (
+            f"{differ} Not allowed: {'both use greedy decoding' if greedy else 'neither has a draft model'}.",
+            _cause(one, other, at),
         )
     return differ, (
-        "That is as it should be: above temperature 0, lossless means the distribution. Every text is as likely under either stack, "
-        "but draft models draw with numbers of their own, so one seed gives two texts."
+        "Expected: above temperature 0, lossless means equal in distribution. Draft models use additional random "
+        "numbers, so one seed gives different texts."
     )
 
 
 def _said(trace: Trace, at: int) -> str:
-    return f"writes “{_glyphs(trace.token_rows[at].text)}”" if at < len(trace.token_rows) else "has ended"
+    return f"has “{_glyphs(trace.token_rows[at].text)}”" if at < len(trace.token_rows) else "has ended"
 
 
 def _glyphs(text: str) -> str:
@@ -162,29 +163,29 @@ def _glyphs(text: str) -> str:
 
 
 def _cause(one: Trace, other: Trace, at: int) -> str:
-    """What is known of a difference that must not be."""
+    """Return a possible cause of a difference that is not allowed."""
     row = one.token_rows[at] if at < len(one.token_rows) else other.token_rows[at]
     top = row.top or ()
     if len(top) > 1 and top[0][1] > 0 and top[1][1] > 0 and (gap := math.log(top[0][1] / top[1][1])) < NEAR_TIE:
-        return f"The target’s two likeliest tokens there are {gap:.0e} apart in their logits: a near-tie, which rounding decides."
+        return f"The target’s top-2 logit gap there is {gap:.0e}: a near-tie, decided by rounding."
     unlike = [name.replace("_", " ") for name in MACHINE if one.meta.get(name) != other.meta.get(name)]
     if unlike:
-        return f"The runs differ in {' and '.join(unlike)}, and so does their rounding."
-    return "It is no near-tie of the target, and both ran in the same way: this is a defect."
+        return f"The runs differ in {' and '.join(unlike)}, which changes rounding."
+    return "Not a near-tie of the target, and both ran in the same way: this is a bug."
 
 
 def machine_note(traces: Sequence[Trace]) -> str:
-    """In what the runs' machines differ, where they do: their times then say nothing of their stacks."""
+    """Return a warning if the runs' machines differ, or ""."""
     for name in MACHINE:
         values = [str(t.meta.get(name, "not recorded")) for t in traces]
         if len(set(values)) > 1:
-            told = ", ".join(f"{letter}: {value}" for letter, value in zip(LETTERS, values, strict=False))
-            return f"These runs’ times cannot be compared: they differ in {name.replace('_', ' ')} ({told})."
+            found = ", ".join(f"{letter}: {value}" for letter, value in zip(LETTERS, values, strict=False))
+            return f"Times are not comparable: the runs differ in {name.replace('_', ' ')} ({found})."
     return ""
 
 
 def facts(trace: Trace) -> list[str]:
-    """How the runs were made, from the first of them."""
+    """Return facts of the first run."""
     meta = trace.meta
     threads = meta.get("threads") if meta.get("device") == "cpu" else None
     found = [
@@ -200,11 +201,11 @@ def facts(trace: Trace) -> list[str]:
 
 
 def run_of(trace: Trace, letter: str, title: str) -> dict[str, Any]:
-    """One run as the page gets it. Times are ns from the end of prefill; rounds are the target's, in order.
+    """Return a run as sent to the browser. Times are ns from the end of prefill; rounds are the target's, in order.
 
-    ``tokens``: [text, kind, source, round (its place in ``rounds``), p, entropy]. ``rounds``: [first token, tokens, drafted, deepest
-    draft, accepted, why no draft, target forwards up to and with it, start, end, {level below: its forwards}].
-    """
+    ``tokens``: [text, kind, source, round (index in ``rounds``), p, entropy]. ``rounds``: [first token, tokens,
+    drafted, draft depth, accepted, why no draft, target forward passes so far, start, end, {level below: its forward
+    passes}]."""
     m = trace.metrics()
     owner = target_round_of(trace.round_rows)
     top = [r for r in trace.round_rows if r.parent is None]

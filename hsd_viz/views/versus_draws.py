@@ -1,6 +1,6 @@
-"""How runs that lie side by side are distributed: tokens a forward, acceptance, sources, what the target makes of the text.
+"""Distributions of compared runs: tokens per forward pass, acceptance, sources, target probabilities.
 
-One pair of runs can show a gross fault and no more: every share comes with the number it is a share of, every mean with its standard error.
+One pair of runs can reveal only gross faults: every share has its sample size, every mean its standard error.
 """
 
 from __future__ import annotations
@@ -15,26 +15,25 @@ from hsd_viz.views.payload import number
 from hsd_viz.views.versus_data import LETTERS, agreement
 from hsd_viz.words import counted
 
-#: Classes of the target's probability.
+#: Bins of the target's probability.
 BINS = 10
-#: Tokens of one forward from which on there is one class, and places of a draft from which on none is shown.
+#: Token count of the last, open class; draft positions beyond are not shown.
 LONGEST = 12
-#: What rests on fewer than that says little, and is drawn pale.
+#: Bars with fewer samples are drawn pale.
 FEW = 5
-#: Output positions to the shortest stretch, and the most stretches of one text.
+#: Minimum output positions per stretch, and maximum stretches per text.
 STRETCH, STRETCHES = 16, 16
 
-#: The classes of one run: (what its bar is as high as, of how many, in words); ``None``: nothing to show.
+#: The classes of one run: (bar height, sample size, text); ``None``: no bar.
 _Bar = tuple[float | None, int, str]
 
 
 def draws(traces: Sequence[Trace]) -> dict[str, Any]:
-    """The distributions of runs: ``{words, rows, charts}``.
+    """Return the distributions of runs: ``{words, rows, charts}``.
 
-    ``rows`` are as those of :func:`hsd_viz.views.versus_table.table`. ``charts``: ``{name, definition, classes, labels (the classes
-    in brief), sources (whether the classes are sources), most (the highest bar of all runs), scale (it in words), few, runs:
-    [{letter, n, bars: [[value, of how many, words]]}]}``. What only differs where texts do (the target's probabilities) is there only
-    where they do, and where it was recorded.
+    ``rows`` are as in :func:`hsd_viz.views.versus_table.table`. ``charts``: ``{name, definition, classes, labels (short
+    class names), sources (whether classes are sources), most (the highest bar), scale (as text), few, runs: [{letter,
+    n, bars: [[value, sample size, text]]}]}``. Target probabilities are included only if recorded and if texts differ.
     """
     charts = [_lengths(traces), _places(traces), _sources(traces)]
     states = {row["state"] for row in agreement(traces)}
@@ -50,22 +49,22 @@ def draws(traces: Sequence[Trace]) -> dict[str, Any]:
 
 
 def _words(traces: Sequence[Trace], states: set[str]) -> str:
-    own = "How much a forward of the target brought, and who drafted it, may differ all the same: that is what stacks are for."
+    own = "Tokens per target forward pass and sources may still differ."
     if "broken" in states:
-        return "Texts differ here that must not, for the reason given above: what follows describes these runs and compares nothing."
+        return "The texts differ although they must agree (see above), so the distributions below are not comparable."
     if "apart" not in states:
         return f"The texts agree. {own}"
     least = min(len(t.token_rows) for t in traces)
     return (
-        "The texts differ, as those of stacks with draft models may above temperature 0: what must agree is how texts are distributed. "
-        f"Here is one text of each, at least {least} tokens long: enough to show a gross fault, far too little to show that "
-        "distributions are equal. That is shown by drawing hundreds of thousands of tokens for each verification rule "
+        "The texts differ, which is allowed for draft models above temperature 0: only distributions must agree. One "
+        f"text of each run, at least {counted(least, 'token')} long, can reveal a gross fault but not show that "
+        "distributions are equal. The tests draw hundreds of thousands of tokens for each verification rule "
         f"(tests/lossless). {own}"
     )
 
 
 def _bars(pairs: Sequence[tuple[int, int]], one: str, many: str) -> list[_Bar]:
-    """Bars of shares from (count, of how many)."""
+    """Build bars of shares from (count, sample size)."""
     return [
         (number(k / n) if n else None, n, f"{k} of {n} {one if n == 1 else many}" + (f", {k / n:.0%}" if n else ""))
         for k, n in pairs
@@ -100,25 +99,25 @@ def _chart(
 
 
 def _lengths(traces: Sequence[Trace]) -> dict[str, Any]:
-    """Tokens that each round of the target brought."""
+    """Build a histogram of tokens per target round."""
     found = []
     for trace in traces:
         emitted = Counter(t.round for t in trace.token_rows)
         found.append(Counter(min(LONGEST, emitted[r.id]) for r in trace.round_rows if r.parent is None))
-    # A round that was cut to nothing brought none.
+    # A round cut to zero tokens emitted none.
     lengths = range(min(1, *(min(c) for c in found)), max(max(c) for c in found) + 1)
     runs = [(c.total(), _bars([(c[k], c.total()) for k in lengths], "round", "rounds")) for c in found]
     classes = [f"{k}+" if k == LONGEST else str(k) for k in lengths]
     return _chart(
-        "Tokens per target forward",
-        "Rounds of the target by how many tokens each brought, its own token included. Their mean is the mean acceptance length.",
+        "Tokens per target forward pass",
+        "Target rounds by emitted tokens, the target's own included. The mean is the mean acceptance length.",
         classes,
         runs,
     )
 
 
 def _places(traces: Sequence[Trace]) -> dict[str, Any] | None:
-    """Acceptance by place in the draft, of what the target examined there."""
+    """Build acceptance by draft position, over examined drafts."""
     deepest = min(LONGEST, max((r.examined for t in traces for r in t.round_rows if r.parent is None), default=0))
     if not deepest:
         return None
@@ -131,9 +130,9 @@ def _places(traces: Sequence[Trace]) -> dict[str, Any] | None:
         ]
         runs.append((sum(n for _, n in pairs), _bars(pairs, "examined", "examined")))
     return _chart(
-        "Accepted, place by place",
-        "Of the drafts that the target examined as far as this place, the share whose token (in a tree: one of whose tokens) it accepted "
-        f"there. Pale: examined fewer than {FEW} times.",
+        "Acceptance by draft position",
+        "Share of drafts examined at this position whose token (in a tree: one of whose tokens) was accepted. Pale: "
+        f"fewer than {FEW} samples.",
         [str(d) for d in range(1, deepest + 1)],
         runs,
     )
@@ -143,7 +142,7 @@ def _sources(traces: Sequence[Trace]) -> dict[str, Any]:
     counts = [Counter(t.source for t in trace.token_rows) for trace in traces]
     names = sorted({s for c in counts for s in c}, key=lambda s: (s == "target", -sum(c[s] for c in counts), s))
     runs = [(c.total(), _bars([(c[s], c.total()) for s in names], "token", "tokens")) for c in counts]
-    words = "Emitted tokens by who first proposed them; the target’s are its corrections, bonus and plain tokens."
+    words = "Emitted tokens by first source; the target’s are corrections, bonus and plain tokens."
     return _chart("Token sources", words, names, runs, sources=True)
 
 
@@ -153,10 +152,8 @@ def _probabilities(traces: Sequence[Trace]) -> dict[str, Any]:
         counts = Counter(min(BINS - 1, int(t.p * BINS)) for t in trace.token_rows if t.p is not None)
         runs.append((counts.total(), _bars([(counts[k], counts.total()) for k in range(BINS)], "token", "tokens")))
     classes = [f"{k / BINS:g}–{(k + 1) / BINS:g}" for k in range(BINS)]
-    words = "Emitted tokens by the target’s probability of them at temperature 1, in tenths."
-    return _chart(
-        "Probability of the tokens", words, classes, runs, [f"{k / BINS:g}".lstrip("0") or "0" for k in range(BINS)]
-    )
+    words = "Emitted tokens by the target’s probability at temperature 1, in tenths."
+    return _chart("Token probability", words, classes, runs, [f"{k / BINS:g}".lstrip("0") or "0" for k in range(BINS)])
 
 
 def _stretches(traces: Sequence[Trace]) -> dict[str, Any]:
@@ -173,9 +170,9 @@ def _stretches(traces: Sequence[Trace]) -> dict[str, Any]:
             words = "no token" if mean is None else f"{mean:.2f} nats, {counted(len(values), 'token')}"
             bars.append((None if mean is None else number(mean), len(values), words))
         runs.append((len(trace.token_rows), bars))
-    words = f"The mean of −ln p over stretches of {stretch} output positions, p the target’s probability of each token at temperature 1."
+    words = f"Mean −ln p over stretches of {stretch} output positions, p the target’s probability at temperature 1."
     return _chart(
-        "Surprise along the text",
+        "Surprisal along the text",
         words,
         [f"{k + 1}–{k + stretch}" for k in firsts],
         runs,
@@ -188,7 +185,7 @@ def _stretches(traces: Sequence[Trace]) -> dict[str, Any]:
 
 
 def _surprise(token: Any) -> float:
-    # A token whose probability is written as 0 was rounded to it.
+    # A recorded probability of 0 was rounded.
     return -math.log(max(token.p, 1e-12))
 
 
@@ -196,15 +193,15 @@ _MEANS: tuple[tuple[tuple[str, str], Callable[[Any], float]], ...] = (
     (
         (
             "Mean log-probability",
-            "The mean of ln p over the emitted tokens, p the target’s probability at temperature 1; ± is a standard error as if tokens "
-            "were independent, which they are not: it is too small. Texts of one distribution differ by little more than it.",
+            "Mean of ln p over emitted tokens, p the target’s probability at temperature 1; ± is the standard error "
+            "for independent tokens, which underestimates the true error.",
         ),
         lambda t: -_surprise(t),
     ),
     (
         (
             "Mean entropy",
-            "The mean entropy of the target’s distribution at temperature 1, in nats, over the places of the text; ± as above.",
+            "Mean entropy of the target’s distribution at temperature 1, in nats, over output positions; ± as above.",
         ),
         lambda t: t.entropy,
     ),
@@ -215,7 +212,7 @@ def _mean_row(name: str, definition: str, traces: Sequence[Trace], of: Callable[
     found = [_mean([of(t) for t in trace.token_rows]) for trace in traces]
     cells = []
     for k, (mean, error) in enumerate(found):
-        # Runs that wrote one text have one mean, exactly.
+        # Equal texts have equal means.
         same = traces[k].token_ids == traces[0].token_ids
         difference = (
             "" if not k else "the same text" if same else _signed(mean - found[0][0]) + _give(error, found[0][1])
@@ -225,7 +222,7 @@ def _mean_row(name: str, definition: str, traces: Sequence[Trace], of: Callable[
 
 
 def _give(*errors: float | None) -> str:
-    """The standard error of a difference of means with these; nothing where one of them is not known."""
+    """Return the standard error of a difference of means as text, or "" if one is unknown."""
     known = [e for e in errors if e is not None]
     return f" ± {math.hypot(*known):.2f}" if len(known) == len(errors) else ""
 
@@ -235,7 +232,7 @@ def _signed(x: float) -> str:
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean and standard error, which one value alone does not have."""
+    """Return mean and standard error (``None`` for a single value)."""
     n = len(values)
     mean = sum(values) / n
     return mean, math.sqrt(sum((x - mean) ** 2 for x in values) / (n - 1) / n) if n > 1 else None

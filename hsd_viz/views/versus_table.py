@@ -1,4 +1,4 @@
-"""The figures of runs that lie side by side, each with its difference to the first run and its definition."""
+"""The metrics of compared runs, each with its difference to the first run and its definition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Trace
 from hsd_viz.views.versus_data import LETTERS, stack_of
 
-#: name, definition, value of the metrics, how it is written, how a difference is written
+#: name, definition, key of the metrics, format of a value, format of a difference
 _Row = tuple[str, str, Callable[[dict[str, Any]], float | None], Callable[[float], str], Callable[[float, float], str]]
 
 
@@ -23,7 +23,7 @@ def _us(x: float) -> str:
 
 
 def _signed(x: float, write: Callable[[float], str]) -> str:
-    """A difference with its sign; one that is written as nothing has none."""
+    """Format a signed difference; one that rounds to zero is ±0."""
     words = write(abs(x))
     return "±0" if words == write(0) else f"{'+' if x > 0 else '−'}{words}"
 
@@ -43,50 +43,49 @@ def _points(x: float, first: float) -> str:
 _ROWS: tuple[_Row, ...] = (
     (
         "Speed",
-        "Emitted tokens per second of wall time, counted from the end of prefill. The difference is a ratio.",
+        "Emitted tokens per second of wall time from the end of prefill. The difference is a ratio.",
         lambda m: m["tokens_per_second"],
         lambda x: f"{x:.0f} tokens/s",
         _times,
     ),
     (
-        "Target forwards",
-        "Forward passes of the target after prefill. Plain decoding needs one for each token.",
+        "Target forward passes",
+        "Forward passes of the target after prefill. Plain decoding needs one per token.",
         lambda m: m["target_forwards"],
         "{:.0f}".format,
         _less("{:.0f}".format),
     ),
     (
         "Mean acceptance length",
-        "Emitted tokens per target forward, bonus tokens included. Plain decoding: 1.00.",
+        "Emitted tokens per target forward pass, bonus tokens included. Plain decoding: 1.00.",
         lambda m: m["mean_acceptance_length"],
         "{:.2f}".format,
         _less("{:.2f}".format),
     ),
     (
         "Acceptance rate",
-        "Accepted over drafted tokens, at the target. A wide draft tree has a low rate by design: only one of its branches can win.",
+        "Accepted / drafted tokens at the target. Low for wide draft trees, of which only one branch can be accepted.",
         lambda m: m["acceptance_rate"] if m["drafted"] else None,
         "{:.0%}".format,
         _points,
     ),
     (
         "Repetition",
-        "Share of emitted tokens that end an 8-gram which already stands in the output. Repeated text is easy to draft and flatters "
-        "speed and acceptance.",
+        "Share of emitted tokens that end an 8-gram repeated in the output. Repetition favours drafting.",
         lambda m: m["repetition_share"],
         "{:.0%}".format,
         _points,
     ),
     (
         "Drafting latency",
-        "Seconds per target round spent finding drafts and updating databases, model forwards apart.",
+        "Time per target round spent finding drafts and updating databases, without model forward passes.",
         lambda m: m["draft_seconds_per_round"] or None,
         _us,
         _less(_us),
     ),
     (
         "Prefill",
-        "Reading the prompt, by every model and database of the stack. It is left out of the speed and of the race.",
+        "Prefill of all models and databases; excluded from speed and race.",
         lambda m: m["prefill_seconds"],
         _ms,
         _less(_ms),
@@ -102,9 +101,10 @@ _ROWS: tuple[_Row, ...] = (
 
 
 def table(traces: Sequence[Trace]) -> list[dict[str, Any]]:
-    """Rows ``{name, definition, part, cells: [{value, difference}]}``, a cell for each run; the first run's have no difference.
+    """Return rows ``{name, definition, part, cells: [{value, difference}]}``, one cell per run; the first has no
+    difference.
 
-    ``part``: the row is a share of the decoding time. The parts of a run sum to it.
+    ``part``: the row is a part of the decoding time. The parts of a run sum to it.
     """
     figures = [t.metrics() for t in traces]
     rows = [
@@ -115,7 +115,7 @@ def table(traces: Sequence[Trace]) -> list[dict[str, Any]]:
 
 
 def doubt(traces: Sequence[Trace]) -> str:
-    """One sentence where a run is faster than plain decoding, run beside it, by more than its acceptance length can bring; else ""."""
+    """Return a warning if a speed-up over plain decoding exceeds the acceptance length, else ""."""
     figures = [t.metrics() for t in traces]
     plain = [m["tokens_per_second"] for t, m in zip(traces, figures, strict=True) if _is_plain(stack_of(t))]
     said = []
@@ -124,11 +124,12 @@ def doubt(traces: Sequence[Trace]) -> str:
         over = [m["tokens_per_second"] / p for p in plain if p and m["tokens_per_second"]]
         if over and impossible(max(over), length):
             said.append(
-                f"{letter} is {max(over):.2f} times as fast as plain decoding at {length:.2f} tokens per forward"
+                f"{letter} has {max(over):.2f} times the speed of plain decoding at {length:.2f} tokens per forward "
+                "pass"
             )
     if not said:
         return ""
-    return f"{'; '.join(said)}: no draft can do that, so the plain run was disturbed. Decode again on a quiet machine."
+    return f"{'; '.join(said)}: the plain run was disturbed. Decode again on an idle machine."
 
 
 def _is_plain(stack: str) -> bool:
@@ -158,7 +159,7 @@ def _row(
 
 
 def _parts(figures: Sequence[dict[str, Any]]) -> list[tuple[tuple[str, str], list[float | None]]]:
-    """The own time of each level's calls, the target's first, and what is left; ``None`` where a run has no such level."""
+    """Return the time of each level's calls, target first, and the rest; ``None`` if a run has no such level."""
     spent: list[dict[str, float]] = []
     order: dict[str, int] = {}
     looks: set[str] = set()
@@ -171,22 +172,20 @@ def _parts(figures: Sequence[dict[str, Any]]) -> list[tuple[tuple[str, str], lis
             looks |= {c["name"]} if c["kind"] in ("lookup", "update") else set()
         top = max((c["level"] for c in m["calls_by_level"]), default=0)
         for c in m["calls_by_level"]:
-            # Counted from the target down: a level keeps its place whatever lies beneath it.
+            # Counted from the target down, so that levels align between stacks.
             order[c["name"]] = max(order.get(c["name"], 0), top - c["level"])
         spent.append(mine)
     names = sorted({name for mine in spent for name in mine}, key=lambda name: (name in looks, order[name], name))
     rows = []
     for name in names:
-        what = "Look-ups and updates of" if name in looks else "Forwards of"
-        rows.append(
-            ((f"in {name}", f"{what} {name} after prefill: the calls’ own time."), [mine.get(name) for mine in spent])
-        )
+        what = "Look-ups and updates of" if name in looks else "Forward passes of"
+        rows.append(((f"in {name}", f"{what} {name} after prefill."), [mine.get(name) for mine in spent]))
     rest = [m["seconds"] - sum(mine.values()) for m, mine in zip(figures, spent, strict=True)]
     rows.append(
         (
             (
                 "between calls",
-                "Sampling, verification, draft trees and bookkeeping: decoding time in which no call ran.",
+                "Decoding time without a call: sampling, verification, draft trees and bookkeeping.",
             ),
             rest,
         )

@@ -1,4 +1,4 @@
-"""A form on the page whose button starts work with the page's engine, in a thread of its own, and one that cancels it."""
+"""A form that starts and cancels work with the page's engine in a worker thread."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hsd_viz.views.notice import Notice
 
 
 class Host(Protocol):
-    """The page that work is done on: it lends its engine, and starts nothing else meanwhile.
+    """The page: it lends its engine and starts nothing else meanwhile.
 
-    ``model_names`` are the models allowed (``None``: any). ``hold()`` is false while a run goes on.
+    ``model_names`` are the allowed models (``None``: any). ``hold()`` is false during a run.
     """
 
     @property
@@ -29,13 +29,13 @@ class Host(Protocol):
 
 
 class WorkForm(widgets.VBox):
-    """Fields for stacks and more, the two buttons, what is said of the work, and a card for what goes wrong.
+    """Fields, start and cancel buttons, a status line, and an error card.
 
-    A subclass makes its fields, lays them out with :meth:`lay_out`, and says in :meth:`prepare` what is to be done. While
-    work goes on its thread is :attr:`thread`; it looks at ``self.cancelled`` now and then.
-    """
+    A subclass creates its fields, arranges them with :meth:`lay_out`, and returns the work from :meth:`prepare`. The
+    work runs in :attr:`thread` and polls ``self.cancelled``."""
 
-    #: What the buttons say and do, what they say when a run goes on already, and the title of the card.
+    #: (label, tooltip) of the start button; tooltip and status of the cancel button; error during a run; title of the
+    #: error card.
     START = ("", "")
     CANCEL = ("", "")
     TAKEN = ""
@@ -59,15 +59,15 @@ class WorkForm(widgets.VBox):
             self.add_class(name)
 
     def lay_out(self, *fields: widgets.Widget, below: Sequence[widgets.Widget] = ()) -> None:
-        """The fields, the buttons, what is said with ``below`` it, the card."""
+        """Arrange the fields, the buttons, the status line with ``below``, and the error card."""
         buttons = widgets.Box([self.start, self.cancel])
         buttons.add_class("hsd-buttons")
         self.children = (*fields, buttons, self.said, *below, self.notice)
 
     def prepare(self) -> Callable[[], str]:
-        """What is to be done, read from the fields now: a call that does it and returns what is said then.
+        """Read the fields and return the work: a function run in the thread that returns the final status.
 
-        Raises ``ValueError`` with one sentence where the fields will not do. The call runs in the thread; what it raises is shown.
+        Raises: ValueError: if a field is invalid. Errors of the work are shown.
         """
         raise NotImplementedError
 
@@ -76,7 +76,7 @@ class WorkForm(widgets.VBox):
         return self._stop.is_set()
 
     def going(self, going: bool) -> None:
-        """Only what makes sense now can be pressed."""
+        """Enable or disable the buttons."""
         self.start.disabled, self.cancel.disabled = going, not going
 
     def _on_start(self, _button: Any) -> None:
@@ -100,7 +100,7 @@ class WorkForm(widgets.VBox):
         said = ""
         try:
             said = work()
-        except Exception as error:  # shown as a card: nobody else hears of it
+        except Exception as error:  # shown as a card; otherwise it would be lost
             self.notice.error(error, self.FAILED)
         finally:
             self.said.value = said

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench, text_table
+from hsd_viz.bench.hf import GRIDS, spare_prompts, tune
 from hsd_viz.bench.profile import DRAFTING, Stopwatch, profile_decode, summary
-from hsd_viz.bench.transformers_settings import GRIDS, spare_prompts, tune
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.engine.local import load_engine
 from hsd_viz.prompts.suites import load_suite
@@ -70,11 +70,11 @@ def test_the_parts_of_a_round_sum_to_the_decode(engine, stack, temperature, part
     assert len(rounds) == sum(r.parent is None for r in trace.round_rows)
     assert sum(sum(r.values()) for r in rounds) < wall
     found = summary(rounds)
-    assert sum(part["share"] for part in found["parts"].values()) == pytest.approx(1)
-    assert sum(part["mean_us"] for part in found["parts"].values()) == pytest.approx(
+    assert sum(part.share for part in found.parts.values()) == pytest.approx(1)
+    assert sum(part.mean_us for part in found.parts.values()) == pytest.approx(
         sum(sum(r.values()) for r in rounds) / len(rounds) / 1e3
     )
-    assert found["parts"]["forward target"]["share"] > 0.2
+    assert found.parts["forward target"].share > 0.2
 
 
 def test_drafting_agrees_with_the_calls_of_the_trace(engine):
@@ -97,17 +97,13 @@ def test_a_profile_stands_in_the_report(engine):
     report = build_report(
         measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
     )
-    plain, db, hf = report["stacks"]
-    assert plain["profile"]["rounds"] == 12 and db["profile"]["parts"][DRAFTING]["median_us"] > 0
-    assert (
-        hf["profile"] is None
-        and hf["runtime"] == "transformers"
-        and plain["runtime"] == db["runtime"] != "transformers"
-    )
+    plain, db, hf = report.stacks
+    assert plain.profile.rounds == 12 and db.profile.parts[DRAFTING].median_us > 0
+    assert hf.profile is None and hf.runtime == "transformers" and plain.runtime == db.runtime != "transformers"
     assert "where a target round's time goes" in text_table(report)
 
 
-# --- rivals ------------------------------------------------------------------------------------------------------------
+# --- baselines ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stack", ["hf-lookup", "hf-assistant[nano]"])
@@ -121,7 +117,7 @@ def test_tuning_tries_the_whole_grid_and_picks_the_fastest(engine, stack):
     assert config.num_assistant_tokens == before
 
 
-def test_settings_change_what_a_rival_does(engine):
+def test_settings_change_what_a_baseline_does(engine):
     from hsd_viz.bench.hf import HFDecoder
 
     def drafted(stack, **settings):
@@ -138,16 +134,16 @@ def test_settings_change_what_a_rival_does(engine):
 
 def test_best_and_default_settings_both_have_a_row(engine):
     suite = Suite("one", {"all": "All."}, (Prompt("1", "all", PROMPT),))
-    settings = Settings(8, repeats=1, tune_rivals=True)
+    settings = Settings(8, repeats=1, tune_baselines=True)
     spare = [Prompt("2", "all", "class Two:\n    def __init__(self, a):\n")]
     measured = run_bench(engine, ["hf-generate", "hf-lookup"], suite, settings, spare=spare)
     assert list(measured.outputs) == ["target", "hf-generate", "hf-lookup", "hf-lookup (best)"]
     report = build_report(
         measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
     )
-    best = report["stacks"][-1]
-    assert best["rival_settings"]["tuned_on"] == ["2"] and best["token_identical_to_plain"] == [1, 1]
-    assert len(best["rival_settings"]["tried"]) == len(GRIDS["hf-lookup"])
+    best = report.stacks[-1]
+    assert best.baseline_settings["tuned_on"] == ["2"] and best.token_identical_to_plain == (1, 1)
+    assert len(best.baseline_settings["tried"]) == len(GRIDS["hf-lookup"])
     assert "hf-lookup (best)  prompt_lookup_num_tokens" in text_table(report)
 
 

@@ -1,12 +1,15 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hsd_viz.bench import Measurement, Prompt, Settings, Suite, build_report, text_table
 from hsd_viz.bench.output import Output
-from hsd_viz.bench.report import FIGURES, figures
+from hsd_viz.bench.page import page
+from hsd_viz.bench.report import FIGURES, Report, figures, read_report
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.intervals import UNKNOWN
 
 MACHINE = {"cpu": "some processor", "gpu": None}
 ENGINE = {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
@@ -23,25 +26,25 @@ FAST = [output(10, 2.0, 5, 8, 5, (1e-6, 3e-6)), output(30, 6.0, 6, 40, 24, (2e-6
 
 def test_figures_are_ratios_of_sums():
     found = figures(FAST, PLAIN)
-    assert found["tokens_per_second"] == pytest.approx(40 / 8)
-    assert found["tokens_per_second_with_prefill"] == pytest.approx(40 / 10)
-    assert found["mean_acceptance_length"] == pytest.approx(40 / 11)
-    assert found["draft_seconds_per_round"] == pytest.approx(2e-6)
-    assert found["draft_seconds_p99"] == pytest.approx(3e-6)
-    assert found["speedup_over_plain"] == pytest.approx((40 / 8) / (40 / 30))
-    assert found["acceptance_rate"] == pytest.approx(29 / 48)
-    assert found["repetition_share"] == 0
+    assert found.tokens_per_second.value == pytest.approx(40 / 8)
+    assert found.tokens_per_second_with_prefill.value == pytest.approx(40 / 10)
+    assert found.mean_acceptance_length.value == pytest.approx(40 / 11)
+    assert found.draft_seconds_per_round.value == pytest.approx(2e-6)
+    assert found.draft_seconds_p99.value == pytest.approx(3e-6)
+    assert found.speedup_over_plain.value == pytest.approx((40 / 8) / (40 / 30))
+    assert found.acceptance_rate.value == pytest.approx(29 / 48)
+    assert found.repetition_share.value == 0
 
 
 def test_every_figure_has_an_interval_around_it():
     found = figures(FAST, PLAIN)
     for name in FIGURES:
-        low, high = found[f"{name}_ci"]
-        assert low <= found[name] <= high, name
+        figure = getattr(found, name)
+        assert figure.low <= figure.value <= figure.high, name
     # Two prompts resampled: the extremes are each prompt alone.
-    assert found["tokens_per_second_ci"] == [5.0, 5.0]
-    assert found["mean_acceptance_length_ci"] == pytest.approx([2.0, 5.0])
-    assert found["speedup_over_plain_ci"] == pytest.approx([5 / 1.5, 5.0])
+    assert found.tokens_per_second.interval == (5.0, 5.0)
+    assert found.mean_acceptance_length.interval == pytest.approx((2.0, 5.0))
+    assert found.speedup_over_plain.interval == pytest.approx((5 / 1.5, 5.0))
 
 
 def test_the_speed_up_is_paired_by_prompt():
@@ -49,14 +52,14 @@ def test_the_speed_up_is_paired_by_prompt():
     slow = [output(20, s, 20) for s in rng.uniform(1, 20, size=40)]
     fast = [output(20, o.seconds / 2, 10) for o in slow]
     found = figures(fast, slow)
-    assert found["speedup_over_plain_ci"] == pytest.approx([2.0, 2.0])
-    assert found["tokens_per_second_ci"][1] > 1.2 * found["tokens_per_second_ci"][0]
+    assert found.speedup_over_plain.interval == pytest.approx((2.0, 2.0))
+    assert found.tokens_per_second.high > 1.2 * found.tokens_per_second.low
 
 
 def test_the_bootstrap_interval_is_as_wide_as_theory_says():
     rng = np.random.default_rng(1)
     outputs = [output(100, s, 100) for s in rng.uniform(9, 11, size=400)]
-    low, high = figures(outputs, outputs)["tokens_per_second_ci"]
+    low, high = figures(outputs, outputs).tokens_per_second.interval
     # tokens/s = 100 / mean(seconds): the standard error of the mean of 400 uniform numbers of width 2.
     width = 2 * 1.96 * (2 / np.sqrt(12)) / np.sqrt(400)
     assert high - low == pytest.approx(width, rel=0.15)
@@ -65,21 +68,21 @@ def test_the_bootstrap_interval_is_as_wide_as_theory_says():
 def test_the_99th_percentile_is_over_rounds_not_prompts():
     drafting = tuple(float(k) for k in range(1, 1001))
     found = figures([output(5, 1.0, 5, drafting=drafting)], [output(5, 1.0, 5)])
-    assert found["draft_seconds_p99"] == pytest.approx(990, abs=1)
+    assert found.draft_seconds_p99.value == pytest.approx(990, abs=1)
 
 
 def test_a_single_prompt_has_no_interval():
     found = figures(FAST[:1], PLAIN[:1])
-    assert found["tokens_per_second"] == pytest.approx(5.0)
-    assert all(found[f"{name}_ci"] is None for name in FIGURES)
+    assert found.tokens_per_second.value == pytest.approx(5.0)
+    assert all(getattr(found, name).interval is None for name in FIGURES)
 
 
 def test_what_does_not_exist_is_none():
     found = figures([Output((1,), 1.0, 1, 0.1, 1, 0, 0, None)], PLAIN[:1])
     for name in ("acceptance_rate", "draft_seconds_per_round", "draft_seconds_p99"):
-        assert found[name] is None and found[f"{name}_ci"] is None
+        assert getattr(found, name) == UNKNOWN
     nothing = figures([], [])
-    assert all(value is None for value in nothing.values())
+    assert all(getattr(nothing, name) == UNKNOWN for name in FIGURES)
 
 
 def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
@@ -95,7 +98,7 @@ BLOCK = {"outputs", *FIGURES, *(f"{name}_ci" for name in FIGURES), "low_repetiti
 
 
 def test_the_report_keeps_its_contract():
-    report = json.loads(json.dumps(build_report(measurement(), MACHINE, ENGINE)))
+    report = json.loads(json.dumps(build_report(measurement(), MACHINE, ENGINE).to_dict()))
     assert set(report) == {"machine", "suite", "settings", "command", "complete", "stacks"}
     assert report["suite"] == {"name": "small", "prompts": 2, "categories": {"tables": "Tables.", "prose": "Prose."}}
     assert {"max_new_tokens", "temperature", "top_k", "top_p", "seed", "repeats"} <= set(report["settings"])
@@ -109,16 +112,16 @@ def test_the_report_keeps_its_contract():
 
 
 def test_repetitive_outputs_are_left_out_of_the_second_view():
-    plain, fast = build_report(measurement(), MACHINE, ENGINE)["stacks"]
+    plain, fast = build_report(measurement(), MACHINE, ENGINE).stacks
     # 22 of the 30 tokens of the looping output end an 8-gram seen before.
-    assert plain["repetition_share"] == pytest.approx(22 / 40)
-    assert fast["low_repetition"]["outputs"] == 1
-    assert fast["low_repetition"]["speedup_over_plain"] == pytest.approx(5.0)
-    assert fast["by_category"]["prose"]["low_repetition"] is None
+    assert plain.repetition_share.value == pytest.approx(22 / 40)
+    assert fast.low_repetition.outputs == 1
+    assert fast.low_repetition.speedup_over_plain.value == pytest.approx(5.0)
+    assert fast.by_category["prose"].low_repetition is None
 
 
 def test_outputs_are_compared_only_when_greedy():
-    assert build_report(measurement(greedy=False), MACHINE, ENGINE)["stacks"][1]["token_identical_to_plain"] is None
+    assert build_report(measurement(greedy=False), MACHINE, ENGINE).stacks[1].token_identical_to_plain is None
 
 
 def test_the_table_shows_speed_length_and_categories():
@@ -137,6 +140,31 @@ def test_the_table_shows_speed_length_and_categories():
 
 def test_a_bench_that_measured_nothing_still_has_a_report():
     empty = Measurement(Suite("none", {"all": "All."}, ()), Settings(), (), {"target": ()}, False)
-    report = json.loads(json.dumps(build_report(empty, MACHINE, ENGINE)))
-    assert report["stacks"][0]["tokens_per_second"] is None
+    report = read_report(json.dumps(build_report(empty, MACHINE, ENGINE).to_dict()), "x")
+    assert report.stacks[0].tokens_per_second.value is None
     assert "cut short" in text_table(report)
+
+
+SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench"
+
+
+def saved_reports() -> list[Path]:
+    """Every bench report among the project's measurements, and an old one."""
+    found = [path for path in sorted(SAVED.glob("*.json")) if "stacks" in json.loads(path.read_text())]
+    return [*found, Path(__file__).with_name("old_report.json")]
+
+
+@pytest.mark.parametrize("path", saved_reports(), ids=lambda path: path.stem)
+def test_saved_reports_open_and_are_written_as_they_were(path):
+    text = path.read_text(encoding="utf-8")
+    report, data = read_report(text, path.name), json.loads(text)
+    assert Report.from_dict(report.to_dict()) == report and text_table(report) and "<html" in page(report)
+    again = json.loads(json.dumps(report.to_dict()))
+    for block, was in zip(again["stacks"], data["stacks"], strict=True):
+        assert block == {**block, **was}
+    for part in ("machine", "suite", "settings"):
+        assert again[part] == {**again[part], **data[part]}
+
+
+def test_there_are_saved_reports():
+    assert len(saved_reports()) > 5

@@ -1,10 +1,10 @@
+import dataclasses
 import itertools
 
 import pytest
 
 from hsd_viz.bench import Prompt, Settings, Suite, load_suite, read_stacks, run_bench
-from hsd_viz.bench.output import Output, draft_seconds, from_trace, median_of
-from hsd_viz.bench.rows import REMEMBER, rows_of
+from hsd_viz.bench.output import REMEMBER, Output, draft_seconds, from_trace, median_of, rows_of
 from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.stack import BOTTOMS, DraftSource, StackError
@@ -100,8 +100,14 @@ def test_a_complaint_about_a_prompt_names_it():
 def test_settings_out_of_range():
     with pytest.raises(ValueError, match="max new tokens 0"):
         Settings(max_new_tokens=0)
-    with pytest.raises(ValueError, match="0 repeats"):
+    with pytest.raises(ValueError, match="the number of repeats 0"):
         Settings(repeats=0)
+
+
+def test_the_old_name_of_a_setting_still_works():
+    with pytest.warns(DeprecationWarning, match="use tune_baselines"):
+        assert Settings(tune_rivals=True).tune_baselines
+    assert not Settings().tune_baselines and "tune_rivals" not in dataclasses.asdict(Settings())
 
 
 def test_an_interrupt_keeps_what_all_stacks_have_done():

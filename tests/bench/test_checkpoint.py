@@ -5,8 +5,7 @@ from test_bench_runner import SUITE, FakeEngine
 
 from hsd_viz.bench import Prompt, Settings, Suite, run_bench
 from hsd_viz.bench.checkpoint import PAUSE, Checkpoint, beside, fingerprint
-from hsd_viz.bench.output import Answer, Output, joined
-from hsd_viz.bench.transformers_settings import Tuned
+from hsd_viz.bench.output import Answer, Output, Tuned, joined
 
 ABOUT = {"stacks": ["target"], "settings": {"repeats": 2}, "threads": (1, 2)}
 STACKS = ["target", "suffix > target"]
@@ -91,6 +90,14 @@ def test_a_stopped_bench_goes_on_and_decodes_nothing_twice_but_what_warm_rows_ne
             passes.setdefault(id(options["memory"]), []).append(prompt)
     finished = sum(len(outputs) for (name, _), outputs in before.items() if "warm" in name) // 2
     assert list(passes.values()) == [["first", "second"]] * (2 - finished)
+
+
+def test_a_file_with_the_old_name_of_a_setting_is_resumed(tmp_path):
+    path = tmp_path / "kept"
+    old = Checkpoint(path, {"settings": {"tune_rivals": False}})
+    old.add("target", "one", turn(1))
+    old.flush()
+    assert len(Checkpoint.resume(path, {"settings": {"tune_baselines": False}})) == 1
 
 
 def test_suites_are_told_apart_by_their_texts():

@@ -9,9 +9,10 @@ from xml.etree import ElementTree
 import pytest
 
 from hsd_viz.bench.page import page
-from hsd_viz.bench.report import read_report
+from hsd_viz.bench.report import Report, read_report
 from hsd_viz.bench.svg import Bar, Point, bars, log_ticks, scatter, ticks
 from hsd_viz.bench.verdict import KINDS, kind
+from hsd_viz.intervals import Estimate
 
 SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench" / "heldout-greedy-cpu.json"
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -60,34 +61,34 @@ def test_every_colour_that_its_styles_name_is_there(report):
 
 def test_it_shows_every_stack_and_figure(report):
     text = page(report)
-    for stack in report["stacks"]:
-        name = stack["stack"].replace(">", "&gt;")
+    for stack in report.stacks:
+        name = stack.stack.replace(">", "&gt;")
         # In the tables of all outputs, of those with little repetition, and of categories; profile and memory where measured.
-        measured = (stack["profile"] is not None) + (stack["memory"] is not None)
+        measured = (stack.profile is not None) + (stack.memory is not None)
         assert text.count(f'<th scope="row">{name}<') >= 3 + measured
-        assert f"{stack['speedup_over_plain']:.2f}×" in text
-    low, high = report["stacks"][1]["speedup_over_plain_ci"]
+        assert f"{stack.speedup_over_plain.value:.2f}×" in text
+    low, high = report.stacks[1].speedup_over_plain.interval
     assert f"[{low:.2f}, {high:.2f}]" in text
-    best = max(report["stacks"], key=lambda stack: stack["speedup_over_plain"])
-    assert f"Fastest: <strong>{best['stack'].replace('>', '&gt;')}</strong>, {best['speedup_over_plain']:.2f}×" in text
+    best = max(report.stacks, key=lambda stack: stack.speedup_over_plain.value)
+    assert f"Fastest: <strong>{best.stack.replace('>', '&gt;')}</strong>, {best.speedup_over_plain.value:.2f}×" in text
     for word in (
         "Speed-up by category",
         "Drafting time against acceptance length",
         "What the figures mean",
-        report["machine"]["cpu"],
+        report.machine.cpu,
     ):
         assert word in text
 
 
 def test_what_a_report_says_is_never_markup(report):
     evil = "<script>alert(1)</script>\"'&"
-    text = json.dumps(report)
-    for name in ("target", "db > target", "rewrite", report["machine"]["cpu"]):
+    text = json.dumps(report.to_dict())
+    for name in ("target", "db > target", "rewrite", report.machine.cpu):
         text = text.replace(json.dumps(name)[1:-1], json.dumps(evil + name)[1:-1])
-    told = json.loads(text)
-    told["command"] = told["suite"]["name"] = told["settings"]["padding"] = evil
-    # Stacks are read to tell their kinds; what is no stack has a colour all the same.
-    shown = page(told)
+    data = json.loads(text)
+    data["command"] = data["suite"]["name"] = data["settings"]["padding"] = evil
+    # Names of stacks are parsed to find their kinds; other text has a colour, too.
+    shown = page(Report.from_dict(data))
     assert "<script" not in shown and "&lt;script&gt;" in shown
     Tags(shown)
 
@@ -99,7 +100,7 @@ def test_kinds_of_stacks():
         "nano:4 > target": "models",
         "db > nano:4 > target": "both",
         "auto > target": "auto",
-        "suffix > target (warm)": "rival",
+        "suffix > target (warm)": "baseline",
         "hf-lookup (best)": "hf",
         "hf-assistant[nano]": "hf",
     }
@@ -111,7 +112,7 @@ def attributes(svg: str, tag: str) -> list[dict]:
 
 
 def test_bars_are_as_long_as_their_values():
-    rows = [Bar("a > b & c", "database", 2.0, (1.0, 3.0), 1.0), Bar("d", "plain", 1.0)]
+    rows = [Bar("a > b & c", "database", Estimate(2.0, 1.0, 3.0), Estimate(1.0)), Bar("d", "plain", Estimate(1.0))]
     svg = bars(rows, 700, title="speed", reference=1.0)
     first, second, last = attributes(svg, "rect")
     assert float(first["width"]) == pytest.approx(2 * float(last["width"]), abs=0.2)
@@ -127,7 +128,7 @@ def test_bars_are_as_long_as_their_values():
 def test_a_scatter_puts_more_to_the_right_and_above():
     points = [
         Point("none", "plain", 0.0, 1.0),
-        Point("slow", "rival", 200.0, 2.0),
+        Point("slow", "baseline", 200.0, 2.0),
         Point("fast", "database", 20.0, 4.0),
     ]
     none, slow, fast = attributes(scatter(points, 700, 400, title="t", x_title="x", y_title="y"), "circle")
@@ -136,7 +137,7 @@ def test_a_scatter_puts_more_to_the_right_and_above():
 
 
 def test_labels_of_a_crowd_do_not_hide_one_another():
-    points = [Point(f"drafter-{k}", "rival", 100.0 + k, 2.0 + k / 50) for k in range(8)]
+    points = [Point(f"drafter-{k}", "baseline", 100.0 + k, 2.0 + k / 50) for k in range(8)]
     svg = scatter(points, 380, 380, title="t", x_title="x", y_title="y")
     labels = [e for e in attributes(svg, "text") if e["class"] == "label"]
     # Text of 12 pixels needs lines of 13 where it stands side by side.
@@ -155,6 +156,6 @@ def test_axes_have_round_marks():
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"stacks": 1}', '{"stacks": [{}], "suite": {"prompts": 1}}'])
-def test_anything_else_is_no_report(text):
-    with pytest.raises(ValueError, match=r"\Ax.json is no report of hsd-viz bench --json\Z"):
+def test_anything_else_is_not_a_report(text):
+    with pytest.raises(ValueError, match=r"\Ax.json is not a report of hsd-viz bench --json\Z"):
         read_report(text, "x.json")

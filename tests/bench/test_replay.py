@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 
 from benchmarks.budgets import run_budgets, write_texts

@@ -1,14 +1,15 @@
 """What a report answers in words, and what it warns of: from the saved reports, and from reports that were tampered with."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hsd_viz.bench.page import page
-from hsd_viz.bench.report import read_report
+from hsd_viz.bench.report import Report, read_report
 from hsd_viz.bench.tables import HEAD, same_for_all, split, tables, text_table
-from hsd_viz.bench.verdict import answer, impossible, kind, of_note, ranked, speed_bars, warnings
+from hsd_viz.bench.verdict import answer, fastest_of_kind, impossible, kind, ranked, speed_bars, warnings
 from hsd_viz.views.reports import ReportTables
 
 SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench"
@@ -24,37 +25,37 @@ def words(report) -> str:
 
 
 def test_the_answer_names_the_fastest_and_who_may_be_as_fast(report):
-    best, second, third = ranked(report["stacks"])[:3]
-    assert third["speedup_over_plain"] < best["speedup_over_plain_ci"][0] < second["speedup_over_plain"]
+    best, second, third = ranked(report.stacks)[:3]
+    assert third.speedup_over_plain.value < best.speedup_over_plain.low < second.speedup_over_plain.value
     said = words(report)
-    assert said.startswith(f"Fastest: {best['stack']}, {best['speedup_over_plain']:.2f}×")
+    assert said.startswith(f"Fastest: {best.stack}, {best.speedup_over_plain.value:.2f}×")
     assert (
-        f"on the {best['low_repetition']['outputs']} prompts" in said
-        and f"{best['low_repetition']['speedup_over_plain']:.2f}×" in said
+        f"on the {best.low_repetition.outputs} prompts" in said
+        and f"{best.low_repetition.speedup_over_plain.value:.2f}×" in said
     )
-    assert second["stack"] in said and third["stack"] not in said
-    assert [text for text, strong in answer(report) if strong] == [best["stack"]]
+    assert second.stack in said and third.stack not in said
+    assert [text for text, strong in answer(report) if strong] == [best.stack]
 
 
 def test_the_answer_says_when_nothing_is_faster(report):
-    report["stacks"] = [s for s in report["stacks"] if kind(s["stack"]) in ("plain", "hf")]
+    report = replace(report, stacks=tuple(s for s in report.stacks if kind(s.stack) in ("plain", "hf")))
     assert words(report).startswith("Nothing measured is faster than plain decoding; the fastest that drafts: hf-")
-    report["stacks"] = report["stacks"][:1]
-    assert answer(report) == []
+    assert answer(replace(report, stacks=report.stacks[:1])) == []
 
 
 def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report):
     assert list(warnings(report)) == []
-    quiet = json.loads(json.dumps(report))
-    report["machine"]["load_average"] = report["machine"]["cores"] + 1.5
-    slow = next(s for s in report["stacks"] if s["stack"] == "lookup > target")
+    quiet, data = report, report.to_dict()
+    data["machine"]["load_average"] = data["machine"]["cores"] + 1.5
+    slow = next(s for s in data["stacks"] if s["stack"] == "lookup > target")
     slow["speedup_over_plain"] = slow["mean_acceptance_length"] * 1.2
+    report = Report.from_dict(data)
     busy, wrong = warnings(report)
     assert "2 cores (load average 3.5" in busy and "lookup > target" in wrong and "db > target" not in wrong
     for shown in (page(report), text_table(report), json.dumps(ReportTables(report).spec, ensure_ascii=False)):
-        assert "Not to be believed" in shown or "not to be believed" in shown
+        assert "Not plausible" in shown or "not plausible" in shown
         assert "load average 3.5" in shown
-    assert "be believed" not in page(quiet)
+    assert "plausible" not in page(quiet)
 
 
 def test_no_draft_is_faster_than_its_acceptance_length():
@@ -72,15 +73,17 @@ def test_no_draft_is_faster_than_its_acceptance_length():
 )
 def test_the_saved_reports_hold_no_impossible_speed_up(path):
     found = read_report(path.read_text(encoding="utf-8"), path.name)
-    assert not any("believed" in line for line in warnings(found))
+    assert not any("plausible" in line for line in warnings(found))
 
 
 def test_rows_stand_by_speed_up_and_columns_by_importance(report):
     first = next(iter(tables(report)))
     assert tuple(first.rows[0]) == HEAD
     speeds = [float(split(row[1])[0]) for row in first.rows[1:]]
-    assert speeds == sorted(speeds, reverse=True) == [round(bar.value, 2) for bar in speed_bars(report["stacks"])]
-    assert list(first.kinds) == [kind(row[0]) for row in first.rows[1:]] and {"plain", "rival", "hf"} < set(first.kinds)
+    assert speeds == sorted(speeds, reverse=True) == [round(bar.value.value, 2) for bar in speed_bars(report.stacks)]
+    assert list(first.kinds) == [kind(row[0]) for row in first.rows[1:]] and {"plain", "baseline", "hf"} < set(
+        first.kinds
+    )
 
 
 def test_what_is_the_same_for_all_is_said_once(report):
@@ -95,9 +98,9 @@ def test_what_is_the_same_for_all_is_said_once(report):
     assert "repetition" in same_for_all(first)[0].rows[0]
 
 
-def test_the_stacks_of_note_are_the_fastest_of_their_kinds(report):
-    found = of_note(report)
-    assert len({kind(stack) for stack in found}) == len(found) and found[0] == ranked(report["stacks"])[0]["stack"]
+def test_the_fastest_of_each_kind(report):
+    found = fastest_of_kind(report)
+    assert len({kind(stack) for stack in found}) == len(found) and found[0] == ranked(report.stacks)[0].stack
     for name in found:
-        rivals = [s for s in report["stacks"] if kind(s["stack"]) == kind(name)]
-        assert name == ranked(rivals)[0]["stack"]
+        same = [s for s in report.stacks if kind(s.stack) == kind(name)]
+        assert name == ranked(same)[0].stack

@@ -132,7 +132,7 @@ def free_port() -> int:
 @pytest.fixture(scope="session")
 def voila(tmp_path_factory) -> Iterator[str]:
     """The dashboard as ``hsd-viz dashboard`` serves it."""
-    from hsd_viz.serve import command
+    from hsd_viz.views.app.server import command
 
     port = free_port()
     arguments, environment, folder = command("127.0.0.1", port, None)

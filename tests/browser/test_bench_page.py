@@ -81,7 +81,7 @@ def test_the_tab_answers_first_and_fits_every_window(open_page, voila):
         head.text_content() for head in report.locator("thead").first.locator("th").all() if head.is_visible()
     ] == seen[1400]
     labels = report.locator("svg.bench-figure text.label").all_text_contents()
-    assert labels == [s["stack"] for s in ranked(measured["stacks"])]
+    assert labels == [s.stack for s in ranked(measured.stacks)]
     shown.check()
 
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_measured_is_said_at_the_button(open_page, voila):
     page.get_by_role("tab", name="Benchmark", exact=True).click()
     panel = page.get_by_role("tabpanel", name="Benchmark")
     panel.get_by_role("button", name="Measure here", exact=True).click()
-    field = panel.get_by_label("Stacks, one a line (plain decoding is added)", exact=True)
+    field = panel.get_by_label("Stacks, one per line (plain decoding is added)", exact=True)
     field.fill("db > target\nhf-generate")
     field.blur()
     button = panel.get_by_role("button", name="Measure", exact=True)

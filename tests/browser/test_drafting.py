@@ -24,7 +24,7 @@ display(hsd.views.SpeedPlane({str(BENCH / "ablation.json")!r}))
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory):
     """A page with three of the figures, served as the dashboard is."""
-    import hsd_viz.serve
+    from hsd_viz.views.app import server as app_server
 
     path = tmp_path_factory.mktemp("drafting") / "figures.ipynb"
     cell = {
@@ -39,8 +39,8 @@ def figures(tmp_path_factory):
     path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
     port = free_port()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hsd_viz.serve, "CHECKOUT_NOTEBOOK", path)
-        arguments, environment, folder = hsd_viz.serve.command("127.0.0.1", port, None)
+        patch.setattr(app_server, "CHECKOUT_NOTEBOOK", path)
+        arguments, environment, folder = app_server.command("127.0.0.1", port, None)
     environment = {**environment, "HF_HUB_OFFLINE": "1", "PATH": os.environ["PATH"]}
     with folder, server(arguments, environment, f"http://127.0.0.1:{port}/voila/static/x", path.with_suffix(".log")):
         yield f"http://127.0.0.1:{port}/"
@@ -56,7 +56,7 @@ def opened(open_page, url: str, width: int):
 def test_map_bars_and_plane_follow_their_reader(open_page, figures):
     shown = opened(open_page, figures, 1400)
     page = shown.page
-    the_map = page.get_by_role("region", name="Where the text repeats itself")
+    the_map = page.get_by_role("region", name="Temporal locality of the text")
     frame = the_map.get_by_role("group")
     frame.focus()
     for _ in range(80):
@@ -80,11 +80,11 @@ def test_map_bars_and_plane_follow_their_reader(open_page, figures):
     assert len(widths) == 7
     assert all(w / widths[0][0] == pytest.approx(v / widths[0][1], rel=0.02) for w, v in widths)
 
-    plane = page.get_by_role("region", name="What latency and acceptance make of the speed")
+    plane = page.get_by_role("region", name="Speed by latency and acceptance")
     plane.get_by_role("group").first.focus()
     page.keyboard.press("ArrowRight")
     expect(plane.locator(".hsd-plot-readout")).to_contain_text("tokens/s on the curves")
-    plane.get_by_text("All figures as a table").click()
+    plane.get_by_text("Values as a table").click()
     assert (
         plane.locator("tbody tr").count()
         == plane.locator("svg .hsd-d-mark").count() - plane.locator("ul .hsd-d-mark").count()

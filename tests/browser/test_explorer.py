@@ -64,7 +64,7 @@ def test_the_player_goes_through_the_run_and_the_text_follows(shared):
     out = page.locator(TOKENS).count() - page.locator(f"{TOKENS}.hsd-later").count()
     page.get_by_role("button", name="Next token (.)").click()
     assert page.locator(TOKENS).count() - page.locator(f"{TOKENS}.hsd-later").count() == out + 1
-    page.get_by_role("button", name="Token before (,)").click()
+    page.get_by_role("button", name="Previous token (,)").click()
     # What is not out yet at the cursor is dimmed, and still there.
     dimmed, tokens = page.locator(f"{TOKENS}.hsd-later").count(), page.locator(TOKENS).count()
     assert 0 < dimmed < tokens
@@ -106,8 +106,8 @@ def test_space_plays_to_the_end_and_escape_stops(shared):
     last = bar.get_attribute("aria-valuemax")
     page.wait_for_function(f"document.querySelector('.hsd-player-bar').getAttribute('aria-valuenow') === '{last}'")
     expect(page.get_by_role("button", name="Play (Space)")).to_be_visible()
-    page.get_by_role("button", name="Show the whole text").click()
-    expect(page.get_by_role("button", name="Show the whole text")).to_be_hidden()
+    page.get_by_role("button", name="Show whole text").click()
+    expect(page.get_by_role("button", name="Show whole text")).to_be_hidden()
     shared.check()
 
 
@@ -116,7 +116,7 @@ def test_a_token_pinned_in_the_text_is_where_the_player_stands(shared):
     token = page.locator(f'{TOKENS}[data-kind="correction"]').nth(3)
     token.click()
     page.mouse.move(4, 4)
-    expect(page.locator(".hsd-player-words")).to_contain_text("its correction")
+    expect(page.locator(".hsd-player-words")).to_contain_text("correction")
     expect(page.locator(".hsd-player-pinned")).to_have_count(1)
     words = page.locator(".hsd-out .hsd-pinned").get_attribute("aria-label")
     assert words.endswith(f"round {place(page)[0]}")
@@ -166,7 +166,7 @@ def test_the_player_stays_in_sight_beside_what_it_moves(shared):
     page = shared.page
     open_tab(page, "Databases")
     page.locator(".hsd-tabs").scroll_into_view_if_needed()
-    page.get_by_text("In which order the databases are asked").first.scroll_into_view_if_needed()
+    page.get_by_text("Database order").first.scroll_into_view_if_needed()
     box = page.locator(".hsd-player").bounding_box()
     assert box["y"] >= 0 and box["y"] + box["height"] <= 1000
     shared.check()
@@ -176,7 +176,7 @@ def test_the_law_stands_on_the_run_shown_when_asked_to(shared):
     page = shared.page
     open_tab(page, "Hierarchy")
     page.get_by_label("Costs and acceptance from", exact=True).select_option(label="the run shown")
-    expect(page.locator(".hsd-hierarchy .hsd-source")).to_contain_text("estimated from the run shown alone")
+    expect(page.locator(".hsd-hierarchy .hsd-source")).to_contain_text("estimated from the run shown")
     shared.check()
 
 
@@ -188,11 +188,11 @@ def test_reports_open_from_a_list_and_from_a_file(shared, tmp_path):
     broken = tmp_path / "broken.json"
     broken.write_text('{"stacks": [1')
     page.locator(".hsd-panel .hsd-open input").set_input_files(broken)
-    expect(page.get_by_role("alert")).to_contain_text("broken.json is no report of hsd-viz bench --json")
+    expect(page.get_by_role("alert")).to_contain_text("broken.json is not a report of hsd-viz bench --json")
     page.locator(".hsd-panel .hsd-open input").set_input_files(BENCH / "heldout-t1-cpu.json")
     expect(page.locator(".hsd-report-intro").first).to_contain_text("temperature 1")
     expect(page.get_by_role("alert")).to_have_count(0)
-    expect(menu).to_have_value("a file of your own")
+    expect(menu).to_have_value("opened file")
     # The fastest stands first.
     measured = json.loads((BENCH / "heldout-t1-cpu.json").read_text(encoding="utf-8"))["stacks"]
     fastest = max(measured, key=lambda s: s["speedup_over_plain"] or 0.0)["stack"]
@@ -203,7 +203,7 @@ def test_reports_open_from_a_list_and_from_a_file(shared, tmp_path):
 def test_sections_follow_another_recording(shared):
     page = shared.page
     open_tab(page, "Databases")
-    picker = page.get_by_label("Recorded runs", exact=True)
+    picker = page.get_by_label("Recording", exact=True)
     stack = page.locator(".hsd-origin-stack").text_content()
     picker.select_option(index=2)
     expect(page.locator(".hsd-origin-stack")).not_to_have_text(stack)

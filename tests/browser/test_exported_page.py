@@ -81,7 +81,7 @@ def test_runs_side_by_side_race_from_the_disk_and_can_reach_nobody(chromium, tmp
         # The texts are aligned and the figures compared, each run with its own.
         page.locator(".hsd-vs-col").nth(5).click()
         assert "Output position 6" in page.text_content(".hsd-vs-readout-head")
-        row = page.locator(".hsd-vs-figures tr", has_text="Target forwards").first
+        row = page.locator(".hsd-vs-figures tr", has_text="Target forward passes").first
         forwards = [t.metrics()["target_forwards"] for t in traces]
         assert row.locator(".hsd-vs-value").all_text_contents() == [str(n) for n in forwards]
         assert errors == []

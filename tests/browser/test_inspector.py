@@ -8,20 +8,19 @@ import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.trace import RoundRow, Step, TokenRow, Trace
-from hsd_viz.views.inspector import RoundInspector
+from hsd_viz.views.run_views import RoundInspector, Timeline
 from hsd_viz.views.stream import TokenStream
-from hsd_viz.views.timeline import Timeline
 
 from .round_page import STRANGE, nodes, selected, start, title, tree_trace
 
 pytestmark = pytest.mark.browser
 
 WHY = {
-    "no match": "knew no way",
-    "not worth it": "promised less",
+    "no match": "had no match",
+    "not worth it": "below the verification cost",
     "no room": "one more token",
     "off": "plain decoding",
-    None: "does not say why",
+    None: "reason not recorded",
 }
 
 
@@ -65,7 +64,7 @@ def test_keys_walk_the_tree_and_pin(open_page):
     assert page.get_attribute(".hsd-tok.hsd-pinned", "data-i") == str(own.index)
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Home")
-    assert selected(page) == "the text so far"
+    assert selected(page) == "text so far"
     page.keyboard.press("Escape")
     assert page.locator(".hsd-ins-node.hsd-pinned").count() == 0
     shown.check()
@@ -196,7 +195,7 @@ def test_why_nothing_was_drafted_is_said_in_words(open_page, why):
     trace.append(Step([token], [], [RoundRow(0, None, 1, 0, 0, 0, "plain", why, 0, 5)], [], {1: "x"}))
     start(page, trace, RoundInspector)
     words = page.text_content(".hsd-ins-summary")
-    assert words.startswith("Nothing was drafted here: ") and WHY[why] in words
+    assert words.startswith("No draft: ") and WHY[why] in words
     assert nodes(page) == ["-1", "1000000"]
     shown.check()
 
@@ -271,7 +270,7 @@ def test_a_walked_draft_s_correction_comes_from_p_without_what_was_drafted(open_
         assert p == left == pytest.approx(residual * kept, abs=6e-5)
         assert scaled == pytest.approx(residual, abs=6e-5)
     words = page.text_content(".hsd-ins-bars section")
-    assert "It was none of the drafted tokens" in words and "residual" not in words
+    assert "It is not a draft token" in words and "residual" not in words
     shown.check()
 
 
@@ -281,7 +280,7 @@ def test_a_chance_is_that_of_being_kept(open_page):
     start(page, trace, RoundInspector)
     d = next(d for d in trace.draft_rows if d.verdict == "rejected")
     words = page.text_content(f'.hsd-ins-step[data-node="{d.node}"]')
-    assert f"rejected: it had a chance of {d.p / d.q:.3f} to be kept" in words
+    assert f"rejected: acceptance probability {d.p / d.q:.3f}" in words
     shown.check()
 
 

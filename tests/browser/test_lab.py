@@ -30,8 +30,8 @@ def test_runs_in_a_cell_and_survives_a_reload(open_page, lab):
     fill(page, "Stack", "db > target")
     fill(page, "New tokens", "24")
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.locator(".hsd-badge")).to_have_text("Live run")
     idle(page)
+    expect(page.locator(".hsd-badge")).to_have_text("Finished run")
     expect(page.locator(TOKENS)).to_have_count(24)
     # Keys that the stream uses are not JupyterLab's while it has the focus: "d d" would delete the cell.
     page.locator(".hsd-out").focus()
@@ -46,7 +46,7 @@ def test_runs_in_a_cell_and_survives_a_reload(open_page, lab):
     page.reload(wait_until="domcontentloaded")
     page.wait_for_selector(TOKENS)
     expect(page.locator(TOKENS)).to_have_count(24)
-    expect(page.locator(".hsd-badge")).to_have_text("Live run")
+    expect(page.locator(".hsd-badge")).to_have_text("Finished run")
     # The kernel went on: the page can run again, and a reload in the middle of a run loses no token.
     fill(page, "Stack", "target")
     fill(page, "New tokens", "400")

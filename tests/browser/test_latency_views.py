@@ -168,7 +168,7 @@ def test_the_notebook_runs_and_answers(open_page, lab):
     page.keyboard.press("Enter")
     expect(stack).not_to_contain_text("nano")
     expect(graph.get_by_role("button", name=re.compile(r"^nano"))).to_be_focused()
-    graph.get_by_role("button", name="Put all back in").click()
+    graph.get_by_role("button", name="Restore all").click()
     expect(stack).to_have_text("db > target")
 
     # A slider moves the verdict, and the menu no longer names the model.
@@ -182,7 +182,7 @@ def test_the_notebook_runs_and_answers(open_page, lab):
     for _ in range(10):
         page.keyboard.press("ArrowRight")
     expect(verdict).not_to_have_text(before)
-    expect(sliders.locator("select")).to_have_value("as the sliders say")
+    expect(sliders.locator("select")).to_have_value("custom")
 
     # A click on the map puts the second draft there.
     sliders = page.locator(".hsd-whatif").nth(1)
@@ -192,5 +192,5 @@ def test_the_notebook_runs_and_answers(open_page, lab):
     before = sliders.locator(".hsd-verdict strong").inner_text()
     frame.click(position={"x": size["width"] * 0.9, "y": size["height"] * 0.75})
     expect(sliders.locator(".hsd-verdict strong")).not_to_have_text(before)
-    expect(sliders.locator(".hsd-verdict p")).to_contain_text("does not pay")
+    expect(sliders.locator(".hsd-verdict p")).to_contain_text("does not pay off")
     shown.check()

@@ -265,10 +265,10 @@ def test_the_keyboard_alone_goes_from_load_to_a_saved_trace(open_page, voila):
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the run shown")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.get_by_label("Recorded runs", exact=True)).to_be_focused()
+    expect(page.get_by_label("Recording", exact=True)).to_be_focused()
 
     # Choose a prompt, write a stack, run it, cancel it.
-    presets, prompt = page.get_by_label("Prompt to start from", exact=True), page.get_by_label("Prompt", exact=True)
+    presets, prompt = page.get_by_label("Prompt preset", exact=True), page.get_by_label("Prompt", exact=True)
     press_to(page, presets, "Shift+Tab")
     before = prompt.input_value()
     page.keyboard.press("ArrowDown")
@@ -374,7 +374,7 @@ def test_what_has_the_focus_is_outlined_and_uncovered(open_page, voila, width, t
         page.keyboard.press("Tab")
         if page.evaluate("Boolean(document.activeElement.closest('.hsd-main, .hsd-controls'))"):
             break
-    expect(page.get_by_label("Recorded runs" if order else "Prompt to start from", exact=True)).to_be_focused()
+    expect(page.get_by_label("Recording" if order else "Prompt preset", exact=True)).to_be_focused()
     shown.check()
 
 

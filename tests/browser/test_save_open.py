@@ -109,7 +109,7 @@ def test_the_menu_is_used_by_keyboard(shared):
 
 def test_a_saved_trace_opens_again_beside_the_recordings(shared, tmp_path):
     page = shared.page
-    picker = page.get_by_label("Recorded runs", exact=True)
+    picker = page.get_by_label("Recording", exact=True)
     picker.select_option(label=TITLES[1])
     expect(page.locator(".hsd-origin-stack")).to_have_text(load_bundled(RUNS[1]).meta["stack_resolved"])
     name, content = save(page, "Trace")
@@ -210,7 +210,7 @@ def test_a_small_bench_runs_on_the_page_and_its_report_is_kept(shared, tmp_path)
     panel.get_by_label("Suite", exact=True).select_option("python")
     expect(panel.get_by_text("Six kinds of Python text")).to_be_visible()
     for label, value in (
-        ("Stacks, one a line (plain decoding is added)", "db > target"),
+        ("Stacks, one per line (plain decoding is added)", "db > target"),
         ("Prompts (1–12)", "1"),
         ("Tokens (8–128)", "8"),
     ):
@@ -280,7 +280,5 @@ def test_who_answered_follows_the_cursor_and_moves_it(open_page, voila):
     expect(readout).to_contain_text("Round 4:")
     page.get_by_role("slider", name="Events of the run").press("End")
     expect(readout).to_contain_text(f"Round {rounds}:")
-    expect(page.locator(".hsd-p-panel", has_text="What each would have saved alone")).to_contain_text(
-        "cost stopping off"
-    )
+    expect(page.locator(".hsd-p-panel", has_text="Savings of each drafter alone")).to_contain_text("cost stopping off")
     shown.check()

@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import expect
 
 from hsd_viz import load_bundled
-from hsd_viz.serve import command
 from hsd_viz.trace import Trace
+from hsd_viz.views.app.server import command
 
 from .conftest import free_port, server
 from .test_explorer import open_tab
@@ -72,10 +72,11 @@ def test_two_pages_run_at_the_same_time_and_show_each_its_own(open_page, own_ser
         shown.page.wait_for_function(RUNNING)
     # The first one goes on while the second does.
     assert all(shown.page.evaluate(RUNNING) for shown in pages)
+    expect(pages[0].page.locator(".hsd-badge")).to_have_text("Live run")
     pages[1].page.get_by_role("button", name="Cancel", exact=True).click()
     for shown, prompt in zip(pages, prompts, strict=True):
         idle(shown.page)
-        expect(shown.page.locator(".hsd-badge")).to_have_text("Live run")
+        expect(shown.page.locator(".hsd-badge")).to_have_text("Finished run")
         expect(shown.page.locator(".hsd-prompt")).to_have_text(prompt)
         expect(shown.page.get_by_role("alert")).to_have_count(0)
     # Cancelling the one has not touched the other.
@@ -100,8 +101,8 @@ def test_a_reload_in_mid_run_comes_back_with_a_recording(open_page, own_server):
     first = load_bundled("both")
     expect(page.locator(TOKENS)).to_have_count(len(first.token_rows))
     begin(page, "def again(", "db > target", 24)
-    expect(page.locator(".hsd-badge")).to_have_text("Live run")
     idle(page)
+    expect(page.locator(".hsd-badge")).to_have_text("Finished run")
     expect(page.locator(TOKENS)).to_have_count(24)
     expect(page.locator(".hsd-prompt")).to_have_text("def again(")
     # Long enough for the run before to have ended, had it gone on: nothing of it comes here.
@@ -124,7 +125,7 @@ def broken_files() -> dict[str, tuple[bytes, str]]:
 
     whole = gzip.compress(json.dumps(good).encode())
     noise = random.Random(0).randbytes(5000)
-    misfit = "its parts do not fit together"
+    misfit = "its parts are inconsistent"
     return {
         "text.json": (b"def main():\n", "is not a valid trace"),
         "empty.json": (b"", "is not a valid trace"),
@@ -243,7 +244,7 @@ def test_strange_text_is_text_everywhere(open_page, own_server, tmp_path):
             expect(page.locator(".hsd-ins-node code").first).to_be_visible()
     # What the map says of a pair is told in the words of the run.
     open_tab(page, "Databases")
-    page.get_by_role("region", name="Where the text repeats itself").get_by_role("group").first.focus()
+    page.get_by_role("region", name="Temporal locality of the text").get_by_role("group").first.focus()
     for _ in range(40):
         page.keyboard.press("ArrowRight")
     literal(page)
@@ -278,8 +279,8 @@ def test_a_strange_prompt_is_decoded_and_compared_as_text(open_page, own_server)
     literal(page)
     open_tab(page, "Compare")
     panel = page.get_by_role("tabpanel", name="Compare")
-    field(page, "Stacks, one a line").fill("target\ndb > target")
-    field(page, "Stacks, one a line").blur()
+    field(page, "Stacks, one per line").fill("target\ndb > target")
+    field(page, "Stacks, one per line").blur()
     panel.get_by_role("button", name="Decode and compare", exact=True).click()
     expect(panel.locator(".hsd-versus")).to_contain_text("שלום")
     literal(page)

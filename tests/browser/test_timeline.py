@@ -9,9 +9,8 @@ import pytest
 from hsd_viz.engine.replay import load_bundled, steps
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
-from hsd_viz.views.inspector import RoundInspector
+from hsd_viz.views.run_views import RoundInspector, Timeline
 from hsd_viz.views.stream import TokenStream
-from hsd_viz.views.timeline import Timeline
 
 from .round_page import nodes, start, title
 
@@ -60,7 +59,7 @@ def test_the_button_for_this_round_says_what_it_waits_for(open_page):
     whole = page.text_content(".hsd-tl-range")
     assert button.get_attribute("aria-disabled") == "true"
     button.click(force=True)
-    assert readout.text_content().startswith("Choose a token") and page.text_content(".hsd-tl-range") == whole
+    assert readout.text_content().startswith("Select a token") and page.text_content(".hsd-tl-range") == whole
     page.get_by_role("button", name="Next round").click()
     page.wait_for_timeout(100)
     assert button.get_attribute("aria-disabled") == "false"
@@ -105,7 +104,7 @@ def test_a_live_run_grows_and_its_end_brings_the_whole_time(open_page):
     recorded.meta["wall_ns"] = None
     empty = Trace(recorded.meta)
     start(page, empty, TokenStream, RoundInspector, Timeline)
-    assert title(page) == "No round yet"
+    assert title(page) == "No round"
     for k, step in enumerate(steps(recorded)[:5]):
         message = {"kind": "append", "run": "r", "first": k + 2, "seq": k + 2, "steps": [payload.step(step)]}
         page.evaluate("m => models[0].receive(m)", message)

@@ -71,22 +71,28 @@ def test_blocks_follow_the_text_and_the_text_the_blocks(shared):
     assert blocks(page) == ["b", "nano", "target"]
     page.get_by_role("button", name="Add small as a draft model").click()
     expect_text(page, "db[context,statistics] > nano:4 > small:4 > target")
-    page.get_by_role("button", name="Longer lookahead of small").click()
-    page.get_by_role("button", name="Shorter lookahead of nano").click()
+    page.get_by_role("button", name="Increase lookahead of small").click()
+    page.get_by_role("button", name="Decrease lookahead of nano").click()
     expect_text(page, "db[context,statistics] > nano:3 > small:5 > target")
     page.get_by_role("button", name="Move nano up").click()
     expect_text(page, "db[context,statistics] > small:5 > nano:3 > target")
-    page.get_by_role("button", name="Ask statistics earlier").click()
+    page.get_by_role("button", name="Move statistics up").click()
     expect_text(page, "db[statistics,context] > small:5 > nano:3 > target")
-    page.get_by_role("button", name="Leave out context").click()
+    page.get_by_role("button", name="Remove context").click()
     expect_text(page, "db[statistics] > small:5 > nano:3 > target")
     page.get_by_role("button", name="Remove small").click()
-    page.get_by_label("What drafts at the bottom").select_option("auto")
+    page.get_by_label("Draft source").select_option("auto")
     expect_text(page, "auto[db,nano] > target")
     page.locator(".hsd-blk-check", has_text="small").click()
     expect_text(page, "auto > target")
     page.get_by_role("button", name="Remove auto").click()
     expect_text(page, "target")
+    # A double click removes one block, not the one that moves under the pointer, too.
+    fill(page, "Stack", "db > nano:4 > small:8 > target")
+    page.get_by_role("button", name="Remove small").dblclick()
+    expect_text(page, "db > nano:4 > target")
+    page.wait_for_timeout(300)
+    expect_text(page, "db > nano:4 > target")
     shared.check()
 
 
@@ -147,12 +153,10 @@ def test_bad_text_is_told_at_the_blocks_which_keep_what_was_good(shared):
     error = page.locator(".hsd-blk-error")
     fill(page, "Stack", "db > nano:99 > target")
     expect(error).to_contain_text("The lookahead 99 in 'nano:99' is out of range")
-    expect(page.locator(".hsd-blk-kept")).to_have_text(
-        "The blocks show the last stack that could be read: db > nano:4 > target"
-    )
+    expect(page.locator(".hsd-blk-kept")).to_have_text("Last valid stack: db > nano:4 > target")
     assert blocks(page) == ["b", "nano", "target"]
     fill(page, "Stack", "some/model > target")
-    expect(error).to_contain_text("'some/model' is not allowed here")
+    expect(error).to_contain_text("'some/model' is not allowed on this page")
     # Nothing but the ladder is offered here.
     assert page.locator(".hsd-blk-any").count() == 0
     page.get_by_role("button", name="Remove nano").click()

@@ -73,7 +73,7 @@ def test_columns_align_the_runs_and_the_cursor_goes_by_keys_and_pointer(open_pag
     # One column holds the token of every run at its position, one below the other.
     boxes = [columns.nth(40).locator(".hsd-vs-tok").nth(i).bounding_box() for i in range(3)]
     assert len({box["x"] for box in boxes}) == 1 and boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]
-    # The number at a bracket is the target forwards spent: at the end, those of the metrics.
+    # The number at a bracket is the target forward passs spent: at the end, those of the metrics.
     last = page.eval_on_selector_all(
         ".hsd-vs-cell[data-row='1'] .hsd-vs-opens", "all => all[all.length - 1].textContent"
     )
@@ -88,7 +88,7 @@ def test_columns_align_the_runs_and_the_cursor_goes_by_keys_and_pointer(open_pag
     assert here(page) == "Output position 5 of 128"
     assert page.locator(".hsd-vs-here:visible").count() == 3, "the cursor stands in the race, too"
     label = page.get_attribute(".hsd-vs-col[aria-selected=true]", "aria-label")
-    assert label.startswith("Output position 5: A “") and "target forward 5" in label
+    assert label.startswith("Output position 5: A “") and "target forward pass 5" in label
     # Shift goes by the rounds of the chosen row.
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
@@ -122,7 +122,7 @@ def test_the_race_plays_pauses_is_scrubbed_and_fades_what_is_not_out_yet(open_pa
     traces = recorded("greedy", "plain", "databases", "both")
     start(page, Versus(traces))
     speeds = [f"{t.metrics()['tokens_per_second']:.0f} tokens/s" for t in traces]
-    assert counts(page) == speeds and "through first" in page.text_content(".hsd-vs-standing")
+    assert counts(page) == speeds and "finished first" in page.text_content(".hsd-vs-standing")
     assert page.locator(".hsd-vs-notyet").count() == 0
     page.select_option(".hsd-vs-controls select", "0.01")
     page.get_by_role("button", name="Start the race").click()
@@ -145,7 +145,7 @@ def test_the_race_plays_pauses_is_scrubbed_and_fades_what_is_not_out_yet(open_pa
         }
         out = sum(t.round in over for t in trace.token_rows)
         assert text == (f"{out} of 128" if out < 128 else f"{trace.metrics()['tokens_per_second']:.0f} tokens/s")
-    assert "ahead" in page.text_content(".hsd-vs-standing") or "is through" in page.text_content(".hsd-vs-standing")
+    assert "ahead" in page.text_content(".hsd-vs-standing") or "finished" in page.text_content(".hsd-vs-standing")
     scrub(page, 1000)
     assert counts(page) == speeds and page.locator(".hsd-vs-notyet").count() == 0
     # In real time it is over in its own time, and the keyboard starts it.
@@ -162,7 +162,7 @@ def test_the_texts_keep_up_with_the_race_until_the_reader_scrolls_away(open_page
     shown = open_page(420)
     page = shown.page
     start(page, Versus(recorded("greedy", "plain", "databases", "both")))
-    pane, again = page.locator(".hsd-vs-scroll"), page.get_by_role("button", name="Follow the leader")
+    pane, again = page.locator(".hsd-vs-scroll"), page.get_by_role("button", name="Follow the race")
     # Whether the newest token of the run that is ahead stands within the pane.
     seen = """() => {
       const box = document.querySelector(".hsd-vs-scroll").getBoundingClientRect();
@@ -225,15 +225,18 @@ def test_the_first_difference_is_marked_and_explained(open_page):
     marked = page.locator(".hsd-vs-differs")
     assert marked.count() == 2 and page.locator(".hsd-vs-num", has_text="≠").count() == 1
     assert page.locator(".hsd-vs-agreement li.hsd-vs-same").count() == 1
-    assert "lossless means the distribution" in page.text_content(".hsd-vs-agreement li.hsd-vs-apart")
+    assert "lossless means equal in distribution" in page.text_content(".hsd-vs-agreement li.hsd-vs-apart")
     draws = page.locator(".hsd-vs-draws")
-    assert draws.get_by_role("img").count() == 5 * 3 and "far too little" in draws.locator("p").first.text_content()
+    assert (
+        draws.get_by_role("img").count() == 5 * 3
+        and "not show that distributions are equal" in draws.locator("p").first.text_content()
+    )
     assert (
         draws.get_by_role("img")
         .first.get_attribute("aria-label")
-        .startswith("Tokens per target forward, run A: 1: 128 of 128 rounds")
+        .startswith("Tokens per target forward pass, run A: 1: 128 of 128 rounds")
     )
-    page.get_by_role("button", name="Surprise along the text").hover()
+    page.get_by_role("button", name="Surprisal along the text").hover()
     assert "−ln p" in draws.locator("> .hsd-vs-bubble").text_content()
     # Two runs that differ for one reason: it is said once.
     page.evaluate("data => model.set('data', data)", Versus(recorded("sampled", "plain", "hierarchy", "both")).data)
@@ -268,7 +271,7 @@ def test_recordings_are_chosen_and_a_refusal_is_read_out(open_page):
     # What Python answers to that.
     widget.chosen = chosen
     page.evaluate("text => model.set('refusal', text)", widget.refusal)
-    assert page.get_by_role("alert").text_content() == "Four runs are too many to lie side by side: give two or three."
+    assert page.get_by_role("alert").text_content() == "Four runs are too many to compare: select two or three."
     page.get_by_role("button", name="Databases", exact=True).click()
     widget.chosen = page.evaluate("model.get('chosen')")
     assert widget.refusal == ""
@@ -277,7 +280,7 @@ def test_recordings_are_chosen_and_a_refusal_is_read_out(open_page):
     )
     assert not page.get_by_role("alert").is_visible()
     titles = page.eval_on_selector_all(".hsd-vs-lane .hsd-vs-title", "all => all.map(n => n.textContent)")
-    assert titles == ["plain decoding", "two draft models", "databases under two draft models"]
+    assert titles == ["plain decoding", "two draft models", "databases below HSD with two draft models"]
     page.evaluate("leave()")
     assert page.locator(".hsd-versus").count() == 0
     shown.check()

@@ -74,7 +74,7 @@ def test_hover_previews_click_pins_and_escape_lets_go(shared):
     page.mouse.move(4, 4)
     expect(page.locator(".hsd-out .hsd-pinned")).to_have_count(1)
     card = page.locator(".hsd-card")
-    for words in ("round", "place in draft", "p at T = 1", "entropy", "Target's top 5"):
+    for words in ("round", "draft position", "p at T = 1", "entropy", "Target's top 5"):
         expect(card).to_contain_text(words)
     expect(card.locator("tr.hsd-mine")).to_have_count(1)
     first = page.locator(".hsd-out .hsd-pinned").get_attribute("data-i")
@@ -103,11 +103,12 @@ def test_a_copied_token_lights_up_the_place_it_was_copied_from(shared):
 def test_a_live_run_streams_tokens_with_their_sources(shared):
     page = shared.page
     fill(page, "Stack", "db > nano:4 > target")
-    fill(page, "New tokens", "48")
-    page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.locator(".hsd-badge")).to_have_text("Live run")
-    idle(page)
+    # Ctrl+Enter runs, and takes the number that the field has not committed yet.
+    field(page, "New tokens").fill("48")
+    field(page, "New tokens").press("Control+Enter")
     expect(page.locator(TOKENS)).to_have_count(48)
+    idle(page)
+    expect(page.locator(".hsd-badge")).to_have_text("Finished run")
     families = set(page.eval_on_selector_all(TOKENS, "all => all.map(t => t.dataset.family)"))
     assert "target" in families
     assert len(families) > 1
@@ -167,14 +168,14 @@ def test_markup_in_the_text_is_shown_as_text(shared):
 
 def test_a_recording_can_be_replayed_and_picked_again(shared):
     page = shared.page
-    picker = field(page, "Recorded runs")
+    picker = field(page, "Recording")
     names = picker.locator("option").all_text_contents()
     assert len(names) > 2
     picker.select_option(index=2)
     expect(page.locator(".hsd-badge")).to_have_text("Recording")
     whole = page.locator(TOKENS).count()
     page.get_by_role("button", name="Replay", exact=True).click()
-    expect(page.locator(".hsd-badge")).to_have_text("Replaying a recording")
+    expect(page.locator(".hsd-badge")).to_have_text("Replay")
     idle(page)
     expect(page.locator(TOKENS)).to_have_count(whole)
     expect(page.locator(".hsd-badge")).to_have_text("Recording")

@@ -149,10 +149,12 @@ def test_rebuild_takes_weights_over_and_rebuilds_in_order(weights, tmp_path, mon
 
 
 def test_the_dashboard_passes_its_options_on(monkeypatch):
-    import hsd_viz.serve
+    import hsd_viz.views.app.server
 
     asked = {}
-    monkeypatch.setattr(hsd_viz.serve, "serve", lambda *args, **options: asked.update(options, args=args) or 7)
+    monkeypatch.setattr(
+        hsd_viz.views.app.server, "serve", lambda *args, **options: asked.update(options, args=args) or 7
+    )
     assert main(["dashboard", "--port", "9000", "--token", "abc", "--allow-models", "--no-preheat"]) == 7
     assert asked == {
         "args": ("127.0.0.1", 9000),

@@ -63,3 +63,12 @@ test("databases keep their order, and the usual ones are not written out", () =>
   assert.deepEqual(b.itemsOf(hd[0], HD), { databases: HD.usual, on: ["window"] });
   assert.deepEqual(b.withItems(hd, ["model"], ["window"], HD)[0].items, ["model", "window"]);
 });
+
+test("the second click of a double click removes nothing, keys and single clicks do", () => {
+  let removed = 0;
+  const handler = b.once(() => { removed++; });
+  for (const detail of [1, 2]) handler({ detail });
+  assert.equal(removed, 1);
+  for (const detail of [0, 1]) handler({ detail });
+  assert.equal(removed, 3);
+});

@@ -189,17 +189,17 @@ test("text that hides is shown as its code point, figures are short", () => {
 });
 
 test("sources have families and words, events have sentences", () => {
-  const hues = Object.fromEntries(["context", "nano", "draft", "rival", "target"].map((n) => [n, { label: `${n} label`, light: "#000", dark: "#fff" }]));
-  const palette = paletteOf({ hues, rivals: ["lookup"], databases: ["context"] });
-  assert.deepEqual(["context", "my/model", "lookup", "target"].map(palette.family), ["context", "draft", "rival", "target"]);
-  assert.deepEqual(["context", "my/model", "lookup", "target"].map(palette.phrase), ["the context label", "the draft model my/model", "the rival lookup", "the target"]);
+  const hues = Object.fromEntries(["context", "nano", "draft", "baseline", "target"].map((n) => [n, { label: `${n} label`, light: "#000", dark: "#fff" }]));
+  const palette = paletteOf({ hues, baselines: ["lookup"], databases: ["context"] });
+  assert.deepEqual(["context", "my/model", "lookup", "target"].map(palette.family), ["context", "draft", "baseline", "target"]);
+  assert.deepEqual(["context", "my/model", "lookup", "target"].map(palette.phrase), ["the context label", "the draft model my/model", "the baseline lookup", "the target"]);
   const { store } = group();
   assert.deepEqual(store.index().events.map((_, i) => eventWords(store, palette, i)), [
-    "3 draft tokens put up by the draft model nano",
+    "3 draft tokens proposed by the draft model nano",
     "“x”, drafted by the draft model nano, is accepted",
     "“x”, drafted by the draft model nano, is rejected",
-    "The target draws “x” itself: its correction",
-    "The target draws “x” itself: without a draft",
+    "The target adds “x”: correction",
+    "The target adds “x”: no draft",
   ]);
 });
 

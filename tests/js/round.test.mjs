@@ -160,7 +160,7 @@ test("a token that was drafted twice at one place is taken away once", () => {
 test("why nothing was drafted is always a sentence", () => {
   for (const why of ["no match", "not worth it", "no room", "off", null, "something new"]) {
     const words = whyNothing(why, "the target", "the databases");
-    assert.match(words, /^Nothing was drafted here: .+\.$/);
+    assert.match(words, /^No draft: .+\.$/);
     assert.doesNotMatch(words, /undefined|null/);
   }
 });

@@ -28,7 +28,7 @@ for (const [name, data] of Object.entries(SNAPSHOTS)) {
       text = store.tokens[shown - 1].text;
       assert.equal(said.titleOf(r, id), `Round ${store.order.get(id)} of ${store.order.size}`);
       const words = said.summaryOf(r, store.drafts.get(id) || [], own);
-      if (r.drafted) assert.match(words, new RegExp(`^${r.drafted} tokens? drafted by .* looked at ${r.examined} places? and accepted ${r.accepted || "none"};`));
+      if (r.drafted) assert.match(words, new RegExp(`^${r.drafted} tokens? drafted by .* examined ${r.examined} positions? and accepted ${r.accepted || "none"},`));
     }
     assert.equal(shown, store.tokens.length);
   });
@@ -58,7 +58,7 @@ for (const [name, data] of Object.entries(SNAPSHOTS)) {
 test("a round of a level below is named by the level and its place among its like", () => {
   const store = storeOf(small());
   const said = createReading({ store, palette });
-  assert.equal(said.titleOf(store.rounds.get(1), 2), "Round 1 of 2, below: nano’s round 1");
+  assert.equal(said.titleOf(store.rounds.get(1), 2), "Round 1 of 2, nano’s round 1");
   assert.equal(said.actor(store.rounds.get(1)), "nano");
   assert.equal(said.actor(store.rounds.get(2)), "the target");
   assert.equal(said.levelName(7), "level 7");
@@ -85,8 +85,8 @@ test("a span is a round, a call or a time without one", () => {
   assert.deepEqual([servedBy({ id: 7, outcome: "plain" }), servedBy(call), servedBy({ ...call, round: -1 }), servedBy({ start: 1, ns: 2 }), servedBy(null)], [7, 4, null, null, null]);
   assert.deepEqual(callWords(call), ["verify 1 token", "verify 1", "1"]);
   const { callSentence, gapSentence, roundSentence } = createTelling(storeOf(small()));
-  assert.equal(callSentence({ ...call, round: 1 }), "target verifies: 1 token fed, 3 in the cache, 2 forwards in one launch; 2.00 ms, from 1.00 ms; within round 1, for nano.");
+  assert.equal(callSentence({ ...call, round: 1 }), "target verifies: 1 token fed, 3 in the cache, 2 forward passes in one launch; 2.00 ms, from 1.00 ms; within round 1, for nano.");
   assert.equal(callSentence({ ...call, kind: "lookup", cached: 0, steps: 1, round: 2 }), "target looks up a draft: 1 token found; 2.00 ms, from 1.00 ms; round 1.");
-  assert.equal(gapSentence({ start: 5e3, ns: 2e3 }), "No call ran for 2.00 µs, from 5.00 µs.");
+  assert.equal(gapSentence({ start: 5e3, ns: 2e3 }), "Idle for 2.00 µs, from 5.00 µs.");
   assert.equal(roundSentence({ id: 3, ns: 4e6, start: 12e6, drafted: 0, accepted: 0, outcome: "plain" }), "Round 2: 4.00 ms, from 12.0 ms; no draft, plain.");
 });

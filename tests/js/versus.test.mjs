@@ -5,7 +5,7 @@ import { load } from "./load.mjs";
 
 const { fitSpeed, gapWords, inColumn, lineStarts, raceEnd, readRun, roundStep, roundsAt, runAt, spentAt, standing, createFollow, createState, topFor } = await load("race.js", "versus_state.js");
 
-/** A run whose rounds bring `counts` tokens and take `ns` each, one target forward a round, drafts as deep as they brought. */
+/** A run whose rounds bring `counts` tokens and take `ns` each, one target forward pass a round, drafts as deep as they brought. */
 const run = (letter, counts, ns) => {
   const rounds = [];
   const tokens = [];
@@ -46,16 +46,16 @@ test("a round in progress reaches as far as its draft and one token more; betwee
 
 test("the standing names who leads, by how much, who is through and who was first", () => {
   const runs = [plain, quick, slow];
-  assert.equal(standing(runs, 0), "Nobody has a token yet.");
+  assert.equal(standing(runs, 0), "No tokens yet.");
   assert.equal(standing(runs, 2e6), "B is ahead of A by 2 tokens and C by 4 tokens.");
   assert.equal(standing(runs, 5e6), "B is ahead of A by 3 tokens and C by 5 tokens.");
   assert.equal(standing(runs, 6e6), "B is through; A has 6 of 12 tokens and C has 3 of 12 tokens.");
   assert.equal(standing(runs, 12e6), "B and A are through; C has 6 of 12 tokens.");
-  assert.equal(standing(runs, 20e6), "B is through first, after 6.00 ms; A 6.00 ms later and C 14.0 ms later.");
+  assert.equal(standing(runs, 20e6), "B finished first, after 6.00 ms; A 6.00 ms later and C 14.0 ms later.");
   assert.equal(raceEnd(runs), 20e6);
   assert.equal(standing([plain, run("B", Array(12).fill(1), 1e6)], 3e6), "All have 3 tokens.");
-  assert.equal(standing([plain, run("B", Array(12).fill(1), 1e6)], 12e6), "A and B are through at the same time, after 12.0 ms.");
-  assert.equal(standing([plain, run("B", [3, 3], 2e6)], 12e6), "B is through first, after 4.00 ms, with 6 tokens; A 8.00 ms later, with 12 tokens.");
+  assert.equal(standing([plain, run("B", Array(12).fill(1), 1e6)], 12e6), "A and B finished at the same time, after 12.0 ms.");
+  assert.equal(standing([plain, run("B", [3, 3], 2e6)], 12e6), "B finished first, after 4.00 ms, with 6 tokens; A 8.00 ms later, with 12 tokens.");
   const level = standing([quick, run("B", [4, 4, 4], 2e6), slow], 2e6);
   assert.equal(level, "B and B are ahead of C by 4 tokens.");
 });
@@ -87,9 +87,9 @@ test("a column holds a token on one line, long blanks counted, hidden characters
 });
 
 test("differences to the first run have their direction in words", () => {
-  assert.equal(gapWords({ forwards: 3, ns: 1e6 }, { forwards: 12, ns: 3e6 }, "A"), "9 forwards fewer, 2.00 ms earlier than A");
-  assert.equal(gapWords({ forwards: 2, ns: 5e6 }, { forwards: 1, ns: 3e6 }, "A"), "1 forward more, 2.00 ms later than A");
-  assert.equal(gapWords({ forwards: 1, ns: 3 }, { forwards: 1, ns: 3 }, "A"), "as many forwards, at the same time as A");
+  assert.equal(gapWords({ forwards: 3, ns: 1e6 }, { forwards: 12, ns: 3e6 }, "A"), "9 forward passes fewer, 2.00 ms earlier than A");
+  assert.equal(gapWords({ forwards: 2, ns: 5e6 }, { forwards: 1, ns: 3e6 }, "A"), "1 forward pass more, 2.00 ms later than A");
+  assert.equal(gapWords({ forwards: 1, ns: 3 }, { forwards: 1, ns: 3 }, "A"), "equal forward passes, at the same time as A");
 });
 
 test("the cursor is pinned, hovered or keyed, in this order, and the last position counts where it is none of them", () => {

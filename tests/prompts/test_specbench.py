@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from hsd_viz.bench import Prompt, load_suite
-from hsd_viz.bench.answers import answer_lines, answer_paths, build_section, figures, text_tables
+from hsd_viz.bench.answers import TaskFigures, answer_lines, answer_paths, build_section, task_figures, text_tables
 from hsd_viz.bench.output import Answer, Output
 from hsd_viz.prompts import specbench
 from hsd_viz.prompts.specbench import question_file
@@ -149,15 +149,15 @@ FAST = [[answer(4, 1.0, (3, 1), "one"), answer(4, 1.0, (4,), "two")], [answer(2,
 
 
 def test_the_figures_are_spec_benchs_own():
-    found = figures(FAST, PLAIN)
+    found = task_figures(FAST, PLAIN)
     # Questions at 8 / 2 and 2 / 0.125 tokens a second: their mean, not the ratio of sums (10 / 2.125).
-    assert found == {"questions": 2, "tokens_per_second": 10.0, "speedup": 5.0, "mean_accepted_tokens": 10 / 4}
-    assert figures([], []) == {"questions": 0, "tokens_per_second": None, "speedup": None, "mean_accepted_tokens": None}
+    assert found == TaskFigures(2, 10.0, 5.0, 10 / 4)
+    assert task_figures([], []) == TaskFigures(0, None, None, None)
 
 
 def test_a_table_for_each_figure_by_task():
-    section = json.loads(json.dumps(build_section(PROMPTS, {"target": PLAIN, "db > target": FAST}, "target")))
-    assert section[1]["tasks"]["mt_bench"]["speedup"] == 2 and section[1]["overall"]["speedup"] == 5
+    section = build_section(PROMPTS, {"target": PLAIN, "db > target": FAST}, "plain", {})
+    assert section.stacks[1].tasks["mt_bench"].speedup == 2 and section.stacks[1].overall.speedup == 5
     speedup, speed, length = text_tables(section)
     assert speedup == [
         ["speed-up", "mt_bench", "qa", "overall"],

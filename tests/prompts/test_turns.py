@@ -7,8 +7,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench, text_table
-from hsd_viz.bench.output import Answer, Output, joined, median_of
-from hsd_viz.bench.turns import ask
+from hsd_viz.bench.output import Answer, Output, ask, joined, median_of
 from hsd_viz.cli import main
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
@@ -157,14 +156,11 @@ def test_our_loop_and_transformers_are_asked_alike(engine):
     first = engine.tokenizer.decode(outputs["target"].turns[0].output.token_ids).strip()
     trace = engine.run(f"def one(\n\n{first}\n\ndef two(\n\n", max_new_tokens=12)
     assert tuple(trace.token_ids) == outputs["target"].turns[1].output.token_ids
-    report = json.loads(
-        json.dumps(
-            build_report(measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1})
-        )
-    )
+    built = build_report(measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1})
+    report = json.loads(json.dumps(built.to_dict()))
     assert report["spec_bench"]["left_out"] == measured.left_out and report["suite"]["prompts"] == 1
     assert [s["stack"] for s in report["spec_bench"]["stacks"]] == ["target", *stacks]
-    table = text_table(report)
+    table = text_table(built)
     assert "template plain" in table and "left out, as a turn does not fit the context: 400 (1 in all)" in table
     assert "by Spec-Bench's definitions" in table and "mean accepted tokens" in table
 

@@ -67,7 +67,7 @@ def test_the_target_comes_first_and_levels_have_names():
 def test_plain_decoding_is_words_not_empty_charts():
     for trace in (load_bundled("plain"), Trace({})):
         (panel,) = acceptance_panels(trace)
-        assert "Nothing was drafted" in panel.empty and not panel.rows
+        assert "No drafts" in panel.empty and not panel.rows
     values = {words: value for words, value, _ in terms(load_bundled("plain"))}
     assert values == {"Acceptance rate": "–", "Conditional acceptance": "–", "Mean acceptance length": "1.00"}
 
@@ -101,8 +101,8 @@ def test_many_values_share_rows():
 def test_panels_travel_as_plain_lists():
     widget = Panels(acceptance_panels(make_trace()))
     assert [p["title"] for p in widget.panels] == [
-        "By place in the draft",
-        "Accepted in a round",
+        "By draft position",
+        "Accepted per round",
         "By source",
         "By match length",
     ]

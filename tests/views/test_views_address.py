@@ -27,16 +27,16 @@ def test_an_address_that_can_be_followed(query, asked):
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("trace=../../etc/passwd", "no recorded run '../../etc/passwd'"),
-        ("trace=both.json.gz", "no recorded run"),
-        ("trace=%00%ff", "no recorded run"),
-        ("trace=<b>x</b>", "no recorded run '<b>x</b>'"),
-        ("trace=both&step=0", "the step '0' is no whole number from 1"),
+        ("trace=../../etc/passwd", "no recording is named '../../etc/passwd'"),
+        ("trace=both.json.gz", "no recording is named"),
+        ("trace=%00%ff", "no recording is named"),
+        ("trace=<b>x</b>", "no recording is named '<b>x</b>'"),
+        ("trace=both&step=0", "the step '0' is not a whole number from 1"),
         ("step=-1", "the step '-1'"),
         ("step=1e9", "the step '1e9'"),
         ("step=٣", "the step"),
         ("step=99999999999999999999", "the step"),
-        ("theme=blue", "the theme 'blue' is neither light nor dark"),
+        ("theme=blue", "the theme 'blue' is not 'light' or 'dark'"),
     ],
 )
 def test_what_cannot_be_followed_is_said_in_one_sentence(query, words):

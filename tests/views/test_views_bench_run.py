@@ -36,12 +36,12 @@ class Host:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "write the stacks"),
+        ("", "no stacks: write"),
         ("db > > target", "is empty"),
-        ("\n".join(f"nano:{n} > target" for n in range(1, MOST_STACKS + 2)), "more than this page measures"),
-        ("db > target\nhf-generate", "'hf-generate' is one of transformers' own loops"),
-        ("some/model > target", "not allowed here"),
-        ("~/model > target", "not allowed here"),
+        ("\n".join(f"nano:{n} > target" for n in range(1, MOST_STACKS + 2)), "the maximum is"),
+        ("db > target\nhf-generate", "'hf-generate' is a transformers loop"),
+        ("some/model > target", "not allowed on this page"),
+        ("~/model > target", "not allowed on this page"),
     ],
 )
 def test_bad_stacks_are_one_sentence_and_nothing_starts(text, words):
@@ -62,11 +62,11 @@ def test_stacks_stand_one_a_line():
 def test_nothing_starts_while_a_run_goes_on():
     bench = BenchRun(Host(free=False), lambda report: None)
     bench.start.click()
-    assert bench.notice.message == "a run goes on: measure when it has ended" and bench.thread is None
+    assert bench.notice.message == "a run is in progress: measure after it ends" and bench.thread is None
 
 
 @pytest.mark.parametrize(
-    ("partial", "said"), [(None, "nothing was measured"), ({"a": 1}, "the prompts that every stack had decoded")]
+    ("partial", "said"), [(None, "nothing was measured"), ({"a": 1}, "the prompts decoded by every stack")]
 )
 def test_it_can_be_cancelled_and_the_page_is_free_again(monkeypatch, partial, said):
     begun, host, reports = threading.Event(), Host(), []
@@ -135,9 +135,9 @@ def test_a_real_bench_makes_a_report_that_opens_again():
     bench.thread.join(120)
     assert bench.notice.message == "" and bench.said.value == "Measured."
     (report,) = reports
-    assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"]
-    assert all(s["mean_acceptance_length"] >= 1 and s["tokens_per_second"] > 0 for s in report["stacks"])
-    assert report["settings"]["max_new_tokens"] == 8 and report["suite"]["name"] == "python"
+    assert [s.stack for s in report.stacks] == ["target", "db > target"]
+    assert all(s.mean_acceptance_length.value >= 1 and s.tokens_per_second.value > 0 for s in report.stacks)
+    assert report.settings.max_new_tokens == 8 and report.suite.name == "python"
     file = saved_report(report, "report")
     assert file.name == "hsd_viz_bench_python.json" and report_of(file.content, file.name) == report
     assert b"<html" in saved_report(report, "page").content

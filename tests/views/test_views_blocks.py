@@ -41,8 +41,8 @@ def test_bad_text_keeps_the_last_good_blocks_and_says_why():
     parts = list(blocks.parts)
     for text, words in [
         ("db > > target", "is empty"),
-        ("x/y > target", "not allowed here"),
-        ("auto[db,x/y] > target", "not allowed here"),
+        ("x/y > target", "not allowed on this page"),
+        ("auto[db,x/y] > target", "not allowed on this page"),
     ]:
         blocks.text = text
         assert words in blocks.error and blocks.parts == parts and blocks.shown == "db > target"
@@ -67,19 +67,19 @@ def test_an_edit_over_bad_text_replaces_it():
     [
         ([model("nano"), model("nano"), model("target")], "appears twice"),
         ([model("nano", 99), model("target")], "out of range"),
-        ([model("nano", True), model("target")], "not readable"),
-        ([model("my/model"), model("target")], "not allowed here"),
+        ([model("nano", True), model("target")], "invalid lookahead"),
+        ([model("my/model"), model("target")], "not allowed on this page"),
         ([{"kind": "bottom", "name": "db", "items": []}], "has no target"),
         ([{"kind": "bottom", "name": "db", "items": ["nano"]}, model("target")], "unknown item"),
         ([{"kind": "bottom", "name": "sam", "items": ["x"]}, model("target")], "takes no brackets"),
-        ([{"kind": "bottom", "name": "db", "items": "context"}, model("target")], "no list"),
-        ([model('a"b'), model("target")], "no name that can be written"),
-        ([model(""), model("target")], "no name that can be written"),
-        ([model("x" * 500), model("target")], "no name that can be written"),
-        ([], "no blocks"),
-        ("db", "no blocks"),
-        ([1], "no blocks"),
-        ([model("target")] * 99, "no blocks"),
+        ([{"kind": "bottom", "name": "db", "items": "context"}, model("target")], "not a list"),
+        ([model('a"b'), model("target")], "invalid block name"),
+        ([model(""), model("target")], "invalid block name"),
+        ([model("x" * 500), model("target")], "invalid block name"),
+        ([], "invalid blocks"),
+        ("db", "invalid blocks"),
+        ([1], "invalid blocks"),
+        ([model("target")] * 99, "invalid blocks"),
     ],
 )
 def test_a_bad_edit_is_taken_back_with_a_sentence(parts, words):

@@ -9,7 +9,7 @@ from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
 from hsd_viz.trace import Finished, Stage
 from hsd_viz.views import section_compare
 from hsd_viz.views.controls import Request
-from hsd_viz.views.section_compare import Compare, CompareRun, read_stacks
+from hsd_viz.views.section_compare import CompareRun, CompareSection, read_stacks
 
 LADDER = ("nano", "small", "target")
 
@@ -45,7 +45,7 @@ def recorded():
         ("target", "not 1"),
         ("target\ndb > target\nhd > target\nlookup > target", "not 4"),
         ("target\ndb > > target", "is empty"),
-        ("target\nsome/model > target", "not allowed here"),
+        ("target\nsome/model > target", "not allowed on this page"),
     ],
 )
 def test_bad_stacks_are_one_sentence_and_nothing_starts(text, words):
@@ -77,7 +77,7 @@ def test_presets_go_into_the_text_and_out_of_it_and_the_text_into_the_presets():
 def test_nothing_starts_while_a_run_goes_on():
     form = CompareRun(Host(free=False), lambda traces: None)
     form.start.click()
-    assert form.notice.message == "a run goes on: compare when it has ended" and form.thread is None
+    assert form.notice.message == "a run is in progress: compare after it ends" and form.thread is None
 
 
 def run(form):
@@ -108,7 +108,7 @@ def test_all_runs_are_shown_when_they_are_there(monkeypatch, recorded, load, dou
     said = form.said.value
     assert (
         shown == [recorded]
-        and said.startswith(f"Decoded just now, on this machine.{doubt}")
+        and said.startswith(f"Decoded now on this machine.{doubt}")
         and ("machine had" in said) == bool(doubt)
     )
 
@@ -145,14 +145,14 @@ def test_what_is_shown_can_be_saved_and_nothing_else():
     class Alone:
         trace, dark, group = None, False, "g"
 
-    section = Compare(Alone())
+    section = CompareSection(Alone())
     section.open()
     assert not section.save.disabled
     file = section.save._make("page")
     assert file.name.startswith("hsd_viz_compare_target_") and file.content.startswith(b"<!doctype html>")
     section.versus.show([])
     assert section.save.disabled
-    with pytest.raises(ValueError, match="no runs are shown"):
+    with pytest.raises(ValueError, match="no runs to save"):
         section.save._make("page")
     with pytest.raises(ValueError, match="not as 'csv'"):
         section.save._make("csv")

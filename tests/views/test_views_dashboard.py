@@ -8,10 +8,10 @@ import time
 import pytest
 from make_trace import make_trace
 
-from hsd_viz.dashboard import Dashboard
 from hsd_viz.engine.replay import ReplayEngine
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage
+from hsd_viz.views.app.dashboard import Dashboard
 from hsd_viz.views.controls import LIVE, MAX_PROMPT, Controls
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.presets import PROMPTS, STACKS
@@ -73,7 +73,7 @@ def test_a_run_goes_to_the_engine_and_onto_the_page(page):
     # Then plainly, to say how much faster the stack is.
     assert page.lender.engine.asked == [("go", "db > nano > target", options), ("go", "target", options)]
     assert len(page.stream.data["tokens"]) == 3 and not page.stream.live
-    assert page.readout.origin["kind"] == "live"
+    assert page.readout.origin["kind"] == "finished" and page.readout.origin["badge"] == "Finished run"
     assert page.readout.stage["text"] == "" and not c.run.disabled and c.cancel.disabled
     assert page.notice.message == ""
     page.tabs.strip.selected = page.tabs.strip.titles.index("Acceptance")
@@ -94,7 +94,7 @@ def test_the_menu_of_recordings_names_none_of_them_once_a_run_was_decoded_here(p
     menu.value = LIVE
     assert (
         page.trace is live
-        and page.readout.origin["kind"] == "live"
+        and page.readout.origin["kind"] == "finished"
         and page.controls.prompt.value == live.meta["prompt"]
     )
 
@@ -104,7 +104,7 @@ def test_a_run_that_cannot_begin_leaves_the_recording_and_its_name(page):
     before = menu.value
     page.controls.temperature.text = "1000"
     press(page)
-    assert page.notice.message == "Temperature takes a number from 0 to 100, not 1000"
+    assert page.notice.message == "Temperature must be a number from 0 to 100, not 1000"
     assert (menu.value, page.trace) == (before, shown) and page.lender.lend().asked == []
 
 
@@ -190,7 +190,10 @@ def test_only_ladder_names_unless_models_are_allowed():
     for page in (closed, opened):
         page.controls.stack.value = "some/model > target"
         page.controls.run.click()
-    assert "not allowed here" in closed.notice.message and "not allowed here" in closed.controls.blocks.error
+    assert (
+        "not allowed on this page" in closed.notice.message
+        and "not allowed on this page" in closed.controls.blocks.error
+    )
     assert opened.notice.message == "" and opened.controls.blocks.error == ""
 
 
@@ -225,7 +228,7 @@ def test_presets_fill_the_form_and_are_readable():
 def test_a_prompt_too_long_for_the_page_is_one_sentence():
     controls = Controls([], None, True)
     controls.prompt.value = "x" * (MAX_PROMPT + 1)
-    with pytest.raises(ValueError, match="use a shorter one"):
+    with pytest.raises(ValueError, match="the maximum is 20000"):
         controls.request()
 
 

@@ -9,8 +9,8 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz import load_bundled
-from hsd_viz.bench import alone as module
-from hsd_viz.bench.alone import DRAFTERS, Alone, alone, at_hand
+from hsd_viz.bench import replay as module
+from hsd_viz.bench.replay import DRAFTERS, Alone, alone, available_databases
 from hsd_viz.drafting import SharedDatabases
 from hsd_viz.engine.replay import bundled
 from hsd_viz.views.acceptance_panels import acceptance_panels
@@ -24,7 +24,7 @@ SAME = ("plain", "databases", "both")
 @pytest.mark.parametrize("name", RUNS)
 def test_a_replay_emits_the_run_s_own_tokens(name):
     trace = load_bundled(name)
-    results = alone(trace, at_hand(trace), 16)
+    results = alone(trace, available_databases(trace), 16)
     assert [r.drafter for r in results] == list(DRAFTERS)
     for result in results:
         done = result.replayed
@@ -39,13 +39,15 @@ def test_a_replay_emits_the_run_s_own_tokens(name):
 def test_the_text_alone_decides():
     texts = [load_bundled(name) for name in SAME]
     assert texts[0].token_ids == texts[1].token_ids == texts[2].token_ids
-    lengths = [[r.length for r in alone(t, at_hand(t), 32)] for t in texts]
+    lengths = [[r.length for r in alone(t, available_databases(t), 32)] for t in texts]
     assert lengths[0] == lengths[1] == lengths[2]
 
 
 def test_more_budget_never_hurts_and_little_budget_does():
     trace = load_bundled("plain")
-    by_budget = [[r.length for r in alone(trace, at_hand(trace), n) if r.drafter.startswith("db")] for n in (1, 32)]
+    by_budget = [
+        [r.length for r in alone(trace, available_databases(trace), n) if r.drafter.startswith("db")] for n in (1, 32)
+    ]
     assert all(few < many for few, many in zip(*by_budget, strict=True))
     assert max(by_budget[0]) <= 2, "one draft token and the target's own"
 
@@ -63,27 +65,27 @@ def test_databases_of_another_tokenizer_are_left_out_and_say_why(monkeypatch, tm
     trace = load_bundled("plain")
     some = next(iter(trace.pieces))
     trace.pieces[some] += "!"
-    results = {r.drafter: r for r in alone(trace, at_hand(trace), 8)}
+    results = {r.drafter: r for r in alone(trace, available_databases(trace), 8)}
     assert results["db[model]"].replayed is None and "another tokenizer" in results["db[model]"].why
     assert results["db"].replayed.accepted == results["db[context]"].replayed.accepted
     panel = saved_alone(trace, list(results.values()), 8)
     (row,) = [r for r in panel.rows if r.label == "db[model]"]
     assert row.cells == ("–", "–") and "another tokenizer" in row.note
     monkeypatch.setattr(module, "weights_dir", lambda: tmp_path)
-    assert at_hand(load_bundled("plain")).absent["model"] == "no shipped databases are installed here"
+    assert available_databases(load_bundled("plain")).absent["model"] == "no shipped databases are installed here"
 
 
 def test_a_long_run_is_replayed_in_its_beginning(monkeypatch):
     trace = load_bundled("plain")
     monkeypatch.setattr(module, "MOST_TOKENS", 40)
-    results = alone(trace, at_hand(trace), 16)
+    results = alone(trace, available_databases(trace), 16)
     assert {r.replayed.tokens for r in results} == {40}
-    assert "40 of the 128 tokens" in saved_alone(trace, results, 16).foot
+    assert "40 of 128 tokens" in saved_alone(trace, results, 16).foot
 
 
 def test_the_panel_says_what_was_measured_and_what_replayed():
     trace = load_bundled("databases")
-    results = alone(trace, at_hand(trace), 32)
+    results = alone(trace, available_databases(trace), 32)
     panel = saved_alone(trace, results, 32)
     measured = trace.metrics()["mean_acceptance_length"]
     assert panel.rows[0].label == "this run, measured" and panel.rows[0].cells[0] == f"{measured:.2f}"
@@ -120,14 +122,14 @@ def test_keys_are_counted_where_drafts_are_first_verified():
 
 def test_a_replay_needs_no_model():
     code = (
-        "import sys, hsd_viz; from hsd_viz.bench.alone import alone, at_hand; t = hsd_viz.load_bundled('plain'); "
-        "assert len(alone(t, at_hand(t), 8)) == 6; assert not {'torch', 'transformers', 'tokenizers'} & set(sys.modules)"
+        "import sys, hsd_viz; from hsd_viz.bench.replay import alone, available_databases; t = hsd_viz.load_bundled('plain'); "
+        "assert len(alone(t, available_databases(t), 8)) == 6; assert not {'torch', 'transformers', 'tokenizers'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_the_budget_of_the_replay_is_chosen_on_the_page():
-    from hsd_viz.dashboard import Dashboard
+    from hsd_viz.views.app.dashboard import Dashboard
 
     page = Dashboard(engine=object())
     page.controls.recording.value = "plain"
@@ -140,6 +142,6 @@ def test_the_budget_of_the_replay_is_chosen_on_the_page():
     assert "8 draft tokens" in panel["definition"]
     trace = load_bundled("plain")
     assert [row["cells"][0] for row in panel["rows"][1:]] == [
-        f"{r.length:.2f}" for r in alone(trace, at_hand(trace), 8)
+        f"{r.length:.2f}" for r in alone(trace, available_databases(trace), 8)
     ]
     assert page.tabs.notice.message == "" and shown.keys.panels[0]["empty"].startswith("No database drafted")

@@ -57,7 +57,7 @@ def test_a_map_follows_the_text_through_a_stack():
     assert shown.spec["copied"] == [-1, -1, 1, -1, -1]
     assert shown.spec["sources"][2:] == ["context", "target", "target"]
     assert shown.spec["prompt"] == 2
-    with pytest.raises(ValueError, match="no token"):
+    with pytest.raises(ValueError, match="no emitted tokens"):
         views.LocalityMap(Trace({"prompt_ids": []}))
     with pytest.raises(ValueError, match="whole number from 1"):
         views.LocalityMap(make_trace(), least=0)
@@ -159,15 +159,15 @@ def test_methods_are_called_as_they_are_written(stack, name):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda: views.DatabaseAblation(REPORT), "does not say which database"),
-        (lambda: views.OrderAblation(hsd.load_bundled("databases")), "no order to compare"),
-        (lambda: views.DatabaseAblation(ABLATION, temperature=0.3), "there is 0, 0.7, 1"),
+        (lambda: views.DatabaseAblation(REPORT), "no tokens by database"),
+        (lambda: views.OrderAblation(hsd.load_bundled("databases")), "no stack with all three databases"),
+        (lambda: views.DatabaseAblation(ABLATION, temperature=0.3), "use 0, 0.7, 1"),
         (lambda: views.SpeedPlane(hsd.load_bundled("databases")), "plain decoding was not measured"),
-        (lambda: views.TemperatureCurves(REPORT), "one temperature makes no curve"),
+        (lambda: views.TemperatureCurves(REPORT), "only one temperature"),
         (lambda: views.TemperatureCurves(ABLATION, metric="joy"), "'length' or 'speedup'"),
         (lambda: views.CategoryBars(REPORT, stacks=["dbs"]), "'dbs' was not measured"),
-        (lambda: study_of({"rows": 1}), "neither an ablation nor a bench report"),
-        (lambda: study_of([]), "are needed here"),
+        (lambda: study_of({"rows": 1}), "not an ablation or a bench report"),
+        (lambda: study_of([]), "expected an ablation"),
         (lambda: study_of(BENCH / "nowhere.json"), "cannot be read"),
     ],
 )

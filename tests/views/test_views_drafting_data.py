@@ -42,6 +42,6 @@ def test_a_file_of_sums_reads_as_the_traces_do():
         assert getattr(read, name) == pytest.approx(getattr(counted, name))
     assert read.draft == median(second for trace in traces for second in draft_seconds(trace))
     assert (
-        "A processor, 1 thread; drafting latency is that of the median round, with a load average of 1.2 to 2.5"
+        "A processor, 1 thread; drafting latency is the median over rounds, with a load average of 1.2 to 2.5"
         in study_of(data).source
     )

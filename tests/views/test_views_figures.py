@@ -104,8 +104,9 @@ def test_origin_says_recording_or_live_and_on_what():
         *("A processor", "cpu", "float32", "1 thread"),
         *("temperature 0.8, top-k 40, top-p 0.9, seed 7", "recorded 2026-01-02"),
     ]
-    live = origin({**meta, "cancelled": True}, "live")
-    assert live["badge"] == "Live run" and live["facts"][-1] == "cancelled"
+    assert origin(meta, "live")["badge"] == "Live run"
+    finished = origin({**meta, "cancelled": True}, "finished")
+    assert finished["badge"] == "Finished run" and finished["facts"][-1] == "cancelled"
     assert origin({}, "recording")["facts"][0] == "machine not recorded"
 
 
@@ -117,8 +118,8 @@ def test_sampling_in_words():
 @pytest.mark.parametrize(
     ("stack", "temperature", "words"),
     [
-        ("target", 0.0, "by itself"),
-        ("db > target", 0.0, "the target alone writes the same text"),
+        ("target", 0.0, "no drafts"),
+        ("db > target", 0.0, "the output equals plain decoding of the target"),
         ("db > target", 1.0, "token for token"),
         ("lookup > target", 1.0, "token for token"),
         ("nano:4 > target", 1.0, "in distribution"),
@@ -126,7 +127,9 @@ def test_sampling_in_words():
         ("auto[db] > target", 1.0, "token for token"),
         ("auto[db,nano] > target", 1.0, "in distribution"),
         ("auto > target", 1.0, "in distribution"),
-        ("auto > target", 0.0, "the target alone writes the same text"),
+        ("auto > target", 0.0, "the output equals plain decoding of the target"),
+        ("target > nano", 0.0, "the output equals plain decoding of nano."),
+        ("db > nano", 1.0, "plain sampling of nano with the same seed"),
     ],
 )
 def test_in_which_sense_the_text_is_the_targets(stack, temperature, words):

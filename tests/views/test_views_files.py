@@ -12,10 +12,10 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz import load_bundled
-from hsd_viz.dashboard import OPENED, Dashboard
 from hsd_viz.engine.replay import bundled
 from hsd_viz.trace import Trace
 from hsd_viz.views import open_trace
+from hsd_viz.views.app.dashboard import OPENED, Dashboard
 from hsd_viz.views.open_trace import read_trace
 from hsd_viz.views.save_forms import FORMS, saved
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_saved_is_one_sentence_and_the_menu_works_again(page, sen
     page.notice.clear()
     monkeypatch.setattr(page, "trace", None)
     page.files.save._on_message(None, {"kind": "save", "form": "trace"}, [])
-    assert page.notice.message == "there is no run on the page to save"
+    assert page.notice.message == "no run to save"
     page.notice.clear()
     page.files.busy = True
     page.files.save._on_message(None, {"kind": "save", "form": "trace"}, [])
@@ -134,7 +134,7 @@ def test_a_file_of_ones_own_becomes_a_recorded_run(page):
     send(page.files.open, mine.to_bytes(), "mine.json.gz")
     page.files.busy = False
     assert (
-        page.notice.message == "a run goes on: open the file when it has ended"
+        page.notice.message == "a run is in progress: open the file after it ends"
         and page.trace.to_dict() == other.to_dict()
     )
 
@@ -145,7 +145,7 @@ def test_a_run_of_models_that_this_page_does_not_run_can_be_looked_at(page):
     send(page.files.open, trace.to_bytes(), "theirs.json.gz")
     assert page.notice.message == "" and page.readout.origin["stack"] == "some/model:4 > other/model"
     page.controls.run.click()
-    assert "not allowed here" in page.notice.message
+    assert "not allowed on this page" in page.notice.message
 
 
 def changed(change) -> bytes:
@@ -189,7 +189,7 @@ def test_a_broken_file_is_one_sentence_and_nothing_is_lost(page, what):
     send(page.files.open, BROKEN[what], "broken.json.gz")
     said = page.notice.message
     assert said.startswith("broken.json.gz") and len(said) < 200 and "\n" not in said
-    assert page.notice.details == "" and page.notice.title == "That cannot be opened"
+    assert page.notice.details == "" and page.notice.title == "Open failed"
     assert page.trace is before and page.controls.recording.value == RUNS[1] and page.controls.prompt.value == form
     if what == "newer":
         assert "update hsd_viz" in said
@@ -197,13 +197,13 @@ def test_a_broken_file_is_one_sentence_and_nothing_is_lost(page, what):
 
 def test_a_file_that_is_too_large_is_refused_packed_or_unpacked(page, monkeypatch):
     page.files.open._on_message(None, {"kind": "too large", "name": "huge.json.gz"}, [])
-    assert page.notice.message == "huge.json.gz is too large: this page takes files up to 8 MB"
+    assert page.notice.message == "huge.json.gz is too large: the maximum is 8 MB"
     # A few bytes that unpack to many times the limit.
     monkeypatch.setattr(open_trace, "MAX_UNPACKED", 1_000_000)
     send(page.files.open, gzip.compress(b" " * 30_000_000), "bomb.json.gz")
-    assert page.notice.message == "bomb.json.gz is too large: this page takes traces up to 1 MB unpacked"
+    assert page.notice.message == "bomb.json.gz is too large: the maximum is 1 MB unpacked"
     monkeypatch.setattr(open_trace, "MOST_TOKENS", 2)
-    with pytest.raises(ValueError, match=r"run of \d+ tokens: this page shows runs of up to 2, prompt included"):
+    with pytest.raises(ValueError, match=r"has \d+ tokens, prompt included; the maximum is 2"):
         read_trace(make_trace().to_bytes(), "long.json.gz")
     with pytest.raises(ValueError, match=r"^x{59}… is not a valid trace"):
         read_trace(b"", "x" * 5000)

@@ -57,7 +57,7 @@ def test_a_token_costs_what_its_words_say():
     launched = LevelCost((0.2, 0.21), draft=(0.05,), draft_overhead=0.1)
     ms, words = token_cost(launched, target=False)
     assert ms == pytest.approx(0.05 + 0.1 / 4) and "a draft of 4" in words
-    assert token_cost(LevelCost((1.0, 1.2)), target=True) == (1.0, "a forward over one token")
+    assert token_cost(LevelCost((1.0, 1.2)), target=True) == (1.0, "a forward pass over one token")
     # Never fed fewer than three: what one would cost is not known, and said.
     ms, words = token_cost(LevelCost((0.6, 0.6, 0.6, 0.7)), target=False)
     assert ms == 0.6 and "up to 3 tokens" in words
@@ -93,7 +93,7 @@ def test_what_is_taken_out_is_never_picked_and_putting_it_back_restores_the_pick
 def test_only_drafts_and_databases_can_be_taken_out():
     assert names(views.HierarchyGraph(CALIBRATION, out=["nano"])).count("nano") == 0
     for name in ("target", "huge"):
-        with pytest.raises(ValueError, match=f"'{name}' cannot be taken out"):
+        with pytest.raises(ValueError, match=f"'{name}' cannot be removed"):
             views.HierarchyGraph(CALIBRATION, out=[name])
     # A page that says it all the same takes nothing from the target.
     graph = views.HierarchyGraph(CALIBRATION)

@@ -138,8 +138,8 @@ def test_a_basis_comes_from_a_calibration_its_data_or_its_file(tmp_path):
         (tmp_path / "missing.json", "cannot be read"),
         (tmp_path / "no.json", "not JSON"),
         ({"models": 3}, "not a calibration"),
-        ({"hierarchies": []}, "holds no calibration"),
-        ({"hierarchies": [], "calibration": {"costs": {}}}, "holds no calibration"),
+        ({"hierarchies": []}, "has no calibration"),
+        ({"hierarchies": [], "calibration": {"costs": {}}}, "has no calibration"),
         ({"pooled": {}}, "not a calibration"),
         ({**kept, "parts": [3]}, "not a mixture"),
         (3, "not int"),
@@ -188,8 +188,8 @@ def test_a_stack_has_one_predicted_figure_everywhere_and_it_is_the_plans():
     whole = views.Levels(trace, basis).spec["groups"][1]["rows"][0]
     assert whole["predicted"] == expected(trace.meta["stack_resolved"])
     # Sliders have one acceptance: they say that theirs is another figure.
-    assert "all texts as one" in views.OneDraftWhatIf(basis).plot.spec["source"]
-    assert "all texts as one" not in views.OneDraftWhatIf(DEAR).plot.spec["source"]
+    assert "pooled over texts" in views.OneDraftWhatIf(basis).plot.spec["source"]
+    assert "pooled over texts" not in views.OneDraftWhatIf(DEAR).plot.spec["source"]
 
 
 # --- the surface -----------------------------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ def test_a_ranking_reads_what_plan_wrote(tmp_path):
     assert "A processor, 2 threads" in source and "24 other prompts" in source
     (row,) = [r for r in rows(views.Ranking({**plan, "best_measured": "target"})) if r["label"] == "target"]
     assert [t for t, _ in row["tags"]] == ["fastest", "plain"]
-    with pytest.raises(ValueError, match="no plan"):
+    with pytest.raises(ValueError, match="not a plan"):
         views.Ranking({"hierarchies": [{}]})
 
 
@@ -331,8 +331,8 @@ def test_levels_show_the_counters_of_the_run_beside_the_laws():
     assert [r["label"] for r in levels] == ["target", "small", "nano", "db"]
     # With its own estimates the law is told more of this run: it is not further off.
     own = views.Levels(trace).spec["groups"][1]["rows"][0]
-    assert abs(own["off"]) < 0.2 and "this run itself" in views.Levels(trace).spec["source"]
-    with pytest.raises(ValueError, match="no token"):
+    assert abs(own["off"]) < 0.2 and "estimated from this run" in views.Levels(trace).spec["source"]
+    with pytest.raises(ValueError, match="no emitted tokens"):
         views.Levels(Trace({}))
     with pytest.raises(ValueError, match="the acceptance of .* is unknown"):
         views.Levels(trace, Calibration(DEAR.models, DEAR.costs, {}))
@@ -352,11 +352,11 @@ def test_one_draft_is_leviathans_law_where_checking_more_is_free():
     assert (marks["best"]["x"], marks["here"]["x"]) == (best, 5)
     assert view.plot.spec["verdict"]["figure"] == f"{law(5):.2f} ×"
     # One token drafted: (1 + a) / (1 + c) > 1 exactly when a > c.
-    assert "from an acceptance of 10% up" in view.plot.spec["verdict"]["text"]
+    assert "from an acceptance of 10%." in view.plot.spec["verdict"]["text"]
     view.set(cost=1.0)
     assert (
-        "no acceptance pays" in view.plot.spec["verdict"]["text"]
-        and "leave the draft model out" in view.plot.spec["verdict"]["text"]
+        "no acceptance pays off" in view.plot.spec["verdict"]["text"]
+        and "remove the draft model" in view.plot.spec["verdict"]["text"]
     )
 
 
@@ -368,7 +368,7 @@ def test_sliders_and_clicks_move_the_figure_and_leave_the_calibrated_models():
     view.plot.chosen = [2]
     assert view.value("lookahead") == 2 and menu.value
     view._sliders["cost"].value = 0.5
-    assert menu.value == "" and "nothing here was measured" in view.plot.spec["source"]
+    assert menu.value == "" and "nothing was measured" in view.plot.spec["source"]
     menu.value = "nano"
     slider = view._sliders["acceptance"]
     steps = (slider.value - slider.min) / slider.step
@@ -387,7 +387,7 @@ def test_the_map_is_the_laws_and_holds_the_calibrated_models():
     assert "pays" in view.plot.spec["verdict"]["text"]
     view.plot.chosen = [0.15, 0.4]
     assert (view.value("second_cost"), view.value("second_acceptance")) == pytest.approx((0.15, 0.4))
-    assert "does not pay" in view.plot.spec["verdict"]["text"]
+    assert "does not pay off" in view.plot.spec["verdict"]["text"]
 
     basis = views.recorded()
     view = views.SecondDraftWhatIf(basis)
@@ -416,8 +416,8 @@ def test_lookaheads_on_the_sliders_are_never_faster_than_the_best():
         view.set(second_lookahead=g, lookahead=h)
         text = view.plot.spec["verdict"]["text"]
         best, own = (
-            text.split("takes the time of ")[1].split(" target")[0],
-            text.split("on the sliders it is ")[1].split(". ")[0],
+            text.split("a token takes ")[1].split(" target")[0],
+            text.split("selected lookaheads: ")[1].split(". ")[0],
         )
         assert float(own) >= float(best)
 

@@ -40,7 +40,7 @@ def test_linked_views_share_a_group_and_the_trace_travels_once():
     assert len(second.data["tokens"]) == 3 and third.data == {}
     assert link(second, third, group="both") == second.group == third.group == "both"
     assert stream.group != "both"
-    with pytest.raises(ValueError, match="nothing to link"):
+    with pytest.raises(ValueError, match="at least one view"):
         link()
 
 

@@ -46,12 +46,12 @@ def test_muted_text_reads(theme):
 
 def test_every_source_has_a_family_and_words():
     assert palette.label("context") == "context database"
-    assert palette.label("lookup") == "lookup, rival look-up"
+    assert palette.label("lookup") == "lookup, baseline"
     assert palette.label("my/model") == "my/model, draft model"
     assert palette.ink("my/model") == HUES["draft"].light
     assert palette.ink("target", dark=True) == HUES["target"].dark
     # A source that happens to be called like a family is still a model of that name.
-    assert palette.family("rival") == "draft"
+    assert palette.family("baseline") == "draft"
 
 
 def test_inks_differ():

@@ -9,10 +9,9 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz.views import RoundInspector, Timeline, TokenStream, link
-from hsd_viz.views.inspector import FILES as INSPECTOR_FILES
 from hsd_viz.views.linked import SHARED
+from hsd_viz.views.run_views import INSPECTOR_FILES, TIMELINE_FILES
 from hsd_viz.views.scripts import STATIC
-from hsd_viz.views.timeline import FILES as TIMELINE_FILES
 
 
 @pytest.mark.parametrize(

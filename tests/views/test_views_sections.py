@@ -13,7 +13,7 @@ from hsd_viz import load_bundled, views
 from hsd_viz.calibration import store
 from hsd_viz.machine import cpu_model
 from hsd_viz.trace import Trace
-from hsd_viz.views import linked, reports, section_databases, sections, tabs
+from hsd_viz.views import reports, section_databases, sections, tabs
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.open_file import OpenFile
 from hsd_viz.views.section_hierarchy import RECORDED, RUN, basis, chains_of
@@ -94,7 +94,7 @@ def test_databases_have_the_map_of_the_run_and_measurements_by_temperature(page)
     assert has(databases.study, views.DatabaseAblation, views.OrderAblation, views.TemperatureCurves)
     greedy = databases.study.children[0].spec
     assert "Published" in greedy["groups"][-1]["title"]
-    menu = next(w for w in all_in(databases.widget) if getattr(w, "description", "") == "Measured with")
+    menu = next(w for w in all_in(databases.widget) if getattr(w, "description", "") == "Measured at")
     menu.value = menu.options[-1][1]
     sampled = databases.study.children[0].spec
     assert sampled["title"] != greedy["title"] and "Published" not in sampled["groups"][-1]["title"]
@@ -120,7 +120,7 @@ def test_the_hierarchy_stands_on_recordings_or_on_the_run_shown(page, tmp_path, 
     assert has(hierarchy.plot, views.LatencySurface) and has(hierarchy.level, views.Levels)
     assert "recorded runs" in hierarchy.law.children[0].graph["source"]
     hierarchy.source.value = RUN
-    assert "estimated from the run shown alone (greedy, 128 tokens on" in hierarchy.law.children[0].graph["source"]
+    assert "estimated from the run shown (greedy, 128 tokens on" in hierarchy.law.children[0].graph["source"]
     page.trace = load_bundled("databases")
     hierarchy.open()
     graph = hierarchy.law.children[0].graph
@@ -155,14 +155,14 @@ def test_the_source_is_the_one_that_fits_the_form_and_says_so(page, tmp_path, mo
     monkeypatch.setattr(store, "folder", lambda: tmp_path)
     page.request = lambda: Form(0.0)
     hierarchy = section(page, "Hierarchy")
-    assert hierarchy.source.value == RECORDED and "Fits the form: both are greedy" in said(hierarchy.widget)
+    assert hierarchy.source.value == RECORDED and "Matches the form: both greedy" in said(hierarchy.widget)
     page.request = lambda: Form(1.0)
     hierarchy.open()
-    assert "Mind: the form stands at temperature 1, these figures are greedy" in said(hierarchy.widget)
+    assert "Temperature mismatch: form temperature 1, calibration greedy" in said(hierarchy.widget)
     keep(tmp_path, 1.0)
     keep(tmp_path, 0.0)
     other = section(page, "Hierarchy")
-    assert other.source.value == str(tmp_path / "1.0.json") and "Fits the form: both are at temperature 1" in said(
+    assert other.source.value == str(tmp_path / "1.0.json") and "Matches the form: both at temperature 1" in said(
         other.widget
     )
     assert f"hsd-viz plan: python, 48 prompts, temperature 1, {cpu_model()}, 2023-11-14" in [
@@ -185,19 +185,19 @@ def test_what_a_pick_rests_on_is_said_with_it(page, tmp_path, monkeypatch):
     )
     hierarchy.source.value = RUN
     graph, ranking = hierarchy.law.children
-    assert graph.graph["warning"].startswith("Rests on 128 tokens of one short run")
+    assert graph.graph["warning"].startswith("Based on 128 tokens of one short run")
     # Draft models of this run stood beneath one another: nano never stood before the target.
     assert "nano > target" in graph.picked["missed"] and "nano > target" in ranking.spec["text"]
     graph.out = ["nano"]
     assert not any("nano" in pair for pair in graph.picked["missed"])
     tags = [words for row in ranking.spec["groups"][0]["rows"] for _, words in row["tags"]]
-    assert "best single draft seen here" in tags and "best single draft" not in tags
+    assert "best measured single draft" in tags and "best single draft" not in tags
 
 
 def test_a_basis_needs_a_run_and_chains_need_measured_neighbours():
-    with pytest.raises(ValueError, match="no run on the page"):
+    with pytest.raises(ValueError, match="no run to estimate"):
         basis(RUN, None)
-    with pytest.raises(ValueError, match="no run on the page"):
+    with pytest.raises(ValueError, match="no run to estimate"):
         basis(RUN, Trace({}))
     assert chains_of(basis(RUN, load_bundled("one-draft")).calibration) == []
     assert chains_of(basis(RUN, load_bundled("hierarchy")).calibration) == ["nano > small > target"]
@@ -263,7 +263,7 @@ def test_a_broken_file_is_one_sentence_and_what_was_shown_stays(page, content):
     bench = section(page, "Benchmark")
     before = bench.report.children
     bench.file._on_message(None, {"kind": "file", "name": "broken.json", "size": len(content)}, [memoryview(content)])
-    assert bench.notice.message == "broken.json is no report of hsd-viz bench --json"
+    assert bench.notice.message == "broken.json is not a report of hsd-viz bench --json"
     assert bench.notice.details == "" and bench.report.children is before
     bench._on_choice(None)
     assert bench.notice.message == ""
@@ -303,17 +303,11 @@ def test_tabs_open_what_is_chosen_and_show_what_goes_wrong():
     assert strip.shown is panels[2]
 
 
-def test_linked_views_get_a_tab_once_they_exist(monkeypatch):
-    class Peek(linked.LinkedView):
-        _esm = "export default linkedWidget(() => {});"
-
-    monkeypatch.setattr(views, "RoundInspector", Peek, raising=False)
+def test_linked_views_follow_the_group_by_themselves():
     page = Page(make_trace())
     shown = section(page, "Round")
-    (peek,) = [w for w in all_in(shown.widget) if isinstance(w, Peek)]
-    assert peek.group == "page" and peek.data == {}
+    (view,) = [w for w in all_in(shown.widget) if isinstance(w, views.RoundInspector)]
+    assert view.group == "page" and view.data == {}
     page.trace = make_trace()
     shown.open()
-    assert peek in shown.widget.children, "it follows the group by itself"
-    monkeypatch.delattr(views, "RoundInspector")
-    assert "Round" not in [s.title for s in sections.sections(page)]
+    assert view in shown.widget.children, "it is kept"

@@ -21,8 +21,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hsd_viz import serve
-from hsd_viz.serve import check_address, command
+from hsd_viz.views.app import server as serve
+from hsd_viz.views.app.server import check_address, command
 
 
 def free_port() -> int:
@@ -33,7 +33,7 @@ def free_port() -> int:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "", "192.0.2.1", "example.org", "::"])
 def test_another_host_than_loopback_needs_a_token(host):
-    with pytest.raises(ValueError, match="give a token"):
+    with pytest.raises(ValueError, match="needs a token"):
         check_address(host, free_port(), None)
 
 

@@ -186,7 +186,7 @@ def test_the_same_trace_gives_the_same_page():
 
 def test_it_says_how_it_is_read():
     elements = Elements(page(make_trace()))
-    assert elements.content("summary") == "How to read this"
+    assert elements.content("summary") == "Help"
     assert "tabs" not in elements.content("p")
     for word in ("Draft, verify, accept, correct.", "Colours and shapes.", "Keys."):
         assert word in elements.content("b")
@@ -198,8 +198,8 @@ def test_figures_are_the_traces_own():
     m = trace.metrics()
     assert dict(figures) == {
         "tokens": str(m["tokens"]),
-        "rounds of the target": str(m["rounds"]),
+        "target rounds": str(m["rounds"]),
         "tokens per second, after prefill": f"{m['tokens_per_second']:.0f}",
         "mean acceptance length": f"{m['mean_acceptance_length']:.2f}",
-        "of drafted tokens accepted": f"{m['acceptance_rate']:.0%}",
+        "acceptance rate": f"{m['acceptance_rate']:.0%}",
     }

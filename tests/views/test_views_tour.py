@@ -33,7 +33,7 @@ class Page:
 
     def open_recording(self, name: str) -> str:
         if self.busy:
-            raise ValueError("a run is going on: cancel it, or wait for its end")
+            raise ValueError("a run is in progress: cancel it or wait for its end")
         assert name in NAMES
         self.shown = name
         return f"run of {name}"
@@ -169,7 +169,9 @@ def test_figures_of_the_measures_and_of_the_same_text():
         str(accepted),
         f"{accepted / drafted:.0%}",
     )
-    assert told["length"] == f"{len(trace.token_rows) / len(top):.2f}" and told["rounds"] == str(len(top))
+    assert (
+        told["length"] == f"{len(trace.token_rows) / len(top):.2f}" and told["rounds"] == f"{len(top)} forward passes"
+    )
     own = trace.calls.groupby("name")["duration_ns"].sum()
     shares = dict(re.findall(r"(\S+) ([\d.]+)%", told["shares"]))
     assert set(shares) == set(own.index)
@@ -179,7 +181,10 @@ def test_figures_of_the_measures_and_of_the_same_text():
     trace, _, told = figures("lossless")
     plain = next(t for t in map(load_bundled, NAMES) if not t.draft_rows and t.meta["prompt"] == trace.meta["prompt"])
     assert [t.token_id for t in plain.token_rows] == [t.token_id for t in trace.token_rows]
-    assert (told["plain"], told["forwards"]) == (str(len(plain.round_rows)), str(len(trace.round_rows)))
+    assert (told["plain"], told["forwards"]) == (
+        f"{len(plain.round_rows)} forward passes",
+        f"{len(trace.round_rows)} forward passes",
+    )
 
 
 # --- the card -----------------------------------------------------------------------------------------------------------
@@ -238,13 +243,13 @@ def test_a_page_that_is_busy_says_so_on_the_card(page):
     tour.start()
     page.busy = True
     press(tour, "next")
-    assert tour.at == 0 and "a run is going on" in tour.place["trouble"]
+    assert tour.at == 0 and "a run is in progress" in tour.place["trouble"]
     page.busy = False
     press(tour, "next")
     assert tour.at == 1 and tour.place["trouble"] == ""
     press(tour, "leave")
     page.busy = True
-    with pytest.raises(ValueError, match="a run is going on"):
+    with pytest.raises(ValueError, match="a run is in progress"):
         tour.start()
 
 
@@ -254,7 +259,7 @@ def test_steps_without_a_place_are_left_out(page):
     tour = Tour(page, steps=(nowhere, here, nowhere))
     tour.start()
     assert tour.place["title"] == "Here" and tour.place["text"] == ["Yes, 1."] and page.shown == NAMES[0]
-    with pytest.raises(ValueError, match="no place for the tour"):
+    with pytest.raises(ValueError, match="no place for any step"):
         Tour(page, steps=(nowhere,)).start()
-    with pytest.raises(ValueError, match="no place for the tour"):
+    with pytest.raises(ValueError, match="no place for any step"):
         Tour(page, names=[]).start()

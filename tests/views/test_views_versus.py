@@ -41,7 +41,7 @@ def test_runs_that_cannot_lie_side_by_side_are_refused_in_one_sentence():
     plain, databases, both = recorded("greedy", "plain", "databases", "both")
     assert refusal([plain, databases]) is None and refusal([plain, databases, both]) is None
     cases = {
-        "no run": [],
+        "No runs": [],
         "too few": [plain],
         "too many": [plain] * 4,
         "different prompts": [plain, *recorded("sampled", "plain")],
@@ -50,7 +50,7 @@ def test_runs_that_cannot_lie_side_by_side_are_refused_in_one_sentence():
             plain,
             otherwise(plain, models=[{"name": "target", "model": "target", "weights": "other"}]),
         ],
-        "draw their tokens differently": [plain, otherwise(plain, sampling={"temperature": 0.6, "seed": 1})],
+        "different sampling": [plain, otherwise(plain, sampling={"temperature": 0.6, "seed": 1})],
         "has no rounds": [plain, Trace(dict(plain.meta))],
     }
     for why, traces in cases.items():
@@ -87,9 +87,9 @@ def test_which_texts_must_agree():
 def test_equal_texts_are_said_to_be_so_and_why():
     (one, two) = agreement(recorded("greedy", "plain", "databases", "both"))
     assert (one["state"], two["state"], one["at"]) == ("same", "same", None)
-    assert "token for token" in one["words"] and "So it must be: greedy" in one["why"]
+    assert "token for token" in one["words"] and "Required: greedy" in one["why"]
     (drawn,) = agreement(recorded("sampled", "plain", "databases"))
-    assert drawn["state"] == "same" and "same number" in drawn["why"]
+    assert drawn["state"] == "same" and "same random number" in drawn["why"]
 
 
 def test_texts_that_may_differ_are_told_from_those_that_must_not():
@@ -98,13 +98,13 @@ def test_texts_that_may_differ_are_told_from_those_that_must_not():
     at = first_difference(plain, hierarchy)
     assert plain.token_ids[:at] == hierarchy.token_ids[:at] and plain.token_ids[at] != hierarchy.token_ids[at]
     assert (one["state"], one["at"], one["against"]) == ("apart", at, 0)
-    assert f"position {at + 1} " in one["words"] and "distribution" in one["why"] and "must not" not in one["words"]
+    assert f"position {at + 1}: " in one["words"] and "distribution" in one["why"] and "Not allowed" not in one["words"]
     assert two["state"] == "same"
     # Behind a run that may differ, those that must agree are held against each other.
     first, second = agreement([hierarchy, plain, otherwise(databases, at=5)])
     assert (first["against"], first["state"]) == (0, "apart")
     assert (second["against"], second["state"], second["at"]) == (1, "broken", 5)
-    assert "It must not: neither has a draft model" in second["words"]
+    assert "Not allowed: neither has a draft model" in second["words"]
 
 
 def test_a_greedy_text_that_differs_is_called_a_defect_unless_something_explains_it():
@@ -116,12 +116,12 @@ def test_a_greedy_text_that_differs_is_called_a_defect_unless_something_explains
         assert row["state"] == "broken" and row["at"] == 3
         return f"{row['words']} {row['why']}"
 
-    assert "both decode greedily" in said(plain, broken) and "this is a defect" in said(plain, broken)
+    assert "both use greedy decoding" in said(plain, broken) and "this is a bug" in said(plain, broken)
     assert "↵␣else" in said(plain, broken)
     assert "differ in dtype" in said(plain, otherwise(broken, dtype="bfloat16"))
     tied = otherwise(plain)
     tied.token_rows[3] = tied.token_rows[3]._replace(top=((7, 0.40000), (8, 0.39999)))
-    assert "near-tie" in said(tied, broken) and "defect" not in said(tied, broken)
+    assert "near-tie" in said(tied, broken) and "bug" not in said(tied, broken)
 
 
 def test_a_text_cut_short_agrees_as_far_as_it_goes_and_one_that_ended_does_not():
@@ -129,7 +129,7 @@ def test_a_text_cut_short_agrees_as_far_as_it_goes_and_one_that_ended_does_not()
     short = otherwise(databases, stop_reason="cancelled")
     del short.token_rows[40:]
     assert first_difference(plain, short) is None
-    assert "as far as both go (40 tokens)" in agreement([plain, short])[0]["words"]
+    assert "over the common length (40 tokens)" in agreement([plain, short])[0]["words"]
     ended = otherwise(short, stop_reason="eos")
     (row,) = agreement([plain, ended])
     assert (row["state"], row["at"]) == ("broken", 40) and "B has ended" in row["words"]
@@ -187,7 +187,7 @@ def test_figures_are_the_traces_own_and_the_parts_fill_the_time(group):
     for k, trace in enumerate(traces):
         m = trace.metrics()
         assert rows["Speed"]["cells"][k]["value"] == f"{m['tokens_per_second']:.0f} tokens/s"
-        assert rows["Target forwards"]["cells"][k]["value"] == str(m["target_forwards"])
+        assert rows["Target forward passes"]["cells"][k]["value"] == str(m["target_forwards"])
         rate = rows["Acceptance rate"]["cells"][k]["value"]
         assert rate == ("–" if not m["drafted"] else f"{m['accepted'] / m['drafted']:.0%}")
         assert rows["Repetition"]["cells"][k]["value"] == f"{m['repetition_share']:.0%}"
@@ -200,7 +200,8 @@ def test_figures_are_the_traces_own_and_the_parts_fill_the_time(group):
         rows["Speed"]["cells"][1]["difference"] == f"{second['tokens_per_second'] / first['tokens_per_second']:.2f} × A"
     )
     assert (
-        rows["Target forwards"]["cells"][1]["difference"] == f"−{first['target_forwards'] - second['target_forwards']}"
+        rows["Target forward passes"]["cells"][1]["difference"]
+        == f"−{first['target_forwards'] - second['target_forwards']}"
     )
     assert (
         rows["Acceptance rate"]["cells"][0]["value"] == "–" and rows["Acceptance rate"]["cells"][1]["difference"] == ""
@@ -231,16 +232,17 @@ def test_shares_are_counted_from_the_traces_and_say_of_how_many(group):
     assert json.loads(json.dumps(found)) == found
     for k, trace in enumerate(traces):
         m = trace.metrics()
-        lengths = found["Tokens per target forward"]["runs"][k]
+        lengths = found["Tokens per target forward pass"]["runs"][k]
         shares = [value for value, _, _ in lengths["bars"]]
         assert lengths["n"] == m["rounds"] and sum(shares) == pytest.approx(1, abs=1e-4)
         counts = [round(share * m["rounds"]) for share in shares]
         exact = sum(
-            int(c.rstrip("+")) * n for c, n in zip(found["Tokens per target forward"]["classes"], counts, strict=True)
+            int(c.rstrip("+")) * n
+            for c, n in zip(found["Tokens per target forward pass"]["classes"], counts, strict=True)
         )
         longest = max(len([t for t in trace.token_rows if t.round == r.id]) for r in trace.round_rows)
         assert exact == m["tokens"] if longest <= LONGEST else exact < m["tokens"]
-        places = found["Accepted, place by place"]["runs"][k]["bars"]
+        places = found["Acceptance by draft position"]["runs"][k]["bars"]
         top = [r for r in trace.round_rows if r.parent is None]
         assert places[0][1] == sum(r.examined > 0 for r in top)
         assert places[0][0] == (
@@ -262,16 +264,19 @@ def test_texts_are_compared_as_draws_only_where_they_rightly_differ():
     assert "The texts agree" in same["words"] and same["rows"] == []
     plain, databases = recorded("greedy", "plain", "databases")
     broken = draws([plain, otherwise(databases, at=3)])
-    assert "that must not" in broken["words"] and broken["rows"] == []
+    assert "although they must agree" in broken["words"] and broken["rows"] == []
     traces = recorded("sampled", "plain", "hierarchy", "databases")
     found = draws(traces)
-    assert "may above temperature 0" in found["words"] and "far too little" in found["words"]
-    p = charts(traces)["Probability of the tokens"]
+    assert (
+        "allowed for draft models above temperature 0" in found["words"]
+        and "not show that distributions" in found["words"]
+    )
+    p = charts(traces)["Token probability"]
     for run, trace in zip(p["runs"], traces, strict=True):
         assert run["bars"][9][0] == pytest.approx(
             sum(t.p >= 0.9 for t in trace.token_rows) / len(trace.token_rows), abs=1e-5
         )
-    surprise = charts(traces)["Surprise along the text"]
+    surprise = charts(traces)["Surprisal along the text"]
     assert surprise["runs"][0]["bars"][1][0] == pytest.approx(
         sum(-math.log(t.p) for t in traces[0].token_rows[16:32]) / 16, rel=1e-4
     )
@@ -297,7 +302,7 @@ def test_a_long_text_has_few_stretches_and_one_token_has_no_error():
     traces = recorded("sampled", "plain", "hierarchy")
     for trace in traces:
         trace.token_rows[:] = [t._replace(index=i) for i, t in enumerate(list(trace.token_rows) * 32)]
-    assert len(charts(traces)["Surprise along the text"]["classes"]) == 16
+    assert len(charts(traces)["Surprisal along the text"]["classes"]) == 16
     for k, trace in enumerate(traces):
         trace.token_rows[1:] = []
         trace.token_rows[0] = trace.token_rows[0]._replace(token_id=k)
@@ -322,14 +327,14 @@ def test_it_opens_on_recordings_of_one_prompt_and_offers_the_others():
     assert [r["stack"] for r in widget.data["runs"]] == [SIDES["plain"], SIDES["hierarchy"]]
     before = widget.data
     widget.chosen = [*widget.chosen, "both", "databases"]
-    assert widget.refusal == "Four runs are too many to lie side by side: give two or three." and widget.data is before
+    assert widget.refusal == "Four runs are too many to compare: select two or three." and widget.data is before
     widget.chosen = ["../../both", "plain"]
     assert "too few" in widget.refusal
     widget.chosen = ["plain", "databases"]
     widget.group = "sampled"
     assert widget.refusal == "" and widget.data["runs"][0]["tokens"] != before["runs"][0]["tokens"]
     widget.group = ".."
-    assert "no run" in widget.refusal
+    assert "No runs" in widget.refusal
 
 
 def test_live_runs_take_the_place_of_recordings_until_two_are_chosen_again():
@@ -417,7 +422,7 @@ def test_nothing_runs_when_a_stack_or_their_number_is_wrong():
         (["plain"], "too few"),
         (list(SIDES)[:4], "too many"),
         (["plain", "nano:99 > target"], "64"),
-        ([], "no run"),
+        ([], "No runs"),
     ):
         with pytest.raises(ValueError, match=said):
             decode_each(engine, prompt(), stacks)
@@ -458,6 +463,6 @@ def test_a_speed_up_that_cannot_be_is_doubted_at_the_figures():
     seconds = plain.meta["wall_ns"] - plain.meta["prefill_ns"]
     slow = otherwise(plain, wall_ns=plain.meta["prefill_ns"] + 10 * seconds)
     said = doubt([drafted, slow])
-    assert said.startswith("A is ") and "no draft can do that" in said
+    assert said.startswith("A is ") and "the plain run was disturbed" in said
     assert doubt([drafted]) == doubt([drafted, drafted]) == "", "there is no plain run to be held against"
     assert Versus([drafted, slow]).data["doubt"] == said

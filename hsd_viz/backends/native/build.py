@@ -18,7 +18,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -42,7 +41,7 @@ FLAGS = (
 NATIVE_FLAGS = (("-march=native",), ("-mcpu=native",), ())
 COMPILE_SECONDS = 300
 #: Every file that is made here: a library, and one that is being compiled.
-_OURS = re.compile(r"[0-9a-f]{24}(?:\.so|\w+\.tmp)\Z")
+_OURS = re.compile(r"\.?[0-9a-f]{24}(?:\.so(?:\.\w+)?|\w+\.tmp)\Z")
 _DAY = 24 * 3600.0
 #: Seconds since a library was last loaded, and since a compiler began on a file, after which the file is removed. No compiler takes that long.
 UNUSED_SECONDS, STALE_SECONDS = 30 * _DAY, _DAY
@@ -165,7 +164,7 @@ def sweep(folder: Path) -> None:
         return
     for path in found:
         try:
-            if now - path.lstat().st_mtime > (STALE_SECONDS if path.suffix == ".tmp" else UNUSED_SECONDS):
+            if now - path.lstat().st_mtime > (UNUSED_SECONDS if path.suffix == ".so" else STALE_SECONDS):
                 path.unlink()
         except OSError:  # another process was faster, or the file belongs to another user
             continue
@@ -204,34 +203,32 @@ def _hash(identity: str, flags: tuple[str, ...]) -> str:
 
 def _compile(command: list[str], path: Path) -> str | None:
     """Compile to ``path``; returns the first line of the compiler's complaint, ``None`` when it went well."""
+    command = [*command, str(SOURCES / "runtime.cpp"), "-o"]
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=path.stem, suffix=".tmp", dir=path.parent)
-    except OSError as error:
-        raise _Unavailable(f"{path.parent} cannot be written: {error.strerror}") from None
-    os.close(handle)
-    try:
-        ran = subprocess.run(
-            [*command, str(SOURCES / "runtime.cpp"), "-o", temporary],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=COMPILE_SECONDS,
-            stdin=subprocess.DEVNULL,
-        )
-        if ran.returncode:
-            lines = [line.strip() for line in (ran.stderr + "\n" + ran.stdout).splitlines() if line.strip()]
-            errors = [line for line in lines if "error" in line.lower()]
-            return (errors or lines or [f"exit status {ran.returncode}"])[0]
-        os.chmod(temporary, 0o755)
-        os.replace(temporary, path)
+        with contextlib.ExitStack() as files:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                temporary = files.enter_context(disk.replacing(path, mode=0o755))
+            except OSError as error:
+                raise _Unavailable(f"{path.parent} cannot be written: {error.strerror}") from None
+            subprocess.run(
+                [*command, str(temporary)],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=COMPILE_SECONDS,
+                stdin=subprocess.DEVNULL,
+                check=True,
+            )
         return None
+    except subprocess.CalledProcessError as failed:
+        lines = [line.strip() for line in (failed.stderr + "\n" + failed.stdout).splitlines() if line.strip()]
+        errors = [line for line in lines if "error" in line.lower()]
+        return (errors or lines or [f"exit status {failed.returncode}"])[0]
     except subprocess.TimeoutExpired:
         return f"it took more than {COMPILE_SECONDS} seconds"
     except OSError as error:
         return str(error)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
 
 
 def _load(path: Path) -> ctypes.CDLL | None:

@@ -1,13 +1,13 @@
 // @ts-check
-// Which database answered in which round. Stands behind linked_run.js and linked.js.
+// Databases by round. Loaded after linked_run.js and linked.js.
 
 const LANE = 40; // pixels
 const TEXT_LANE = 56;
 
 /**
- * What databases did in each target round, in order. `drafted` and `accepted` by source, counted where drafts are verified first
- * (beneath a hierarchy that is a level below the target, several times a round). `tokens`: the text's length after the round,
- * prompt included. sources: those that drafted, in the order of `order`, then by name.
+ * Draft activity per target round, in order. `drafted` and `accepted` by source, counted at the first verifier (below a hierarchy, a
+ * level below the target, several times per round). `tokens`: text length after the round, prompt included. sources: those that
+ * drafted, in the order of `order`, then by name.
  */
 function accesses(store, isDatabase, order) {
   const rounds = [...store.order.keys()].map((id) => ({ id, drafted: new Map(), accepted: new Map(), why: store.rounds.get(id).why, tokens: 0 }));
@@ -34,12 +34,12 @@ function accesses(store, isDatabase, order) {
   return { rounds, sources: [...sources].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1)), level: first };
 }
 
-/** One bar for each round in a box as wide as there are rounds and `high` high, as path data. */
+/** Path data of one bar per round, in a box of one unit per round and height `high`. */
 function barsOf(values, most, high) {
   return values.map((v, k) => (v ? `M${k + 0.1} ${high}v-${+((v / most) * high).toFixed(2)}h.8V${high}z` : "")).join("");
 }
 
-/** A line of steps over rounds, from `least` at the foot to `most` at the head. */
+/** Path data of a step line over rounds, from `least` at the bottom to `most` at the top. */
 function stepsOf(values, least, most, high) {
   const y = (/** @type {number} */ v) => +(high - ((v - least) / Math.max(1, most - least)) * high).toFixed(2);
   return values.map((v, k) => `${k ? "L" : "M"}${k} ${y(v)}H${k + 1}`).join("");
@@ -48,13 +48,13 @@ function stepsOf(values, least, most, high) {
 function accessView({ model, root, group, store, palette }) {
   const databases = /** @type {string[]} */ (model.get("palette").databases);
   root.classList.add("hsd-access");
-  const title = make("h3", "", "Who answered, round by round");
+  const title = make("h3", "", "Drafts by database and round");
   const note = make("p", "hsd-ac-note");
   const chart = make("div", "hsd-ac-chart");
   const names = make("div", "hsd-ac-names");
   const area = focusable(make("div", "hsd-ac-area"));
   area.setAttribute("role", "group");
-  area.setAttribute("aria-label", "Rounds of the run and what databases drafted in them; arrow keys with Shift go from round to round");
+  area.setAttribute("aria-label", "Drafts by database and round; arrow keys with Shift move by round");
   const here = make("div", "hsd-ac-here");
   chart.append(names, area);
   const readout = make("p", "hsd-ac-readout");
@@ -62,7 +62,7 @@ function accessView({ model, root, group, store, palette }) {
   root.append(title, note, chart, readout);
   /** @type {ReturnType<typeof accesses>} */
   let found = accesses(store, () => false, []);
-  const isDatabase = (/** @type {string} */ s) => databases.includes(s) || s === "logits" || palette.family(s) === "rival";
+  const isDatabase = (/** @type {string} */ s) => databases.includes(s) || s === "logits" || palette.family(s) === "baseline";
 
   function lane(high, name, more, share, family, parts) {
     const label = make("div", "hsd-ac-name");
@@ -87,17 +87,17 @@ function accessView({ model, root, group, store, palette }) {
     chart.hidden = !rounds.length;
     const below = sources.length && found.level < store.levels.length - 1 ? store.levels[found.level] : "";
     note.textContent = !rounds.length
-      ? "There is no run yet."
+      ? "No run."
       : !sources.length
-        ? `No database drafted in this run: ${store.drafts.size ? "its drafts came from models alone" : "the target wrote every token by itself"}. The text grew as shown.`
-        : `A column is a round of the target; lanes are as high as the most that one database drafted in a round. Pale: drafted; full: accepted${below ? ` by ${below}, which verifies these drafts first` : ""}. Where a lane is empty the database had no answer, or was not asked.`;
+        ? `No database drafted in this run: ${store.drafts.size ? "all drafts came from models" : "plain decoding"}.`
+        : `One column per target round; lane height is the maximum drafted per round. Pale: drafted; solid: accepted${below ? ` by ${below}, the first verifier` : ""}. Empty: no match, or not used.`;
     const most = Math.max(1, ...rounds.flatMap((r) => [...r.drafted.values()]));
     for (const s of sources) {
       const drafted = rounds.map((r) => r.drafted.get(s) || 0);
       const accepted = rounds.map((r) => r.accepted.get(s) || 0);
       const answered = drafted.filter(Boolean).length;
       const parts = [[barsOf(drafted, most, LANE - 8), "hsd-ac-drafted"], [barsOf(accepted, most, LANE - 8), "hsd-ac-accepted"]];
-      // On a narrow page a lane has room for its database's name alone.
+      // On a narrow page a lane has room only for its database's name.
       const [name, more] = palette.words(s).startsWith(`${s} `) ? [s, palette.words(s).slice(s.length)] : [palette.words(s), ""];
       lane(LANE, name, more, `in ${answered} of ${rounds.length} rounds`, palette.family(s), parts);
     }
@@ -122,14 +122,14 @@ function accessView({ model, root, group, store, palette }) {
       here.style.left = `${(100 * k) / found.rounds.length}%`;
       here.style.width = `${100 / found.rounds.length}%`;
     }
-    readout.textContent = k < 0 ? "Point at a round, or go through the run with the player." : words(k);
+    readout.textContent = k < 0 ? "Hover over a round, or use the player." : words(k);
   }
 
   function words(k) {
     const r = found.rounds[k];
     const parts = [...found.sources].filter((s) => r.drafted.get(s)).map((s) => `${palette.words(s)} drafted ${r.drafted.get(s)}, ${r.accepted.get(s) || 0} accepted`);
-    const none = r.why ? `no draft: ${WHY[r.why] || r.why}` : "no database drafted";
-    return `Round ${k + 1}: ${parts.join("; ") || none}. The text then has ${plural(r.tokens, "token")}.`;
+    const none = r.why ? `no draft: ${WHY[r.why] || r.why}` : "no draft from a database";
+    return `Round ${k + 1}: ${parts.join("; ") || none}. Text length: ${plural(r.tokens, "token")}.`;
   }
 
   const at = (/** @type {PointerEvent | MouseEvent} */ e) => {

@@ -1,8 +1,8 @@
 // @ts-check
-// A button that copies the link to the event under the cursor. Stands behind linked_run.js and linked.js.
+// A button that copies the link to the event under the cursor. Loaded after linked_run.js and linked.js.
 
 /**
- * The link to an event: the page's own address with our three parameters and no other (a token for the server must not travel on).
+ * The link to an event: the page's address with only our three parameters (it must not contain a server token).
  * @param {string} page  address of the page   @param {string} trace   @param {number} step  from 0, -1: none   @param {boolean} dark
  */
 function linkTo(page, trace, step, dark) {
@@ -17,7 +17,7 @@ function linkTo(page, trace, step, dark) {
   return url.href;
 }
 
-const NO_LINK = "No link leads to this run: it is on this page alone. Save it, and send the file.";
+const NO_LINK = "No link: this run exists only on this page. Save it to share the file.";
 
 function addressView({ model, root, group, store }) {
   root.classList.add("hsd-address");
@@ -33,11 +33,11 @@ function addressView({ model, root, group, store }) {
 
   /** @type {any} */ let timer = 0;
   function paint() {
-    // In JupyterLab the address is not the dashboard's.
+    // In JupyterLab the address does not belong to the dashboard.
     root.hidden = !model.get("served");
     const none = !model.get("name");
     const words = none ? NO_LINK : group.cursor.step >= 0 ? "Copy link to this step" : "Copy link to this run";
-    // Not switched off altogether: it must be reached to say why.
+    // Not disabled, so that it stays focusable and can show the reason.
     button.setAttribute("aria-disabled", String(none));
     button.textContent = timer ? "Copied" : "Copy link";
     button.title = words;
@@ -55,12 +55,12 @@ function addressView({ model, root, group, store }) {
       timer = setTimeout(() => { timer = 0; said.textContent = ""; paint(); }, 2500);
       paint();
     } catch {
-      // No clipboard without a secure connection or the reader's leave: the link is there to be copied by hand.
+      // The clipboard needs a secure connection and permission; otherwise the link is shown for manual copying.
       field.value = link;
       field.hidden = false;
       field.focus();
       field.select();
-      said.textContent = "The link is in the field: copy it from there";
+      said.textContent = "Copy the link from the field";
     }
   });
   field.addEventListener("blur", away);

@@ -1,7 +1,6 @@
 // @ts-check
-// The stack as blocks: the target on top, what drafts for it beneath. Stands behind linked_run.js, linked.js,
-// blocks_parts.js and blocks_fields.js.
-// An edit is shown at once and sent to Python, whose parser writes the text, or refuses it.
+// The block editor of a stack: the target at the top, its drafters below. Loaded after linked_run.js, linked.js, blocks_parts.js
+// and blocks_fields.js. An edit is shown at once and sent to Python, whose parser accepts or rejects it.
 
 function blocksView({ model, root, palette }) {
   root.classList.add("hsd-blocks");
@@ -20,7 +19,7 @@ function blocksView({ model, root, palette }) {
 
   const names = () => model.get("offered");
   const language = (/** @type {string} */ name) => model.get("bottoms")[name];
-  /** What is drawn: Python's parts, or an edit that Python has yet to answer. @type {any[]} */
+  /** The drawn parts: Python's, or an edit without a reply yet. @type {any[]} */
   let parts = model.get("parts");
 
   function edit(next, /** @type {string} */ words, /** @type {string} */ focus = "") {
@@ -31,7 +30,7 @@ function blocksView({ model, root, palette }) {
   }
 
   const family = (/** @type {any} */ part, /** @type {boolean} */ target) =>
-    target ? "target" : part.kind === "model" ? palette.family(part.name) : part.name === "db" || part.name === "auto" ? "" : "rival";
+    target ? "target" : part.kind === "model" ? palette.family(part.name) : part.name === "db" || part.name === "auto" ? "" : "baseline";
 
   // --- blocks
   function modelBlock(part, k, target) {
@@ -45,16 +44,16 @@ function blocksView({ model, root, palette }) {
       ? menu(`${key}:name`, target ? "Target model" : "Draft model", others.map((n) => [n, n]), part.name,
           (to) => edit(withName(parts, k, to), `${part.name} is now ${to}`, `m:${to}:name`))
       : make("span", "hsd-blk-name", part.name);
-    head.append(make("span", "hsd-blk-swatch"), name, make("span", "hsd-blk-role", target ? "the target" : "draft model"));
+    head.append(make("span", "hsd-blk-swatch"), name, make("span", "hsd-blk-role", target ? "target model" : "draft model"));
     li.append(head);
     if (target) return { li, key, act: {} };
 
     const move = (by) => {
       if (!drafts[k + by]) return;
-      edit(withMoved(parts, k, k + by), `${part.name} ${by > 0 ? "verifies" : "drafts for"} ${drafts[k + by].name} now`, key);
+      edit(withMoved(parts, k, k + by), `${part.name} ${by > 0 ? "verifies" : "drafts for"} ${drafts[k + by].name}`, key);
     };
-    const drop = () => edit(withoutModel(parts, k), `${part.name} is out`, k > 0 ? `m:${drafts[k - 1].name}` : `m:${targetOf(parts).name}`);
-    const set = (value, focus) => edit(withLookahead(parts, k, value, model.get("most")), `lookahead of ${part.name}: ${value ?? "left out"}`, focus);
+    const drop = () => edit(withoutModel(parts, k), `${part.name} removed`, k > 0 ? `m:${drafts[k - 1].name}` : `m:${targetOf(parts).name}`);
+    const set = (value, focus) => edit(withLookahead(parts, k, value, model.get("most")), `lookahead of ${part.name}: ${value ?? "automatic"}`, focus);
     const tools = make("span", "hsd-blk-tools");
     if (drafts.length > 1) {
       const up = button(`${key}:up`, "↑", `Move ${part.name} up`, () => move(1));
@@ -64,7 +63,7 @@ function blocksView({ model, root, palette }) {
       tools.append(up, down);
       head.prepend(grip(`Drag to move ${part.name}`));
     }
-    tools.append(button(`${key}:out`, "✕", `Remove ${part.name}`, drop));
+    tools.append(button(`${key}:out`, "✕", `Remove ${part.name}`, once(drop)));
     head.append(tools);
 
     const line = make("div", "hsd-blk-line");
@@ -75,18 +74,18 @@ function blocksView({ model, root, palette }) {
     field.dataset.key = `${key}:lookahead`;
     field.value = part.lookahead ?? "";
     field.placeholder = "–";
-    field.setAttribute("aria-label", `Lookahead of ${part.name}: tokens handed up at once`);
+    field.setAttribute("aria-label", `Lookahead of ${part.name}: minimum proposed tokens`);
     field.addEventListener("change", () => {
       const value = field.value.trim() === "" ? null : Number(field.value);
       set(Number.isFinite(value) ? value : null, `${key}:lookahead`);
     });
-    const less = button(`${key}:less`, "−", `Shorter lookahead of ${part.name}`, () => set(stepped(part.lookahead, -1), `${key}:less`));
-    const more = button(`${key}:more`, "+", `Longer lookahead of ${part.name}`, () => set(stepped(part.lookahead, 1), `${key}:more`));
+    const less = button(`${key}:less`, "−", `Decrease lookahead of ${part.name}`, () => set(stepped(part.lookahead, -1), `${key}:less`));
+    const more = button(`${key}:more`, "+", `Increase lookahead of ${part.name}`, () => set(stepped(part.lookahead, 1), `${key}:more`));
     less.disabled = part.lookahead === 1;
     more.disabled = part.lookahead === model.get("most");
     const stepper = make("span", "hsd-blk-stepper");
     stepper.append(less, field, more);
-    line.append(stepper, make("span", "hsd-blk-words", part.lookahead === null ? "lookahead left out: measured here, else 4"
+    line.append(stepper, make("span", "hsd-blk-words", part.lookahead === null ? "lookahead: automatic (calibrated, else 4)"
       : `${part.lookahead === 1 ? "token" : "tokens"} of lookahead`));
     li.append(line);
     return { li, key, act: { up: () => move(1), down: () => move(-1), drop, longer: (by) => set(stepped(part.lookahead, by), key) } };
@@ -97,11 +96,11 @@ function blocksView({ model, root, palette }) {
     li.dataset.family = family(part, false);
     const head = make("div", "hsd-blk-head");
     const kinds = Object.keys(model.get("bottoms")).map((name) => [name, name]);
-    const drop = () => edit(withBottom(parts, null), `${part.name} is out`, `m:${modelsOf(parts)[0].name}`);
+    const drop = () => edit(withBottom(parts, null), `${part.name} removed`, `m:${modelsOf(parts)[0].name}`);
     const tools = make("span", "hsd-blk-tools");
-    tools.append(button("b:out", "✕", `Remove ${part.name}`, drop));
-    head.append(make("span", "hsd-blk-swatch"), menu("b:name", "What drafts at the bottom", kinds, part.name,
-      (to) => edit(withBottom(parts, to), `${to} drafts at the bottom now`, "b:name")),
+    tools.append(button("b:out", "✕", `Remove ${part.name}`, once(drop)));
+    head.append(make("span", "hsd-blk-swatch"), menu("b:name", "Draft source", kinds, part.name,
+      (to) => edit(withBottom(parts, to), `${to} is the draft source`, "b:name")),
       make("span", "hsd-blk-role", language(part.name).words), tools);
     li.append(head);
     if (part.name === "auto") li.append(choiceList(part));
@@ -113,8 +112,8 @@ function blocksView({ model, root, palette }) {
     const all = choices(parts, names());
     const now = part.items.length ? part.items : all;
     for (const name of all) {
-      const wrap = check(`c:${name}`, name, now.includes(name), () => edit(withChoice(parts, name, names()), `auto ${now.includes(name) ? "leaves out" : "may use"} ${name}`, `c:${name}`));
-      // Brackets with nothing in them are no stack.
+      const wrap = check(`c:${name}`, name, now.includes(name), () => edit(withChoice(parts, name, names()), `auto: ${name} ${now.includes(name) ? "excluded" : "included"}`, `c:${name}`));
+      // Empty brackets are invalid.
       if (now.length === 1 && now[0] === name) /** @type {HTMLInputElement} */ (wrap.querySelector("input")).disabled = true;
       wrap.dataset.family = name === "db" ? "" : palette.family(name);
       box.append(wrap);
@@ -127,23 +126,23 @@ function blocksView({ model, root, palette }) {
     const put = (next, words, focus) => edit(withItems(parts, next, on, spoken), words, focus);
     if (spoken.databases.length) {
       const ol = make("ol", "hsd-blk-items");
-      ol.setAttribute("aria-label", "Databases in the order in which they are asked");
+      ol.setAttribute("aria-label", "Databases in order of use");
       /** @type {HTMLElement[]} */ const rows = [];
       databases.forEach((name, i) => {
         const row = make("li", "hsd-blk-item");
         row.dataset.family = palette.family(name);
-        const go = (by) => put(shifted(databases, i, i + by), `${name} is asked at place ${i + by + 1}`, `d:${name}:${by < 0 ? "up" : "down"}`);
+        const go = (by) => put(shifted(databases, i, i + by), `${name} is at position ${i + by + 1}`, `d:${name}:${by < 0 ? "up" : "down"}`);
         const tools = make("span", "hsd-blk-tools");
         if (databases.length > 1) {
-          const up = button(`d:${name}:up`, "↑", `Ask ${name} earlier`, () => go(-1));
-          const down = button(`d:${name}:down`, "↓", `Ask ${name} later`, () => go(1));
+          const up = button(`d:${name}:up`, "↑", `Move ${name} up`, () => go(-1));
+          const down = button(`d:${name}:down`, "↓", `Move ${name} down`, () => go(1));
           up.disabled = i === 0;
           down.disabled = i === databases.length - 1;
-          tools.append(up, down, button(`d:${name}:out`, "✕", `Leave out ${name}`,
-            () => put(databases.filter((d) => d !== name), `${name} is out`, `d:${databases[i ? i - 1 : 1]}:out`)));
+          tools.append(up, down, button(`d:${name}:out`, "✕", `Remove ${name}`,
+            once(() => put(databases.filter((d) => d !== name), `${name} removed`, `d:${databases[i ? i - 1 : 1]}:out`))));
           const handle = grip(`Drag to move ${name}`);
           row.append(handle);
-          draggable(handle, row, rows, (from, to) => put(shifted(databases, from, to), `${name} is asked at place ${to + 1}`, `d:${name}:up`));
+          draggable(handle, row, rows, (from, to) => put(shifted(databases, from, to), `${name} is at position ${to + 1}`, `d:${name}:up`));
         }
         row.append(make("span", "hsd-blk-place", String(i + 1)), make("span", "hsd-blk-swatch"), make("span", "hsd-blk-item-name", name), tools);
         rows.push(row);
@@ -154,7 +153,7 @@ function blocksView({ model, root, palette }) {
       if (left.length) {
         const chips = make("div", "hsd-blk-chips");
         for (const name of left) {
-          const chip = button(`d:${name}:in`, `+ ${name}`, `Ask ${name} too`, () => put([...databases, name], `${name} is asked last`, `d:${name}:out`), "hsd-blk-chip");
+          const chip = button(`d:${name}:in`, `+ ${name}`, `Add ${name}`, () => put([...databases, name], `${name} added`, `d:${name}:out`), "hsd-blk-chip");
           chip.dataset.family = palette.family(name);
           chips.append(chip);
         }
@@ -164,20 +163,20 @@ function blocksView({ model, root, palette }) {
     for (const [name, words] of Object.entries(spoken.options)) {
       const is = on.includes(name);
       li.append(check(`o:${name}`, words, is, () => {
-        // The databases that are written stay so; the usual ones need not be.
+        // Explicit databases stay explicit; the default ones are implied.
         edit(withItems(parts, databases, is ? on.filter((o) => o !== name) : [...on, name], spoken), `${name} is ${is ? "off" : "on"}`, `o:${name}`);
       }));
     }
   }
 
-  // --- all of it
+  // --- the whole editor
   function paint(/** @type {string} */ focus = "") {
     const active = /** @type {HTMLElement | null} */ (document.activeElement);
     const had = focus || (active && root.contains(active) ? active.dataset.key || "" : "");
     const models = modelsOf(parts);
     const blocks = models.map((m, k) => modelBlock(m, k, k === models.length - 1));
     if (bottomOf(parts)) blocks.unshift(bottomBlock(bottomOf(parts)));
-    blocks.reverse(); // the page shows the target on top
+    blocks.reverse(); // the target is at the top of the page
     const rows = blocks.map((b) => b.li);
     const draftRows = rows.slice(1, models.length);
     blocks.forEach(({ li, key, act }, i) => {
@@ -189,9 +188,9 @@ function blocksView({ model, root, palette }) {
       li.setAttribute("aria-label", i === 0 ? `${part.name}, the target`
         : `${part.name}${part.lookahead ? `, lookahead ${part.lookahead}` : ""}, drafts for ${above}`);
       const handle = /** @type {HTMLElement | null} */ (li.querySelector(":scope > .hsd-blk-head > .hsd-blk-grip"));
-      // On the page the highest draft comes first, in the text last.
+      // The highest draft model is first on the page and last in the text.
       const place = (row) => draftRows.length - 1 - row;
-      if (handle) draggable(handle, li, draftRows, (from, to) => edit(withMoved(parts, place(from), place(to)), `${part.name} is moved`, key));
+      if (handle) draggable(handle, li, draftRows, (from, to) => edit(withMoved(parts, place(from), place(to)), `${part.name} moved`, key));
       li.addEventListener("keydown", (e) => {
         if (e.target !== li || e.ctrlKey || e.metaKey) return;
         const keys = e.altKey ? { ArrowUp: act.up, ArrowDown: act.down }
@@ -214,15 +213,15 @@ function blocksView({ model, root, palette }) {
     const bottom = bottomOf(parts);
     if (bottom?.name !== "auto") {
       for (const name of spare(parts, names())) {
-        const chip = button(`a:${name}`, `+ ${name}`, `Add ${name} as a draft model`, () => edit(withModel(parts, name, names()), `${name} drafts, too`, `m:${name}`), "hsd-blk-chip");
+        const chip = button(`a:${name}`, `+ ${name}`, `Add ${name} as a draft model`, () => edit(withModel(parts, name, names()), `${name} added`, `m:${name}`), "hsd-blk-chip");
         chip.dataset.family = palette.family(name);
         add.append(chip);
       }
       if (model.get("free")) add.append(anyModel());
     }
     if (!bottom) {
-      add.append(button("a:db", "+ databases", "Add databases at the bottom", () => edit(withBottom(parts, "db"), "databases draft at the bottom", "b"), "hsd-blk-chip"));
-      add.append(button("a:auto", "+ auto", "Let auto choose who drafts", () => edit(withBottom(parts, "auto"), "auto chooses who drafts", "b"), "hsd-blk-chip"));
+      add.append(button("a:db", "+ databases", "Add databases as draft source", () => edit(withBottom(parts, "db"), "databases added", "b"), "hsd-blk-chip"));
+      add.append(button("a:auto", "+ auto", "Add auto as draft source", () => edit(withBottom(parts, "auto"), "auto added", "b"), "hsd-blk-chip"));
     }
     add.hidden = !add.children.length;
   }
@@ -233,9 +232,9 @@ function blocksView({ model, root, palette }) {
     field.placeholder = "hub id or path";
     field.value = typed;
     field.dataset.key = "a:any";
-    field.setAttribute("aria-label", "Another model: hub id or path");
+    field.setAttribute("aria-label", "Model: hub id or path");
     field.addEventListener("input", () => { typed = field.value; });
-    const go = button("a:any:go", "+ model", "Add it as a draft model", () => {}, "hsd-blk-chip");
+    const go = button("a:any:go", "+ model", "Add as a draft model", () => {}, "hsd-blk-chip");
     go.type = "submit";
     form.append(field, go);
     form.addEventListener("submit", (e) => {
@@ -243,7 +242,7 @@ function blocksView({ model, root, palette }) {
       const name = typed.trim();
       if (!name) return;
       typed = "";
-      edit(withModel(parts, name, names()), `${name} drafts, too`, `m:${name}`);
+      edit(withModel(parts, name, names()), `${name} added`, `m:${name}`);
     });
     return form;
   }
@@ -252,7 +251,7 @@ function blocksView({ model, root, palette }) {
     error.textContent = words ? `${words[0].toUpperCase()}${words.slice(1)}.`.replace(/\.\.$/, ".") : "";
     error.hidden = !words;
     const behind = Boolean(words) && model.get("text").trim() !== model.get("shown");
-    kept.textContent = behind ? `The blocks show the last stack that could be read: ${model.get("shown")}` : "";
+    kept.textContent = behind ? `Last valid stack: ${model.get("shown")}` : "";
     kept.hidden = !behind;
     root.classList.toggle("hsd-blk-behind", behind);
   }

@@ -1,6 +1,6 @@
 // @ts-check
-// What blocks are made of: a button, a menu, a check box, a handle to drag a row by. Each is found again by its `data-key` when all is
-// drawn anew. linked_run.js and linked.js stand before it, blocks.js behind.
+// Controls of the block editor: button, menu, check box, drag handle. `data-key` identifies each across redraws. Loaded after
+// linked_run.js and linked.js, before blocks.js.
 
 function button(key, label, words, act, cls = "hsd-blk-tool") {
   const node = /** @type {HTMLButtonElement} */ (make("button", cls, label));
@@ -36,7 +36,7 @@ function check(key, label, on, act) {
   return wrap;
 }
 
-/** Drag `row` by `grip` among `rows`, which stand on the page from top to bottom. */
+/** Drag `row` by `grip` among `rows`, ordered from top to bottom. */
 function draggable(grip, row, rows, drop) {
   let to = -1;
   grip.addEventListener("pointerdown", (e) => {

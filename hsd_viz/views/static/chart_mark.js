@@ -1,9 +1,9 @@
 // @ts-check
-// The cursor's round in a chart that plotly draws beside this view: a band over its bars. Stands behind linked_run.js and linked.js.
-// plotly would draw the whole chart anew for a shape of its own; a band on top of it moves at once.
+// A mark over the cursor's round in an adjacent plotly chart. Loaded after linked_run.js and linked.js. A plotly shape would
+// redraw the whole chart.
 
 /**
- * Where a band over bar `x` lies on a plot `width` px wide that shows `range`: {left, width} in px, no thinner than 3; null: out of sight.
+ * The band over bar `x` of a plot `width` px wide with `range`: {left, width} in px, at least 3 wide; null: out of view.
  * @param {number} x  @param {number[]} range  @param {number} width
  */
 function bandOf(x, range, width) {
@@ -27,7 +27,7 @@ function chartMarkView({ root, group, store }) {
   function place() {
     const area = chart?.querySelector(".nsewdrag");
     const number = store.order.get(group.cursor.round);
-    // While another run goes on the chart is still of the run before.
+    // During a run the chart still shows the previous run.
     const same = chart?.data?.[0]?.x?.length === store.order.size && store.order.size > 0;
     const plot = area?.getBoundingClientRect();
     const at = same && number !== undefined && plot.width ? bandOf(number, chart.layout.xaxis.range, plot.width) : null;
@@ -43,7 +43,7 @@ function chartMarkView({ root, group, store }) {
   let frame = 0;
   const soon = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; place(); }); };
 
-  // --- the chart may come later than this view, and be put in its place again
+  // --- the chart may be created later than this view, and be replaced
   const idOf = (/** @type {number} */ number) => [...store.order.keys()][number - 1];
   const roundAt = (/** @type {any} */ e) => {
     const round = chart?.data?.[0]?.x?.length === store.order.size ? idOf(e.points?.[0]?.x) : undefined;

@@ -1,12 +1,12 @@
 // @ts-check
-// Predicted beside measured, row by row. Stands behind dom.js.
+// Predicted and measured values by row. Loaded after dom.js.
 
 const known = (/** @type {any} */ v) => v !== null && v !== undefined;
 const figure = (/** @type {any} */ v) => (!known(v) ? "–" : v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 0.1 ? v.toFixed(2) : v.toFixed(3));
 const percent = (/** @type {any} */ v) =>
   !known(v) ? "–" : Math.abs(v) < 0.005 ? "0 %" : `${v > 0 ? "+" : "−"}${Math.abs(100 * v).toFixed(0)} %`;
 
-/** Where the scale ends: above all, but a row far above the others does not flatten them. */
+/** The end of the scale; an outlier does not flatten the other rows. */
 function scaleEnd(rows) {
   const all = rows.flatMap((r) => [r.predicted, r.measured, r.high]).filter(known).sort((a, b) => a - b);
   const largest = all[all.length - 1] || 1;
@@ -47,11 +47,11 @@ function group(g, dark) {
   const measured = g.rows.some((r) => known(r.measured));
   table.classList.toggle("hsd-law-only", !measured);
   const head = cell("row", "hsd-row hsd-head");
-  // The bars are drawn for the eye; the figures beside them say the same.
+  // The values beside the bars are their text alternative.
   const unit = make("div", "", g.unit);
   unit.setAttribute("aria-hidden", "true");
   head.append(cell("columnheader", "", g.what), unit, cell("columnheader", "hsd-num", "predicted"));
-  if (measured) head.append(cell("columnheader", "hsd-num", "measured"), cell("columnheader", "hsd-num", "law off by"));
+  if (measured) head.append(cell("columnheader", "hsd-num", "measured"), cell("columnheader", "hsd-num", "law error"));
   table.append(head);
   const end = scaleEnd(g.rows);
   for (const r of g.rows) {
@@ -64,7 +64,7 @@ function group(g, dark) {
     const run = cell("cell", "hsd-num", figure(r.measured), "measured");
     if (interval) run.title = interval;
     row.append(name, scale(r, end, dark), cell("cell", "hsd-num", figure(r.predicted), "predicted"));
-    if (measured) row.append(run, cell("cell", "hsd-num", percent(r.off), "law off by"));
+    if (measured) row.append(run, cell("cell", "hsd-num", percent(r.off), "law error"));
     table.append(row);
   }
   box.append(table);

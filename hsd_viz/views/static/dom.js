@@ -1,8 +1,7 @@
 // @ts-check
-// What all views share: elements, roles, colours by source, the host's theme. Text only; nothing is fetched.
-// hsd_viz/views/scripts.py puts this file in front of theirs.
+// Shared by all views: elements, roles, colours by source, the host's theme. Text only; no requests. Loaded first.
 
-// JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only where the focused element itself says so.
+// JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only by an attribute of the focused element.
 const FOCUSABLE = new Set(["button", "input", "select", "summary"]);
 
 /** @param {string} tag @param {string} [cls] @param {string} [text] */
@@ -20,20 +19,20 @@ function draw(tag, attributes = {}, text) {
   if (text !== undefined) node.textContent = text;
   return node;
 }
-/** Let a node have the keyboard's focus, JupyterLab's shortcuts apart. */
+/** Make a node focusable, without JupyterLab's shortcuts. */
 function focusable(/** @type {HTMLElement | SVGElement} */ node) {
   node.tabIndex = 0;
   node.dataset.lmSuppressShortcuts = "true";
   return node;
 }
-/** A part of a table made of boxes. @param {string} role @param {string} [cls] @param {string} [text] @param {string} [what] */
+/** A part of a table of boxes. @param {string} role @param {string} [cls] @param {string} [text] @param {string} [what] */
 function cell(role, cls, text, what) {
   const node = make("div", cls, text);
   node.setAttribute("role", role);
   if (what) node.dataset.what = what;
   return node;
 }
-/** A line of a legend: a sample and what it means. */
+/** A legend entry: a sample and its meaning. */
 function entry(/** @type {Element} */ key, /** @type {string} */ words) {
   const item = make("li");
   item.append(key, make("span", "", words));
@@ -49,8 +48,8 @@ function hued(node, hue) {
 }
 
 /**
- * Follow the host's theme: JupyterLab and Voilà say it on <body>, elsewhere the browser is asked; paper is light. `behind` names the style that gets
- * the page's colour behind `root`; `changed` is told after every change. Returns what ends it.
+ * Follow the theme of JupyterLab and Voilà (set on <body>), else of the browser; print is light. `behind` names the style property
+ * for the page's colour behind `root`; `changed` is called after every change. Returns a function that stops following.
  * @param {HTMLElement} root @param {{behind?: string, changed?: (dark: boolean, paper: boolean) => void}} [more]
  */
 function followTheme(root, { behind = "", changed = () => {} } = {}) {
@@ -70,6 +69,6 @@ function followTheme(root, { behind = "", changed = () => {} } = {}) {
   observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
   for (const said of [system, paper]) said.addEventListener("change", apply);
   apply();
-  const frame = requestAnimationFrame(apply); // a view is made before it stands on the page
+  const frame = requestAnimationFrame(apply); // a view is created before it is attached to the page
   return () => { cancelAnimationFrame(frame); observer.disconnect(); for (const said of [system, paper]) said.removeEventListener("change", apply); };
 }

@@ -1,7 +1,7 @@
 // @ts-check
-// Stacked bars by source, row by row, with their figures. Stands behind dom.js.
+// Stacked bars by source, with values. Loaded after dom.js.
 
-const ROOM = 34; // pixels that a figure inside a part needs
+const ROOM = 34; // pixels for a value inside a bar
 
 function bar(row, end, hues) {
   const track = make("div", "hsd-d-track");
@@ -74,7 +74,7 @@ function render({ model, el }) {
     for (const hue of Object.values(s.hues)) {
       legend.append(entry(hued(make("span", "hsd-d-key"), hue), hue.label));
     }
-    // Labels stand beside their bars: the column is as wide as the longest, in characters of 8 px.
+    // The label column is as wide as its longest label, at 8 px per character.
     const longest = Math.max(...s.groups.flatMap((g) => [...g.rows, ...(g.more || [])].map((r) => r.label.length)));
     root.style.setProperty("--label", `min(30%, ${8 * longest + 8}px)`);
     root.append(legend, ...s.groups.map((g) => group(g, s.columns, s.hues)));
@@ -82,7 +82,7 @@ function render({ model, el }) {
     fit();
   }
   const unfollow = followTheme(root, { behind: "--paper" });
-  const resized = new ResizeObserver(fit); // also where a fold is opened
+  const resized = new ResizeObserver(fit); // also when a collapsed group is opened
   resized.observe(root);
   model.on("change:spec", redraw);
   redraw();

@@ -1,7 +1,7 @@
 // @ts-check
-// Points and lines on axes, with curves of equal value. In SVG. Stands behind dom.js and figure.js.
+// Points, lines and equal-value curves on axes, in SVG. Loaded after dom.js and figure.js.
 
-/** Every kind of point has its own shape, so that colour is not needed. */
+/** Each kind of point has its own shape, independent of colour. */
 function shape(kind, x, y) {
   if (kind === "strong") return draw("circle", { cx: x, cy: y, r: 7, class: "hsd-d-mark hsd-strong" });
   if (kind === "second") {
@@ -62,7 +62,7 @@ function render({ model, el }) {
       if (points.length < 2) continue;
       svg.append(draw("path", { d: pathOf(points), class: "hsd-d-iso" }));
       const half = 3.4 * iso.label.length + 5;
-      // At its end where the figure is emptiest, else further along.
+      // At its end, in the emptiest area, else further along.
       for (let k = points.length - 1; k > 0; k -= 2) {
         const [x, y] = [Math.min(points[k][0], box.right - half - 4), points[k][1]];
         const room = [x - half, y - 9, x + half, y + 9];
@@ -84,7 +84,7 @@ function render({ model, el }) {
 
   const style = (p) => (p.kind === "strong" || p.kind === "second" ? "hsd-halo hsd-strong" : p.kind === "there" ? "hsd-halo hsd-tick" : "hsd-halo");
 
-  /** The names of lines stand at their right ends, one below the other. */
+  /** Line labels are at the right ends, without overlap. */
   function align(svg, box) {
     const ends = spots.filter((p) => p.label).sort((a, b) => a.py - b.py);
     const at = ends.map((p) => p.py);
@@ -99,7 +99,7 @@ function render({ model, el }) {
     });
   }
 
-  /** A name goes where it hides nothing; where there is no such place it is left to the read-out. */
+  /** A label is placed where it covers nothing, else omitted. */
   function name(svg, p, taken, box) {
     if (!p.label) return;
     const w = 7.2 * p.label.length;
@@ -123,7 +123,7 @@ function render({ model, el }) {
     const s = spec();
     ring.replaceChildren();
     const p = spots[chosen];
-    readout.textContent = p ? p.words : s.hint || "Point at a mark, or step through them with the arrow keys.";
+    readout.textContent = p ? p.words : s.hint || "Hover over a mark, or use the arrow keys.";
     readout.classList.toggle("hsd-note", !p);
     if (p) ring.append(draw("circle", { cx: p.px, cy: p.py, r: 12, class: "hsd-d-ring" }));
   }
@@ -153,7 +153,7 @@ function render({ model, el }) {
     const s = spec();
     title.textContent = s.title || "";
     root.setAttribute("aria-label", s.title || "");
-    frame.setAttribute("aria-label", `${s.title}. ${s.y?.label} over ${s.x?.label}. Arrow keys step through the marks; the table below has all figures.`);
+    frame.setAttribute("aria-label", `${s.title}. ${s.y?.label} over ${s.x?.label}. Arrow keys move between marks; the table below has all values.`);
     aside.replaceChildren();
     if (s.text) aside.append(make("p", "hsd-note", s.text));
     const list = make("ul", "hsd-plot-legend");
@@ -178,11 +178,11 @@ function render({ model, el }) {
     thead.append(line(head, "th"));
     tbody.append(...rows.map((r) => line(r, "td")));
     grid.append(thead, tbody);
-    const scroll = focusable(make("div")); // it may be wider than the page
+    const scroll = focusable(make("div")); // may be wider than the page
     scroll.setAttribute("role", "group");
-    scroll.setAttribute("aria-label", "All figures as a table");
+    scroll.setAttribute("aria-label", "Values as a table");
     scroll.append(grid);
-    table.append(make("summary", "", "All figures as a table"), scroll);
+    table.append(make("summary", "", "Values as a table"), scroll);
   }
   const redraw = () => { chosen = -1; paintText(); paint(); };
   figure.live({ paint, point, key });

@@ -1,10 +1,10 @@
 // @ts-check
-// A figure that is drawn to its width and gone through by pointer or arrow keys. Stands behind dom.js.
+// A responsive figure with pointer and arrow-key navigation. Loaded after dom.js.
 
 /** A path through points (pixels). */
 const pathOf = (/** @type {number[][]} */ points) => points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
-/** What axes measure: below `foot` (pixels) and left of the box, upright. */
+/** Axis labels: below `foot` (pixels) and left of the box. */
 function axisNames(svg, box, foot, x, y) {
   const middle = (box.top + box.bottom) / 2;
   svg.append(
@@ -12,16 +12,16 @@ function axisNames(svg, box, foot, x, y) {
     draw("text", { x: 13, y: middle, "text-anchor": "middle", transform: `rotate(-90 13 ${middle})`, class: "hsd-axis" }, y),
   );
 }
-/** The figure of a tick, below `foot` or left of the box. */
+/** A tick label, below `foot` or left of the box. */
 const tickBelow = (x, foot, words) => draw("text", { x, y: foot + 17, "text-anchor": "middle", class: "hsd-tick" }, words);
 const tickBeside = (box, y, words) => draw("text", { x: box.left - 8, y: y + 4, "text-anchor": "end", class: "hsd-tick" }, words);
 
 /**
- * The parts of a figure in `el`: a title; a frame with a read-out below it (`left`), `aside` beside them; where the figures come from.
+ * The parts of a figure in `el`: a title; a frame with a read-out below it (`left`), `aside` beside them; the source line.
  *
- * width(): the frame's, for a drawing that is made now (pixels, at least 240). at(event): the pointer in that drawing's pixels, or null.
- * live({paint, point, key}): point(event | null) is told of the pointer, null where it left and the frame has not the focus; key(event)
- * of a key without modifiers, and answers whether it was one of its own; paint() when the width is another. remove() ends all.
+ * width(): current frame width (pixels, at least 240). at(event): pointer position in the drawing's pixels, or null.
+ * live({paint, point, key}): point(event | null) on pointer events, null on leave without focus; key(event) on keys without
+ * modifiers, returns whether it was handled; paint() on a changed width. remove() removes everything.
  */
 function figureIn(/** @type {HTMLElement} */ el, /** @type {string} */ bodyClass) {
   const root = make("section", "hsd-latency");

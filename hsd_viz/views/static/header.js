@@ -1,12 +1,11 @@
 // @ts-check
-// The page's header: the name and one line of explanation.
+// The page's header: name and introduction, and page-wide keys.
 
 /**
- * A button that disables itself when it is pressed would lose the keyboard's focus: from what starts a run it goes to Cancel, and from
- * there, when the run is over, back. Returns what ends it.
+ * Keep the focus when a button disables itself: from a start button to Cancel, and back after the run. Returns a stop function.
  */
 function keepFocus(/** @type {Element} */ app) {
-  /** @type {EventTarget | null} */ let last = null; // where the focus was; a browser may take it from a disabled button without a word
+  /** @type {EventTarget | null} */ let last = null; // last focused element; browsers may silently remove focus from a disabled button
   /** @type {HTMLButtonElement | null} */ let lost = null;
   /** @type {HTMLButtonElement | null} */ let starter = null;
   const watch = new MutationObserver((changes) => {
@@ -29,7 +28,23 @@ function keepFocus(/** @type {Element} */ app) {
   return () => { watch.disconnect(); app.removeEventListener("focusin", focused); };
 }
 
-/** Light, dark, or as the system has it; what the page's own script keeps (voila/templates/hsd). */
+/** Ctrl+Enter (⌘ Enter) presses the start button of the form that has the focus, else Run. Returns a stop function. */
+function runByKey(/** @type {HTMLElement} */ app) {
+  const pressed = (/** @type {KeyboardEvent} */ e) => {
+    if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || e.altKey || e.shiftKey) return;
+    const field = /** @type {HTMLElement} */ (e.target);
+    const button = /** @type {HTMLButtonElement | null} */ ((field.closest(".hsd-measure") || app).querySelector(".hsd-primary"));
+    if (!button || button.disabled) return;
+    e.preventDefault();
+    // Number fields commit their text on "change".
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+    button.click();
+  };
+  app.addEventListener("keydown", pressed);
+  return () => app.removeEventListener("keydown", pressed);
+}
+
+/** Theme menu: light, dark or system, stored by the page's script (voila/templates/hsd). */
 function themeSwitch(/** @type {{chosen: () => string, choose: (name: string) => void}} */ themes) {
   const menu = document.createElement("select");
   menu.className = "hsd-theme";
@@ -57,8 +72,8 @@ function render({ el }) {
   tour.addEventListener("click", () => /** @type {HTMLElement | null} */ (root.closest(".hsd-app")?.querySelector(".hsd-tour-button"))?.click());
   line.append(
     term,
-    " a small model or a look-up guesses the next tokens; the large model checks them all in one forward and keeps those that it would have written itself. " +
-    "The text stays the same, and may come sooner. Here every token shows where it came from. ",
+    " draft models or databases propose several tokens, and the target model verifies them in one forward pass. " +
+    "The output is unchanged but can be faster. Every token below shows its source and verdict. ",
     tour,
   );
   const skip = document.createElement("a");
@@ -66,25 +81,25 @@ function render({ el }) {
   skip.href = `#${uid}`;
   skip.textContent = "Skip to the run shown";
   skip.addEventListener("click", (e) => {
-    // In a notebook an address within the page would be JupyterLab's own.
+    // In a notebook, JupyterLab handles fragment links.
     e.preventDefault();
-    // Not the box itself: one that takes the focus by script alone would be left out where the reading order is that of the eye.
+    // Focus the first control: a container focusable only by script would be skipped in the reading order.
     /** @type {HTMLElement | null} */ (document.getElementById(uid)?.querySelector("select, button, input, [tabindex]"))?.focus();
   });
   root.append(skip, name, line);
-  // Where the page is JupyterLab's, so is the theme.
+  // JupyterLab has its own theme menu.
   const themes = /** @type {any} */ (window).hsdTheme;
   if (themes) root.append(themeSwitch(themes));
   el.append(root);
 
-  // plotly fits its figures when the window is resized; here they are also resized when style sheets arrive late, or a
-  // JupyterLab panel is dragged. Tell it, at most once a frame.
+  // plotly resizes figures on window resize only; late style sheets and JupyterLab panels also change the size. At most once per
+  // frame.
   let asked = 0;
   const observer = new ResizeObserver(() => {
     cancelAnimationFrame(asked);
     asked = requestAnimationFrame(() => window.dispatchEvent(new Event("resize")));
   });
-  // What a chart shows is written beside it for those who hear the page; its ticks and labels one by one would be noise.
+  // Charts have a text description; hide their ticks and labels from screen readers.
   const drawn = new MutationObserver((changes) => {
     for (const { target } of changes) {
       /** @type {Element} */ (target).closest(".hsd-chart")?.querySelectorAll(".main-svg:not([aria-hidden])").forEach((svg) => svg.setAttribute("aria-hidden", "true"));
@@ -95,7 +110,8 @@ function render({ el }) {
     const app = root.closest(".hsd-app");
     if (!app) return;
     standing.disconnect();
-    unkeep = keepFocus(app);
+    const stops = [keepFocus(app), runByKey(app)];
+    unkeep = () => stops.forEach((stop) => stop());
     tour.hidden = !app.querySelector(".hsd-tour-button");
     const main = app.querySelector(".hsd-main");
     if (main) main.id = uid;

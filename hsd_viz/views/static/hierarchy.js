@@ -1,16 +1,16 @@
 // @ts-check
-// The hierarchy as a graph. Click or Enter puts a model or database in or out; Python answers with the stack that the law picks.
-// Stands behind dom.js.
+// The hierarchy as a graph. Click or Enter removes or restores a model or database; Python returns the selected stack. Loaded after
+// dom.js.
 
 const RADIUS = 36;
 const SPACING = 104;
-/** With more edges than these, only those of the pick and of the node looked at have their figures. */
+/** With more edges, only those of the selected stack and of the hovered node have labels. */
 const FEW = 8;
 
 const percent = (/** @type {number} */ v) => `${(100 * v).toFixed(0)} %`;
 const signed = (/** @type {number} */ v) => Math.abs(v) < 0.0005 ? "0 %" : `${v >= -0.0005 ? "+" : "−"}${Math.abs(100 * v).toFixed(Math.abs(v) < 0.0995 ? 1 : 0)} %`;
 const time = (/** @type {number} */ ms) => (ms < 0.1 ? `${(1000 * ms).toFixed(0)} µs` : ms < 10 ? `${ms.toFixed(2)} ms` : `${ms.toFixed(1)} ms`);
-/** A name that fits: the last part of a hub id or a path, its middle left out. */
+/** Shorten a name: the last part of a hub id or path, with the middle elided. */
 function cut(/** @type {string} */ name, /** @type {number} */ room) {
   const own = name.split("/").pop() || name;
   const most = Math.max(5, Math.floor(room / 8));
@@ -51,7 +51,7 @@ function createView(model, el) {
     model.save_changes();
   }
 
-  /** The steps of the picked stack, as "from>to". */
+  /** The edges of the selected stack, as "from>to". */
   function lit() {
     const path = model.get("picked").path || [];
     const steps = new Map();
@@ -91,7 +91,7 @@ function createView(model, el) {
     svg.append(defs);
     const path = lit();
     const labels = draw("g", { "aria-hidden": "true" });
-    // Lit edges are drawn last, on top of the others.
+    // Highlighted edges are drawn last.
     const order = [...g.edges].sort((a, b) => Number(path.steps.has(`${a.from}\n${a.to}`)) - Number(path.steps.has(`${b.from}\n${b.to}`)));
     for (const e of order) paintEdge(svg, labels, e, path.steps, y, order.length);
     svg.append(labels);
@@ -112,7 +112,7 @@ function createView(model, el) {
     const near = looked === e.from || looked === e.to;
     let d, mid;
     if (e.per !== null) {
-      // From a database up to the label of the model it drafts for.
+      // From a database to the label of its model.
       d = `M${a.x} ${a.top - 2}C${a.x} ${a.top - 62} ${b.x} ${b.base + 62} ${b.x} ${b.base + 4}`;
       mid = [a.x + 0.62 * (b.x - a.x), a.top + 0.58 * (b.base - a.top)];
     } else if (place(e.to) - place(e.from) === 1) {
@@ -125,7 +125,7 @@ function createView(model, el) {
     }
     const line = draw("path", { d, class: `hsd-edge${on ? " hsd-on-path" : ""}${off ? " hsd-off" : ""}`, "stroke-width": (1 + 8 * e.rate).toFixed(1) });
     if (on) {
-      // The arrow keeps its size on a thin line of its own: a marker on the wide one would hide the model.
+      // The arrow has a separate thin line: a marker on the wide line would cover the model.
       svg.append(line, draw("path", { d, class: "hsd-edge hsd-on-path", "stroke-width": 1.5, "marker-end": `url(#${uid}-arrow)` }));
     } else svg.append(line);
     if (off || (count > FEW && !on && !near)) return;
@@ -139,7 +139,7 @@ function createView(model, el) {
     const out = isOut(name);
     const node = draw("g", { class: `hsd-node${out ? " hsd-gone" : ""}${on ? " hsd-on-path" : ""}${fixed ? " hsd-fixed" : ""}`, "data-name": name });
     node.setAttribute("role", fixed ? "img" : "button");
-    node.setAttribute("aria-label", `${words}${fixed ? ", the target" : out ? ", taken out" : ""}${on ? ", on the picked path" : ""}`);
+    node.setAttribute("aria-label", `${words}${fixed ? ", target" : out ? ", removed" : ""}${on ? ", selected" : ""}`);
     node.setAttribute("tabindex", "0");
     node.dataset.lmSuppressShortcuts = "true";
     if (!fixed) {
@@ -169,21 +169,21 @@ function createView(model, el) {
 
   function modelNode(m, on) {
     const p = at.get(m.name);
-    const node = button(m.name, `${m.name}, ${time(m.ms)} a token`, on, m.name === target());
+    const node = button(m.name, `${m.name}, ${time(m.ms)} per token`, on, m.name === target());
     node.style.setProperty("--light", m.hue.light);
     node.style.setProperty("--dark", m.hue.dark);
     node.append(
       draw("rect", { x: p.x - 46, y: p.y - RADIUS - 4, width: 92, height: 2 * RADIUS + 46, rx: 8, class: "hsd-hit" }),
       draw("circle", { cx: p.x, cy: p.y, r: p.r, class: "hsd-disc" }),
       draw("text", { x: p.x, y: p.y + RADIUS + 18, "text-anchor": "middle", class: "hsd-halo hsd-strong hsd-name" }, cut(m.name, room)),
-      draw("text", { x: p.x, y: p.y + RADIUS + 34, "text-anchor": "middle", class: "hsd-halo hsd-tick" }, isOut(m.name) ? "taken out" : time(m.ms)),
+      draw("text", { x: p.x, y: p.y + RADIUS + 34, "text-anchor": "middle", class: "hsd-halo hsd-tick" }, isOut(m.name) ? "removed" : time(m.ms)),
     );
     return node;
   }
 
   function bottomNode(b, on) {
     const p = at.get(b.name);
-    const node = button(b.name, `${b.name}, database, ${time(b.ms)} a look-up`, on, false);
+    const node = button(b.name, `${b.name}, database, ${time(b.ms)} per look-up`, on, false);
     const [w, h] = [56, 44];
     const [x, y] = [p.x - w / 2, p.y - h / 2];
     node.append(draw("rect", { x: p.x - 46, y: y - 4, width: 92, height: h + 44, rx: 8, class: "hsd-hit" }));
@@ -203,7 +203,7 @@ function createView(model, el) {
       draw("path", { d: body, class: "hsd-drum" }),
       draw("path", { d: `M${x} ${y + 7}C${x} ${y + 16} ${x + w} ${y + 16} ${x + w} ${y + 7}`, class: "hsd-drum" }),
       draw("text", { x: p.x, y: p.y + 41, "text-anchor": "middle", class: "hsd-halo hsd-strong hsd-name" }, cut(b.name, SPACING)),
-      draw("text", { x: p.x, y: p.y + 57, "text-anchor": "middle", class: "hsd-halo hsd-tick" }, isOut(b.name) ? "taken out" : time(b.ms)),
+      draw("text", { x: p.x, y: p.y + 57, "text-anchor": "middle", class: "hsd-halo hsd-tick" }, isOut(b.name) ? "removed" : time(b.ms)),
     );
     return node;
   }
@@ -214,11 +214,11 @@ function createView(model, el) {
     const b = g.bottoms.find((o) => o.name === looked);
     details.classList.toggle("hsd-note", !m && !b);
     if (!m && !b) {
-      details.textContent = "Click a draft model or a database, or press Enter on it, to take it out or put it back: the law picks anew.";
+      details.textContent = "Click a draft model or a database to remove or restore it. The best stack is recomputed.";
       return;
     }
-    const ups = g.edges.filter((e) => e.from === looked).map((e) => `${e.to} accepts ${percent(e.rate)}${e.per === null ? "" : ` (${e.per.toFixed(1)} tokens a look-up)`}`);
-    const cost = m ? `${time(m.ms)}, ${m.words}${looked === target() ? "" : `; ${(m.ms / g.models.at(-1).ms).toFixed(2)} of the target's`}` : `${time(b.ms)} a look-up`;
+    const ups = g.edges.filter((e) => e.from === looked).map((e) => `${e.to} accepts ${percent(e.rate)}${e.per === null ? "" : ` (${e.per.toFixed(1)} tokens per look-up)`}`);
+    const cost = m ? `${time(m.ms)}, ${m.words}${looked === target() ? "" : `; ${(m.ms / g.models.at(-1).ms).toFixed(2)} of the target's`}` : `${time(b.ms)} per look-up`;
     details.textContent = `${looked}: ${[cost, ...ups].join("; ")}.`;
   }
 
@@ -232,22 +232,22 @@ function createView(model, el) {
       return;
     }
     const head = make("p", "hsd-answer-head");
-    head.append(make("span", "hsd-note", "The law's pick"), make("code", "hsd-answer-stack", p.stack));
+    head.append(make("span", "hsd-note", "Best stack"), make("code", "hsd-answer-stack", p.stack));
     const facts = make("div", "hsd-answer-facts");
     const fact = (label, value, note) => {
       const box = make("div", "hsd-answer-fact");
       box.append(make("span", "hsd-fact-label", label), make("strong", "", value), make("span", "hsd-fact-note", note));
       facts.append(box);
     };
-    fact("Predicted", `${p.ms.toPrecision(3)} ms`, `a token; ${p.length.toFixed(2)} tokens per forward of the target`);
-    fact("Over plain decoding", signed(p.over_plain), "tokens a second");
+    fact("Predicted", `${p.ms.toPrecision(3)} ms`, `per token; ${p.length.toFixed(2)} tokens per target forward pass`);
+    fact("Over plain decoding", signed(p.over_plain), "tokens/s");
     const missed = p.missed || [];
-    const singles = missed.some((pair) => pair.endsWith(` > ${target()}`)) ? "the best single draft seen here" : "the best single draft";
-    fact(`Over ${singles}`, p.is_single || p.over_single === null ? "–" : signed(p.over_single), p.is_single ? `nothing to compare: this stack is itself ${singles}` : p.single || "no draft model is in");
+    const singles = missed.some((pair) => pair.endsWith(` > ${target()}`)) ? "the best measured single draft" : "the best single draft";
+    fact(`Over ${singles}`, p.is_single || p.over_single === null ? "–" : signed(p.over_single), p.is_single ? `this stack is ${singles}` : p.single || "no draft model");
     said.append(head, make("p", "", p.words), facts);
-    if (missed.length) said.append(make("p", "hsd-note", `Never seen here, so not among the stacks compared: ${missed.join(", ")}.`));
+    if (missed.length) said.append(make("p", "hsd-note", `Not measured, so excluded: ${missed.join(", ")}.`));
     if (model.get("out").length) {
-      const reset = make("button", "hsd-button", "Put all back in");
+      const reset = make("button", "hsd-button", "Restore all");
       reset.dataset.lmSuppressShortcuts = "true";
       reset.addEventListener("click", () => { model.set("out", []); model.save_changes(); });
       said.append(reset);
@@ -260,8 +260,8 @@ function createView(model, el) {
     warning.textContent = g.warning || "";
     warning.hidden = !g.warning;
     const path = model.get("picked").path || [];
-    const steps = path.some((p) => p.lookahead) ? " γ, the lookahead: how many tokens a level hands up at a time." : "";
-    key.textContent = `A circle's area is what a token costs inside runs: more than the same forward by itself, over and over. A line is as wide as the share of looked-at draft tokens that are accepted, upwards from left to right.${steps}${path.length > 1 ? " Arrows: the stack picked." : ""}`;
+    const steps = path.some((p) => p.lookahead) ? " γ: lookahead, the tokens that a level proposes." : "";
+    key.textContent = `Circle area: cost per token in a run. Line width: conditional acceptance, lower level to higher.${steps}${path.length > 1 ? " Arrows: the best stack." : ""}`;
     paint();
     answer();
   }

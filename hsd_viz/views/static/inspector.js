@@ -1,9 +1,9 @@
 // @ts-check
-// The round inspector: the draft of the round under the cursor as a tree, what is known of each node, and the arithmetic of the
-// verdict. linked_run.js, linked.js, round.js, round_residual.js, round_said.js and the other inspector_*.js stand before it. Everything that
-// comes from a model is put on the page with textContent.
+// The round inspector: the draft tree of the cursor's round, node details, and the computation of each verdict. Loaded after
+// linked_run.js, linked.js, round.js, round_residual.js, round_said.js and the other inspector_*.js. Model output is only set by
+// textContent.
 
-/** Below this width a tree goes down the page where that suits it better, that of a chain always. */
+/** Below this width a tree is vertical if that fits better; a chain always is. */
 const NARROW = 620;
 
 function createInspector({ root, group, store, palette }) {
@@ -14,7 +14,7 @@ function createInspector({ root, group, store, palette }) {
   const head = make("div", "hsd-ins-head");
   const title = make("h3", "hsd-ins-title");
   const nav = make("div", "hsd-ins-nav");
-  const [earlier, later] = [make("button", "", "← Round before"), make("button", "", "Next round →")];
+  const [earlier, later] = [make("button", "", "← Previous round"), make("button", "", "Next round →")];
   earlier.addEventListener("click", () => walkRounds(-1));
   later.addEventListener("click", () => walkRounds(1));
   nav.append(earlier, later);
@@ -46,7 +46,7 @@ function createInspector({ root, group, store, palette }) {
   const arithmetic = (r, drafts = draftsOf(r), own = ownOf(r)) => ({ sums: reckoning(r, drafts, own), bars: drawnFrom(r, drafts, own) });
   const room = createRoom({ root, store, boxes: { sums, bars }, draw: arithmetic });
 
-  // --- what is shown: a round (of any level), and one node of it
+  // --- state: a round (of any level) and a node
   const state = { round: /** @type {number|null} */ (null), sub: /** @type {number|null} */ (null), node: /** @type {number|null} */ (ROOT), peek: /** @type {number|null} */ (null), step: -1 };
   let drawn = "";
   /** @type {any} */ let scene = null;
@@ -66,7 +66,7 @@ function createInspector({ root, group, store, palette }) {
     if (top !== state.round) Object.assign(state, { round: top, sub: null, node: null, peek: null });
     if (state.sub !== null && !store.rounds.has(state.sub)) state.sub = null;
     const id = state.sub ?? state.round;
-    // What is out of sight has no width: it is drawn when it is seen.
+    // Hidden elements have no width: draw when visible.
     const shape = root.clientWidth ? narrow() : null;
     const key = `${store.run}:${id}:${shape}:${id === null ? "" : store.drafts.get(id)?.length}`;
     earlier.disabled = id === null || store.order.get(top) === 1;
@@ -81,9 +81,9 @@ function createInspector({ root, group, store, palette }) {
   }
   function drawEmpty() {
     scene = null;
-    title.textContent = "No round yet";
+    title.textContent = "No round";
     levels.replaceChildren();
-    summary.textContent = "The draft of each round is shown here as it is verified.";
+    summary.textContent = "The draft of each round appears here when it is verified.";
     body.hidden = true;
   }
   function drawRound(r, narrow) {
@@ -110,7 +110,7 @@ function createInspector({ root, group, store, palette }) {
     for (const box of [scroll, card, sums, bars]) box.scrollTop = box.scrollLeft = 0;
   }
 
-  /** Buttons for the rounds below: one row a level, along the path that is shown. */
+  /** Buttons for rounds of lower levels: one row per level, along the selected path. */
   function drawLevels(r) {
     const path = [r];
     while (path[0].parent !== null) path.unshift(store.rounds.get(path[0].parent));
@@ -147,7 +147,7 @@ function createInspector({ root, group, store, palette }) {
     levels.classList.toggle("hsd-some", store.children.size > 0);
     const focused = levels.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") : null;
     levels.replaceChildren(...rows);
-    // Drawing anew must not throw the keyboard off the button it pressed.
+    // Redrawing must keep the focused button.
     if (focused) for (const b of levels.querySelectorAll("button")) if (b.getAttribute("aria-label") === focused) b.focus({ preventScroll: true });
   }
   function show(id) {
@@ -158,9 +158,9 @@ function createInspector({ root, group, store, palette }) {
   function drawTree() {
     const { layout, drafts, own, r, down } = scene;
     tree.style.width = `${layout.width}px`;
-    tree.style.setProperty("--wide", String(layout.width)); // paper does not scroll
+    tree.style.setProperty("--wide", String(layout.width)); // print does not scroll
     tree.style.height = `${layout.height}px`;
-    tree.setAttribute("aria-label", `Draft of ${isTarget(r) ? `round ${store.order.get(r.id)}` : `${levelName(r.level)}’s round`}: ${plural(drafts.length, "token")}. Arrow keys walk from node to node, Enter pins.`);
+    tree.setAttribute("aria-label", `Draft of ${isTarget(r) ? `round ${store.order.get(r.id)}` : `${levelName(r.level)}’s round`}: ${plural(drafts.length, "token")}. Arrow keys move between nodes, Enter pins.`);
     const svg = draw("svg", { width: layout.width, height: layout.height, "aria-hidden": "true" });
     for (const e of [...layout.edges].sort((a, b) => Number(a.kept) - Number(b.kept))) svg.append(draw("path", { d: e.d, class: e.kept ? "hsd-ins-edge hsd-kept" : "hsd-ins-edge" }));
     const parts = layout.boxes.map((b) => {
@@ -177,7 +177,7 @@ function createInspector({ root, group, store, palette }) {
       if (b.key === ROOT) {
         node.classList.add("hsd-ins-root");
         node.append(make("code", "", `… ${token(before(r))}`));
-        node.setAttribute("aria-label", "the text so far");
+        node.setAttribute("aria-label", "text so far");
       } else if (b.key === OWN) {
         node.dataset.family = palette.family(own.source);
         node.dataset.verdict = r.outcome;
@@ -198,7 +198,7 @@ function createInspector({ root, group, store, palette }) {
     scroll.classList.toggle("hsd-down", down);
   }
 
-  /** The shared cursor stands on an event of the target's round: that event's node is the one looked at. */
+  /** Select the node of the shared cursor's event. */
   function followCursor() {
     const { cursor } = group;
     if (state.sub !== null || cursor.round !== state.round || cursor.step === state.step) return;
@@ -209,7 +209,7 @@ function createInspector({ root, group, store, palette }) {
     if (node) keepInView(node);
   }
   function keepInView(node, box = scroll) {
-    // Inside its own box only: the page must not move under the reader.
+    // Scroll only inside the box, not the page.
     const [x, y] = [node.offsetLeft, node.offsetTop];
     if (x < box.scrollLeft) box.scrollLeft = x - 16;
     else if (x + node.offsetWidth > box.scrollLeft + box.clientWidth - 24) box.scrollLeft = x + node.offsetWidth - box.clientWidth + 48;
@@ -240,7 +240,7 @@ function createInspector({ root, group, store, palette }) {
     if (key !== marked) {
       marked = key;
       drawCard(scene, looked);
-      // The earlier place of the text that the node was copied from.
+      // The position in the text that the node was copied from.
       group.light(scene.at.get(looked)?.position ?? null);
     }
     for (const row of sums.querySelectorAll("[data-node]")) {
@@ -280,7 +280,7 @@ function createInspector({ root, group, store, palette }) {
   const soon = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; room.measure(narrow()); refresh(); }); };
   const onStore = (what) => { if (what === "reset") { state.round = null; drawn = ""; room.measure(narrow()); refresh(); } else soon(); };
   const onCursor = (cursor, before) => {
-    // A round of a level below that another view pinned is the one to show; what the pointer passes elsewhere is not.
+    // Show a lower level's round pinned in another view, but not hovered ones.
     if (cursor.pinned && cursor.inner !== before.inner && (cursor.inner !== state.sub || cursor.round !== state.round)) {
       Object.assign(state, { round: cursor.round, sub: cursor.inner, node: null, peek: null });
     }

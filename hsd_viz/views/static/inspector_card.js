@@ -1,8 +1,7 @@
 // @ts-check
-// The card of the round inspector: what is known of one node of a draft, in words and figures. linked_run.js, linked.js, round.js and
-// round_said.js stand before it, inspector.js behind.
+// The node card of the round inspector. Loaded after linked_run.js, linked.js, round.js and round_said.js, before inspector.js.
 
-/** `card` is the element to write into; `light(position)` brings a place of the text into sight. */
+/** `card` is the target element; `light(position)` highlights and scrolls to a text position. */
 function createCard({ card, store, palette, actor, light }) {
   const greedy = () => store.meta.sampling?.temperature === 0;
 
@@ -36,36 +35,36 @@ function createCard({ card, store, palette, actor, light }) {
     const { r, drafts, own } = scene;
     if (key === ROOT) {
       const words = drafts.length
-        ? "The text so far ends here; the draft continues it to the right. Hover over a node, or walk with the arrow keys, to see what is known of it."
+        ? "The text so far ends here; the draft continues to the right. Hover over a node or use the arrow keys for details."
         : "The text so far ends here.";
       card.replaceChildren(make("h4", "", "Start of the draft"), make("p", "hsd-ins-muted", scene.down ? words.replace("to the right", "downwards") : words), legend());
       return;
     }
     if (key === OWN) {
       const why = {
-        correction: "No drafted token was right at this place, so this one is the verifier’s own.",
-        bonus: "The whole path was accepted: the same forward gives the token after it.",
-        plain: "Nothing was drafted: one forward, one token.",
+        correction: "No draft token was accepted at this position; this token is the verifier’s own.",
+        bonus: "The whole path was accepted; the same forward pass gives one more token.",
+        plain: "No draft: one token from one forward pass.",
       }[r.outcome] || "";
       const t = own.row;
       const pairs = t
-        ? [["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`], ["place", String(r.accepted + 1)]]
-        : [["place", String(r.accepted + 1)]];
+        ? [["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`], ["position", String(r.accepted + 1)]]
+        : [["position", String(r.accepted + 1)]];
       if (t && t.raw !== null) pairs.push(["bytes", t.raw]);
-      const greedily = t && greedy() ? [make("p", "hsd-ins-muted", "Greedy decoding took it as the likeliest: whatever its p, it counts as 1.")] : [];
-      card.replaceChildren(heading(token(own.text), own.source, r.outcome, r.outcome), make("p", "hsd-ins-muted", why), facts(pairs), ...greedily);
+      const note = t && greedy() ? [make("p", "hsd-ins-muted", "Greedy decoding: the most likely token counts as p = 1.")] : [];
+      card.replaceChildren(heading(token(own.text), own.source, r.outcome, r.outcome), make("p", "hsd-ins-muted", why), facts(pairs), ...note);
       return;
     }
     const d = scene.at.get(key);
-    const pairs = [["place", String(d.depth)], ["p, verifier", d.p === null ? "not looked at" : greedy() ? `${asFigure(d.p)} (greedy)` : asFigure(d.p)], ["q, drafter", d.q === 1 && d.u === null ? "1 (a point mass: one token, no odds given)" : asFigure(d.q)]];
-    const hint = d.p !== null && greedy() ? [make("p", "hsd-ins-muted", "Greedy: p is 1 for the verifier’s likeliest token and 0 for all others, whatever they are at T = 1.")] : [];
+    const pairs = [["position", String(d.depth)], ["p, verifier", d.p === null ? "not examined" : greedy() ? `${asFigure(d.p)} (greedy)` : asFigure(d.p)], ["q, drafter", d.q === 1 && d.u === null ? "1 (point mass)" : asFigure(d.q)]];
+    const hint = d.p !== null && greedy() ? [make("p", "hsd-ins-muted", "Greedy decoding: p is 1 for the verifier’s most likely token and 0 for all others.")] : [];
     if (d.u !== null) pairs.push(["u, drawn", asFigure(d.u)]);
     if (d.key !== null) pairs.push(["key", plural(d.key, "token")]);
     if (d.count !== null) pairs.push(["seen", `${d.count} ×`]);
     if (d.score !== null) pairs.push(["score", figure(d.score)]);
     if (d.position !== null) {
-      const jump = make("button", "hsd-ins-link", `place ${d.position} of the text`);
-      jump.title = "Show where in the text it was copied from";
+      const jump = make("button", "hsd-ins-link", `text position ${d.position}`);
+      jump.title = "Show the copied text";
       jump.addEventListener("click", () => light(d.position));
       pairs.push(["copied from", jump, true]);
     }
@@ -74,17 +73,17 @@ function createCard({ card, store, palette, actor, light }) {
   function story(scene, d) {
     const { r, drafts } = scene;
     const who = palette.phrase(d.source);
-    if (d.verdict === "accepted") return d.u === null ? `${capital(actor(r))}’s own token is the same here.` : `u · q stayed below p, so the token that ${who} drafted was kept.`;
-    if (d.verdict === "cut") return "It was right, but the text ended before this place.";
-    if (d.verdict === "rejected") return d.u === null ? `${capital(actor(r))}’s own token is another here.` : "u · q was not below p, so it was turned down.";
+    if (d.verdict === "accepted") return d.u === null ? `Accepted: ${actor(r)} has the same token.` : "Accepted: u·q < p.";
+    if (d.verdict === "cut") return "Cut: it matched, but the text ended before this position.";
+    if (d.verdict === "rejected") return d.u === null ? `Rejected: ${actor(r)} has another token.` : "Rejected: u·q ≥ p.";
     const above = scene.at.get(d.parent);
     const mates = drafts.filter((o) => o.parent === d.parent && o !== d);
-    if (mates.some((o) => o.verdict === "accepted")) return "Another branch was right at this place.";
-    return above && above.verdict !== "accepted" ? "A token before it was not kept, so nobody looked at this one." : "Nobody looked at this place.";
+    if (mates.some((o) => o.verdict === "accepted")) return "Not examined: another branch was accepted.";
+    return above && above.verdict !== "accepted" ? "Not examined: an earlier token was rejected." : "Not examined.";
   }
   function legend() {
     const list = make("ul", "hsd-ins-legend");
-    for (const [verdict, words] of [["accepted", "accepted"], ["rejected", "rejected"], ["unreached", "not looked at"], ["correction", "correction, the verifier’s own"], ["bonus", "bonus, the verifier’s own"]]) {
+    for (const [verdict, words] of [["accepted", "accepted"], ["rejected", "rejected"], ["unreached", "not examined"], ["correction", "correction, the verifier’s own"], ["bonus", "bonus, the verifier’s own"]]) {
       const item = make("li");
       const sample = make("span", "hsd-ins-sample");
       sample.dataset.verdict = verdict;

@@ -1,8 +1,8 @@
 // @ts-check
-// What the token that ends a round was drawn from: a correction's residual as a sum that can be done again, else the target's likeliest
-// tokens. linked_run.js, linked.js, round.js, round_residual.js and round_said.js stand before it, inspector.js behind. Text only.
+// The distribution of a round's own token: a correction's residual with its computation, else the target's top tokens. Loaded after
+// linked_run.js, linked.js, round.js, round_residual.js and round_said.js, before inspector.js.
 
-/** Rows of drafted tokens in a correction's table; a tree may have more at one place. */
+/** Maximum draft tokens in a correction's table; a tree may have more at one position. */
 const MOST_REFUSED = 6;
 
 /** @param {{store: any, actor: (r: any) => string}} words */
@@ -11,10 +11,10 @@ function createDrawn({ store, actor }) {
   const plainT1 = () => { const s = sampling(); return s.temperature === 1 && !s.top_k && (s.top_p ?? 1) === 1; };
   const piece = (id) => token(store.pieces[id] ?? `#${id}`);
   const four = (x) => (x === 0 || x === 1 ? String(x) : x < 1e-5 ? "< 0.00001" : x < 9.5e-4 ? x.toPrecision(2) : x.toFixed(4));
-  /** What a cell says of {value, bound}, and of a number. */
+  /** Format a cell: {value, bound} or a number. */
   const told = (x) => (x === null ? "–" : typeof x === "number" ? four(x) : x.value !== null ? four(x.value) : x.bound === null ? "–" : `≤ ${four(x.bound)}`);
 
-  /** A bar of `scale`: hatched what is taken away, filled what is left. */
+  /** A bar of `scale`: hatched is subtracted, filled remains. */
   function bar(row, scale) {
     const track = make("div", "hsd-ins-track");
     const part = (name, from, to) => {
@@ -27,7 +27,7 @@ function createDrawn({ store, actor }) {
     const [p, q] = [row.p.value, row.q.value];
     const left = row.left ?? 0;
     if (p !== null) part("hsd-taken", 0, p - left);
-    // What q has beyond p takes nothing away any more.
+    // q above p subtracts nothing more.
     if (p !== null && q !== null) part("hsd-beyond", p, q);
     part("hsd-left", p === null ? 0 : p - left, p === null ? left : p);
     return track;
@@ -42,7 +42,7 @@ function createDrawn({ store, actor }) {
     return tr;
   }
 
-  /** A correction of the target's: token by token what p was, what was taken away, what is left, and that scaled to 1. */
+  /** A target correction by token: p, subtracted part, remainder, and remainder scaled to 1. */
   function correction(r, drafts, own) {
     const t = own?.row;
     if (r.outcome !== "correction" || !t || !t.residual || !t.residual.length) return null;
@@ -52,9 +52,9 @@ function createDrawn({ store, actor }) {
     const { rule, sum, refused: taken, rows } = workedBack(t, refused, sampling());
     const ratio = rule === "ratio";
     const box = make("section");
-    box.append(make("h4", "", "What the correction was drawn from"), make("p", "hsd-ins-muted", ratio
-      ? "The residual: what is left of p once q is taken away, scaled to 1 by its sum."
-      : `${capital(actor(r))} drew it from p. It was none of the drafted tokens, whose p is ${four(taken.reduce((s, d) => s + d.p.value, 0))} together; given that, it came from the p of all others, scaled to 1 by their sum.`));
+    box.append(make("h4", "", "Distribution of the correction"), make("p", "hsd-ins-muted", ratio
+      ? "The residual: max(0, p − q), scaled to 1."
+      : `${capital(actor(r))} drew it from p. It is not a draft token (total p ${four(taken.reduce((s, d) => s + d.p.value, 0))}), so it is from p over all other tokens, scaled to 1.`));
 
     const p = plainT1() ? "p" : "p as sampled";
     const heads = ratio ? ["token", p, "q", "max(0,\u00a0p\u00a0−\u00a0q)", "residual"] : ["token", p, "not drafted", "scaled to 1"];
@@ -64,7 +64,7 @@ function createDrawn({ store, actor }) {
     const head = make("thead");
     head.append(top);
     const body = make("tbody");
-    const whole = sum === null; // nothing but the residual itself is known
+    const whole = sum === null; // only the residual is known
     const bars = whole ? rows.map((row) => ({ ...row, left: row.residual })) : [...taken, ...rows];
     const scale = Math.max(...bars.map((row) => Math.max(row.p.value ?? 0, row.q.value ?? 0, row.left ?? 0)), 1e-12);
     const put = (row, kind) => {
@@ -95,17 +95,17 @@ function createDrawn({ store, actor }) {
     const sums = [];
     if (chosen && sum !== null) {
       const first = ratio && chosen.p.value !== null && chosen.q.value !== null ? `${four(chosen.p.value)} − ${four(chosen.q.value)} = ${four(chosen.left)}, and ` : "";
-      sums.push(`Drawn, in bold: ${first}${four(chosen.left)} / ${four(sum)} = ${four(chosen.residual)}.`);
-    } else sums.push(chosen ? "In bold what was drawn." : `“${piece(t.id)}”, which was drawn, is not among the likeliest.`);
-    if (rows.some((row) => row.q.bound !== null)) sums.push("≤: not among the five of q that are recorded.");
-    if (sum === null) sums.push("–: this recording lacks the sum of max(0, p − q), so p as sampled and what is left of it cannot be worked out again.");
+      sums.push(`Bold: the drawn token, ${first}${four(chosen.left)} / ${four(sum)} = ${four(chosen.residual)}.`);
+    } else sums.push(chosen ? "Bold: the drawn token." : `The drawn token “${piece(t.id)}” is not among the most likely.`);
+    if (rows.some((row) => row.q.bound !== null)) sums.push("≤: not among the five recorded tokens of q.");
+    if (sum === null) sums.push("–: this recording lacks the sum of max(0, p − q), so p as sampled and its remainder are unknown.");
     note.textContent = sums.join(" ");
     box.append(...(whole ? [] : [key(ratio)]), table, note);
     return box;
   }
   function key(ratio) {
     const line = make("p", "hsd-ins-key");
-    for (const [name, words] of [["hsd-taken", ratio ? "taken away by q" : "drafted, so taken away"], ["hsd-left", "left"], ...(ratio ? [["hsd-beyond", "q beyond p"]] : [])]) {
+    for (const [name, words] of [["hsd-taken", ratio ? "subtracted by q" : "drafted, so subtracted"], ["hsd-left", "remainder"], ...(ratio ? [["hsd-beyond", "q above p"]] : [])]) {
       const item = make("span");
       item.append(make("span", `hsd-ins-fill ${name}`), words);
       line.append(item);
@@ -114,14 +114,14 @@ function createDrawn({ store, actor }) {
     return line;
   }
 
-  /** Where nothing was taken away, the target's likeliest tokens at the place of its own token, with what the draft had there. */
+  /** Without a residual: the target's top tokens at its own token's position, and the draft tokens there. */
   function likeliest(r, drafts, own) {
     const t = own?.row;
     if (!t || !t.top || (t.residual && t.residual.length)) return null;
     const kept = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
     const refused = new Set(drafts.filter((d) => d.parent === kept && d.verdict === "rejected").map((d) => d.id));
     const box = make("section");
-    box.append(make("h4", "", `The target’s likeliest tokens at place ${r.accepted + 1}`));
+    box.append(make("h4", "", `Top target tokens at position ${r.accepted + 1}`));
     const grid = make("div", "hsd-ins-grid");
     grid.append(make("span", "hsd-ins-col", "token"), make("span", "hsd-ins-col", "p at T = 1"));
     for (const [id, p] of t.top) {
@@ -133,10 +133,10 @@ function createDrawn({ store, actor }) {
       cell.append(track, make("span", "hsd-ins-num", figure(p)));
       grid.append(make("code", id === t.id ? "hsd-chosen" : refused.has(id) ? "hsd-refused" : "", piece(id)), cell);
     }
-    const words = [`In bold the token written${refused.size && [...refused].some((id) => t.top.some(([k]) => k === id)) ? ", struck through what was drafted" : ""}.`];
-    if (refused.size && ![...refused].some((id) => t.top.some(([k]) => k === id))) words.push("What was drafted here is not among the five.");
-    if (sampling().temperature === 0) words.push("Greedy decoding writes the likeliest token, whatever its p: in a verdict its p counts as 1, that of all others as 0.");
-    else if (!plainT1()) words.push("The token was drawn from p as sampled, which temperature, top-k and top-p make of this.");
+    const words = [`Bold: the emitted token${refused.size && [...refused].some((id) => t.top.some(([k]) => k === id)) ? "; struck through: draft tokens" : ""}.`];
+    if (refused.size && ![...refused].some((id) => t.top.some(([k]) => k === id))) words.push("The draft token is not among the top five.");
+    if (sampling().temperature === 0) words.push("Greedy decoding emits the most likely token: for the verdict its p counts as 1, all others as 0.");
+    else if (!plainT1()) words.push("The token was drawn from p as sampled, after temperature, top-k and top-p.");
     box.append(grid, make("p", "hsd-ins-muted", words.join(" ")));
     return box;
   }

@@ -1,16 +1,16 @@
 // @ts-check
-// How much room the boxes of the round inspector need for any round of the run: what stands below must not move while rounds go by.
-// linked_run.js, linked.js and round.js stand before it, inspector.js behind.
+// Reserve the maximum height of the round inspector's boxes over all rounds, so that the layout does not shift. Loaded after
+// linked_run.js, linked.js and round.js, before inspector.js.
 
-/** Rounds of which the boxes are drawn for their height: those that promise to be the highest. */
+/** Number of rounds measured: the candidates for the greatest height. */
 const MEASURED = 16;
-/** The tree's box: its padding with a scroll bar, px, and what it may reach across and down the page. */
+/** The tree's box: padding with a scroll bar (px), and maximum heights of horizontal and vertical trees. */
 const FRAME = 48;
 const MOST_HIGH = { across: 280, down: 440 };
 
 /**
- * `draw(r)` gives {sums, bars}, the elements of a round's boxes or null; `boxes` are {sums, bars}, the boxes themselves. They are
- * measured where they stand, so that their own width and style count.
+ * `draw(r)` returns {sums, bars}, a round's elements or null; `boxes` are {sums, bars}, their containers. Elements are measured in
+ * place, with the actual width and style.
  */
 function createRoom({ root, store, boxes, draw }) {
   const probe = make("div", "hsd-ins-probe");
@@ -24,7 +24,7 @@ function createRoom({ root, store, boxes, draw }) {
     root.style.setProperty(`--${name}`, `${high[name]}px`);
   };
 
-  /** What a round's boxes are likely to need, without drawing them. */
+  /** Estimate the height of a round's boxes without drawing. */
   function weight(drafts) {
     const looked = drafts.filter((d) => d.p !== null);
     return looked.length + looked.reduce((n, d) => n + d.text.length, 0) / 40;
@@ -36,8 +36,8 @@ function createRoom({ root, store, boxes, draw }) {
     root.style.setProperty("--tree", `${FRAME + (narrow ? Math.min(MOST_HIGH.down, Math.max(across, down)) : Math.min(MOST_HIGH.across, across))}px`);
   }
   return {
-    /** Measure the rounds that are new; all of them where the run or the width is another, or the run is over: while it goes on a round
-     * that is no heavier than those before it must cost next to nothing. Out of sight there is nothing to measure. */
+    /** Measure new rounds, or all after a change of run or width and at the end of a run. During a run, rounds below the current
+    * maximum are skipped. Hidden boxes are not measured. */
     measure(narrow) {
       if (!root.clientWidth) return;
       tree(narrow);
@@ -63,7 +63,7 @@ function createRoom({ root, store, boxes, draw }) {
         probe.remove();
       }
     },
-    /** What is drawn now needs its room, too; and a list that scrolls must be within reach of the keyboard. */
+    /** Reserve the current height, and make scrolling lists focusable. */
     grow() {
       for (const name of ["sums", "bars"]) if (boxes[name].firstElementChild) reserve(name, boxes[name].firstElementChild.getBoundingClientRect().height);
       const list = boxes.sums.querySelector("ol");

@@ -1,8 +1,8 @@
 // @ts-check
-// What stands beneath the tree of a round: the arithmetic of each verdict, row by row. linked_run.js, linked.js, round.js and
-// round_said.js stand before it, inspector.js behind. Text only, by textContent.
+// The computation of each verdict, below the tree. Loaded after linked_run.js, linked.js, round.js and round_said.js, before
+// inspector.js.
 
-/** Drafted tokens of one place that are named beside the one that was kept. */
+/** Maximum other draft tokens listed per position. */
 const MOST_BESIDE = 6;
 
 /** @param {{store: any, palette: any, actor: (r: any) => string}} words */
@@ -21,19 +21,19 @@ function createSums({ store, palette, actor }) {
   function ratio(s, verdict) {
     return [make("code", "", token(s.text)), make("span", "hsd-ins-sum", s.line), make("span", "hsd-ins-then", fateOf(verdict, s.chance))];
   }
-  /** A verdict with the chance that there was of being kept, which no reader shall take for that of the verdict. */
+  /** A verdict with its acceptance probability. */
   function fateOf(verdict, chance) {
     if (chance === null || verdict === "cut") return FATES[verdict];
-    if (chance === 1) return `${FATES[verdict]}: p is at least q, so it was sure to be kept`;
-    return `${FATES[verdict]}: ${chance === 0 ? "p is 0, so it could not be kept" : `it had a chance of ${asFigure(chance)} to be kept`}`;
+    if (chance === 1) return `${FATES[verdict]}: p ≥ q, acceptance probability 1`;
+    return `${FATES[verdict]}: ${chance === 0 ? "p = 0, acceptance probability 0" : `acceptance probability ${asFigure(chance)}`}`;
   }
-  /** What the verifier said at a place, and whether it was among what was drafted there. */
+  /** The verifier's token at a position, and whether it was drafted. */
   function walked(s, greedy) {
     const said = make("span", "hsd-ins-sum");
     said.append(s.drew === null ? "another token" : make("code", "", token(s.drew)));
-    const words = make("span", "hsd-ins-then", s.hit ? `drafted, so it is kept${s.p !== null && !greedy ? ` (p = ${asFigure(s.p)})` : ""}` : s.cut ? "drafted, then cut: the text ended before it" : "not drafted");
+    const words = make("span", "hsd-ins-then", s.hit ? `drafted: accepted${s.p !== null && !greedy ? ` (p = ${asFigure(s.p)})` : ""}` : s.cut ? "drafted, cut at the end of the text" : "not drafted");
     const others = s.text.filter((text) => !(s.hit || s.cut) || text !== s.drew);
-    others.slice(0, MOST_BESIDE).forEach((text, k) => words.append(k ? ", " : s.hit || s.cut ? "; beside it " : "; drafted was ", make("code", "", token(text))));
+    others.slice(0, MOST_BESIDE).forEach((text, k) => words.append(k ? ", " : s.hit || s.cut ? "; also drafted: " : "; drafted: ", make("code", "", token(text))));
     if (others.length > MOST_BESIDE) words.append(` and ${others.length - MOST_BESIDE} more`);
     return [said, words];
   }
@@ -43,12 +43,12 @@ function createSums({ store, palette, actor }) {
     const box = make("section");
     const greedy = store.meta.sampling?.temperature === 0;
     const who = actor(r);
-    box.append(make("h4", "", "How each place was judged"));
+    box.append(make("h4", "", "Verification by position"));
     box.append(make("p", "hsd-ins-muted", rule === "ratio"
-      ? "Rule: keep the token if u · q < p. q is the drafter’s probability of it, p the verifier’s, u a number drawn evenly from 0 to 1. So it is kept with probability min(1, p / q)."
-      : `Rule: the draft carries no probabilities (each token is a point mass). At each place ${who} ${greedy ? "takes its likeliest token" : "draws its own token from p"} and goes on while that is a drafted one. Below, its tokens place by place.`));
+      ? "Rule: accept the token if u·q < p, where q is the drafter’s probability, p the verifier’s, and u uniform on [0, 1): acceptance probability min(1, p / q)."
+      : `Rule: each draft token is a point mass. At each position ${who} ${greedy ? "takes its most likely token" : "draws its own token from p"} and continues while that token was drafted.`));
     const list = make("ol", "hsd-ins-steps");
-    // What nobody looked at needs no row for each.
+    // Tokens that were not examined share one row.
     const looked = steps.filter((s) => s.verdict !== "unreached");
     for (const s of looked) {
       const verdict = s.verdict ?? (s.hit ? "accepted" : s.cut ? "cut" : "rejected");
@@ -58,7 +58,7 @@ function createSums({ store, palette, actor }) {
     if (rest.length) {
       const had = rest.map((s, k) => (k ? [", ", make("code", "", token(s.text))] : [make("code", "", token(s.text))])).flat();
       const line = make("span", "hsd-ins-then");
-      line.append(...had, steps.some((s) => s.verdict === "rejected") ? ": not looked at, a token before was turned down" : ": not looked at, the text ended before");
+      line.append(...had, steps.some((s) => s.verdict === "rejected") ? ": not examined, an earlier token was rejected" : ": not examined, the text ended");
       const places = rest.length > 1 ? `${rest[0].place}–${rest.at(-1).place}` : String(rest[0].place);
       list.append(step(places, "unreached", rest.map((s) => s.node).join(" "), [line]));
     }
@@ -66,10 +66,10 @@ function createSums({ store, palette, actor }) {
     const end = make("p", "hsd-ins-end");
     const code = own ? make("code", "", token(own.text)) : null;
     if (code) code.dataset.family = palette.family(own.source);
-    if (r.outcome === "stopped") end.append("The text ended here, so no token was added.");
-    else if (r.outcome === "bonus") end.append("All of the path was kept, and the same forward gave one more row: the bonus ", ...(code ? [code] : []), rule === "ratio" ? " is drawn from p there." : ` is ${who}’s own.`);
-    else if (rule === "ratio") end.append(`The token put in its place is drawn from the residual, what is left of p once q is taken away: max(0, p − q), scaled to 1. It was `, ...(code ? [code] : ["not recorded"]), ".");
-    else end.append(greedy ? `The first token of ${who}’s that was not drafted is the correction: ` : `The first token that ${who} drew from p and that was not drafted is the correction: `, ...(code ? [code] : ["not recorded"]), ".");
+    if (r.outcome === "stopped") end.append("The text ended here; no token was added.");
+    else if (r.outcome === "bonus") end.append("The whole path was accepted; the same forward pass gives the bonus token ", ...(code ? [code] : []), rule === "ratio" ? ", drawn from p." : ".");
+    else if (rule === "ratio") end.append("The correction is drawn from the residual max(0, p − q), scaled to 1: ", ...(code ? [code] : ["not recorded"]), ".");
+    else end.append(`The correction is the first token of ${who} that was not drafted: `, ...(code ? [code] : ["not recorded"]), ".");
     box.append(end);
     return box;
   }

@@ -1,26 +1,25 @@
-// What the linked views of a page share beside dom.js: text, colours by source, and groups. A group is one run (its store) and one
-// cursor. Views of one group find each other by its name, whichever of them is made first.
+// Shared by linked views: text, colours by source, and groups. A group is one run (its store) and one cursor, identified by name.
 //
 //   hsdGroup(name) -> group
 //     store      the run (linked_run.js)
 //     cursor     {token, round, inner, step, pinned, hover, lit, shown, playing, speed}; replaced, never changed
 //                  token    index of the token under the cursor, -1: none      round   target round id, null: none
 //                  step     event under the cursor, -1: none                   pinned  whether it stays when the pointer leaves
-//                  inner    the round of a level below that was asked for within it, or null
-//                  hover    {token, round, step} under the pointer, or null; the cursor itself unless something is pinned or played
-//                  lit      {position, reveal}: a place of the text (0: first prompt token) that a view points at, or null
+//                  inner    the selected round of a lower level within it, or null
+//                  hover    {token, round, step} under the pointer, or null; equals the cursor unless something is pinned or played
+//                  lit      {position, reveal}: a highlighted text position (0: first prompt token), or null
 //                  shown    tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts
-//     listeners  Set of (cursor, cursor before) => void, told after every change
+//     listeners  Set of (cursor, previous cursor) => void, called after every change
 //     hover(where | null), pin(where | null), go(where)        where is {step} or {token} or {round} (of any level)
-//     light(position | null, reveal)                           reveal: bring it into sight
+//     light(position | null, reveal)                           reveal: scroll to it
 //     move(±n events), round(±1), token(±1), release()         release is Esc: unpins, stops playing, shows the whole text
 //     follow(), scrub(step), play(), pause(), pace(speed)      following, the text counts up to the cursor; speed: events/s, or "recorded"
-//     keydown(event) -> whether it was one of the keys: ← → event, with Shift round; , . token; Home End; Enter pins; Esc; Space plays
+//     keydown(event) -> whether it was handled: ← → event, with Shift round; , . token; Home End; Enter pins; Esc; Space plays
 //
 //   export default linkedWidget((view) => { …; return cleanup; })
-//     view: {model, root, group, store, palette}; root stands on the page, has class hsd-linked, the colours, the theme and the keys.
+//     view: {model, root, group, store, palette}; root is attached, with class hsd-linked, colours, theme and keys.
 //
-// Everything that comes from a model is put on the page with textContent; nothing is fetched.
+// Model output is only set by textContent; no requests.
 
 // --- text
 
@@ -32,51 +31,51 @@ const KIND_WORDS = {
 };
 const VERDICT_MARKS = { accepted: "✓", rejected: "✗", unreached: "·", cut: "✂" };
 const WHY = {
-  "no match": "no database knew how this text goes on",
-  "not worth it": "the expected gain was below the cost of verifying",
-  "no room": "there was no room left for a draft",
-  off: "drafting was off",
+  "no match": "no database matched",
+  "not worth it": "the expected gain was below the verification cost",
+  "no room": "no room for a draft",
+  off: "drafting is off",
 };
 
-// Characters nobody can see, that would reorder the line, or that are half of one, are shown as their code point.
+// Invisible characters, bidirectional controls and lone surrogates are shown as code points.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
 const codePoint = (/** @type {string} */ c) => `‹U+${(c.codePointAt(0) || 0).toString(16).toUpperCase().padStart(4, "0")}›`;
 const visible = (/** @type {string} */ s) => s.replace(HIDDEN, codePoint);
-/** One line, every blank with a glyph: for drafts and cards. */
+/** One line with glyphs for blanks: for drafts and cards. */
 const glyphs = (/** @type {string} */ s) => visible(s).replace(/ /g, "␣").replace(/\t/g, "⇥").replace(/\n/g, "↵");
-/** The same, short: indentation says little about a draft that was turned down. */
+/** The same with collapsed indentation: for rejected drafts. */
 const brief = (/** @type {string} */ s) => visible(s).replace(/\n/g, "↵").replace(/[ \t]{2,}/g, "␣");
 
-/** A number for people; a probability that is certain stays whole. */
+/** Format a number; 0 and 1 stay whole. */
 const figure = (/** @type {any} */ x) => {
   if (x === null || x === undefined) return "–";
   if (x === 0 || x === 1) return String(x);
   return Math.abs(x) >= 0.001 ? x.toFixed(3) : x.toExponential(1);
 };
-/** Nanoseconds for people: 12.3 ms, 45 µs. */
+/** Format nanoseconds: 12.3 ms, 45 µs. */
 const duration = (/** @type {number | null | undefined} */ ns) => {
   if (ns === null || ns === undefined) return "–";
   const digits = (/** @type {number} */ v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
   return ns >= 1e9 ? `${digits(ns / 1e9)} s` : ns >= 1e6 ? `${digits(ns / 1e6)} ms` : `${digits(ns / 1e3)} µs`;
 };
-const plural = (/** @type {number} */ n, /** @type {string} */ word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+const plural = (/** @type {number} */ n, /** @type {string} */ word) => `${n} ${word}${n === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
 
 // --- colours and theme
 
-/** What a view's `palette` says of sources: family(source) names the colour (data-family), words and phrase name the source. */
+/** Sources in a view's `palette`: family(source) is the colour key (data-family), words and phrase are labels. */
 function paletteOf(palette) {
-  const family = (/** @type {string} */ s) => (s in palette.hues && s !== "draft" && s !== "rival" ? s : palette.rivals.includes(s) ? "rival" : "draft");
+  const family = (/** @type {string} */ s) => (s in palette.hues && s !== "draft" && s !== "baseline" ? s : palette.baselines.includes(s) ? "baseline" : "draft");
   return {
     family,
     /** nano, draft model */
     words(/** @type {string} */ s) {
       const f = family(s);
-      return f === "draft" ? `${s}, draft model` : f === "rival" ? `${s}, rival look-up` : palette.hues[f].label;
+      return f === "draft" ? `${s}, draft model` : f === "baseline" ? `${s}, baseline` : palette.hues[f].label;
     },
     /** the draft model nano: within a sentence */
     phrase(/** @type {string} */ s) {
       const f = family(s);
-      return f === "target" ? "the target" : f === "rival" ? `the rival ${s}` : palette.databases.includes(s) ? `the ${palette.hues[f].label}` : `the draft model ${s}`;
+      return f === "target" ? "the target" : f === "baseline" ? `the baseline ${s}` : palette.databases.includes(s) ? `the ${palette.hues[f].label}` : `the draft model ${s}`;
     },
     paint(/** @type {HTMLElement} */ root) {
       for (const [name, hue] of Object.entries(palette.hues)) {
@@ -95,14 +94,14 @@ function eventWords(store, palette, step) {
   if (e.kind === "draft") {
     const by = [...new Set(drafts.map((d) => d.source))].map(palette.phrase);
     const words = by.length > 1 ? `${by.slice(0, -1).join(", ")} and ${by[by.length - 1]}` : by[0];
-    return `${plural(drafts.length, "draft token")} put up by ${words}`;
+    return `${plural(drafts.length, "draft token")} proposed by ${words}`;
   }
   if (e.kind === "verdict") {
     const d = e.draft;
     return `“${glyphs(d ? d.text : token.text)}”, drafted by ${palette.phrase(d ? d.source : token.source)}, is ${d ? d.verdict : "accepted"}`;
   }
-  const how = { correction: "its correction", bonus: "a bonus, the whole draft was accepted", plain: "without a draft" }[token.kind];
-  return `The target draws “${glyphs(token.text)}” itself: ${how}`;
+  const how = { correction: "correction", bonus: "bonus token after a fully accepted draft", plain: "no draft" }[token.kind];
+  return `The target adds “${glyphs(token.text)}”: ${how}`;
 }
 
 // --- groups
@@ -144,7 +143,7 @@ function createGroup() {
     group.cursor = Object.freeze(next);
     for (const f of [...group.listeners]) f(group.cursor, before);
   }
-  /** The event that keys start from: what the pointer merely passes does not count. */
+  /** The event that keys start from, ignoring hover. */
   const base = () => (at.pin || at.key)?.step ?? -1;
   const last = () => store.index().events.length - 1;
   const same = (a, b) => a === b || (a && b && a.step === b.step && a.inner === b.inner);
@@ -184,7 +183,7 @@ function createGroup() {
       const step = base();
       if (step < 0) return group.move(1);
       const place = placeOf.get(events[step].round);
-      // Back goes to the beginning of this round first.
+      // Back first goes to the start of the current round.
       const next = by > 0 ? place + 1 : step > rounds[place].begin ? place : place - 1;
       if (rounds[next]) group.go({ step: rounds[next].begin });
     },
@@ -221,7 +220,7 @@ function createGroup() {
       let left = 0;
       const tick = () => {
         const now = performance.now();
-        // A page that was put away goes on where it was.
+        // After a hidden page is shown again, playing resumes where it was.
         const [step, rest] = advance(store, base(), left + Math.min(now - before, 1000), speed);
         before = now;
         left = rest;
@@ -254,7 +253,7 @@ function createGroup() {
         Escape: () => group.release(),
       };
       if (!Object.hasOwn(keys, event.key)) return false;
-      // Fields have keys of their own, and so has whatever Enter and Space press.
+      // Fields handle their own keys; Enter and Space activate buttons.
       const own = event.key === "Enter" || event.key === " " ? "button, input, select, textarea, summary, a" : "input, select, textarea";
       if (event.key !== "Escape" && event.target.closest?.(own)) return false;
       keys[event.key]();
@@ -262,7 +261,7 @@ function createGroup() {
       event.stopPropagation();
       return true;
     },
-    /** A view's model is in the group: what it publishes is the run. Returns what takes it out again. */
+    /** Add a view's model, which may publish the run. Returns a function that removes it. */
     join(model) {
       const adopt = () => store.adopt(model.get("data"));
       const receive = (message) => { if (!store.receive(message)) model.send({ kind: "sync" }); };
@@ -274,7 +273,7 @@ function createGroup() {
   };
   store.listeners.add((what) => {
     if (what !== "reset") return;
-    // The same run in a fuller copy keeps its cursor; another run begins without one.
+    // A more complete copy of the same run keeps the cursor; another run resets it.
     const keep = store.run === run;
     run = store.run;
     if (!keep) { following = playing = false; clearTimeout(timer); }
@@ -285,7 +284,7 @@ function createGroup() {
   return group;
 }
 
-/** The group of this name; an empty name is a group of its own. Every linked view brings this script, so the page keeps the groups. */
+/** The group of this name (empty: a new group), stored on the page because every linked view loads this script. */
 function hsdGroup(/** @type {string | undefined} */ name) {
   /** @type {Map<string, ReturnType<typeof createGroup>>} */
   const groups = (globalThis[Symbol.for("hsd_viz.groups.1")] ??= new Map());
@@ -294,7 +293,7 @@ function hsdGroup(/** @type {string | undefined} */ name) {
   return /** @type {ReturnType<typeof createGroup>} */ (groups.get(name));
 }
 
-/** The anywidget of a linked view. `create` draws it and returns what takes it away. */
+/** The anywidget of a linked view. `create` draws it and returns a cleanup function. */
 function linkedWidget(/** @type {(view: any) => (() => void) | void} */ create) {
   return () => {
     /** @type {any} */
@@ -315,14 +314,14 @@ function linkedWidget(/** @type {(view: any) => (() => void) | void} */ create) 
           const palette = paletteOf(model.get("palette"));
           palette.paint(root);
           const tell = (dark, paper) => {
-            // Views whose Python side draws by theme have a trait for it; what is printed for a moment concerns it not.
+            // Only views drawn by Python have a theme trait; it ignores printing.
             if (paper || model.get("dark") === undefined || model.get("dark") === dark) return;
             model.set("dark", dark);
             model.save_changes();
           };
           const unfollow = followTheme(root, { behind: "--backdrop", changed: tell });
           el.append(root);
-          const view = group; // by the time this view is closed its model may have joined another group
+          const view = group; // its model may be in another group when this view closes
           const keydown = (event) => view.keydown(event);
           root.addEventListener("keydown", keydown);
           const end = create({ model, root, group, store: group.store, palette });

@@ -1,6 +1,6 @@
 // @ts-check
-// One run as the page knows it, and the events it is told in. Pure: no document, no widget model; `tests/js` runs it in node.
-// hsd_viz/views/linked.py puts this file, then linked.js, in front of the script of every linked view.
+// A run in the browser, and its events. Pure: no document, no widget model; `tests/js` runs it in node. Loaded first in every linked
+// view, then linked.js.
 
 /** Rows arrive as lists in the order of hsd_viz/views/payload.py. */
 const TOKEN = ["id", "text", "raw", "round", "kind", "source", "path", "depth", "p", "entropy", "top", "residual", "q", "left"];
@@ -11,12 +11,12 @@ const CALL = ["round", "level", "name", "kind", "steps", "fed", "cached", "start
 const named = (/** @type {string[]} */ names, /** @type {any[]} */ row) => Object.fromEntries(names.map((n, i) => [n, row[i]]));
 
 /**
- * What is known of a run. `adopt` takes a snapshot (the `data` of a view), `receive` the steps of a live run; listeners are told
- * ("reset", 0) when everything is new and ("append", index of the first new token) when the run went on.
+ * A run so far. `adopt` takes a snapshot (the `data` of a view), `receive` the steps of a live run; listeners get ("reset", 0) for
+ * a new run and ("append", index of the first new token) for new steps.
  *
  * tokens: [TOKEN…]; rounds: Map(id → ROUND), of all levels; order: Map(id of a target round → 1, 2, 3, …); children: Map(id → ids of
  * the rounds of the level below that served it); drafts: Map(round id → [DRAFT…]); calls: [CALL…]; levels: names, bottom first;
- * pieces: {token id: text}; prompt, promptIds; meta: {stack, sampling, prefill_ns, wall_ns} (times null while the run goes on).
+ * pieces: {token id: text}; prompt, promptIds; meta: {stack, sampling, prefill_ns, wall_ns} (times null during the run).
  */
 function createStore() {
   /** @type {any} */
@@ -33,7 +33,7 @@ function createStore() {
       for (const row of part.rounds) {
         const r = named(ROUND, row);
         store.rounds.set(r.id, r);
-        // People count the target's rounds; ids also number the rounds of the levels below.
+        // Displayed numbers count target rounds; ids also include rounds of lower levels.
         if (r.parent === null) store.order.set(r.id, store.order.size + 1);
         else store.children.set(r.parent, [...(store.children.get(r.parent) || []), r.id]);
       }
@@ -46,11 +46,11 @@ function createStore() {
       Object.assign(store.pieces, part.pieces);
       for (const row of part.tokens) store.tokens.push(named(TOKEN, row));
     },
-    /** Take a snapshot, unless it is no newer than what is known. */
+    /** Take a snapshot, unless it is not newer. */
     adopt(data) {
       if (!data || data.run === undefined) return;
       if (data.run === store.run && data.seq <= store.seq) {
-        // A live run is over: the same rows, and the times that are known only now.
+        // End of a live run: the same rows with final times.
         if (data.seq === store.seq && (store.meta.wall_ns ?? null) === null && (data.meta?.wall_ns ?? null) !== null) {
           store.meta = data.meta;
           store.tell("append", store.tokens.length);
@@ -63,7 +63,7 @@ function createStore() {
       store.extend(data);
       store.tell("reset", 0);
     },
-    /** Take the steps of a message; false: some before them are missing, and a snapshot is needed. */
+    /** Take the steps of a message; false: earlier steps are missing and a snapshot is needed. */
     receive(message) {
       if (message.kind !== "append") return true;
       if (message.run === store.run && message.seq <= store.seq) return true;
@@ -76,7 +76,7 @@ function createStore() {
     },
     /** The run as events: see {@link indexOf}. */
     index() { return (index ??= indexOf(store)); },
-    /** The target round that a round, of whatever level, served. */
+    /** The target round of a round of any level. */
     topRound(id) {
       let r = store.rounds.get(id);
       while (r && r.parent !== null) r = store.rounds.get(r.parent);
@@ -92,14 +92,14 @@ function createStore() {
 }
 
 /**
- * The events of a run. For each target round, in order: its draft is put up (kind "draft", where there is one); each draft token that
- * was walked or turned down gets its verdict (kind "verdict", by depth, at one place the refused before the accepted one); the round's
- * own token is drawn (kind "token": correction, bonus or plain).
+ * The events of a run. For each target round, in order: its draft is proposed (kind "draft", if any); each accepted or rejected
+ * draft token gets its verdict (kind "verdict", by depth, rejected before accepted); the round's own token is drawn (kind "token":
+ * correction, bonus or plain).
  *
- * event: {kind, round: target round id, token: index of the text's token at the place it is about, shown: how many tokens are emitted
- * once it has happened, draft: the DRAFT row of a verdict, else null}.
- * rounds: [{id, begin, end: its events, first, count: its tokens}]; placeOf: Map(round id → its place there); stepOf[token]: the event
- * that emitted it.
+ * event: {kind, round: target round id, token: index of the text's token at its position, shown: number of tokens emitted after it,
+ * draft: the DRAFT row of a verdict, else null}.
+ * rounds: [{id, begin, end: its events, first, count: its tokens}]; placeOf: Map(round id → index in rounds); stepOf[token]: the
+ * event that emitted it.
  */
 function indexOf(store) {
   const { tokens } = store;
@@ -128,12 +128,12 @@ function indexOf(store) {
     placeOf.set(round, rounds.length);
     rounds.push({ id: round, begin, end: events.length, first, count: i - first });
   }
-  // What was turned down after the last token stands beside it.
+  // Tokens rejected after the last one are listed with it.
   for (const e of events) e.token = Math.min(e.token, tokens.length - 1);
   return { events, rounds, placeOf, stepOf };
 }
 
-/** How long an event is shown when a run is played, in ms: `speed` is events a second, or "recorded": its share of its round's time. */
+/** Duration of an event when played, in ms: `speed` is events per second, or "recorded" for its share of the round's time. */
 function lasts(store, step, speed) {
   if (speed !== "recorded") return 1000 / speed;
   const { events, rounds, placeOf } = store.index();
@@ -141,7 +141,7 @@ function lasts(store, step, speed) {
   return store.rounds.get(round.id).ns / 1e6 / (round.end - round.begin);
 }
 
-/** Play on from event `step` for `ms`, of which some may be left from before: [event, ms left over]. Stops at the last event. */
+/** Advance from event `step` by `ms`: [event, remaining ms]. Stops at the last event. */
 function advance(store, step, ms, speed) {
   const last = store.index().events.length - 1;
   while (step < last) {

@@ -1,5 +1,5 @@
 // @ts-check
-// The map of temporal locality: for each token of a text, where the same words stood before. In SVG. Stands behind dom.js and figure.js.
+// The temporal-locality map: earlier occurrences of each token, in SVG. Loaded after dom.js and figure.js.
 
 const STRIP = 14; // height of the row of sources
 const AROUND = 10; // tokens shown before and after a match
@@ -40,13 +40,13 @@ function render({ model, el }) {
     svg.append(draw("rect", { x: box.left, y: box.top, width: inner, height: box.bottom - box.top, class: "hsd-grid", fill: "none" }));
     const end = toX(s.prompt) - box.left;
     if (end > 56) svg.append(draw("text", { x: toX(s.prompt) - 6, y: box.top + 16, "text-anchor": "end", class: "hsd-tick" }, "prompt"));
-    if (box.right - toX(s.prompt) > 150) svg.append(draw("text", { x: toX(s.prompt) + 6, y: box.top + 16, class: "hsd-tick" }, "written by the model →"));
+    if (box.right - toX(s.prompt) > 150) svg.append(draw("text", { x: toX(s.prompt) + 6, y: box.top + 16, class: "hsd-tick" }, "generated →"));
     svg.append(draw("text", { x: box.right - 6, y: box.bottom - 8, "text-anchor": "end", class: "hsd-tick" }, "copied from the prompt"));
     const step = [10, 20, 50, 100, 200, 500, 1000].find((k) => n / k <= (width > 520 ? 9 : 5)) || 2000;
     for (let at = 0; at < n; at += step) {
       svg.append(tickBelow(toX(at), foot, String(at)), tickBeside(box, toY(at), String(at)));
     }
-    axisNames(svg, box, foot, "place of the token in the text", "earlier place it repeats");
+    axisNames(svg, box, foot, "token position", "repeated position");
     const dots = draw("g");
     for (let i = 0; i < n; i++) {
       const [from, length] = s.again[i];
@@ -67,7 +67,7 @@ function render({ model, el }) {
   function dot(i, j, size, cls) {
     return draw("rect", { x: toX(i + 0.5) - size / 2, y: toY(j + 0.5) - size / 2, width: size, height: size, class: cls });
   }
-  /** The words around a match, the matching ones marked. */
+  /** The text around a match, with the match marked. */
   function snippet(at, length) {
     const s = spec();
     const code = make("code");
@@ -81,17 +81,17 @@ function render({ model, el }) {
     cross.replaceChildren();
     pair.replaceChildren();
     readout.classList.toggle("hsd-note", chosen < 0);
-    if (chosen < 0) { readout.textContent = "Point at the map, or step through the text with the arrow keys: what repeats is set side by side here."; return; }
+    if (chosen < 0) { readout.textContent = "Hover over the map or use the arrow keys to compare repeats."; return; }
     const copied = s.copied[chosen];
     const [again, run] = s.again[chosen];
     const from = copied >= 0 ? copied : run >= least() ? again : -1;
-    const who = chosen < s.prompt ? "of the prompt" : s.sources[chosen] === "target" ? "written by the target" : `drafted by the ${s.hues[s.sources[chosen]].label}`;
+    const who = chosen < s.prompt ? "of the prompt" : s.sources[chosen] === "target" ? "from the target" : `drafted by the ${s.hues[s.sources[chosen]].label}`;
     const words = [`Token ${chosen}, “${white(s.pieces[chosen])}”, ${who}`];
     let length = 1;
     if (from >= 0) {
       while (length < 24 && from - length >= 0 && s.ids[from - length] === s.ids[chosen - length]) length++;
-      words.push(copied >= 0 ? `copied from place ${from}` : `repeats place ${from}`, length > 1 ? `${length} tokens in a row are the same` : "this token alone is the same");
-    } else words.push(`ends no run of ${least()} or more tokens that stood before`);
+      words.push(copied >= 0 ? `copied from position ${from}` : `repeats position ${from}`, `${length} equal token${length > 1 ? "s" : ""}`);
+    } else words.push(`no repeat of ${least()} or more tokens`);
     readout.textContent = `${words.join("; ")}.`;
     const x = toX(chosen + 0.5);
     cross.append(draw("line", { x1: x, x2: x, y1: box.top, y2: box.bottom + 6 + STRIP, class: "hsd-d-cross" }));
@@ -107,7 +107,7 @@ function render({ model, el }) {
     if (px < box.left || px >= box.right || py < box.top || py > box.bottom + 6 + STRIP) return -1;
     const s = spec();
     const exact = Math.floor((s.pieces.length * (px - box.left)) / (box.right - box.left));
-    // A mark nearby is meant, not the empty column beside it.
+    // Prefer a nearby mark over an empty column.
     let best = exact;
     let room = 10;
     for (let i = Math.max(0, exact - 8); i < Math.min(s.pieces.length, exact + 9); i++) {
@@ -143,13 +143,13 @@ function render({ model, el }) {
     let again = 0;
     for (let i = s.prompt; i < s.pieces.length; i++) again += s.again[i][1] >= least();
     const share = written ? Math.round((100 * again) / written) : 0;
-    counted.textContent = `${again} of the ${written} tokens that the model wrote (${share} %) end a run of ${least()} or more tokens that stood before.`;
+    counted.textContent = `${again} of ${written} generated tokens (${share} %) end a repeat of ${least()} or more tokens.`;
   }
   function paintText() {
     const s = spec();
     title.textContent = s.title || "";
     root.setAttribute("aria-label", s.title || "");
-    frame.setAttribute("aria-label", `${s.title}. ${s.text || ""} Arrow keys step through the text.`);
+    frame.setAttribute("aria-label", `${s.title}. ${s.text || ""} Arrow keys move through the text.`);
     aside.replaceChildren();
     if (s.text) aside.append(make("p", "hsd-note", s.text));
     const field = make("label", "hsd-d-field");
@@ -161,7 +161,7 @@ function render({ model, el }) {
       model.set("least", Number(slider.value));
       model.save_changes();
     });
-    field.append(make("span", "hsd-d-label", "Runs of at least this many tokens"), slider, shown);
+    field.append(make("span", "hsd-d-label", "Minimum repeat length, tokens"), slider, shown);
     const list = make("ul", "hsd-d-legend");
     list.style.flexDirection = "column";
     for (const [name, hue] of Object.entries(s.hues || {})) {
@@ -170,7 +170,7 @@ function render({ model, el }) {
     }
     const grey = make("span", "hsd-d-key");
     grey.style.cssText = "background: color-mix(in srgb, var(--muted) 55%, var(--paper)); width: 8px; height: 8px; margin: 0 3px; border-radius: 0";
-    list.append(entry(grey, "repeats an earlier place, but was not copied from there"));
+    list.append(entry(grey, "repeated, but not copied from there"));
     aside.append(field, counted, list);
     source.textContent = s.source || "";
     count();

@@ -1,5 +1,5 @@
 // @ts-check
-// ipywidgets writes a slider's name beside it, but not on the handle that takes the focus, nor on its figure, which can be written in.
+// ipywidgets does not label slider handles and their editable values.
 
 function name(/** @type {Element} */ box) {
   for (const slider of box.querySelectorAll(".widget-slider")) {
@@ -8,12 +8,12 @@ function name(/** @type {Element} */ box) {
     slider.querySelector(".noUi-handle")?.setAttribute("aria-label", words);
     const figure = slider.querySelector(".widget-readout");
     figure?.setAttribute("role", "textbox");
-    figure?.setAttribute("aria-label", `${words}, figure`);
+    figure?.setAttribute("aria-label", `${words}, value`);
   }
 }
 
 function render({ el }) {
-  // The box comes onto the page, and its sliders into it, after this.
+  // The box and its sliders are attached later.
   const look = new MutationObserver(() => name(box()));
   const box = () => el.closest(".widget-box") || el;
   const laidOut = new ResizeObserver(() => {

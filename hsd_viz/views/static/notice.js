@@ -1,5 +1,5 @@
 // @ts-check
-// An error that people can see: one sentence, the details behind a toggle, a button that puts it away.
+// An error card: message, details behind a toggle, a dismiss button.
 
 function render({ model, el }) {
   const root = document.createElement("div");
@@ -25,7 +25,7 @@ function render({ model, el }) {
       summary.textContent = "Details";
       const pre = document.createElement("pre");
       pre.textContent = model.get("details");
-      pre.tabIndex = 0; // it scrolls
+      pre.tabIndex = 0; // focusable, because it scrolls
       more.append(summary, pre);
       root.append(more);
     }

@@ -1,5 +1,5 @@
 // @ts-check
-// A field for a number. What was typed stays as it was typed; whether it will do is Python's to say, beneath the field.
+// A number field that keeps its text as typed; Python validates it and the error is shown below.
 
 function render({ model, el }) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
@@ -30,7 +30,7 @@ function render({ model, el }) {
     if (words) field.setAttribute("aria-describedby", problem.id);
     else field.removeAttribute("aria-describedby");
   }
-  // With the field left, or Enter: a number half typed is not wrong yet.
+  // On blur or Enter, not while typing.
   field.addEventListener("change", () => { model.set("text", field.value.slice(0, 100)); model.save_changes(); });
   const wires = [["change:text", fill], ["change:problem", say]];
   for (const [event, f] of wires) { model.on(event, f); f(); }

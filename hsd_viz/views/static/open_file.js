@@ -1,5 +1,5 @@
 // @ts-check
-// A button that reads one file of the reader's and sends it to Python. What is too large is refused here, before it travels.
+// A button that reads a local file and sends it to Python. Files over the size limit are rejected before sending.
 
 function render({ model, el }) {
   const root = document.createElement("div");
@@ -20,12 +20,12 @@ function render({ model, el }) {
     const content = { kind: "file", name: file.name, size: file.size };
     if (file.size > model.get("most")) model.send({ ...content, kind: "too large" });
     else {
-      // A folder, or a file that is gone by now.
+      // A folder, or a deleted file.
       const bytes = await file.arrayBuffer().catch(() => null);
       if (bytes) model.send(content, undefined, [bytes]);
       else model.send({ ...content, kind: "unreadable" });
     }
-    input.value = ""; // the same file may be opened again
+    input.value = ""; // allows opening the same file again
   });
   root.append(button, input);
   el.append(root);

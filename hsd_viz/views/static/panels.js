@@ -1,7 +1,7 @@
 // @ts-check
-// Small tables with bars. Stands behind dom.js. What a table measures is a term whose definition shows at pointer or focus.
+// Small tables with bars; a measure's definition is shown on hover or focus. Loaded after dom.js.
 
-/** The length of a whole bar: given, or that of the longest row. */
+/** The length of a full bar: given, or the longest row. */
 export function endOf(/** @type {{end: number | null, rows: {parts: [string, number, string][]}[]}} */ panel) {
   const longest = Math.max(0, ...panel.rows.map((r) => r.parts.reduce((sum, part) => sum + part[1], 0)));
   return panel.end || longest || 1;
@@ -30,7 +30,7 @@ function rowOf(panel, row, end) {
     part.title = words;
     whole.append(part);
   }
-  // For those who hear the page the bar is its parts in words.
+  // The bar's text alternative lists its parts.
   whole.setAttribute("role", "img");
   whole.setAttribute("aria-label", row.parts.map((part) => part[2]).join(", ") || "none");
   track.append(whole);

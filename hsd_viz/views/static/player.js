@@ -1,5 +1,5 @@
 // @ts-check
-// The player: a bar of all events to scrub over, and buttons to step and to play. Stands behind linked_run.js and linked.js.
+// The player: a scrub bar of all events, and buttons to step and play. Loaded after linked_run.js and linked.js.
 
 const SPEEDS = [["1", "1 event/s"], ["4", "4 events/s"], ["12", "12 events/s"], ["40", "40 events/s"], ["recorded", "as recorded"]];
 const ICONS = {
@@ -15,8 +15,8 @@ const ICONS = {
 const HIGH = 24;
 
 /**
- * The bar as SVG paths in a box as wide as there are events and HIGH high: for each family of sources `kept` (what was emitted) and
- * `refused`, as path data; `rounds`: the places where rounds begin.
+ * The bar as SVG path data in a box of one unit per event and height HIGH: for each source family `kept` (emitted) and `refused`
+ * (rejected); `rounds`: starts of rounds.
  */
 function tracks(index, tokens, family) {
   /** @type {Map<string, {kept: string, refused: string}>} */
@@ -34,7 +34,7 @@ function tracks(index, tokens, family) {
   return { by, rounds: index.rounds.map((r) => r.begin) };
 }
 
-/** Where a pointer stands on a bar of `n` events, as a step. */
+/** The step at a pointer position on a bar of `n` events. */
 const stepAt = (/** @type {number} */ x, /** @type {{left: number, width: number}} */ box, /** @type {number} */ n) =>
   Math.max(0, Math.min(n - 1, Math.floor(((x - box.left) / Math.max(1, box.width)) * n)));
 
@@ -58,9 +58,9 @@ function playerView({ root, group, store, palette }) {
     return { node, name, draw: (/** @type {string} */ next) => path.setAttribute("d", ICONS[next]) };
   }
   const stepping = (/** @type {() => void} */ act) => () => { group.pause(); group.follow(); act(); };
-  button("roundBack", "Round before (Shift ←)", stepping(() => group.round(-1)));
-  button("tokenBack", "Token before (,)", stepping(() => group.token(-1)));
-  button("eventBack", "Event before (←)", stepping(() => group.move(-1)));
+  button("roundBack", "Previous round (Shift ←)", stepping(() => group.round(-1)));
+  button("tokenBack", "Previous token (,)", stepping(() => group.token(-1)));
+  button("eventBack", "Previous event (←)", stepping(() => group.move(-1)));
   const play = button("play", "Play (Space)", () => (group.cursor.playing ? group.pause() : group.play()));
   play.node.classList.add("hsd-player-main");
   button("event", "Next event (→)", stepping(() => group.move(1)));
@@ -86,13 +86,13 @@ function playerView({ root, group, store, palette }) {
     speed.append(option);
   }
   speed.addEventListener("change", () => group.pace(speed.value === "recorded" ? "recorded" : Number(speed.value)));
-  // Whoever wants less motion is not shown four changes a second unasked.
+  // With reduced motion, start at one event per second.
   if (matchMedia("(prefers-reduced-motion: reduce)").matches && !group.cursor.playing) group.pace(1);
   row.append(buttons, bar, speed);
   const line = make("div", "hsd-player-line");
   const place = make("span", "hsd-player-place");
   const words = make("span", "hsd-player-words");
-  const whole = make("button", "hsd-player-whole", "Show the whole text");
+  const whole = make("button", "hsd-player-whole", "Show whole text");
   whole.title = "Escape";
   whole.addEventListener("click", () => group.release());
   line.append(place, words, whole);
@@ -131,9 +131,9 @@ function playerView({ root, group, store, palette }) {
     if (hover) glance.style.left = percent(hover.step);
     if (step < 0 || !events[step]) {
       bar.setAttribute("aria-valuenow", "1");
-      bar.setAttribute("aria-valuetext", "no event chosen");
+      bar.setAttribute("aria-valuetext", "no event selected");
       place.textContent = `${plural(events.length, "event")} in ${plural(store.index().rounds.length, "round")}`;
-      words.textContent = "Play the run, or drag over the bar: all that is shown follows.";
+      words.textContent = "Play the run or drag over the bar; all views follow.";
       return;
     }
     head.style.left = percent(step);
@@ -142,7 +142,7 @@ function playerView({ root, group, store, palette }) {
     place.textContent = `Round ${store.order.get(round)} of ${store.order.size}, event ${step + 1} of ${events.length}`;
     words.textContent = eventWords(store, palette, step);
     bar.setAttribute("aria-valuenow", String(step + 1));
-    // What plays, or what the pointer merely passes, is not read out.
+    // Playing and hovering are not announced.
     if (!playing && !hover) bar.setAttribute("aria-valuetext", `${place.textContent}: ${words.textContent}`);
   }
 
@@ -162,7 +162,7 @@ function playerView({ root, group, store, palette }) {
   let waiting = 0;
   const onStore = (/** @type {string} */ what) => {
     if (what === "reset") { paint(); return; }
-    // Steps come twenty times a second; the bar need not.
+    // Redraw the bar less often than steps arrive.
     waiting ||= setTimeout(() => { waiting = 0; paint(); }, 250);
   };
   store.listeners.add(onStore);

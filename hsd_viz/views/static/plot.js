@@ -1,10 +1,10 @@
 // @ts-check
-// A plane with contours and marks, or curves over a lookahead, in SVG. Stands behind dom.js and figure.js.
+// A heat map with contours and marks, or curves over a lookahead, in SVG. Loaded after dom.js and figure.js.
 
 const short = (/** @type {number} */ v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 1 ? v.toFixed(2) : v.toFixed(3));
 const percent = (/** @type {number} */ v) => `${v >= 0 ? "+" : "−"}${Math.abs(100 * v).toFixed(0)} %`;
 
-/** How strongly a cell is coloured, as the CSS colour. Time: the best is darkest. Gain: blue pays, orange does not. */
+/** The CSS colour of a cell. Time: best is darkest. Gain: blue is positive, orange negative. */
 function colour(cells, v) {
   if (cells.scale === "gain") {
     const t = Math.min(1, Math.abs(v) / cells.end);
@@ -24,7 +24,7 @@ function star(x, y, r) {
   return points.join(" ");
 }
 
-/** The shapes of one mark; every kind has its own, so that colour is not needed. */
+/** The shapes of a mark; each kind has its own, independent of colour. */
 function shape(kind, x, y) {
   if (kind === "best") return [draw("polygon", { points: star(x, y, 9), class: "hsd-shape" })];
   if (kind === "affine") {
@@ -81,12 +81,12 @@ function createView(model, el) {
       svg.append(tickBeside(box, toY(at), words));
     }
     axisNames(svg, box, box.bottom, s.x.label, s.y.label);
-    // Labels keep away from marks and from the words beside them.
+    // Labels avoid marks and their labels.
     const taken = (s.marks || []).flatMap((m) => [[toX(m.x), toY(m.y)], ...(m.text ? [[toX(m.x) + 20 + 4 * m.text.length, toY(m.y)]] : [])]);
     const regions = (s.regions || []).map((r) => {
       const x = toX(r.x);
       let y = toY(r.y);
-      // Clear of a mark and of the words beside it.
+      // Avoid a mark and its label.
       while (taken.some(([a, b]) => Math.abs(a - x) < 110 && Math.abs(b - y) < 30) && y < box.bottom - 24) y += 12;
       return { x, y, text: r.text };
     });
@@ -125,7 +125,7 @@ function createView(model, el) {
     }
   }
 
-  /** A contour's label stands where it is furthest from marks, other labels and the border, and touches no other; the main one's first. */
+  /** A contour's label is placed furthest from marks, other labels and the border, without overlap; main contours first. */
   function paintContours(svg, lines, taken) {
     for (const line of lines) {
       const d = pathOf(line.points.map(([x, y]) => [toX(x), toY(y)]));
@@ -137,7 +137,7 @@ function createView(model, el) {
       let best = null;
       let room = 26;
       for (const [x, y] of line.points.map(([u, v]) => [toX(u), toY(v)])) {
-        // Half of a letter is some 3.6 pixels wide, a line 16 high.
+        // Half a character is about 3.6 px wide, a line 16 px high.
         const clear = labels.every((l) => Math.abs(l.x - x) > 3.6 * (l.text.length + line.label.length) + 4 || Math.abs(l.y - y) > 18);
         const border = Math.min(x - box.left - 6, box.right - x - 6, 1.4 * (y - box.top), 1.4 * (box.bottom - y));
         const free = Math.min(border, ...[...taken, ...labels.map((l) => [l.x, l.y])].map(([a, b]) => Math.hypot((a - x) * 0.75, b - y)));
@@ -151,7 +151,7 @@ function createView(model, el) {
   }
 
   function paintMarks(svg, marks) {
-    // Open shapes lie under filled ones, so that a star inside a diamond is seen.
+    // Open shapes are drawn below filled ones.
     const order = ["affine", "model", "best", "measured", "here"];
     const drawn = [];
     for (const m of [...marks].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))) {
@@ -191,7 +191,7 @@ function createView(model, el) {
   function paintCursor() {
     const s = spec();
     cursorNode.replaceChildren();
-    readout.textContent = cursor ? words(s) : s.hint || "Point at the figure, or step through it with the arrow keys.";
+    readout.textContent = cursor ? words(s) : s.hint || "Hover over the figure, or use the arrow keys.";
     readout.classList.toggle("hsd-note", !cursor);
     if (!cursor) return;
     if (s.cells) {
@@ -288,7 +288,7 @@ function createView(model, el) {
     title.hidden = !s.title;
     source.textContent = s.source || "";
     source.hidden = !s.source;
-    frame.setAttribute("aria-label", `${s.title || s.name || "Figure"}. Arrow keys step through it${s.picks ? ", Enter chooses" : ""}.`);
+    frame.setAttribute("aria-label", `${s.title || s.name || "Figure"}. Arrow keys move the cursor${s.picks ? ", Enter selects" : ""}.`);
     paint();
     paintAside();
   }

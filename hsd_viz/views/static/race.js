@@ -1,6 +1,6 @@
 // @ts-check
-// Runs side by side, worked out without a page: who has what at an output position, and at a time. Times are ns from the end of
-// prefill. Pure: `tests/js` runs it in node. The rows are written by hsd_viz/views/versus_data.py.
+// Compared runs by output position and by time. Times are ns from the end of prefill. Pure: `tests/js` runs it in node. Rows come from
+// hsd_viz/views/versus_data.py.
 
 const RUN_TOKEN = ["text", "kind", "source", "round", "p", "entropy"];
 const RUN_ROUND = ["first", "count", "drafted", "deepest", "accepted", "why", "forwards", "start", "end", "below"];
@@ -13,7 +13,7 @@ function readRun(run) {
   return { ...run, tokens: run.tokens.map((t) => by(RUN_TOKEN, t)), rounds, end: rounds.length ? rounds[rounds.length - 1].end : 0 };
 }
 
-/** What a run had spent when its token at output position `k` came out: {round, forwards, ns}; null where it has no such token. */
+/** A run's cost up to output position `k`: {round, forwards, ns}; null if it has no such token. */
 function spentAt(run, k) {
   const token = run.tokens[k];
   if (!token) return null;
@@ -21,7 +21,7 @@ function spentAt(run, k) {
   return { round, forwards: round.forwards, ns: round.end };
 }
 
-/** How many rounds have ended at a time. */
+/** Number of finished rounds at a time. */
 function roundsAt(run, ns) {
   let low = 0;
   let high = run.rounds.length;
@@ -34,8 +34,8 @@ function roundsAt(run, ns) {
 }
 
 /**
- * A run at a time: tokens `shown`, target `forwards` spent, whether it is `done`; of the round in the air `reach` (how many tokens it
- * can bring at most: its deepest draft and one) and `part` (0…1 of its time that is over), both 0 between rounds.
+ * A run at a time: tokens `shown`, target `forwards` so far, whether it is `done`; for the round in progress `reach` (maximum tokens:
+ * draft depth plus one) and `part` (elapsed fraction), both 0 between rounds.
  */
 function runAt(run, ns) {
   const over = roundsAt(run, ns);
@@ -53,13 +53,13 @@ function runAt(run, ns) {
 
 const raceEnd = (/** @type {any[]} */ runs) => Math.max(...runs.map((r) => r.end));
 
-/** The speed at which the whole race takes nearest to eight seconds. */
+/** The speed at which the race takes closest to eight seconds. */
 function fitSpeed(/** @type {number} */ ns) {
   const off = (/** @type {string} */ s) => Math.abs(Math.log(ns / 1e9 / Number(s) / 8));
   return SPEEDS.map(([s]) => s).reduce((a, b) => (off(b) < off(a) ? b : a));
 }
 
-/** Who is ahead at a time, as a sentence. */
+/** The state of the race at a time, as text. */
 function standing(runs, ns) {
   const at = runs.map((r) => ({ letter: r.letter, end: r.end, all: r.tokens.length, ...runAt(r, ns) }));
   const finished = at.filter((r) => r.done).sort((a, b) => a.end - b.end);
@@ -68,11 +68,11 @@ function standing(runs, ns) {
   if (!running.length) {
     const first = finished[0];
     const level = finished.filter((r) => r.end === first.end);
-    if (level.length > 1) return `${list(level.map((r) => r.letter))} are through at the same time, after ${duration(first.end)}.`;
-    // Texts of unlike length are no race to one finish: say how much each wrote.
+    if (level.length > 1) return `${list(level.map((r) => r.letter))} finished at the same time, after ${duration(first.end)}.`;
+    // Runs of different length have different finishes: show their tokens.
     const wrote = (r) => (at.every((o) => o.all === r.all) ? "" : `, with ${plural(r.all, "token")}`);
     const later = finished.slice(1).map((r) => `${r.letter} ${duration(r.end - first.end)} later${wrote(r)}`);
-    return `${first.letter} is through first, after ${duration(first.end)}${wrote(first)}; ${list(later)}.`;
+    return `${first.letter} finished first, after ${duration(first.end)}${wrote(first)}; ${list(later)}.`;
   }
   if (finished.length) {
     const rest = running.map((r) => `${r.letter} has ${r.shown} of ${r.all} tokens`);
@@ -81,38 +81,38 @@ function standing(runs, ns) {
   }
   const most = Math.max(...at.map((r) => r.shown));
   const ahead = at.filter((r) => r.shown === most);
-  if (ahead.length === at.length) return most ? `All have ${plural(most, "token")}.` : "Nobody has a token yet.";
+  if (ahead.length === at.length) return most ? `All have ${plural(most, "token")}.` : "No tokens yet.";
   const behind = at.filter((r) => r.shown < most).map((r) => `${r.letter} by ${plural(most - r.shown, "token")}`);
   return `${list(ahead.map((r) => r.letter))} ${ahead.length > 1 ? "are" : "is"} ahead of ${list(behind)}.`;
 }
 
-/** The output position at which the round beside that of `k` begins in a run, `by` rounds on; `k` where there is none. */
+/** The output position where the round `by` rounds after that of `k` begins; `k` if there is none. */
 function roundStep(run, /** @type {number} */ k, /** @type {number} */ by) {
   const here = run.tokens[Math.min(k, run.tokens.length - 1)];
   if (!here) return k;
   const place = here.round;
   if (by < 0 && k > run.rounds[place].first) return run.rounds[place].first;
-  // A round that was cut to nothing has no token to stand on.
+  // A round cut to zero tokens is skipped.
   let to = place + by;
   while (run.rounds[to] && run.rounds[to].count === 0) to += by;
   return run.rounds[to] ? run.rounds[to].first : k;
 }
 
-/** Which columns begin a line, from where each of them stands. */
+/** The columns that begin a line, from their vertical positions. */
 function lineStarts(/** @type {number[]} */ tops) {
   return tops.flatMap((top, i) => (i === 0 || top > tops[i - 1] + 1 ? [i] : []));
 }
 
 const SMALL = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-/** A token on one line: line breaks and blanks by their glyphs, long runs of blanks counted. */
+/** A token on one line: glyphs for line breaks and blanks, counts for many blanks. */
 const inColumn = (/** @type {string} */ text) =>
   glyphs(text).replace(/␣{3,}/g, (s) => `␣${[...String(s.length)].map((d) => SMALL[Number(d)]).join("")}`);
 
-/** The differences of one position to the first run, as words: forwards and time. */
+/** The difference of one position to the first run, as text: forward passes and time. */
 function gapWords(/** @type {{forwards: number, ns: number}} */ own, /** @type {{forwards: number, ns: number}} */ first, /** @type {string} */ letter) {
   const n = own.forwards - first.forwards;
   const t = own.ns - first.ns;
-  const count = n === 0 ? "as many forwards" : `${plural(Math.abs(n), "forward")} ${n < 0 ? "fewer" : "more"}`;
+  const count = n === 0 ? "equal forward passes" : `${plural(Math.abs(n), "forward pass")} ${n < 0 ? "fewer" : "more"}`;
   const when = t === 0 ? "at the same time as" : `${duration(Math.abs(t))} ${t < 0 ? "earlier" : "later"} than`;
   return `${count}, ${when} ${letter}`;
 }

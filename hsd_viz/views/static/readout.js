@@ -1,5 +1,5 @@
 // @ts-check
-// What run is on the page, its figures as tiles, and how far a live run is. Stands behind dom.js.
+// The run on the page: origin, metrics as tiles, and progress. Loaded after dom.js.
 
 function render({ model, el }) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
@@ -36,7 +36,7 @@ function render({ model, el }) {
   }
   function drawTiles() {
     const now = model.get("tiles");
-    // While a run goes on its figures change, and a definition that is being read stays.
+    // During a run values change, but an open definition stays.
     if (now.length !== names.length || now.some((t, i) => t.label !== names[i])) {
       names = now.map((t) => t.label);
       tiles.replaceChildren(...now.map((t, i) => {

@@ -1,10 +1,10 @@
 // @ts-check
-// One round worked out without a page: where the nodes of its draft tree stand, what each level handed up, and the
-// arithmetic of each verdict in words. Pure: nothing here touches the document; `tests/js` runs it in node.
+// One round: layout of its draft tree, tokens proposed by each level, and the computation of each verdict. Pure: `tests/js` runs it
+// in node.
 
 const TREE = { cell: 7.85, pad: 20, sign: 18, height: 28, row: 38, gap: 26, drop: 18, most: 14, least: 2 };
 
-/** How many columns of a fixed-width font a text takes: wide scripts and emoji take two, marks that combine none. */
+/** Columns of a text in a fixed-width font: wide scripts and emoji take two, combining marks none. */
 function cellsOf(/** @type {string} */ text) {
   let n = 0;
   for (const c of text) {
@@ -15,11 +15,10 @@ function cellsOf(/** @type {string} */ text) {
 }
 
 /**
- * A layered layout: columns are places in the draft, a node's first child stands on its own row, its other children below.
- * Children on the kept path come first, so that this path is one straight line. The same input always gives the same drawing.
- * `down` turns it: places go down, branches to the right.
- * @param {{key: number, parent: number, label: string, kept: boolean, sign?: boolean}[]} nodes parents before children; parent -1 is the
- *   root; `sign`: the node needs room for the sign of its verdict
+ * A layered layout: columns are draft positions; a node's first child is on its row, other children are below. Children on the
+ * accepted path come first, so that it is a straight line. Deterministic. `down`: positions go down, branches to the right.
+ * @param {{key: number, parent: number, label: string, kept: boolean, sign?: boolean}[]} nodes parents before children; parent -1 is
+ *   the root; `sign`: the node has a verdict mark
  * @param {string} root the root's label
  */
 function layoutTree(nodes, root, down = false) {
@@ -40,7 +39,7 @@ function layoutTree(nodes, root, down = false) {
     const list = /** @type {any[]} */ (children.get(node.key));
     for (let k = list.length - 1; k >= 0; k--) stack.push({ node: list[k], depth: depth + 1, fresh: k > 0 });
   }
-  // Across: a column is as wide as its widest node. Down: so is a branch.
+  // A column (or, vertical, a branch) is as wide as its widest node.
   const wide = /** @type {number[]} */ ([]);
   const lane = (box) => (down ? box.row : box.depth);
   for (const b of boxes) wide[lane(b)] = Math.max(wide[lane(b)] || 0, b.w);
@@ -59,24 +58,24 @@ function layoutTree(nodes, root, down = false) {
   };
 }
 
-/** The most that any of these drafts takes: `rows` of a layout across, `places` of one down, `steps` of arithmetic. */
+/** Maxima over these drafts: `rows` of a horizontal layout, `places` of a vertical one, `steps` of the computation. */
 function mostOf(/** @type {Iterable<any[]>} */ all) {
   const most = { rows: 1, places: 1, steps: 0 };
   for (const drafts of all) {
     const parents = new Set(drafts.map((d) => d.parent));
     most.rows = Math.max(most.rows, 1 + drafts.filter((d) => !parents.has(d.node)).length);
     for (const d of drafts) most.places = Math.max(most.places, d.depth + 1);
-    // One for each place that was looked at, and for a sampled chain one for those that were not.
+    // One per examined position, plus one for the rest of a sampled chain.
     const places = new Set(drafts.filter((d) => d.p !== null).map((d) => d.depth)).size;
     most.steps = Math.max(most.steps, places + Number(drafts.some((d) => d.u !== null) && drafts.length > places));
   }
   return most;
 }
 
-/** Whether less of a tree is cut off where it goes down a page that is `room` px wide. */
+/** Whether less of a tree is cut off in a vertical layout on a page of `room` px. */
 const betterDown = (/** @type {{width: number}} */ across, /** @type {{width: number}} */ down, /** @type {number} */ room) => Math.max(0, down.width - room) < Math.max(0, across.width - room);
 
-/** The line from a node to its child, with a rounded corner where it changes rows. */
+/** The line from a node to its child, with a rounded corner between rows. */
 function edgePath(a, b, down, left) {
   const r = 6;
   if (down) {
@@ -91,7 +90,7 @@ function edgePath(a, b, down, left) {
   return `M${x0} ${y0}H${mid - r}Q${mid} ${y0} ${mid} ${y0 + r}V${y1 - r}Q${mid} ${y1} ${mid + r} ${y1}H${x1}`;
 }
 
-/** The node that a key leads to from `key`: to the child, the parent, or up and down among the nodes of the same place. */
+/** The node reached from `key`: child, parent, or previous and next at the same position. */
 function nodeBeside(layout, key, way) {
   const here = layout.boxes.find((b) => b.key === key) || layout.boxes[0];
   if (way === "parent") return Number.isNaN(here.parent) ? here.key : here.parent;
@@ -102,8 +101,8 @@ function nodeBeside(layout, key, way) {
 }
 
 /**
- * What each round of a level handed up: the level above verified their tokens as one chain, so each round's own token stands in
- * that chain behind those it accepted. `drafts` are the chain, `rounds` the rounds below in their order. Empty where they do not fit.
+ * The tokens proposed by each round of a level: the level above verified them as one chain, where each round's own token follows its
+ * accepted ones. `drafts` are the chain, `rounds` the rounds below in order. Empty if inconsistent.
  * @returns {Map<number, {first: number, own: any}>}
  */
 function handedUp(drafts, rounds) {
@@ -118,7 +117,7 @@ function handedUp(drafts, rounds) {
   return n === chain.length && chain.every((d, k) => d.parent === k - 1) ? out : new Map();
 }
 
-/** Two numbers with as many digits as it takes to tell them apart: three at least, six at most (more the trace's page has not). */
+/** Format two numbers with enough digits to distinguish them: three to six. */
 function toTell(/** @type {number} */ a, /** @type {number} */ b) {
   for (let digits = 3; digits < 6; digits++) if (asFigure(a, digits) !== asFigure(b, digits)) return digits;
   return 6;
@@ -129,10 +128,10 @@ function asFigure(/** @type {number} */ x, digits = 3) {
 }
 
 /**
- * How each place of a round was judged, in order: a list of steps, each with what a reader can follow.
+ * The verification of each position of a round, in order.
  *
- * A chain sampled by a draft model is judged by `u · q < p` (`rule` "ratio"). A point-mass draft (a database's, or any draft when
- * decoding is greedy) is walked: the verifier draws its own token and goes on while the draft has it (`rule` "walk").
+ * A chain sampled by a draft model is verified by `u·q < p` (`rule` "ratio"). A point-mass draft (from a database, or any draft
+ * with greedy decoding) is walked: the verifier draws its own token and continues while the draft has it (`rule` "walk").
  * @param {any[]} drafts the rows of one round @param {any} own the verifier's own token ({text}) or null
  */
 function judge(drafts, own) {
@@ -162,22 +161,22 @@ function ratioStep(d) {
   const product = d.u * d.q;
   const digits = toTell(product, d.p);
   const f = (x) => asFigure(x, digits);
-  // The verdict is the run's own; the sign follows it, even where six digits cannot tell the sides apart.
+  // The sign follows the recorded verdict, even if six digits cannot distinguish the sides.
   const sign = d.verdict === "rejected" ? "≥" : "<";
   step.line = `u · q = ${f(d.u)} × ${f(d.q)} = ${f(product)} ${sign} ${f(d.p)} = p`;
   step.chance = d.q > 0 ? Math.min(1, d.p / d.q) : 1;
   return step;
 }
 
-/** Why a round had no draft, as a sentence. `verifier` and `below` are names ("the target", "the databases"). */
+/** The reason for a round without a draft. `verifier` and `below` are names ("the target", "the databases"). */
 function whyNothing(why, verifier, below) {
   const reasons = {
-    "no match": `${below} knew no way for this text to go on`,
-    "not worth it": "what could have been drafted promised less than checking it costs",
-    "no room": `only one more token was wanted, and that one is ${verifier}’s own`,
-    off: "nothing drafts in this stack; this is plain decoding",
+    "no match": `${below} had no match`,
+    "not worth it": "the expected gain was below the verification cost",
+    "no room": `only one more token was needed, which is ${verifier}’s own`,
+    off: "plain decoding",
   };
-  return `Nothing was drafted here: ${reasons[why] || (why ? why : "the recording does not say why")}.`;
+  return `No draft: ${reasons[why] || (why ? why : "reason not recorded")}.`;
 }
 
 export { asFigure, betterDown, cellsOf, handedUp, judge, layoutTree, mostOf, nodeBeside, toTell, whyNothing };

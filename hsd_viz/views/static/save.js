@@ -1,7 +1,7 @@
 // @ts-check
-// A button with a menu of the forms in which a run can be kept, or for the only one. Python makes the file; the browser keeps it.
+// A save button with a menu of file forms (none for a single form). Python creates the file; the browser downloads it.
 
-/** Hand bytes to the browser as a download. */
+/** Start a download. */
 function keep(/** @type {string} */ name, /** @type {string} */ type, /** @type {BlobPart} */ bytes) {
   const address = URL.createObjectURL(new Blob([bytes], { type }));
   const link = document.createElement("a");
@@ -11,11 +11,11 @@ function keep(/** @type {string} */ name, /** @type {string} */ type, /** @type 
   document.body.append(link);
   link.click();
   link.remove();
-  // The download has begun by then; an address that stays would keep its bytes in memory.
+  // The download has started; release the memory.
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** Where the focus goes in a menu of `count` rows. @returns {number} -1: nowhere new */
+/** The next focused row in a menu of `count` rows. @returns {number} -1: unchanged */
 export function moved(/** @type {string} */ key, /** @type {number} */ at, /** @type {number} */ count) {
   if (key === "ArrowDown") return (at + 1) % count;
   if (key === "ArrowUp") return (at + count - 1) % count;
@@ -29,7 +29,7 @@ function render({ model, el }) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "jupyter-button hsd-quiet";
-  // Where there is but one form there is nothing to choose.
+  // A single form needs no menu.
   const only = model.get("forms").length === 1 ? model.get("forms")[0] : null;
   if (only) button.title = `${only.words} (${only.ending})`;
   else {
@@ -74,14 +74,14 @@ function render({ model, el }) {
     menu.hidden = !open;
     if (!only) button.setAttribute("aria-expanded", String(open));
     if (!open) return;
-    // It hangs from the button's right end; where that would take it beyond the page's left edge it is moved back.
+    // Aligned to the button's right end, but within the page's left edge.
     menu.style.right = "0";
     menu.style.right = `${Math.min(0, menu.getBoundingClientRect().left - 8)}px`;
   }
   function draw() {
     button.textContent = making ? "Saving …" : model.get("label");
     button.disabled = model.get("disabled");
-    // Disabled, it would lose the keyboard's focus, though all that it waits for is a moment.
+    // Not disabled, which would lose the focus.
     button.setAttribute("aria-disabled", String(making));
     if (button.disabled) show(false);
   }
@@ -112,13 +112,13 @@ function render({ model, el }) {
   };
   function told(content, buffers) {
     if (content.kind !== "file" && content.kind !== "failed") return;
-    // The same widget may stand on the page twice: only the one that asked keeps the file.
+    // The widget may be displayed twice: only the requesting view saves the file.
     if (!making) return;
     making = false;
     draw();
     if (content.kind === "failed") return;
     keep(content.name, content.type, buffers[0]);
-    said.textContent = `${content.name} is saved where your browser keeps its downloads.`;
+    said.textContent = `${content.name} saved to your downloads.`;
   }
   document.addEventListener("pointerdown", outside);
   model.on("msg:custom", told);

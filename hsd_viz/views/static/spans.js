@@ -1,8 +1,7 @@
 // @ts-check
-// Time worked out without a page: lanes, gaps, what can be seen of a stretch of time, zooming. All times are nanoseconds.
-// Pure: nothing here touches the document; `tests/js` runs it in node.
+// Timeline geometry: lanes, gaps, visible spans, zooming. All times are nanoseconds. Pure: `tests/js` runs it in node.
 
-/** One lane for each level and who runs there, the target's first. `share` is its calls' own time over `wall`. */
+/** One lane per level and name, target first. `share` is its calls' time over `wall`. */
 function lanesOf(/** @type {any[]} */ calls, /** @type {number} */ wall) {
   /** @type {Map<string, any>} */
   const lanes = new Map();
@@ -20,7 +19,7 @@ function lanesOf(/** @type {any[]} */ calls, /** @type {number} */ wall) {
   return [...lanes.values()].sort((a, b) => b.level - a.level || (a.name < b.name ? -1 : 1));
 }
 
-/** The stretches of 0…end in which no call ran. */
+/** The intervals of 0…end without a call. */
 function gapsOf(/** @type {any[]} */ calls, /** @type {number} */ end) {
   const out = [];
   let over = 0;
@@ -33,8 +32,8 @@ function gapsOf(/** @type {any[]} */ calls, /** @type {number} */ end) {
 }
 
 /**
- * What of `spans` (sorted, not overlapping) shows between `from` and `to` on `width` pixels: {x, w, first, count, busy}.
- * Spans too narrow to be told apart become one bar; `busy` is the share of its time that they fill.
+ * The visible bars of `spans` (sorted, disjoint) between `from` and `to` on `width` pixels: {x, w, first, count, busy}. Narrow spans
+ * are merged into one bar; `busy` is the share of its time that they fill.
  */
 function barsOf(/** @type {any[]} */ spans, from, to, width, least = 1.5) {
   const scale = width / (to - from);
@@ -60,7 +59,7 @@ function barsOf(/** @type {any[]} */ spans, from, to, width, least = 1.5) {
   });
 }
 
-/** The first of sorted spans that ends after `t`; their number where none does. */
+/** The index of the first sorted span that ends after `t`, or their number. */
 function firstEndingAfter(/** @type {any[]} */ spans, /** @type {number} */ t) {
   let low = 0;
   let high = spans.length;
@@ -72,7 +71,7 @@ function firstEndingAfter(/** @type {any[]} */ spans, /** @type {number} */ t) {
   return low;
 }
 
-/** The span at `t`, or the nearest one within `slack`; null where there is none. */
+/** The span at `t`, or the nearest within `slack`, or null. */
 function spanAt(/** @type {any[]} */ spans, /** @type {number} */ t, slack = 0) {
   const k = firstEndingAfter(spans, t);
   const near = [spans[k - 1], spans[k]].filter(Boolean);
@@ -81,7 +80,7 @@ function spanAt(/** @type {any[]} */ spans, /** @type {number} */ t, slack = 0) 
   return near.length && away(near[0]) <= slack ? near[0] : null;
 }
 
-/** Round times for an axis: at most `most` of them, 1, 2 or 5 times a power of ten apart. */
+/** Axis ticks: at most `most`, spaced by 1, 2 or 5 times a power of ten. */
 function timeTicks(from, to, most) {
   const rough = (to - from) / Math.max(1, most);
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -91,23 +90,23 @@ function timeTicks(from, to, most) {
   return { step, ticks: out };
 }
 
-/** The mark of an axis whose marks are `step` apart: all of one axis in one unit, with the digits that tell them apart. */
+/** The label of a tick on an axis with spacing `step`: one unit per axis, with sufficient digits. */
 function tickWords(/** @type {number} */ ns, /** @type {number} */ step, /** @type {number} */ to) {
   const [unit, name] = to >= 1e9 && step >= 1e7 ? [1e9, "s"] : to >= 1e6 && step >= 1e3 ? [1e6, "ms"] : [1e3, "µs"];
   const digits = Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9));
   return `${(ns / unit).toFixed(digits)} ${name}`;
 }
 
-/** The closest one can look: 20 µs across. */
+/** The narrowest view: 20 µs. */
 const CLOSEST = 20_000;
 
-/** A view {from, to} within 0…end, as near to `from` and as wide as can be. */
+/** A view {from, to} clipped to 0…end. */
 function viewWithin(from, width, end) {
   const w = Math.min(Math.max(width, Math.min(CLOSEST, end)), end);
   const a = Math.min(Math.max(from, 0), end - w);
   return { from: a, to: a + w };
 }
-/** The view made `factor` times as wide about the time `at`, which stays in its place. */
+/** Zoom the view by `factor` around the time `at`. */
 function zoomView(view, factor, at, end) {
   const w = Math.min(Math.max((view.to - view.from) * factor, Math.min(CLOSEST, end)), end);
   const part = (at - view.from) / (view.to - view.from);
@@ -116,7 +115,7 @@ function zoomView(view, factor, at, end) {
 function panView(view, by, end) {
   return viewWithin(view.from + by, view.to - view.from, end);
 }
-/** The view moved just so far that it shows a span, and widened where it is too narrow for it. */
+/** Move, and if needed widen, the view to show a span. */
 function viewWith(view, start, ns, end) {
   const width = view.to - view.from;
   if (ns > 0.9 * width) return viewWithin(start - 0.15 * ns, 1.3 * ns, end);

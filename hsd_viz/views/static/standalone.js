@@ -1,8 +1,8 @@
 // @ts-check
-// Starts the views of a page that stands alone: a stand-in for each widget's model, and the run that the page carries.
-// `views` (name → anywidget), and the elements #run, #start and [data-view], come from hsd_viz/views/standalone_page.py.
+// Start the views of a self-contained page with a stand-in for each widget's model. `views` (name → anywidget) and the elements
+// #run, #start and [data-view] come from hsd_viz/views/standalone_page.py.
 
-/** What a view asks of its model, with nobody behind it. */
+/** A widget model without a kernel. */
 function standIn(state) {
   /** @type {Map<string, Function[]>} */
   const listeners = new Map();
@@ -19,7 +19,7 @@ function standIn(state) {
   };
 }
 
-/** The JSON of a block of this page, packed by gzip and written in base64. */
+/** Read a JSON block packed by gzip and base64. */
 async function unpack(/** @type {string} */ id) {
   const text = /** @type {HTMLElement} */ (document.getElementById(id)).textContent || "";
   const bytes = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
@@ -33,7 +33,7 @@ async function startAll() {
     const name = /** @type {HTMLElement} */ (el).dataset.view || "";
     const model = standIn({ ...states[name], palette, group: "page", data: first ? data : {} });
     first = false;
-    // Linked views make their widget, others are one.
+    // Linked views are factories, others are widgets.
     const widget = typeof views[name] === "function" ? views[name]() : views[name];
     widget.initialize?.({ model });
     widget.render({ model, el });
@@ -44,7 +44,7 @@ startAll().then(
   () => document.getElementById("start")?.remove(),
   (error) => {
     const start = document.getElementById("start");
-    if (start) start.textContent = `This page could not be shown: ${error.message}. It needs a browser of 2023 or newer.`;
+    if (start) start.textContent = `Error: ${error.message}. This page needs a browser from 2023 or later.`;
     throw error;
   },
 );

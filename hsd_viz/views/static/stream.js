@@ -1,8 +1,8 @@
 // @ts-check
-// The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, a details card.
-// Stands behind linked_run.js, linked.js and the other stream_*.js (views/linked.py), whose names it uses.
+// The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, a details card. Loaded
+// after linked_run.js, linked.js and the other stream_*.js.
 
-/** Sources and shapes that occur, with their counts. */
+/** The legend: sources and shapes with counts. */
 function streamLegend({ store, palette }) {
   const legend = make("div", "hsd-legend");
   legend.setAttribute("role", "group");
@@ -49,7 +49,7 @@ function streamLegend({ store, palette }) {
   };
 }
 
-/** A switch for a trait that is a class of the view. */
+/** A switch for a trait that sets a class of the view. */
 function switchOf(model, root, /** @type {string} */ label, /** @type {string} */ trait, /** @type {string} */ cls, /** @type {() => void} */ then) {
   const box = /** @type {HTMLInputElement} */ (make("input"));
   box.type = "checkbox";
@@ -79,7 +79,7 @@ function streamView({ model, root, group, store, palette }) {
   out.setAttribute("aria-label", "Emitted tokens. Arrow keys move, Enter pins, Escape unpins, slash finds text.");
   text.append(prompt, out);
   scroll.append(text);
-  const card = focusable(make("aside", "hsd-card")); // it scrolls, also where nothing in it takes the focus
+  const card = focusable(make("aside", "hsd-card")); // focusable, because it scrolls
   card.setAttribute("aria-label", "Token details");
   const pane = tokenPane({ text, prompt, out, store, palette, blanks: () => Boolean(model.get("whitespace")) });
   const { spans, place } = pane;
@@ -100,7 +100,7 @@ function streamView({ model, root, group, store, palette }) {
   const tools = make("div", "hsd-tools");
   const turn = make("div", "hsd-switches");
   turn.setAttribute("role", "group");
-  turn.setAttribute("aria-label", "What the text shows");
+  turn.setAttribute("aria-label", "Display options");
   turn.append(...switches.map((s) => s.root));
   tools.append(turn, find.root);
   const bar = make("div", "hsd-bar");
@@ -110,7 +110,7 @@ function streamView({ model, root, group, store, palette }) {
   root.append(bar, body);
 
   // --- text
-  let stuck = true; // follow the end of the text as long as the reader has not scrolled away from it
+  let stuck = true; // follow the end of the text until the user scrolls away
   scroll.addEventListener("scroll", () => { stuck = scroll.scrollTop + scroll.clientHeight > scroll.scrollHeight - 24; }, { passive: true });
   let pending = -1;
   function flush() {
@@ -120,10 +120,10 @@ function streamView({ model, root, group, store, palette }) {
     pane.draw(from);
     legend.count(from);
     find.more(from);
-    if (from === 0) show(); // now there is something to look at
+    if (from === 0) show(); // the text may now be visible
     if (stuck && model.get("live")) scroll.scrollTop = scroll.scrollHeight;
   }
-  /** The prompt's first line, where the emitted text begins in sight of it; else that, with a few lines of the prompt above it. */
+  /** Initial scroll position: the top if the emitted text is visible there, else a few lines above it. */
   const start = () => {
     const prompt = out.getBoundingClientRect().top - text.getBoundingClientRect().top;
     return prompt < scroll.clientHeight / 2 ? 0 : prompt - 90;
@@ -143,7 +143,7 @@ function streamView({ model, root, group, store, palette }) {
     }
     if (pending < 0) {
       pending = from;
-      // A hidden tab gets no animation frames: the timer makes it catch up all the same.
+      // A hidden tab gets no animation frames; the timer still updates it.
       requestAnimationFrame(flush);
       setTimeout(flush, 250);
     }
@@ -179,7 +179,7 @@ function streamView({ model, root, group, store, palette }) {
     const key = `${store.run}:${step}:${i}:${pinned() === i}`;
     if (drawn !== key) { drawn = key; details.token(i, row, pinned() === i); }
   }
-  /** Bring a node into sight within the pane. */
+  /** Scroll a node into view within the pane. */
   function into(node) {
     if (!node) return;
     const frame = scroll.getBoundingClientRect();
@@ -187,7 +187,7 @@ function streamView({ model, root, group, store, palette }) {
     if (box.top < frame.top + 24) scroll.scrollTop -= frame.top + 24 - box.top;
     else if (box.bottom > frame.bottom - 24) scroll.scrollTop += box.bottom - frame.bottom + 24;
   }
-  /** The token under the cursor comes into sight; the page itself moves only for who moves in the text. */
+  /** Scroll to the token under the cursor; the page itself scrolls only for moves in the text. */
   function reveal(span) {
     if (!span || text.matches(":hover")) return;
     if (document.activeElement === out) span.scrollIntoView({ block: "nearest" });
@@ -234,9 +234,9 @@ function streamView({ model, root, group, store, palette }) {
   onPinned();
   onLive();
   onStore("reset", 0);
-  // Steps sent while this page was away are lost: ask for what is authoritative.
+  // Steps sent while this page was disconnected are lost: request a snapshot.
   if (model.get("live")) model.send({ kind: "sync" });
-  // The first drawing happens before the page has a layout: look again once it has.
+  // The first drawing happens before layout: scroll again afterwards.
   const laidOut = new ResizeObserver(() => {
     if (!scroll.clientHeight) return;
     laidOut.disconnect();

@@ -1,7 +1,7 @@
 // @ts-check
-// Finding text in the stream, over the borders of tokens. Stands behind stream_text.js and stream_pane.js.
+// Text search in the stream, across token borders. Loaded after stream_text.js and stream_pane.js.
 
-/** The ranges of the page's streams under one name: the page has a single list of highlights. */
+/** The page's highlight of this name, shared by all streams. */
 function highlight(/** @type {string} */ name) {
   const all = globalThis.CSS?.highlights;
   if (!all || typeof Highlight === "undefined") return null;
@@ -10,8 +10,8 @@ function highlight(/** @type {string} */ name) {
 }
 
 /**
- * The field, what it says and its buttons. `reveal(node)` brings a node into sight, `settled()` gives the keyboard back to the text.
- * `again()` searches anew, `more(from)` in what was added since token `from`.
+ * The search field, status and buttons. `reveal(node)` scrolls to a node, `settled()` returns the focus to the text. `again()`
+ * searches again, `more(from)` only from token `from` on.
  */
 function findBar({ pane, group, store, out, reveal }) {
   const root = make("div", "hsd-find");
@@ -20,7 +20,7 @@ function findBar({ pane, group, store, out, reveal }) {
   Object.assign(field, { type: "text", placeholder: "Find in the text", spellcheck: false, autocomplete: "off" });
   field.setAttribute("aria-label", "Find in the text");
   field.setAttribute("aria-keyshortcuts", "/");
-  field.title = "/ comes here, Enter and Shift Enter go on and back, Esc stays at what was found. A capital letter makes case matter; ↵ and ⇥ find line breaks and tabs.";
+  field.title = "/ focuses this field, Enter and Shift Enter move between matches, Esc returns to the text. A capital letter makes the search case-sensitive; ↵ and ⇥ find line breaks and tabs.";
   const said = make("output", "hsd-find-said");
   said.setAttribute("aria-live", "polite");
   const step = (/** @type {string} */ label, /** @type {string} */ words, /** @type {number} */ by) => {
@@ -31,18 +31,18 @@ function findBar({ pane, group, store, out, reveal }) {
     button.addEventListener("click", () => go(by));
     return button;
   };
-  const back = step("‹", "Match before (Shift Enter)", -1);
+  const back = step("‹", "Previous match (Shift Enter)", -1);
   const next = step("›", "Next match (Enter)", 1);
   root.append(field, said, back, next);
 
   let hay = createHaystack();
-  let prompts = 0; // pieces of the prompt at the head of the haystack
+  let prompts = 0; // prompt pieces at the start of the haystack
   /** @type {[number, number][]} */ let found = [];
   let now = -1;
   const marks = { all: highlight("hsd-found"), now: highlight("hsd-found-now") };
-  /** What this view put there. @type {{all: StaticRange[], now: StaticRange[]}} */
+  /** This view's ranges. @type {{all: StaticRange[], now: StaticRange[]}} */
   const mine = { all: [], now: [] };
-  let loud = /** @type {HTMLElement[]} */ ([]); // tokens marked where the browser knows no highlights
+  let loud = /** @type {HTMLElement[]} */ ([]); // tokens marked in browsers without CSS highlights
 
   const placesOf = (/** @type {[number, number]} */ [from, to]) =>
     tokensIn(hay, from, to).map((p) => (p.token < prompts ? { ...p, prompt: p.token, token: undefined } : { ...p, token: p.token - prompts }));
@@ -63,7 +63,7 @@ function findBar({ pane, group, store, out, reveal }) {
     root.classList.toggle("hsd-find-none", Boolean(field.value) && !found.length);
     back.disabled = next.disabled = !found.length;
   }
-  /** Bring a match into sight; `go`: the cursor goes there, too, where it lies in what was emitted. */
+  /** Scroll to a match; `go`: also move the cursor, if it is in the emitted text. */
   function at(/** @type {number} */ k, go = true) {
     now = k;
     const places = k < 0 ? [] : placesOf(found[k]);
@@ -82,10 +82,10 @@ function findBar({ pane, group, store, out, reveal }) {
   }
   function search() {
     look();
-    // The first one from the cursor on, else the first.
+    // The first match from the cursor on, else the first.
     const cursor = hay.parts.find((p) => p.last - prompts >= Math.max(0, group.cursor.token))?.at ?? 0;
     const k = found.findIndex(([from]) => from >= cursor);
-    // What is typed is only looked for: the cursor goes where one stays.
+    // Typing only searches; the cursor moves on Enter.
     at(found.length ? Math.max(0, k) : -1, false);
   }
   const bar = {
@@ -104,7 +104,7 @@ function findBar({ pane, group, store, out, reveal }) {
     },
     more(/** @type {number} */ from) {
       const last = found[found.length - 1];
-      // What was written byte by byte may read otherwise now: what came before it stays.
+      // Partial characters may have been completed.
       const sure = hay.parts.length ? hay.parts[hay.parts.length - 1].at : 0;
       for (const t of store.tokens.slice(from)) hay.add(t.text, t.raw);
       if (!field.value) return;

@@ -1,12 +1,11 @@
 // @ts-check
-// The tokens of the stream on the page: prompt, emitted tokens, ghosts. Stands behind linked_run.js, linked.js and stream_text.js.
-// Tokens stand in chunks, blocks that end where a line ends: what is added to the last one leaves the others as they were laid out, and
-// what is out of sight waits.
+// The tokens of the stream: prompt, emitted tokens, ghosts. Loaded after linked_run.js, linked.js and stream_text.js. Tokens are in
+// chunks that end at line breaks, so that appending does not change the layout of earlier chunks, and hidden ones are not laid out.
 
 /** Tokens after which a chunk ends at the next line break. */
 const CHUNK = 160;
 
-/** Put parts of a text (stream_text.js) into a node, one child for each. */
+/** Write parts of a text (stream_text.js) into a node, one child per part. */
 function write(/** @type {HTMLElement} */ node, /** @type {any[]} */ parts) {
   node.replaceChildren(...parts.map(({ shown, cls, glyph }) => {
     if (!cls) return document.createTextNode(shown);
@@ -16,25 +15,25 @@ function write(/** @type {HTMLElement} */ node, /** @type {any[]} */ parts) {
   }));
 }
 
-/** The prompt and the tokens within `prompt` and `out`. `blanks()`: whether blanks get glyphs. */
+/** The tokens in `prompt` and `out`. `blanks()`: whether blanks have glyphs. */
 function tokenPane({ text, prompt, out, store, palette, blanks }) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
   const spans = /** @type {HTMLElement[]} */ ([]);
-  /** What of a token stands in the next chunk: from which place in its text on. @type {Map<number, {node: HTMLElement, at: number}>} */
+  /** The rest of a token in the next chunk: node and start in its text. @type {Map<number, {node: HTMLElement, at: number}>} */
   const rests = new Map();
-  /** Ghosts by the token they stand before. @type {(HTMLElement | undefined)[]} */
+  /** Ghosts by the following token. @type {(HTMLElement | undefined)[]} */
   const strips = [];
   let promptSpans = /** @type {HTMLElement[]} */ ([]);
   let promptTexts = /** @type {string[]} */ ([]);
   let lastRound = -1;
-  /** The chunk that grows, and its tokens. */
+  /** The last chunk and its tokens. */
   let tail = /** @type {HTMLElement | null} */ (null);
   let count = 0;
-  let dimmed = Infinity; // tokens from here on are not yet out where the run is played
+  let dimmed = Infinity; // tokens from here on are not yet emitted during playback
 
   function begin() {
-    tail?.style.setProperty("--lines", String(tail.querySelectorAll(".hsd-nl").length)); // what it takes, until it was seen
-    // The first one goes on in the prompt's last line.
+    tail?.style.setProperty("--lines", String(tail.querySelectorAll(".hsd-nl").length)); // estimated height until laid out
+    // The first chunk continues the prompt's last line.
     tail = make(tail ? "div" : "span", "hsd-chunk");
     tail.setAttribute("role", "presentation");
     out.append(tail);
@@ -51,7 +50,7 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
     const parts = partsOf(store.tokens[i].text, blanks(), blanks() && endsLine(store.tokens, i));
     return cutAt(parts, rests.get(i)?.at ?? 0);
   }
-  /** The text of token `i` goes on at the head of `chunk`, from `at` on. */
+  /** Continue token `i` at the start of `chunk`, from `at`. */
   function goOn(/** @type {number} */ i, /** @type {number} */ at, /** @type {HTMLElement} */ chunk) {
     const node = make("span", "hsd-rest");
     for (const name of ["i", "kind", "family"]) node.dataset[name] = spans[i].dataset[name];
@@ -60,7 +59,7 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
   }
 
   function ghostsOf(roundId) {
-    // The likeliest branch that was turned down, then a count of the others: the card lists them all.
+    // The most likely rejected branch, then a count of the others; the card lists all.
     const drafts = store.drafts.get(roundId) || [];
     const refused = drafts.filter((d) => d.verdict === "rejected");
     const strip = make("span", "hsd-strip");
@@ -108,8 +107,8 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
     fill(i);
   }
 
-  // --- text without line breaks: a chunk ends where the browser began a line by itself, until that moves
-  /** Where in a token's text a line begins that begins within it; 0: with it; -1: nowhere. */
+  // --- text without line breaks: chunks end at the browser's soft line breaks
+  /** The index in a token's text where a line begins; 0: at its start; -1: none. */
   function lineIn(/** @type {Element} */ span, /** @type {number} */ left) {
     const boxes = [...span.getClientRects()];
     if (boxes.length && Math.abs(boxes[0].left - left) < 1) return 0;
@@ -124,7 +123,7 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
         range.setStart(node, k);
         range.setEnd(node, k + 1);
         const boxes = range.getClientRects();
-        // All of it, with the mark of its round on the line before: the mark would move.
+        // The whole token; its round mark would move.
         if (boxes.length && boxes[boxes.length - 1].top > below.top - 4) return part.from + k || -1;
       }
     }
@@ -134,14 +133,14 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
     const tokens = /** @type {HTMLElement[]} */ ([...chunk.children].filter((c) => c.classList.contains("hsd-tok")));
     if (tokens.length <= 2 * CHUNK || !text.clientWidth) return;
     const left = text.getBoundingClientRect().left;
-    /** @type {[number, number][]} the token that a line begins with or in, and where in its text */ const cuts = [];
+    /** @type {[number, number][]} token at a line start, and index in its text */ const cuts = [];
     for (let k = CHUNK; k < tokens.length; k++) {
       const at = lineIn(tokens[k], left);
       if (at < 0) continue;
       cuts.push([k, at]);
       k += CHUNK - 1;
     }
-    // From the last to the first, so that each takes what stands behind it.
+    // From last to first, so that each takes the following nodes.
     for (const [k, at] of [...cuts].reverse()) {
       const next = make("div", "hsd-chunk hsd-soft");
       next.setAttribute("role", "presentation");
@@ -183,7 +182,7 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
 
   const pane = {
     spans,
-    /** Draw all anew. */
+    /** Redraw everything. */
     clear() {
       spans.length = strips.length = 0;
       rests.clear();
@@ -204,32 +203,32 @@ function tokenPane({ text, prompt, out, store, palette, blanks }) {
       for (let i = 0; i < store.tokens.length; i++) drawOne(i);
       settle();
     },
-    /** Draw the tokens from `from` on, which are new. */
+    /** Draw new tokens from `from` on. */
     draw(/** @type {number} */ from) {
       for (let i = from; i < store.tokens.length; i++) drawOne(i);
-      // Blanks before what came now may have turned out to end a line.
+      // Earlier blanks may now be trailing.
       if (blanks()) for (let i = from - 1; i >= 0 && /[ \t\u00a0]$/.test(store.tokens[i].text); i--) fill(i);
       if (tail && count > 2 * CHUNK) split(tail);
     },
     settle,
     /** The nodes of a token. */
     nodes: (/** @type {number} */ i) => /** @type {HTMLElement[]} */ ([spans[i], rests.get(i)?.node].filter(Boolean)),
-    /** The token that an event is about; -1: none. */
+    /** The token of an event; -1: none. */
     tokenAt(event) {
       const node = /** @type {HTMLElement | null} */ (event.target.closest?.(".hsd-tok[data-i], .hsd-rest"));
       return node && out.contains(node) ? Number(node.dataset.i) : -1;
     },
-    /** The node at a position of the whole text (0: the prompt's first token), or null. */
+    /** The node at a text position (0: the first prompt token), or null. */
     place(/** @type {number | null | undefined} */ position) {
       if (position === null || position === undefined) return null;
       const n = store.promptIds.length;
-      if (!n && store.prompt) return null; // how many tokens the prompt has is not known
+      if (!n && store.prompt) return null; // the prompt's token count is unknown
       if (position < n) return promptSpans.length === n ? promptSpans[position] : null;
       return spans[position - n] || null;
     },
-    /** The prompt as it is drawn: its texts. */
+    /** The texts of the drawn prompt. */
     promptTexts: () => promptTexts,
-    /** What of the page shows [from, to) of a token's text, or of the prompt's `k`-th; null, null: all of it. @returns {StaticRange[]} */
+    /** The page ranges of [from, to) of a token's or prompt piece's text; null, null: all. @returns {StaticRange[]} */
     ranges(/** @type {{prompt?: number, token?: number, from: number | null, to: number | null}} */ { prompt: k, token, from, to }) {
       const nodes = token === undefined ? [promptSpans[k ?? 0]] : pane.nodes(token);
       const parts = token === undefined ? partsOf(pane.promptTexts()[k ?? 0], blanks()) : drawn(token);

@@ -1,16 +1,15 @@
 // @ts-check
-// The text of a run worked out without a page: what is drawn for each of its characters, and where in it something is found.
-// Pure: nothing here touches the document; `tests/js` runs it in node. Stands behind linked.js, whose HIDDEN and codePoint it uses.
+// Drawn parts of a token's text, and text search. Pure: `tests/js` runs it in node. Loaded after linked.js (HIDDEN, codePoint).
 
-/** Blanks of other scripts, joiners and variation selectors: most text needs them, who looks for blanks wants to see them. */
+/** Other blanks, joiners and variation selectors: shown only with visible whitespace. */
 const FAINT = /[\u1680\u2000-\u200a\u200d\u202f\u205f\u2800\u3000\ufe00-\ufe0f]/u;
 const ALWAYS = new RegExp(`\\n|^\\p{M}|${HIDDEN.source}`, "gu");
 const BLANKS_TOO = new RegExp(`\\n|^\\p{M}| +|\\t|\\u00a0|${FAINT.source}|${HIDDEN.source}`, "gu");
 
 /**
- * A token's text as the parts it is drawn in, in order and without a gap: {from, to: its place in `text`, shown: what the page gets,
- * cls: "" for plain text, glyph: what stands for it beside what is shown, "" for nothing}. `all`: blanks get glyphs, too. `trailing`: a
- * line break follows the token, so that blanks at its end are at the end of a line.
+ * The drawn parts of a token's text, in order and without gaps: {from, to: range in `text`, shown: drawn text, cls: "" for plain text,
+ * glyph: additional glyph or ""}. `all`: also glyphs for blanks. `trailing`: a line break follows, so that blanks at the end are
+ * trailing.
  */
 function partsOf(/** @type {string} */ text, all = false, trailing = false) {
   /** @type {{from: number, to: number, shown: string, cls: string, glyph: string}[]} */
@@ -37,12 +36,12 @@ function drawnAs(/** @type {string} */ c) {
   if (c === "\t") return { shown: c, cls: "hsd-tab", glyph: "⇥" };
   if (c === "\u00a0") return { shown: c, cls: "hsd-blank", glyph: "°" };
   if (c[0] === " ") return { shown: c, cls: "hsd-blank", glyph: "·".repeat(c.length) };
-  // A mark that begins a token has nothing of its own to stand on.
+  // A combining mark at the start of a token has no base character.
   if (/^\p{M}$/u.test(c) && !FAINT.test(c)) return { shown: `◌${c}`, cls: "hsd-code", glyph: "" };
   return { shown: codePoint(c), cls: "hsd-code", glyph: "" };
 }
 
-/** Parts with a border at `at`, a place in the text: one that is drawn as it is written is cut there. */
+/** Split parts at `at`, an index in the text, if that part is drawn verbatim. */
 function cutAt(/** @type {ReturnType<typeof partsOf>} */ parts, /** @type {number} */ at) {
   return parts.flatMap((p) => {
     if (p.from >= at || p.to <= at || !wholeChars(p)) return [p];
@@ -50,10 +49,10 @@ function cutAt(/** @type {ReturnType<typeof partsOf>} */ parts, /** @type {numbe
     return [{ ...p, to: at, shown: p.shown.slice(0, k), glyph: p.glyph.slice(0, k) }, { ...p, from: at, shown: p.shown.slice(k), glyph: p.glyph.slice(k) }];
   });
 }
-/** Whether what is shown of a part is its own text, character by character. */
+/** Whether a part is drawn verbatim. */
 const wholeChars = (/** @type {any} */ part) => !part.cls || part.cls.startsWith("hsd-blank");
 
-/** Whether a line break follows token `i`, with nothing but blanks between. */
+/** Whether only blanks separate token `i` from a line break. */
 function endsLine(/** @type {{text: string}[]} */ tokens, /** @type {number} */ i) {
   for (let k = i + 1; k < tokens.length; k++) {
     const solid = tokens[k].text.search(/[^ \t\u00a0]/);
@@ -62,7 +61,7 @@ function endsLine(/** @type {{text: string}[]} */ tokens, /** @type {number} */ 
   return false;
 }
 
-/** Lower case, unit by unit: no place in the text may move. */
+/** Lower case by code unit, which keeps all indices. */
 const fold = (/** @type {string} */ s) => {
   const low = s.toLowerCase();
   return low.length === s.length ? low : [...s].map((c) => (c.toLowerCase().length === c.length ? c.toLowerCase() : c)).join("");
@@ -70,13 +69,13 @@ const fold = (/** @type {string} */ s) => {
 const bytesOf = (/** @type {string} */ hex) => Uint8Array.from(hex.match(/../g) || [], (pair) => parseInt(pair, 16));
 
 /**
- * A text to search, built token by token. `add(text, raw)`: `raw`, the token's bytes in hex where they are no text by themselves; such
- * tokens in a row are read together, so that a character is found that was written byte by byte.
+ * A searchable text, built token by token. `add(text, raw)`: `raw` has the bytes (hex) of a token that is not valid text; consecutive
+ * ones are decoded together.
  */
 function createHaystack() {
   const hay = {
     text: "", folded: "",
-    /** Stretches: where each begins in the text, its tokens, whether it can only be taken whole. @type {any[]} */ parts: [],
+    /** Segments: start in the text, tokens, whether indivisible. @type {any[]} */ parts: [],
     tokens: 0,
     add(/** @type {string} */ text, /** @type {string | null} */ raw) {
       const token = hay.tokens++;
@@ -97,8 +96,8 @@ function createHaystack() {
   return hay;
 }
 
-/** Where `query` stands, as [from, to) in the haystack's text, from `start` on, none within another. A capital letter in it makes case matter;
- * ↵ and ⇥ stand for a line break and a tab. */
+/** Disjoint matches of `query` as [from, to) in the haystack's text, from `start` on. A capital letter makes it case-sensitive; ↵ and
+* ⇥ match a line break and a tab. */
 function findIn(hay, /** @type {string} */ query, start = 0) {
   const wanted = query.replace(/↵/g, "\n").replace(/⇥/g, "\t");
   /** @type {[number, number][]} */
@@ -109,7 +108,7 @@ function findIn(hay, /** @type {string} */ query, start = 0) {
   return found;
 }
 
-/** The tokens that [from, to) of the haystack's text lies in: {token, from, to}, places in the token's own text, or null: all of it. */
+/** The tokens of [from, to) in the haystack's text: {token, from, to}, range in the token's text, or null for all. */
 function tokensIn(hay, /** @type {number} */ from, /** @type {number} */ to) {
   let low = 0;
   let high = hay.parts.length - 1;
@@ -130,16 +129,16 @@ function tokensIn(hay, /** @type {number} */ from, /** @type {number} */ to) {
   return out;
 }
 
-/** Bytes as text, or null where they are no whole characters. */
+/** Decode bytes, or null if not whole characters. */
 function decoded(/** @type {ArrayLike<number>} */ bytes) {
   try { return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes)); } catch { return null; }
 }
-/** The most tokens that are read together for a character that no one of them holds. */
+/** Maximum tokens combined into one character. */
 const MOST_TOGETHER = 12;
 
 /**
- * The prompt's tokens as they are drawn. A piece that is no whole character has its bytes escaped: where such pieces are characters of the
- * prompt together, the first of them has these, and the others nothing.
+ * The drawn prompt tokens. Pieces of partial characters have escaped bytes: if consecutive pieces form characters of the prompt, the
+ * first gets the characters and the others are empty.
  */
 function promptPieces(/** @type {string[]} */ pieces, /** @type {string} */ prompt) {
   const texts = [...pieces];
@@ -163,7 +162,7 @@ function promptPieces(/** @type {string[]} */ pieces, /** @type {string} */ prom
   return texts;
 }
 
-/** The whole characters that a token with bytes of its own (`raw`) is part of: their text and the tokens they take; null: there are none. */
+/** The whole characters around a partial token (`raw`): text and token range; null if there are none. */
 function characterOf(/** @type {{raw: string | null}[]} */ tokens, /** @type {number} */ i) {
   for (let count = 1; count <= MOST_TOGETHER; count++) {
     for (let from = Math.max(0, i - count + 1); from <= i && from + count <= tokens.length; from++) {

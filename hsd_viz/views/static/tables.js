@@ -1,7 +1,7 @@
 // @ts-check
-// A bench report: the answer in words, the speed-ups as a figure, tables of which the first is open. Stands behind dom.js.
+// A bench report: summary, speed-up figure, and tables (the first one open). Loaded after dom.js.
 
-const FIRST = 3, SECOND = 6; // columns that a phone, and half a window, show of a table whose columns stand by importance
+const FIRST = 3, SECOND = 6; // columns shown on a phone and in half a window, by importance
 const numeric = (/** @type {string} */ cell) => /^[-–]?[\d.,]*\d/.test(cell) || cell === "-" || cell === "–";
 
 function key(kind) {
@@ -30,7 +30,7 @@ function table({ title, head, rows, kinds, marks, folds }) {
   wrap.setAttribute("role", "region");
   wrap.setAttribute("aria-label", title);
   const t = make("table");
-  // A column of figures stands to the right, its head with it.
+  // Numeric columns are right-aligned.
   const right = head.map((_, k) => k > 0 && rows.every((row) => numeric(row[k][0])));
   const classes = head.map((_, k) => [right[k] ? "hsd-num" : "", folds && k >= FIRST ? (k < SECOND ? "hsd-second" : "hsd-second hsd-third") : ""].join(" ").trim());
   const top = make("tr");
@@ -57,7 +57,7 @@ function table({ title, head, rows, kinds, marks, folds }) {
   return wrap;
 }
 
-/** A switch for the columns that a narrow page leaves out; a wide one shows them all, and no switch. */
+/** A switch for columns hidden on a narrow page. */
 function more(/** @type {HTMLElement} */ wrap) {
   const label = make("label", "hsd-report-more");
   const box = make("input");
@@ -80,7 +80,7 @@ function part(spec, open) {
   return box;
 }
 
-/** The figure comes drawn for several widths, its words escaped: parsed apart from the page, and never run. */
+/** Parse the pre-drawn figure, with escaped text, outside the page; scripts never run. */
 function drawing(/** @type {string} */ svg) {
   return document.importNode(/** @type {Element} */ (new DOMParser().parseFromString(svg, "text/html").body.firstElementChild), true);
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// A strip of tabs. Which panel shows is said on the box around them, at once: Python hears of it and fills the panel.
+// A tab strip. The panel is switched at once by a class of the surrounding box; Python then fills it.
 
 function render({ model, el }) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
@@ -33,7 +33,7 @@ function render({ model, el }) {
     model.set("selected", i);
     model.save_changes();
     tabs[i].focus();
-    // On a narrow page the strip may be longer than what can be seen of it.
+    // On a narrow page the strip may overflow.
     tabs[i].scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   function fill() {
@@ -58,7 +58,7 @@ function render({ model, el }) {
     e.preventDefault();
     e.stopPropagation();
   });
-  /** Say at which of its ends the strip goes on. */
+  /** Mark the ends where the strip overflows. */
   function more() {
     strip.classList.toggle("hsd-more-left", strip.scrollLeft > 2);
     strip.classList.toggle("hsd-more-right", strip.scrollLeft + strip.clientWidth < strip.scrollWidth - 2);
@@ -68,7 +68,7 @@ function render({ model, el }) {
   model.on("change:titles", fill);
   el.append(strip);
   fill();
-  // The panels around the strip come onto the page after it.
+  // The panels are attached after the strip.
   const laidOut = new ResizeObserver(() => { apply(); more(); });
   laidOut.observe(strip);
   return () => {

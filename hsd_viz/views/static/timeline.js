@@ -1,13 +1,12 @@
 // @ts-check
-// The timeline of a run: a lane for each level and the calls that ran there, rounds above them, and the time in which nothing ran.
-// linked_run.js, linked.js, spans.js and timeline_said.js stand before it. All times are the trace's own, in nanoseconds from the start
-// of the decode.
+// The timeline of a run: a lane of calls per level, rounds above, idle time below. Loaded after linked_run.js, linked.js, spans.js and
+// timeline_said.js. All times are recorded, in nanoseconds from the start of the decode.
 
 const AXIS = 22;
 const ROUNDS = 22;
 const LANE = 36;
 const IDLE = 20;
-/** A pointer that moved less than this between down and up was a click. */
+/** Maximum pointer movement of a click, px. */
 const STILL = 4;
 
 function createTimeline({ root, group, store, palette }) {
@@ -39,13 +38,13 @@ function createTimeline({ root, group, store, palette }) {
   const names = make("div", "hsd-tl-names");
   const area = make("div", "hsd-tl-area");
   focusable(area).setAttribute("role", "group");
-  area.setAttribute("aria-label", "Timeline. Plus and minus zoom, Page Up and Page Down move, 0 shows the whole run; up and down arrows walk the calls, left and right the events; Enter pins.");
+  area.setAttribute("aria-label", "Timeline. Plus and minus zoom, Page Up and Page Down pan, 0 shows the whole run; up and down move between calls, left and right between events; Enter pins.");
   chart.append(names, area);
   const readout = make("p", "hsd-tl-readout");
   const note = make("p", "hsd-tl-note");
   root.append(bar, chart, readout, note);
 
-  // --- what is shown
+  // --- state
   let end = 1;
   let view = { from: 0, to: 1 };
   /** @type {any[]} */ let lanes = [];
@@ -53,7 +52,7 @@ function createTimeline({ root, group, store, palette }) {
   /** @type {any[]} */ let inOrder = [];
   /** @type {any[]} */ let tops = [];
   /** @type {Map<number, any[]>} */ let nested = new Map();
-  /** @type {any} */ let looked = null; // the call or gap under the pointer, or walked to
+  /** @type {any} */ let looked = null; // the hovered or focused call or gap
   let walked = false;
 
   const { roundOf, callSentence, gapSentence, roundSentence } = createTelling(store);
@@ -101,14 +100,14 @@ function createTimeline({ root, group, store, palette }) {
     names.replaceChildren(
       cell(AXIS, ROUNDS, "rounds", String(tops.length || ""), ""),
       ...lanes.map((lane, k) => cell(laneTop(k), LANE - 6, lane.name, `${percent(lane.share)} · ${duration(lane.ns)}`, familyOf(lane))),
-      cell(laneTop(lanes.length), IDLE - 4, "no call", percent(idle / end), ""),
+      cell(laneTop(lanes.length), IDLE - 4, "idle", percent(idle / end), ""),
     );
     note.textContent = lanes.length
-      ? `Share: the lane’s own time over the ${duration(end)} from start to end, reading the prompt included. Calls never overlap; in the time without a call the program decides, copies and writes down. A number in a bar is the tokens fed; a thin line above a lane’s bars is a round of that level.`
+      ? `Share: the lane’s time over ${duration(end)}, prefill included. Calls do not overlap; idle time is sampling, verification and bookkeeping. Number in a bar: tokens fed. Thin line above a lane’s bars: a round of that level.`
       : "";
   }
 
-  /** What the picture was drawn of: where only the cursor went elsewhere, only its frame moves. @type {any[]} */
+  /** State of the drawn picture: if only the cursor changed, only its frame moves. @type {any[]} */
   let drawn = [];
   let edition = 0;
   const here = draw("rect", { y: AXIS, rx: 3 });
@@ -123,10 +122,10 @@ function createTimeline({ root, group, store, palette }) {
       for (const [name, value] of Object.entries(place)) here.setAttribute(name, String(value));
       area.firstElementChild?.append(here);
     } else here.remove();
-    // It can still be reached and pressed: then it says what it waits for.
+    // Not disabled, so that it stays focusable and can show the reason.
     const none = !store.rounds.has(group.cursor.round);
     one.setAttribute("aria-disabled", String(none));
-    one.title = none ? "Choose a token or click a bar first: this then shows its round" : "Show the round that is looked at";
+    one.title = none ? "Select a token or a bar first" : "Zoom to the selected round";
   }
   function picture(/** @type {number} */ width) {
     const h = height();
@@ -138,7 +137,7 @@ function createTimeline({ root, group, store, palette }) {
       const anchor = x > width - 34 ? "end" : x < 20 ? "start" : "middle";
       svg.append(draw("text", { x: Math.min(width - 2, Math.max(2, x)), y: 12, class: "hsd-tl-ticktext", "text-anchor": anchor }, tickWords(t, step, view.to)));
     }
-    // Rounds of the target: numbered as people count them.
+    // Target rounds, numbered from 1.
     for (const b of barsOf(tops, view.from, view.to, width)) {
       const r = tops[b.first];
       const n = store.order.get(r.id);
@@ -170,7 +169,7 @@ function createTimeline({ root, group, store, palette }) {
       svg.append(rect);
     }
     area.style.height = `${h}px`;
-    range.textContent = tops.length || inOrder.length ? `${view.from ? duration(view.from) : 0} to ${duration(view.to)}${view.to - view.from < end ? ` of ${duration(end)}` : ""}` : "nothing has run yet";
+    range.textContent = tops.length || inOrder.length ? `${view.from ? duration(view.from) : 0} to ${duration(view.to)}${view.to - view.from < end ? ` of ${duration(end)}` : ""}` : "no calls yet";
     return svg;
   }
 
@@ -179,7 +178,7 @@ function createTimeline({ root, group, store, palette }) {
     const r = store.rounds.get(group.cursor.round);
     readout.textContent = looked ? (looked.kind ? callSentence(looked) : gapSentence(looked))
       : r ? roundSentence(r)
-        : "Hover over a bar to see the call; click it to go to its round, which “This round” then shows whole. Drag moves the time, Ctrl + wheel zooms.";
+        : "Hover over a bar for details; click it to select its round. Drag pans, Ctrl + wheel zooms.";
   }
 
   let frame = 0;
@@ -189,7 +188,7 @@ function createTimeline({ root, group, store, palette }) {
     if (!frame) frame = requestAnimationFrame(() => { frame = 0; now(); });
   }
   function now() {
-    if (!area.clientWidth) return; // out of sight; it is drawn when it comes into sight
+    if (!area.clientWidth) return; // hidden; drawn when visible
     catchUp();
     paint();
     tell();
@@ -206,7 +205,7 @@ function createTimeline({ root, group, store, palette }) {
   function look(next) { view = next; soon(); }
   function zoom(factor, at) { look(zoomView(view, factor, at, end)); }
   function pan(part) { look(panView(view, part * (view.to - view.from), end)); }
-  /** The middle of what is looked at, where that is in view, else of the view. */
+  /** The middle of the selection if in view, else of the view. */
   const centre = () => {
     const s = looked || store.rounds.get(group.cursor.round);
     const t = s ? s.start + s.ns / 2 : NaN;
@@ -217,11 +216,11 @@ function createTimeline({ root, group, store, palette }) {
     const x = e.clientX - area.getBoundingClientRect().left;
     if (e.ctrlKey || e.metaKey) zoom(Math.exp(Math.max(-60, Math.min(60, e.deltaY)) / 120), tOf(x));
     else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) look(panView(view, (e.deltaX || e.deltaY) / scale(), end));
-    else return; // a plain wheel scrolls the page
+    else return; // without Ctrl the wheel scrolls the page
     e.preventDefault();
   }, { passive: false });
 
-  /** The call, or the gap, at a place of the chart; null elsewhere. */
+  /** The call or gap at a point of the chart, or null. */
   function at(e) {
     const box = area.getBoundingClientRect();
     const [x, y] = [e.clientX - box.left, e.clientY - box.top];
@@ -301,7 +300,7 @@ function createTimeline({ root, group, store, palette }) {
     const moved = cursor.round !== before.round;
     if (moved && looked && roundOf(looked) !== cursor.round && !area.matches(":hover")) looked = null;
     const r = store.rounds.get(cursor.round);
-    // What the pointer merely passes elsewhere must not make the time jump.
+    // Hovering in other views must not pan the timeline.
     if (moved && r && !cursor.hover && !area.matches(":hover")) { catchUp(); view = viewWith(view, r.start, r.ns, end); }
     soon();
   }

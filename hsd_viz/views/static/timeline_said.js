@@ -1,16 +1,15 @@
 // @ts-check
-// What the timeline says of a call, of a time without one and of a round, and which round a span belongs to. Pure: nothing here touches
-// the document; `tests/js` runs it in node. linked_run.js and linked.js stand before it.
+// Texts of the timeline for calls, gaps and rounds. Pure: `tests/js` runs it in node. Loaded after linked_run.js and linked.js.
 
-const ACTS = { prefill: "reads the prompt", draft: "drafts", verify: "verifies", lookup: "looks up a draft", update: "takes in what was kept" };
+const ACTS = { prefill: "prefill", draft: "drafts", verify: "verifies", lookup: "looks up a draft", update: "adds accepted tokens" };
 
-/** What may stand in a call's bar, longest first. */
+/** Labels of a call's bar, longest first. */
 const callWords = (c) => [`${c.kind} ${plural(c.fed, "token")}`, `${c.kind} ${c.fed}`, String(c.fed)];
 const isRound = (s) => Boolean(s) && s.outcome !== undefined;
-/** The round, of whatever level, that a call served or a span is; null before the first. */
+/** The round (of any level) of a call or span; null before the first. */
 const servedBy = (s) => (!s ? null : isRound(s) ? s.id : s.kind && s.round >= 0 ? s.round : null);
 
-/** Everything here reads the store as it is when it is asked. */
+/** All functions read the current store. */
 function createTelling(store) {
   function roundWords(/** @type {number} */ id) {
     const r = store.rounds.get(id);
@@ -19,19 +18,19 @@ function createTelling(store) {
     return r.parent === null ? n : `within ${n}, for ${store.levels[r.level] ?? `level ${r.level}`}`;
   }
   return {
-    /** The target's round that a span belongs to, or null. */
+    /** The target round of a span, or null. */
     roundOf(s) {
       const id = servedBy(s);
       return id === null ? null : store.topRound(id);
     },
     callSentence(c) {
       const cached = c.cached ? `, ${c.cached} in the cache` : "";
-      const steps = c.steps > 1 ? `, ${c.steps} forwards in one launch` : "";
+      const steps = c.steps > 1 ? `, ${plural(c.steps, "forward pass")} in one launch` : "";
       const where = c.round < 0 ? "before the first round" : roundWords(c.round);
       const fed = c.kind === "lookup" ? " found" : c.kind === "update" ? "" : " fed";
       return `${c.name} ${ACTS[c.kind] || c.kind}: ${plural(c.fed, "token")}${fed}${cached}${steps}; ${duration(c.ns)}, from ${duration(c.start)}; ${where}.`;
     },
-    gapSentence: (gap) => `No call ran for ${duration(gap.ns)}, from ${duration(gap.start)}.`,
+    gapSentence: (gap) => `Idle for ${duration(gap.ns)}, from ${duration(gap.start)}.`,
     roundSentence: (r) => `Round ${store.order.get(r.id)}: ${duration(r.ns)}, from ${duration(r.start)}; ${r.drafted ? `${r.drafted} drafted, ${r.accepted} accepted` : "no draft"}, ${r.outcome}.`,
   };
 }

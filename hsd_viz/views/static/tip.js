@@ -1,7 +1,7 @@
 // @ts-check
-// A term and its definition. Stands behind dom.js; its style is tip.css.
+// A term with its definition. Loaded after dom.js; styled by tip.css.
 
-/** A term that shows its definition: at the pointer, at the keyboard's focus; Escape puts it away. */
+/** A term that shows its definition on hover and focus; Escape hides it. */
 function term(words, definition, id) {
   const box = make("span", "hsd-p-defined");
   const name = focusable(make("span", "hsd-p-term", words));
@@ -12,7 +12,7 @@ function term(words, definition, id) {
   function show(/** @type {boolean} */ on) {
     box.classList.toggle("hsd-p-told", on);
     if (!on) return;
-    // Where it would reach beyond the page's right edge it is moved back.
+    // Keep it within the page's right edge.
     tip.style.left = "0";
     tip.style.left = `${Math.min(0, document.documentElement.clientWidth - 12 - tip.getBoundingClientRect().right)}px`;
   }

@@ -1,19 +1,19 @@
 // @ts-check
-// The tour's card, and what it points at. Stands behind linked_run.js and linked.js. Python says which step is shown (`place`); here the
-// cursor is put on its event, and the thing it speaks of gets an outline and is brought into sight beside the card.
+// The tour's card and outline. Loaded after linked_run.js and linked.js. Python sends the step (`place`); this script moves the cursor to
+// its event, outlines the element, and scrolls it into view beside the card.
 
 const TOUR_KEPT = "hsd_viz.tour";
-/** Milliseconds after a step in which the page may still be laying itself out. */
+/** Milliseconds after a step in which the layout may still change. */
 const SETTLES = [0, 120, 350, 800, 1600, 2600];
 
-/** Room left around what is pointed at, in px, as far as there is room: what stands beside it belongs to it. */
+/** Margin around the outlined element, px, if there is room. */
 const AROUND = 56;
-/** Room between the card, or the window's edge, and what is pointed at, in px. */
+/** Distance between the card or window edge and the outlined element, px. */
 const BESIDE = 12;
 
 /**
- * How far to scroll so that a box stands within what is free of the window, in px; 0: it does. What is higher than that begins at its top;
- * what is small and has to move comes to the middle.
+ * The scroll distance that brings a box into the free part of the window, in px; 0: it is there. A higher box is aligned to the top; a
+ * small box that must move is centred.
  * @param {{top: number, bottom: number}} box   @param {{top: number, bottom: number}} free
  */
 function scrollBy(box, free) {
@@ -25,13 +25,13 @@ function scrollBy(box, free) {
   return box.top < free.top + margin ? box.top - free.top - margin : box.bottom - free.bottom + margin;
 }
 
-/** The lowest that a card can be read at, in px, and below what height its buttons move up beside its number. */
+/** The minimum card height, px, and the height below which its buttons move beside its number. */
 const CARD_LEAST = 124;
 const CARD_TIGHT = 220;
 
 /**
- * How high the card may be, in px, for something `high` to stand above it in a window of `room`; 0: as it likes, because it covers nothing,
- * or because there is no room for both whatever it does.
+ * The card's maximum height, in px, so that an element of height `high` fits above it in a window of `room`; 0: no limit, because it
+ * covers nothing or both cannot fit.
  */
 function cardHeight(/** @type {number} */ high, /** @type {number} */ room, /** @type {number} */ card) {
   const left = room - high - 2 * BESIDE;
@@ -64,7 +64,7 @@ function tourView({ model, root, group, store }) {
     return node;
   };
   const send = (/** @type {string} */ kind) => model.send({ kind });
-  const back = button("Back", "Step before (←)", () => send("back"));
+  const back = button("Back", "Previous step (←)", () => send("back"));
   const next = button("Next", "Next step (→)", () => send("next"), "hsd-tour-next");
   const again = button("Start over", "Start over", () => send("restart"), "hsd-tour-again");
   const leave = button("✕", "Leave the tour (Esc)", () => send("leave"), "hsd-tour-leave");
@@ -76,11 +76,11 @@ function tourView({ model, root, group, store }) {
   const app = () => /** @type {HTMLElement | null} */ (root.closest(".hsd-app"));
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
-  // --- what it points at
+  // --- the outlined element
   /** @type {HTMLElement | null} */ let marked = null;
   /** @type {HTMLElement | null} */ let opener = null;
-  let shown = ""; // the step whose place was taken
-  let touched = false; // the reader moved the page since
+  let shown = ""; // the step already applied
+  let touched = false; // the user has scrolled since
   /** @type {any[]} */ let timers = [];
   const place = () => model.get("place");
 
@@ -98,22 +98,22 @@ function tourView({ model, root, group, store }) {
       marked?.classList.remove("hsd-tour-lit");
       marked = node;
     }
-    // Views that draw themselves anew may take the class with them.
+    // Views that redraw themselves may drop the class.
     marked?.classList.add("hsd-tour-lit");
   }
-  /** From where to where the page can be seen, the card apart. */
+  /** The visible part of the page without the card. */
   function seen() {
     const view = scroller();
     const box = view.getBoundingClientRect();
     return view === document.scrollingElement ? { top: 0, bottom: innerHeight } : { top: Math.max(0, box.top), bottom: Math.min(innerHeight, box.bottom) };
   }
   const beside = (/** @type {DOMRect} */ box, over = card.getBoundingClientRect()) => over.right <= box.left || over.left >= box.right;
-  /** What of the window the card does not cover, for a box that may stand beside it. */
+  /** The part of the window not covered by the card, for a box that may be beside it. */
   function free(box) {
     const { top, bottom } = seen();
     return { top: top + BESIDE, bottom: (beside(box) ? bottom : card.getBoundingClientRect().top) - BESIDE };
   }
-  /** Where the window is low the card makes itself small for what it speaks of; its text scrolls then. */
+  /** In a low window the card shrinks and its text scrolls. */
   function fit() {
     card.classList.remove("hsd-tour-tight");
     card.style.maxHeight = "";
@@ -125,7 +125,7 @@ function tourView({ model, root, group, store }) {
     if (said.scrollHeight > said.clientHeight + 1) focusable(said);
     else said.removeAttribute("tabindex");
   }
-  /** What scrolls the page: JupyterLab's notebook, or the window. */
+  /** The scroller: JupyterLab's notebook, or the window. */
   function scroller() {
     for (let node = app()?.parentElement; node; node = node.parentElement) {
       const flow = getComputedStyle(node).overflowY;
@@ -204,7 +204,7 @@ function tourView({ model, root, group, store }) {
       again.hidden = now.number === 1;
       next.textContent = now.number === now.count ? "Done" : "Next";
       next.setAttribute("aria-label", now.number === now.count ? "End the tour" : "Next step (→)");
-      // A button that is switched off loses the keyboard.
+      // A disabled button would lose the focus.
       if (document.activeElement === document.body && !opened) next.focus({ preventScroll: true });
     }
     if (opened) {
@@ -222,7 +222,7 @@ function tourView({ model, root, group, store }) {
       const key = model.get("kept");
       if (key) sessionStorage.setItem(TOUR_KEPT, key);
       else sessionStorage.removeItem(TOUR_KEPT);
-    } catch { /* no storage here: the step is kept in Python for as long as the page lives */ }
+    } catch { /* no storage: Python keeps the step for this page */ }
   }
   card.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;

@@ -1,9 +1,8 @@
 // @ts-check
-// Runs of one prompt side by side: race, texts aligned by output position, figures, distributions. Stands behind linked_run.js, linked.js,
-// race.js and the other versus_*.js, whose names it uses. What is shown comes whole from Python (hsd_viz/views/versus.py); the cursor and
-// the clock live here.
+// Comparison of runs of one prompt: race, aligned texts, metrics, distributions. Loaded after linked_run.js, linked.js, race.js and the
+// other versus_*.js. Python (hsd_viz/views/versus.py) sends all data; the cursor and the clock are here.
 
-/** Recordings to choose from. */
+/** The selectable recordings. */
 function chooserOf(model) {
   const root = make("div", "hsd-vs-chooser");
   const send = (name, value) => { model.set(name, value); model.save_changes(); };
@@ -33,7 +32,7 @@ function chooserOf(model) {
       const on = chosen.includes(r.name);
       return chip(r.name, r.title, on, () => send("chosen", on ? chosen.filter((n) => n !== r.name) : [...chosen, r.name]), `${r.stack}: ${r.blurb}`);
     });
-    root.replaceChildren(row("Recorded", groups), ...(group ? [row("Two or three of", runs)] : []));
+    root.replaceChildren(row("Sampling", groups), ...(group ? [row("Stacks (two or three)", runs)] : []));
     if (focused) for (const node of root.querySelectorAll("button")) if (node.dataset.name === focused) node.focus();
   }
   for (const name of ["choices", "group", "chosen"]) model.on(`change:${name}`, paint);
@@ -69,7 +68,7 @@ function render({ model, el }) {
     score = scoreOf(state, palette, data.agreement);
     const about = make("p", "hsd-vs-about");
     const prompt = make("code", "hsd-vs-prompt", brief(data.prompt));
-    prompt.title = "the prompt of all runs";
+    prompt.title = "prompt of all runs";
     about.append(prompt, make("span", "", data.facts.join(" · ")));
     body.append(about);
     if (data.caution) body.append(make("p", "hsd-vs-caution", data.caution));

@@ -1,8 +1,7 @@
 // @ts-check
-// The figures of the runs and how they are distributed; every name explains itself. Stands behind linked.js and versus_race.js.
+// Metrics and distributions of compared runs, with definitions. Loaded after linked.js and versus_race.js.
 
-/** What explains names within `root`, one at a time: the bubble, and `term(name, definition)`, which shows it when it is pointed at or has
- * the focus. */
+/** A definition bubble within `root`, and `term(name, definition)`, which shows it on hover or focus. */
 function explainer(/** @type {HTMLElement} */ root) {
   const bubble = make("div", "hsd-vs-bubble");
   bubble.id = `hsdvs${Math.random().toString(36).slice(2, 9)}`;
@@ -29,7 +28,7 @@ function explainer(/** @type {HTMLElement} */ root) {
   return { bubble, term };
 }
 
-/** The figures, each with its difference to the first run; a name explains itself when it is pointed at or has the focus. */
+/** The metrics, each with its difference to the first run and its definition. */
 function tableOf(rows, runs, words = "Figures") {
   const root = make("section", "hsd-vs-figures");
   root.setAttribute("aria-label", words);
@@ -37,7 +36,7 @@ function tableOf(rows, runs, words = "Figures") {
   const table = make("table");
   table.style.setProperty("--runs", String(runs.length));
   const head = make("tr");
-  head.append(make("th", "hsd-vs-corner", `and the difference to ${runs[0].letter}`));
+  head.append(make("th", "hsd-vs-corner", `difference to ${runs[0].letter}`));
   for (const run of runs) {
     const cell = make("th");
     cell.scope = "col";
@@ -67,13 +66,13 @@ function tableOf(rows, runs, words = "Figures") {
   return root;
 }
 
-/** Runs as draws: what the means say of their texts, and small bars for each distribution, all runs of one on one scale. */
+/** Means of the runs' texts, and a bar chart per distribution with one scale for all runs. */
 function drawsOf(found, runs, palette) {
   const root = make("section", "hsd-vs-draws");
   root.setAttribute("aria-label", "Distributions");
   root.append(make("h3", "", "Distributions"), make("p", "", found.words));
   if (found.rows.length) {
-    const means = tableOf(found.rows, runs, "What the target makes of each text");
+    const means = tableOf(found.rows, runs, "Target probabilities of each text");
     root.append(means);
   }
   const { bubble, term } = explainer(root);

@@ -1,9 +1,9 @@
 // @ts-check
-// The race: a lane for each run, on one clock. Stands behind race.js and versus_state.js, whose names it uses.
+// The race: one lane per run, on one clock. Loaded after race.js and versus_state.js.
 
 const LANE = 22;
 
-/** A letter for a run, with its words and stack: the same wherever a run is named. */
+/** The label of a run: letter, description and stack. */
 function nameOf(run) {
   const node = make("span", "hsd-vs-name");
   const text = make("span", "hsd-vs-name-text");
@@ -13,7 +13,7 @@ function nameOf(run) {
   return node;
 }
 
-/** The race: a lane for each run, a clock to play or to drag. */
+/** The race: one lane per run, and a clock to play or drag. */
 function raceOf(state, palette, still) {
   const { runs } = state;
   const root = make("section", "hsd-vs-race");
@@ -72,7 +72,7 @@ function raceOf(state, palette, still) {
   speed.value = fitSpeed(state.end);
   const words = make("p", "hsd-vs-standing");
   const prefill = runs.map((r) => `${r.letter} ${duration(r.prefill_ns)}`).join(", ");
-  const hint = make("p", "hsd-vs-hint", `Recorded times, from the end of prefill (left out: ${prefill}). Outlined: the round in progress, as far as its draft can reach.`);
+  const hint = make("p", "hsd-vs-hint", `Recorded times from the end of prefill (excluded: ${prefill}). Outline: maximum reach of the round in progress.`);
   controls.append(play, slider, clock, speed);
   root.append(controls, words, hint);
 
@@ -97,7 +97,7 @@ function raceOf(state, palette, still) {
 
   function paint() {
     play.hidden = speed.hidden = still();
-    play.textContent = state.playing ? "Pause" : state.t >= state.end ? "Start the race" : "Go on";
+    play.textContent = state.playing ? "Pause" : state.t >= state.end ? "Start the race" : "Resume";
     slider.value = String(Math.round((1000 * state.t) / state.end));
     clock.textContent = `${(state.t / 1e6).toFixed(1)} ms`;
     const sentence = standing(runs, state.t);
@@ -113,7 +113,7 @@ function raceOf(state, palette, still) {
       part.style.width = `${100 * now.part}%`;
       lane.classList.toggle("hsd-vs-done", now.done);
       count.textContent = now.done && run.tokens_per_second ? `${run.tokens_per_second.toFixed(0)} tokens/s` : `${now.shown} of ${run.tokens.length}`;
-      note.textContent = now.done ? `${plural(run.tokens.length, "token")} in ${duration(run.end)}` : plural(now.forwards, "target forward");
+      note.textContent = now.done ? `${plural(run.tokens.length, "token")} in ${duration(run.end)}` : plural(now.forwards, "target forward pass");
     }
   }
   function mark() {

@@ -1,10 +1,10 @@
 // @ts-check
-// The texts by output position: a column for each, in it a row for each run. Stands behind race.js, versus_state.js and versus_race.js.
+// The texts by output position: a column per position, a row per run. Loaded after race.js, versus_state.js and versus_race.js.
 
-const HINT = "← → position, Shift by round of the row that ↑ ↓ choose, Home End, Enter pins, Esc lets go, Space races";
+const HINT = "← → move by position, with Shift by round of the row selected by ↑ ↓; Home, End; Enter pins, Esc unpins, Space races";
 const STATE_SIGNS = { same: "=", apart: "≠", broken: "!" };
 
-/** Sources and shapes that occur. */
+/** The legend: sources and shapes. */
 function legendOf(runs, palette) {
   const legend = make("div", "hsd-vs-legend");
   const sources = [...new Set(runs.flatMap((r) => r.tokens.map((t) => t.source)))];
@@ -24,19 +24,19 @@ function legendOf(runs, palette) {
     legend.append(item);
   }
   const item = make("span", "hsd-vs-key");
-  item.append(make("span", "hsd-vs-swatch-round", "12"), "a round, and the target forwards spent with it");
+  item.append(make("span", "hsd-vs-swatch-round", "12"), "a round, with target forward passes so far");
   legend.append(item);
   return legend;
 }
 
-/** One token of one run in words, for those who hear it. */
+/** A token of a run for screen readers. */
 function tokenWords(run, k, palette) {
   const t = run.tokens[k];
   if (!t) return `${run.letter} has ended`;
-  return `${run.letter} “${glyphs(t.text)}”, ${KIND_WORDS[t.kind] || t.kind}${t.kind === "accepted" ? ` from ${palette.phrase(t.source)}` : ""}, target forward ${spentAt(run, k).forwards}`;
+  return `${run.letter} “${glyphs(t.text)}”, ${KIND_WORDS[t.kind] || t.kind}${t.kind === "accepted" ? ` from ${palette.phrase(t.source)}` : ""}, target forward pass ${spentAt(run, k).forwards}`;
 }
 
-/** The texts, a column for each output position and in it a row for each run. */
+/** The texts: a column per output position, a row per run. */
 function scoreOf(state, palette, agreement) {
   const { runs } = state;
   const uid = `hsdvs${Math.random().toString(36).slice(2, 9)}`;
@@ -61,7 +61,7 @@ function scoreOf(state, palette, agreement) {
     column.setAttribute("aria-label", `Output position ${k + 1}: ${runs.map((r) => tokenWords(r, k, palette)).join("; ")}`);
     const differs = apart.filter((a) => a.at === k);
     const number = make("span", "hsd-vs-num", differs.length ? "≠" : k === 0 || (k + 1) % 5 === 0 ? String(k + 1) : "");
-    if (differs.length) { number.title = "the first difference"; number.classList.add("hsd-vs-unlike"); }
+    if (differs.length) { number.title = "first difference"; number.classList.add("hsd-vs-unlike"); }
     column.classList.toggle("hsd-vs-apart", k >= from);
     column.append(number);
     runs.forEach((run, i) => {
@@ -86,13 +86,13 @@ function scoreOf(state, palette, agreement) {
   list.append(gutter, ...columns);
   scroll.append(list);
   const readout = make("div", "hsd-vs-readout");
-  const again = make("button", "hsd-vs-follow", "Follow the leader");
-  again.title = "Keep the newest token of the run that is ahead in sight";
+  const again = make("button", "hsd-vs-follow", "Follow the race");
+  again.title = "Scroll to the newest token of the leading run";
   const frame = make("div", "hsd-vs-frame");
   frame.append(scroll, again);
   root.append(legendOf(runs, palette), frame, readout);
 
-  // The letters stand before each line; where lines begin only the browser knows.
+  // Letters are placed at line starts, which only the browser knows.
   let drawn = "";
   function label() {
     const tops = columns.map((c) => c.offsetTop);
@@ -118,7 +118,7 @@ function scoreOf(state, palette, agreement) {
     });
   }
 
-  // While the race goes on, the line that the leader writes stays in sight.
+  // During the race, the leading run's line stays visible.
   const follow = createFollow(() => keepUp());
   function keepUp() {
     const over = state.t >= state.end;
@@ -183,7 +183,7 @@ function scoreOf(state, palette, agreement) {
       token.dataset.family = palette.family(t.source);
       line.append(token);
       card.append(make("p", "", t.kind === "accepted" ? `accepted, from ${palette.phrase(t.source)}` : `${KIND_WORDS[t.kind]}`.replace(" by the target", ", by the target")));
-      card.append(make("p", "hsd-vs-strong", `after ${plural(own.forwards, "target forward")}, ${duration(own.ns)}`));
+      card.append(make("p", "hsd-vs-strong", `after ${plural(own.forwards, "target forward pass")}, ${duration(own.ns)}`));
       if (i && first) card.append(make("p", "", gapWords(own, first, runs[0].letter)));
       const r = own.round;
       const below = Object.entries(r.below).map(([name, n]) => `${plural(n, "forward")} of ${name}`).join(", ");
@@ -211,7 +211,7 @@ function scoreOf(state, palette, agreement) {
   state.listeners.add((what) => {
     if (what !== "clock") { mark(); return; }
     fade();
-    // Who starts a race wants to see it, wherever the text stood.
+    // Starting the race scrolls to it.
     if (state.playing && !playing && state.t === 0) follow.set(true);
     playing = state.playing;
     keepUp();
@@ -228,7 +228,7 @@ function agreementOf(agreement) {
     const item = make("li", `hsd-vs-${a.state}`);
     const sign = make("span", "hsd-vs-sign", STATE_SIGNS[a.state]);
     sign.setAttribute("aria-hidden", "true");
-    // What explains several runs is said once, after the last of them.
+    // A reason shared by several runs is shown once, after the last.
     const why = agreement[i + 1]?.why === a.why ? "" : ` ${a.why}`;
     item.append(sign, make("span", "", a.words + why));
     root.append(item);

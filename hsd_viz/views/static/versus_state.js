@@ -1,18 +1,18 @@
 // @ts-check
-// The cursor, the clock, and whether the texts follow the race. Pure: `tests/js` runs it in node. Stands behind race.js.
+// The cursor, the clock, and whether the texts follow the race. Pure: `tests/js` runs it in node. Loaded after race.js.
 
-/** The cursor over output positions, and the clock of the race: what all parts of the page follow. */
+/** The shared cursor over output positions, and the race clock. */
 function createState(runs) {
   const longest = Math.max(...runs.map((r) => r.tokens.length));
   const fewest = runs.reduce((best, r, i) => (r.rounds.length < runs[best].rounds.length ? i : best), 0);
   const state = {
     runs, longest,
     hover: -1, key: -1, pin: -1, row: fewest,
-    /** Time of the race, ns; what came later is not out yet. */
+    /** Time of the race, ns; later tokens are not shown yet. */
     t: raceEnd(runs), end: raceEnd(runs), playing: false,
     /** @type {Set<(what: string) => void>} */ listeners: new Set(),
     tell(what) { for (const f of [...state.listeners]) f(what); },
-    /** The position looked at; the last one where none is. */
+    /** The selected position, else the last. */
     get at() { return [state.pin, state.hover, state.key, longest - 1].find((k) => k >= 0) ?? 0; },
     get chosen() { return state.pin >= 0 || state.hover >= 0 || state.key >= 0; },
     look(k, row) {
@@ -40,8 +40,8 @@ function createState(runs) {
 }
 
 /**
- * Whether a pane keeps up with the race: until the reader scrolls elsewhere, and again when asked. `put(top)` says where the race has
- * scrolled to, `seen(top)` where the pane stands: what nobody has put there, the reader did. `changed(on)` is told.
+ * Whether a pane follows the race: until the user scrolls, and again on request. `put(top)` records the race's scroll position,
+ * `seen(top)` the pane's; a difference means that the user scrolled. `changed(on)` is called.
  */
 function createFollow(/** @type {(on: boolean) => void} */ changed) {
   let placed = -1;
@@ -54,7 +54,7 @@ function createFollow(/** @type {(on: boolean) => void} */ changed) {
   return follow;
 }
 
-/** Where a pane that is `high` and stands at `top` has to stand so that a line is seen, with room for the next ones; `top`: it is. */
+/** The scroll position of a pane of height `high` at `top` that shows a line with room below; `top` if it is visible. */
 function topFor(/** @type {{top: number, bottom: number}} */ line, /** @type {number} */ top, /** @type {number} */ high) {
   if (line.top >= top && line.bottom <= top + high) return top;
   return Math.max(0, line.top - Math.max(0, high - (line.bottom - line.top)) / 3);

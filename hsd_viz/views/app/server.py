@@ -1,4 +1,4 @@
-"""Serve the dashboard with Voilà: one notebook, our own template, no code for visitors to run."""
+"""Serve the dashboard with Voilà: one notebook, a custom template, no code execution by visitors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[2]
 CHECKOUT_NOTEBOOK = PACKAGE.parent / "notebooks" / "dashboard.ipynb"
-#: A kernel whose page has gone is ended after this many seconds (a closed lid may be opened again), looked for every so many.
+#: Seconds until a kernel without a page is shut down, and between checks.
 GONE_SECONDS, LOOK_SECONDS = 600, 30
-#: What Voilà has to end its kernels, before it is ended itself.
+#: Seconds for Voilà to shut down its kernels before it is killed.
 ENDING_SECONDS = 10
 READY_SECONDS = 60
-#: What the page needs of the extensions that may be installed; others would only make it open later.
+#: Extensions used by the page; others would only delay it.
 EXTENSIONS = (
     "@jupyter-widgets/jupyterlab-manager",
     "@voila-dashboards/widgets-manager8",
@@ -42,20 +42,20 @@ def serve(
     open_browser: bool = False,
     preheat: bool = True,
 ) -> int:
-    """Serve until interrupted (Ctrl-C, SIGTERM, or its terminal's end) and return Voilà's exit code; its kernels end with it.
+    """Serve until interrupted (Ctrl-C, SIGTERM, or end of the terminal) and return Voilà's exit code; its kernels end
+    with it.
 
-    ``preheat`` keeps one kernel with the page in it ready for the next visitor. Prints the address. Raises ``ValueError`` with one
-    sentence where Voilà is not installed, the port is taken, or another host than loopback is asked for without a token.
-    """
+    ``preheat`` keeps one kernel with a rendered page ready for the next visitor. Prints the address. Raises:
+    ValueError: if Voilà is not installed, the port is in use, or a host other than loopback has no token."""
     check_address(host, port, token)
     arguments, environment, folder = command(host, port, token, allow_models=allow_models, preheat=preheat)
     with folder:
         address = f"http://{'localhost' if host in ('', '0.0.0.0', '::') else _bracketed(host)}:{port}/"
-        print(f"the dashboard opens at {address} (Ctrl-C ends it)", flush=True)
+        print(f"dashboard: {address} (Ctrl-C to stop)", flush=True)
         server: subprocess.Popen | None = None
         with _interrupts():
             try:
-                # In a session of its own: what ends us reaches Voilà once, from here.
+                # In a new session, so that Voilà gets a signal only once, from here.
                 server = subprocess.Popen(arguments, env=environment, start_new_session=True)
                 if open_browser:
                     threading.Thread(target=_open_when_ready, args=(host, port, address), daemon=True).start()
@@ -68,16 +68,16 @@ def serve(
 
 
 def check_address(host: str, port: int, token: str | None) -> None:
-    """Raise ``ValueError`` for an address that cannot or must not be served."""
+    """Check host, port and token. Raises: ValueError: if the address cannot or must not be served."""
     import importlib.util
 
     if importlib.util.find_spec("voila") is None:
         raise ValueError("Voilà is not installed: pip install 'hsd-viz[app]'")
     if not 1 <= port <= 65535:
-        raise ValueError(f"the port {port} is out of range: it is a number from 1 to 65535")
+        raise ValueError(f"port {port} is out of range: use 1 to 65535")
     if not token and not _loopback(host):
         raise ValueError(
-            f"serving on {host or 'all addresses'} lets others in: give a token, as in --token SECRET, or use 127.0.0.1"
+            f"serving on {host or 'all addresses'} needs a token: add --token SECRET or use --host 127.0.0.1"
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
@@ -101,13 +101,12 @@ def command(
     gone: int = GONE_SECONDS,
     look: int = LOOK_SECONDS,
 ) -> tuple[list[str], dict[str, str], tempfile.TemporaryDirectory]:
-    """Voilà's command line, its environment, and the folder with the notebook it serves (removed when left).
+    """Return Voilà's command line, its environment, and the temporary folder of the served notebook.
 
-    In a checkout the ``notebook`` is ``notebooks/dashboard.ipynb``; from an installed wheel it is written here. The template lies in
-    this package, which therefore goes on Jupyter's search path. With ``preheat`` a kernel waits for the next visitor, who asks for the
-    light theme: a page in the dark one is rendered from the start. It tells its query itself (:mod:`hsd_viz.views.address`). A kernel
-    whose page has been ``gone`` for so many seconds is ended, looked for every ``look`` (:mod:`hsd_viz.page_kernels`).
-    """
+    In a checkout the ``notebook`` is ``notebooks/dashboard.ipynb``; an installed wheel writes one. The template is in
+    this package, which is added to Jupyter's search path. With ``preheat`` one kernel is ready for the next visitor,
+    whose page sends its query (:mod:`hsd_viz.views.address`). A kernel without a page for ``gone`` seconds is shut
+    down, checked every ``look`` seconds (:mod:`hsd_viz.views.app.kernels`)."""
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
     own = notebook is None
     notebook = notebook or CHECKOUT_NOTEBOOK
@@ -120,20 +119,20 @@ def command(
         f"--port={port}",
         "--template=hsd",
         "--Voila.log_level=WARN",
-        "--VoilaConfiguration.multi_kernel_manager_class=hsd_viz.page_kernels.PageKernels",
+        "--VoilaConfiguration.multi_kernel_manager_class=hsd_viz.views.app.kernels.PageKernels",
         f"--PageKernels.cull_interval={look}",
         f"--PageKernels.cull_idle_timeout={gone}",
         r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
         *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
     ]
     if preheat:
-        # Started anew a second after a visit, which is Voilà's own choice: who comes earlier waits for that kernel, from its start on.
+        # Voilà starts the next kernel one second after a visit; an earlier visitor waits for it.
         arguments += ["--VoilaConfiguration.preheat_kernel=True", "--VoilaConfiguration.default_pool_size=1"]
     environment = dict(os.environ)
     path = [str(PACKAGE), *filter(None, [environment.get("JUPYTER_PATH")])]
     environment["JUPYTER_PATH"] = os.pathsep.join(path)
     if token:
-        # Not on the command line, where every user of the machine could read it; "auto" makes Voilà look into the environment.
+        # Not on the command line, which other users can read; "auto" makes Voilà read the environment.
         environment["JUPYTER_TOKEN"] = token
         arguments.append("--Voila.auto_token=True")
     return arguments, environment, folder
@@ -141,7 +140,7 @@ def command(
 
 @contextmanager
 def _interrupts() -> Iterator[None]:
-    """SIGTERM and SIGHUP interrupt as Ctrl-C does, where signals can be caught: in the main thread."""
+    """Make SIGTERM and SIGHUP act as Ctrl-C, if called in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -155,7 +154,9 @@ def _interrupts() -> Iterator[None]:
 
 
 def _end(server: subprocess.Popen) -> None:
-    """Let Voilà end its kernels and itself; where it does not, or somebody is in a hurry, it is ended, and its kernels miss it and end."""
+    """Terminate Voilà with its kernels; kill it after a timeout or a second interrupt (its kernels then end by
+    themselves).
+    """
     if server.poll() is not None:
         return
     server.terminate()

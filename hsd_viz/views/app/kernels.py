@@ -1,10 +1,10 @@
-"""Kernels of served pages: each ends soon after its page has gone.
+"""Kernels of served pages: each is shut down soon after its page is closed.
 
-A page that is closed tells the server so, but the message may be lost (a reload, a closed lid, a killed browser), and a kernel holds
-some 200 MB. What counts here is the connection: a kernel with an open page is never ended, be it idle or not; one without is, even where
-a run of its goes on, which nobody sees. The kernel that waits for the next visitor has no page yet, and stays.
+The message of a closing page may be lost (reload, sleep, killed browser), and a kernel holds about 200 MB. The
+connection decides: a kernel with an open page is never shut down; one without is, even during a run. The preheated
+kernel stays.
 
-Imported by Voilà's process alone, as the configuration that :func:`hsd_viz.serve.command` writes asks for.
+Imported only by Voilà's process, as configured by :func:`hsd_viz.views.app.server.command`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelMana
 
 
 class PageKernels(AsyncMappingKernelManager):
-    """Jupyter's kernel manager with a culler of its own: ``cull_idle_timeout`` is counted in seconds without a page.
+    """Jupyter's kernel manager with another culler: ``cull_idle_timeout`` counts seconds without a page.
 
-    Jupyter's counts from the last message. A kernel that has waited an hour for its visitor would be ended while the visitor's page loads.
+    Jupyter counts from the last message, so it would shut down a preheated kernel while its first page loads.
     """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        #: Since when a kernel is known to be without a page, as ``time.monotonic()`` has it.
+        #: ``time.monotonic()`` since when a kernel has no page.
         self._left: dict[str, float] = {}
 
     def notify_connect(self, kernel_id: str) -> None:
@@ -32,7 +32,7 @@ class PageKernels(AsyncMappingKernelManager):
         super().notify_connect(kernel_id)
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
-        """End the kernel if its page went ``cull_idle_timeout`` seconds ago, or never came."""
+        """Shut down the kernel if it has had no page for ``cull_idle_timeout`` seconds."""
         if self._kernel_connections.get(kernel_id, 0) > 0 or self._awaits_visitor(kernel_id):
             self._left.pop(kernel_id, None)
             return
@@ -42,7 +42,7 @@ class PageKernels(AsyncMappingKernelManager):
             await ensure_async(self.shutdown_kernel(kernel_id))
 
     def _awaits_visitor(self, kernel_id: str) -> bool:
-        """Whether Voilà keeps the kernel in its pool. While one is still being heated, which it is is not known."""
+        """Whether the kernel is in Voilà's pool, or may be because one is still starting."""
         heating = False
         for pool in getattr(self, "_pools", {}).values():
             for task in pool:

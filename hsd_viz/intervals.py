@@ -1,0 +1,57 @@
+"""Estimates with bootstrap intervals: one implementation for benches, calibration and figures. Needs numpy alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+RESAMPLES = 1000
+#: The quantiles of a 95 % interval.
+QUANTILES = (0.025, 0.975)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with its interval; each is ``None`` where it is not defined (no data, a single unit)."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+
+UNKNOWN = Estimate()
+
+
+def resample(units: int, seed: int = 0, resamples: int = RESAMPLES) -> np.ndarray:
+    """Return ``[1 + resamples, units]``: how often each unit counts in the sample (row 0) and in its resamples.
+
+    ``weights @ values`` are then the sums of a figure and of its resamples; a ratio of two is a paired bootstrap.
+    """
+    whole = np.ones((1, units), int)
+    if not units:
+        return whole
+    return np.vstack([whole, np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), size=resamples)])
+
+
+def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """Divide element by element; NaN where the denominator is not positive."""
+    return np.divide(numerator, denominator, out=np.full(len(numerator), np.nan), where=denominator > 0)
+
+
+def estimate(samples: np.ndarray, units: int) -> Estimate:
+    """Return the estimate of ``[1 + resamples]`` values in the order of :func:`resample`, NaN where undefined.
+
+    A single unit has no interval: each of its resamples is the unit itself.
+    """
+    value, resampled = float(samples[0]), samples[1:][~np.isnan(samples[1:])]
+    if np.isnan(value):
+        return UNKNOWN
+    if units < 2 or not len(resampled):
+        return Estimate(value)
+    low, high = np.quantile(resampled, QUANTILES)
+    return Estimate(value, float(low), float(high))

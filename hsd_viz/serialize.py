@@ -1,0 +1,87 @@
+"""Frozen dataclasses as JSON data and back, by their type hints.
+
+An :class:`~hsd_viz.intervals.Estimate` becomes two keys, ``name`` and ``name_ci: [low, high]``. Field metadata: ``key``
+is the key in the data, ``first`` puts it before the inherited fields, ``omit`` leaves it out where it is ``None``. When
+read, keys that are missing take the field's default, and keys without a field are ignored.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from hsd_viz.intervals import Estimate
+
+T = TypeVar("T")
+_SCALARS = {float: (int, float), int: (int,), str: (str,), bool: (bool,)}
+
+
+def to_dict(record: Any) -> dict[str, Any]:
+    """Return a dataclass instance as JSON data."""
+    found: dict[str, Any] = {}
+    for field in sorted(fields(record), key=lambda field: not field.metadata.get("first")):
+        key, value = _key(field), getattr(record, field.name)
+        if isinstance(value, Estimate):
+            found[key] = value.value
+            found[f"{key}_ci"] = None if value.interval is None else list(value.interval)
+        elif value is not None or not field.metadata.get("omit"):
+            found[key] = _to_data(value)
+    return found
+
+
+def from_dict(kind: type[T], data: Any) -> T:
+    """Read an instance of the dataclass ``kind`` from JSON data.
+
+    Raises: KeyError: if a field without a default is missing. TypeError: if a value is not of the field's type.
+    """
+    if not isinstance(data, Mapping):
+        raise TypeError(f"{kind.__name__} needs an object, not {type(data).__name__}")
+    found = {}
+    for field, hint in _fields(kind):
+        key = _key(field)
+        if hint is Estimate:
+            low, high = data.get(f"{key}_ci") or (None, None)
+            found[field.name] = Estimate(*(_read(float | None, value) for value in (data[key], low, high)))
+        elif key in data or (field.default is MISSING and field.default_factory is MISSING):
+            found[field.name] = _read(hint, data[key])
+    return kind(**found)
+
+
+def _key(field: Field) -> str:
+    return field.metadata.get("key", field.name)
+
+
+def _to_data(value: Any) -> Any:
+    if is_dataclass(value):
+        return to_dict(value)
+    if isinstance(value, Mapping):
+        return {key: _to_data(item) for key, item in value.items()}
+    return [_to_data(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@functools.cache
+def _fields(kind: type) -> list[tuple[Field, Any]]:
+    hints = get_type_hints(kind)
+    return [(field, hints[field.name]) for field in fields(kind)]
+
+
+def _read(hint: Any, value: Any) -> Any:
+    if hint is Any:
+        return value
+    if is_dataclass(hint):
+        return from_dict(hint, value)
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        (inner,) = (part for part in parts if part is not type(None))
+        return None if value is None else _read(inner, value)
+    if origin is dict and isinstance(value, Mapping):
+        return {str(key): _read(parts[1], item) for key, item in value.items()}
+    if origin is tuple and isinstance(value, list | tuple):
+        kinds = parts[:1] * len(value) if parts[-1] is Ellipsis else parts
+        return tuple(_read(part, item) for part, item in zip(kinds, value, strict=True))
+    if isinstance(value, _SCALARS.get(hint, ())) and (hint is bool or not isinstance(value, bool)):
+        return hint(value)
+    raise TypeError(f"{value!r} is not of type {hint}")

@@ -1,0 +1,86 @@
+"""Tables and progress bars in a terminal, by rich; plain text where the output is not a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from io import StringIO
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+#: Cells, the head first.
+Rows = Sequence[Sequence[str]]
+#: Wider than any table: plain text is not wrapped.
+_WIDEST = 100_000
+
+
+def table(rows: Rows) -> Table:
+    """Return rows of cells as a rich table: the first column left-aligned, the others right-aligned."""
+    from rich.table import Table
+    from rich.text import Text
+
+    found = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for k, cell in enumerate(rows[0]):
+        found.add_column(Text(cell), justify="right" if k else "left", no_wrap=True)
+    for row in rows[1:]:
+        # Text, so that brackets are not read as markup.
+        found.add_row(*map(Text, row))
+    return found
+
+
+def plain(parts: Iterable[str | Rows]) -> str:
+    """Return lines and tables as plain text, as wide as they need to be."""
+    from rich.console import Console
+
+    file = StringIO()
+    _print(Console(file=file, width=_WIDEST, color_system=None), parts, _WIDEST)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+
+def show(parts: Iterable[str | Rows]) -> None:
+    """Print lines and tables; on a terminal too narrow for a table, intervals are below their figures."""
+    if not sys.stdout.isatty():
+        print(plain(parts))
+        return
+    from rich.console import Console
+
+    _print(Console(width=_WIDEST), parts, Console().width)
+
+
+def _print(console: Console, parts: Iterable[str | Rows], width: int) -> None:
+    for part in parts:
+        if isinstance(part, str):
+            console.out(part, highlight=False)
+            continue
+        found = table(part)
+        if console.measure(found).maximum > width:
+            (name, *head), *rows = part
+            narrow = [[cell.replace(" [", "\n[") for cell in row] for row in rows]
+            found = table([[name, *(cell.replace(" ", "\n") for cell in head)], *narrow])
+        console.print(found)
+
+
+def table_lines(rows: Rows) -> list[str]:
+    """Return rows of cells as lines of plain text."""
+    return plain([rows]).splitlines()
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
+    """Yield ``update(done, total, text)``, which draws a progress bar on stderr if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done, total, text: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    text = TextColumn("{task.description}", markup=False)
+    columns = (BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn(), text)
+    # No refresh thread: it would disturb what is being measured.
+    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total, text: bar.update(task, completed=done, total=total, description=text, refresh=True)

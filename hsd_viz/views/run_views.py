@@ -1,0 +1,66 @@
+"""Linked views of one run, drawn in the browser: access patterns, player, round inspector, timeline."""
+
+from __future__ import annotations
+
+from hsd_viz.views.linked import LinkedView, css, esm
+
+#: Scripts of the inspector and of the timeline, in order.
+INSPECTOR_FILES = ("round.js", "round_residual.js", "round_said.js", "inspector_sums.js", "inspector_drawn.js")
+INSPECTOR_FILES += ("inspector_card.js", "inspector_room.js", "inspector.js")
+TIMELINE_FILES = ("spans.js", "timeline_said.js", "timeline.js")
+
+
+class Access(LinkedView):
+    """Show a lane for each database or baseline that drafted, and a column for each target round.
+
+    ``Access(trace)`` works alone; linked to other views (:func:`hsd_viz.views.linked.link`) it shares their cursor.
+    Drafted and accepted tokens are counted at the first verifier. The lowest lane is the context length in tokens.
+    """
+
+    _esm = esm("access.js")
+    _css = css("access.css")
+
+
+class ChartMark(LinkedView):
+    """Mark the cursor's round in the first plotly chart of the enclosing ``hsd-charts`` box.
+
+    The chart's first trace must have one point per target round, at x = 1, 2, 3, … Hover previews a round, a click pins
+    it. The mark follows the cursor in the browser without redrawing the chart.
+    """
+
+    _esm = esm("chart_mark.js")
+    _css = css("chart_mark.css")
+
+
+class Player(LinkedView):
+    """Show all events of a run on a scrub bar: emitted tokens in colour, rejected ones low, gaps at rounds.
+
+    Dragging, stepping and playing move the group's cursor and dim the text after it until Esc.
+    ``Player(group=stream.group)`` plays the trace of a token stream; nothing is decoded.
+    """
+
+    _esm = esm("player.js")
+    _css = css("player.css")
+
+
+class RoundInspector(LinkedView):
+    """Show one round in detail: draft tokens, their sources, verdicts and reasons.
+
+    ``RoundInspector(trace)`` works alone; linked to other views (:func:`hsd_viz.views.linked.link`) it shares their
+    cursor. Rounds of lower levels are reached from the target's. Arrow keys move in the tree, Enter pins, Esc unpins.
+    """
+
+    _esm = esm(*INSPECTOR_FILES)
+    _css = css("inspector.css")
+
+
+class Timeline(LinkedView):
+    """Show lanes of calls for levels and databases, with recorded times.
+
+    ``Timeline(trace)`` works alone; linked to other views (:func:`hsd_viz.views.linked.link`) it shares their cursor,
+    and a click on a bar moves it to the bar's round. Drag, Page Up and Page Down pan; plus, minus and Ctrl + wheel
+    zoom. A lane's *share* is its calls' time over the time of the whole decode, prefill included.
+    """
+
+    _esm = esm(*TIMELINE_FILES)
+    _css = css("timeline.css")

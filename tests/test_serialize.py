@@ -1,0 +1,67 @@
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from hsd_viz.intervals import UNKNOWN, Estimate
+from hsd_viz.serialize import from_dict, to_dict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    speed: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole(Part):
+    name: str = field(metadata={"first": True})
+    pair: tuple[int, int] | None
+    parts: dict[str, Part]
+    many: tuple[float, ...] = ()
+    options: dict[str, Any] | None = field(default=None, metadata={"key": "old_options"})
+    extra: Part | None = field(default=None, metadata={"omit": True})
+
+
+WHOLE = Whole(
+    name="x", speed=Estimate(2.0, 1.0, 3.0), pair=(1, 2), parts={"a": Part(speed=UNKNOWN)}, options={"k": [1]}
+)
+
+
+def test_data_and_back():
+    data = json.loads(json.dumps(to_dict(WHOLE)))
+    assert list(data.items()) == [
+        ("name", "x"),
+        ("speed", 2.0),
+        ("speed_ci", [1.0, 3.0]),
+        ("pair", [1, 2]),
+        ("parts", {"a": {"speed": None, "speed_ci": None}}),
+        ("many", []),
+        ("old_options", {"k": [1]}),
+    ]
+    assert from_dict(Whole, data) == WHOLE
+    assert from_dict(Whole, {**data, "unknown": 1, "many": [1], "extra": {"speed": 1}}).many == (1.0,)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": 1},
+        {"speed": "fast"},
+        {"speed_ci": [1, "2"]},
+        {"pair": [1]},
+        {"pair": [1, True]},
+        {"parts": []},
+        {"many": 1},
+    ],
+)
+def test_values_of_another_type_are_refused(change):
+    with pytest.raises((TypeError, ValueError)):
+        from_dict(Whole, {**to_dict(WHOLE), **change})
+
+
+def test_a_field_without_a_default_is_needed():
+    with pytest.raises(KeyError, match="pair"):
+        from_dict(Whole, {"name": "x", "speed": 1, "parts": {}})
+    with pytest.raises(TypeError, match="needs an object"):
+        from_dict(Whole, [])

@@ -1,0 +1,40 @@
+import sys
+
+from rich.console import Console
+
+from hsd_viz import terminal
+
+ROWS = [
+    ["stack", "speed-up", "drafting µs/round"],
+    ["db > target", "2.75 [2.37, 3.23]", "39"],
+    ["target", "[bold]1", "0"],
+]
+
+
+def test_plain_text_is_aligned_and_never_wrapped():
+    lines = terminal.table_lines(ROWS)
+    assert lines == [
+        "stack                 speed-up  drafting µs/round",
+        "db > target  2.75 [2.37, 3.23]                 39",
+        "target                 [bold]1                  0",
+    ]
+    wide = [["name", "x" * 400], ["a", "y"]]
+    assert [len(line) for line in terminal.table_lines(wide)] == [406, 406]
+
+
+def test_a_pipe_gets_plain_text_and_no_bar(capsys):
+    terminal.show(["first", "", ROWS])
+    with terminal.progress_bar() as bar:
+        bar(1, 2, "db > target")
+    out, err = capsys.readouterr()
+    assert out == "\n".join(["first", "", *terminal.table_lines(ROWS), ""]) and err == ""
+
+
+def test_on_a_narrow_terminal_intervals_are_below_their_figures(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    assert Console().width == 40
+    terminal.show([ROWS])
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert any(line.endswith("2.75        39") for line in lines)
+    assert "             [2.37, 3.23]" in lines
