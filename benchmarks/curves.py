@@ -1,28 +1,26 @@
-"""What a forward costs by the number of tokens it is fed: ``python -m benchmarks.curves --model target --threads 1``.
+"""Measure the cost of a forward pass by the number of tokens: ``python -m benchmarks.curves --model target --threads
+1``.
 
-Native and eager take turns, so that both see the same machine; the first runs of a turn are not counted, as they find the other's
-data in the processor's caches. Each figure is the median of its runs. ``prefill`` feeds its tokens to an empty cache and asks for
-one row; every other width is fed behind ``--context`` tokens and asks for all rows, as a verification does. ``step`` is one token
-of a greedy draft made in one call (native) or by forwards (eager).
+Native and eager runs are interleaved. The first runs of a turn are discarded, because they find the other model's data
+in the processor caches. Each figure is the median of its runs. ``prefill`` feeds its tokens to an empty cache and
+requests one row; every other width is fed behind ``--context`` tokens and requests all rows, as a verification does.
+``step`` is the time per token of a greedy draft, sampled in one call (native) or by forward passes (eager).
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
 
+from benchmarks.harness import arguments, command, write
 from hsd_viz.backends.native.model import NativeModel
 from hsd_viz.decoding.model import CachedModel, HFModel, Model
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.disk import write_whole
 from hsd_viz.ladder.load import load_model
 
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -33,7 +31,7 @@ _WARM_RUNS, _RUNS = 2, 4
 def measure(
     models: dict[str, Model], widths: Sequence[int] = WIDTHS, context: int = 300, prefill: int = 512, repeats: int = 10
 ) -> dict[str, dict[str, float]]:
-    """Medians in milliseconds, ``{runtime: {"1": ms, ..., "step": ms, "prefill": ms}}``, of models of one vocabulary."""
+    """Return medians in ms, ``{runtime: {"1": ms, ..., "step": ms, "prefill": ms}}``; the models share a vocabulary."""
     vocab = min(model.vocab_size for model in models.values())
     ids = torch.randint(
         0, vocab, (max(context, prefill, *widths),), generator=torch.Generator().manual_seed(0)
@@ -87,49 +85,28 @@ def _table(measured: dict[str, dict[str, float]]) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command. Exit code 2 with one line for bad input, or where there is no native runtime."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.curves", description="the cost of a forward by its width, native and eager"
-    )
+    """Measure, print the table, and with ``--json`` write the figures."""
+    parser = arguments("curves", __doc__, threads=1, context=300, repeats=10)
     parser.add_argument("--model", default="target", help="a ladder name or a checkpoint's folder (default target)")
     parser.add_argument("--dtype", default="float32", choices=("float32", "float64", "bfloat16"))
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--context", type=int, default=300, help="tokens in the cache (default 300)")
-    parser.add_argument("--prefill", type=int, default=512, help="tokens of the prefill, 0 leaves it out (default 512)")
-    parser.add_argument("--repeats", type=int, default=10, help="turns of each runtime (default 10)")
-    parser.add_argument("--json", type=Path, metavar="OUT")
-    a = parser.parse_args(argv)
-    try:
-        if a.threads < 1 or a.context < 1 or a.repeats < 1 or a.prefill < 0:
-            raise ValueError("threads, context and repeats are whole numbers from 1, prefill from 0")
-        if a.json is not None and not a.json.absolute().parent.is_dir():
-            raise ValueError(f"cannot write {a.json}: there is no folder {a.json.absolute().parent}")
+    parser.add_argument("--prefill", type=int, default=512, help="tokens of the prefill, 0 skips it (default 512)")
+
+    def work(a) -> None:
         torch.set_num_threads(a.threads)
         eager = HFModel(a.model, load_model(a.model, dtype=a.dtype))
         longest = max(a.context + max(*WIDTHS, _DRAFT), a.prefill)
         if eager.positions is not None and longest > eager.positions:
-            raise ValueError(f"{a.model} reads at most {eager.positions} tokens, and {longest} are asked for")
+            raise ValueError(f"{a.model} has a context of {eager.positions} tokens, but {longest} are needed")
         native = NativeModel(eager)
         measured = measure({"native": native, "eager": eager}, context=a.context, prefill=a.prefill, repeats=a.repeats)
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 2
-    threads = f"{a.threads} thread{'s' * (a.threads > 1)}"
-    print(f"{a.model}, {a.dtype}, {threads}, {a.context} tokens cached, {native.weight_bytes / 1e6:.1f} MB of weights")
-    print(_table(measured))
-    if a.json is not None:
-        settings = {
-            "model": a.model,
-            "dtype": a.dtype,
-            "threads": a.threads,
-            "context": a.context,
-            "prefill": a.prefill,
-        }
+        threads = f"{a.threads} thread{'s' * (a.threads > 1)}"
+        size = f"{native.weight_bytes / 1e6:.1f} MB of weights"
+        print(f"{a.model}, {a.dtype}, {threads}, {a.context} tokens cached, {size}\n{_table(measured)}")
+        settings = {name: getattr(a, name) for name in ("model", "dtype", "threads", "context", "prefill")}
         sizes = {"weight_bytes": native.weight_bytes, "cache_bytes_per_token": native.cache_bytes_per_token}
-        write_whole(
-            a.json, json.dumps({**settings, **sizes, "repeats": a.repeats, "milliseconds": measured}, indent=1) + "\n"
-        )
-    return 0
+        write(a.json, {**settings, **sizes, "repeats": a.repeats, "milliseconds": measured})
+
+    return command(parser, argv, work)
 
 
 if __name__ == "__main__":

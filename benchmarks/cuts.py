@@ -1,7 +1,6 @@
-"""Where source files can be cut into a prompt and what its authors wrote next, by kind of text.
+"""Find the places where source files can be cut into a prompt and its continuation, by kind of text.
 
-Each finder takes a :class:`Source` and yields every :class:`Cut` of its kind. None looks at how much a text repeats itself: that
-is for whoever picks. No torch here.
+Each finder takes a :class:`Source` and yields every :class:`Cut` of its kind, regardless of its repetition. No torch.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import ast
 import hashlib
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.locality import locality
+from hsd_viz.disk import write_whole
 
 if TYPE_CHECKING:
     from hsd_viz.ladder.training.corpus import SourceFile
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Characters: a prompt has ``least`` to ``most``, and up to ``ahead`` of what follows are looked at, half of that at least."""
+    """Sizes in characters: ``least`` to ``most`` for a prompt, ``ahead`` / 2 to ``ahead`` for its continuation."""
 
     least: int
     most: int
@@ -34,9 +35,9 @@ class Size:
 
 @dataclass(frozen=True)
 class Cut:
-    """A place where a file can be cut. ``shown`` is the part of the prompt that stands in the file, word for word.
+    """A place where a file can be cut. ``shown`` is the part of the prompt that is verbatim in the file.
 
-    ``ahead`` is the beginning of what follows: in the file, or by the rule that the prompt was made by.
+    ``ahead`` is the beginning of the continuation, from the file or from the rule that generated the prompt.
     """
 
     file: SourceFile
@@ -47,51 +48,63 @@ class Cut:
 
     @cached_property
     def locality(self) -> float:
-        """How much of ``ahead`` look-up in the text so far could have drafted."""
+        """The share of ``ahead`` that lookup in the preceding text could have drafted."""
         return locality(self.prompt, self.ahead)
 
     @property
     def order(self) -> str:
-        """A key that puts cuts in an order that has nothing to do with what they say."""
+        """A sort key that is independent of the content."""
         return hashlib.sha256(f"{self.file.package}/{self.file.path}/{self.line}".encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that parses, with its lines (line ends kept)."""
+    """A file that parses, with its lines (including line ends)."""
 
     file: SourceFile
     tree: ast.Module
     lines: list[str]
 
     def text(self, node: ast.stmt) -> str:
-        """The lines of a statement, decorators left out."""
+        """Return the lines of a statement, without decorators."""
         return "".join(self.lines[node.lineno - 1 : node.end_lineno])
 
 
 Finder = Callable[[Source, Size], Iterator[Cut]]
 
 
-def recorded_heldout(files: Iterable[SourceFile]) -> tuple[list[SourceFile], list[str]]:
-    """The held-out files that the shipped models' manifest names, and a sentence for each package of another version.
+def collect(files: Sequence[SourceFile] | None) -> tuple[list[Source], bytes, list[str]]:
+    """Return the held-out sources, the training text to avoid (UTF-8, which is fast to search), and notes on versions.
 
-    What else is installed here by now must not move the picks, and was not held out from anything.
+    ``files`` is a corpus. By default it is this environment, of which only the held-out files in the manifest of the
+    shipped models are used: other installed files were not held out. A note names each package whose version differs
+    from the recorded one.
     """
     from hsd_viz.ladder.load import weights_dir
+    from hsd_viz.ladder.training import corpus
 
+    everything = corpus.collect() if files is None else files
+    trained = b"\0".join(f.text.encode() for f in corpus.train_files(everything))
+    if files is not None:
+        return parsed(corpus.heldout_files(everything)), trained, []
     manifest = json.loads((Path(weights_dir()) / "manifest.json").read_text(encoding="utf-8"))
     names = set(manifest["heldout"])
-    found = [f for f in files if f.heldout and f"{f.package}/{f.path}" in names]
+    found = [f for f in everything if f.heldout and f"{f.package}/{f.path}" in names]
     here = {f.package: f.version for f in found}
     wanted = {name: row["version"] for name, row in manifest["packages"].items() if row["heldout_files"]}
-    notes = [
-        f"{name} is {here.get(name, 'missing')}, recorded is {v}" for name, v in wanted.items() if here.get(name) != v
-    ]
-    return found, notes
+    notes = [f"{n} is {here.get(n, 'missing')}, recorded is {v}" for n, v in wanted.items() if here.get(n) != v]
+    return parsed(found), trained, notes
+
+
+def save(suite: dict, argv: Sequence[str] | None) -> None:
+    """Write a suite to the file named on the command line, by default the one of the package."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    out = Path(arguments[0]) if arguments else Path("hsd_viz/prompts/data") / f"{suite['name']}.json"
+    write_whole(out, json.dumps(suite, indent=1, ensure_ascii=True) + "\n")
 
 
 def parsed(files: Iterable[SourceFile]) -> list[Source]:
-    """The files that parse, in the order of their names."""
+    """Return the files that parse, sorted by name."""
     sources = []
     for file in sorted(files, key=lambda f: (f.package, f.path)):
         try:
@@ -102,22 +115,17 @@ def parsed(files: Iterable[SourceFile]) -> list[Source]:
 
 
 def find(finder: Finder, sources: Sequence[Source], size: Size) -> list[Cut]:
-    """All cuts of one kind whose prompts are of a good length and in ASCII."""
+    """Return all cuts of one kind whose prompts have the right length and are ASCII."""
     return [
         c for s in sources for c in finder(s, size) if size.least <= len(c.prompt) <= size.most and c.prompt.isascii()
     ]
 
 
-def learnt_text(files: Iterable[SourceFile]) -> bytes:
-    """What was learnt from, to be searched: in UTF-8, where a search is several times as fast as in Python's wide strings."""
-    return b"\0".join(f.text.encode() for f in files)
+def pick(ranked: Iterable[Cut], trained: bytes, count: int, per_package: int, *, whole: bool = False) -> list[Cut]:
+    """Return the first ``count`` of a ranking, at most one per file and ``per_package`` per package.
 
-
-def pick(ranked: Iterable[Cut], learnt: bytes, count: int, per_package: int, *, whole: bool = False) -> list[Cut]:
-    """The first ``count`` of a ranking, at most one a file and ``per_package`` a package, so that no single style fills a category.
-
-    A held-out file may share functions with files that were learnt from: a prompt whose end occurs in ``learnt`` is passed by,
-    and with ``whole`` also one whose continuation begins as something in it.
+    Held-out files can share functions with training files: a prompt whose end occurs in ``trained`` is skipped, and
+    with ``whole`` also one whose continuation starts with text in it.
     """
     files: set[tuple[str, str]] = set()
     packages: Counter[str] = Counter()
@@ -128,7 +136,7 @@ def pick(ranked: Iterable[Cut], learnt: bytes, count: int, per_package: int, *, 
             break
         if key in files or packages[c.file.package] >= per_package:
             continue
-        if c.shown[-150:].encode() in learnt or (whole and c.ahead[:150].encode() in learnt):
+        if c.shown[-150:].encode() in trained or (whole and c.ahead[:150].encode() in trained):
             continue
         files.add(key)
         packages[c.file.package] += 1
@@ -137,7 +145,7 @@ def pick(ranked: Iterable[Cut], learnt: bytes, count: int, per_package: int, *, 
 
 
 def as_prompt(cut: Cut, category: str, number: int) -> dict:
-    """A cut as the suites' JSON has it."""
+    """Return a cut as an entry of the suite's JSON."""
     f = cut.file
     origin = {"package": f.package, "version": f.version, "file": f.path, "licence": f.licence, "line": cut.line}
     share = round(cut.locality, 3)
@@ -145,9 +153,10 @@ def as_prompt(cut: Cut, category: str, number: int) -> dict:
 
 
 def cut_lines(source: Source, first: int, last: int, end: int, size: Size) -> Cut | None:
-    """A cut whose prompt is the lines from ``first`` up to ``last`` and whose continuation goes on to ``end``, exclusive.
+    """Return a cut with the lines ``first`` to ``last`` as the prompt and those up to ``end``, exclusive, as the
+    continuation.
 
-    The prompt is shortened from its beginning, by whole lines, where it is too long.
+    A prompt that is too long is shortened from its beginning by whole lines.
     """
     lines = source.lines
     while first < last and sum(map(len, lines[first:last])) > size.most:
@@ -159,11 +168,12 @@ def cut_lines(source: Source, first: int, last: int, end: int, size: Size) -> Cu
     return Cut(source.file, first + 1, prompt, prompt, ahead)
 
 
-# --- the kinds ---------------------------------------------------------------------------------------------------------
+# --- the kinds
+# ---------------------------------------------------------------------------------------------------------
 
 
 def tables(source: Source, size: Size) -> Iterator[Cut]:
-    """Twelve and more lines of one shape in a row, such as the entries of a dict, cut among them."""
+    """Yield runs of at least twelve lines of one shape, such as the entries of a dict, cut inside."""
     lines = source.lines
     shapes = [_shape(line) for line in lines]
     start = 0
@@ -182,7 +192,7 @@ def tables(source: Source, size: Size) -> Iterator[Cut]:
 
 
 def _shape(line: str) -> tuple[int, str, str] | None:
-    """Lines of one shape are indented alike and begin and end alike; running text has none."""
+    """Return indentation, first and last character of a line, or None for prose."""
     text = line.strip()
     if not text or text[-1].isalnum() or text[0] == "#":
         return None
@@ -193,7 +203,7 @@ def _shape(line: str) -> tuple[int, str, str] | None:
 def siblings(
     source: Source, size: Size, akin: Callable[[ast.FunctionDef, ast.FunctionDef], bool] | None = None
 ) -> Iterator[Cut]:
-    """Functions beside one another, up to three and the head of the next; only those that are ``akin`` to the one before."""
+    """Yield up to three adjacent functions and the head of the next, if it is ``akin`` to the previous one."""
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Module | ast.ClassDef):
             continue
@@ -207,7 +217,7 @@ def siblings(
 
 
 def code(source: Source, size: Size) -> Iterator[Cut]:
-    """Function bodies of four statements and more, cut halfway."""
+    """Yield function bodies of at least four statements, cut halfway."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.FunctionDef):
             body = [s for s in node.body if not is_text(s)]
@@ -220,7 +230,7 @@ def code(source: Source, size: Size) -> Iterator[Cut]:
 
 
 def docstrings(source: Source, size: Size) -> Iterator[Cut]:
-    """The documentation of functions, cut halfway."""
+    """Yield docstrings of functions, cut halfway."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.FunctionDef) and node.body and is_text(node.body[0]):
             text = node.body[0]
@@ -230,7 +240,7 @@ def docstrings(source: Source, size: Size) -> Iterator[Cut]:
 
 
 def prose(source: Source, size: Size) -> Iterator[Cut]:
-    """Running text in docstrings of modules, classes and functions, three lines of it on either side of the cut."""
+    """Yield prose in docstrings with three lines of it on either side of the cut."""
     # Columns of a listing are two blanks apart.
     wordy = [
         re.match(r"\s*[A-Za-z(`'][\w ,.;:'`()*-]{40,}$", line) is not None and "  " not in line.strip()
@@ -254,5 +264,5 @@ def prose(source: Source, size: Size) -> Iterator[Cut]:
 
 
 def is_text(node: ast.stmt) -> bool:
-    """Whether a statement is a string that stands alone, as a docstring does."""
+    """Return whether a statement is a bare string, such as a docstring."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

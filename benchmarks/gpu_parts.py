@@ -1,4 +1,4 @@
-"""The parts of ``python -m benchmarks.gpu``: each measures one thing and returns its figures."""
+"""The parts of ``python -m benchmarks.gpu``; each returns its figures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DRAWN = Sampling(temperature=1.0, seed=1)
 
 
 class Bench(Tools):
-    """One session of measuring on one device. :meth:`run` fills ``result`` part by part."""
+    """A measurement on one device; :meth:`run` fills ``result`` part by part."""
 
     def __init__(self, device: torch.device, scale: Scale, seconds: float, compiled: bool) -> None:
         super().__init__(device, scale)
@@ -44,7 +44,7 @@ class Bench(Tools):
         }
 
     def run(self, say: Callable[[str], None]) -> dict[str, Any]:
-        """Every part in order of importance."""
+        """Run every part in order of importance."""
         names = list(self.scale.shapes)
         kinds = RUNTIMES if self.compiled else RUNTIMES[:3]
         parts: dict[str, Callable[[], Any]] = {"bandwidth": self.bandwidth}
@@ -81,14 +81,14 @@ class Bench(Tools):
     # --- parts -----------------------------------------------------------------------------------------------------
 
     def bandwidth(self) -> dict[str, float]:
-        """A large copy on the device, bytes read and bytes written both counted."""
+        """Measure a large copy on the device, counting bytes read and bytes written."""
         source = torch.zeros(self.scale.copied, dtype=torch.uint8, device=self.device)
         to = torch.empty_like(source)
         ms = self.time(lambda: to.copy_(source))
         return {"copied_bytes": self.scale.copied, "ms": ms, "bytes_per_second": 2 * self.scale.copied / ms * 1e3}
 
     def steps(self, name: str, kind: str) -> dict[str, Any]:
-        """One forward of each width behind a context, and a whole draft in one launch; milliseconds, medians."""
+        """Measure a forward pass of each width behind a context, and a draft in one launch; medians in ms."""
         model = self.model(name, kind)
         session, context = model.session(), self.scale.context
         session.forward([k % 1000 for k in range(context)], 1)
@@ -126,7 +126,7 @@ class Bench(Tools):
         return found
 
     def rounds(self, draft: str, target: str) -> dict[str, Any]:
-        """Whole rounds of the loop, greedy and drawn, beside what their launch and their forward take by themselves."""
+        """Measure rounds of the loop, greedy and sampled, and the isolated cost of their launch and forward pass."""
         below, above = self.model(draft, RUNTIMES[2]), self.model(target, RUNTIMES[2])
         lone = self.result["steps"]
         width = next(w for w in WIDTHS if w >= LOOKAHEAD + 1)
@@ -160,7 +160,7 @@ class Bench(Tools):
         return out
 
     def memory(self) -> dict[str, Any]:
-        """Device memory after a few and after many short decodes, each with sessions of its own."""
+        """Measure device memory after a few and after many short decodes, each with new sessions."""
         small, large = list(self.scale.shapes)[:2]
         below, above = self.model(small, RUNTIMES[2]), self.model(large, RUNTIMES[2])
         held, marks = {}, {self.scale.runs // 10, self.scale.runs // 2, self.scale.runs}
@@ -184,7 +184,7 @@ class Bench(Tools):
         return {"bytes_after_runs": held, "graphs": below.captures + above.captures}
 
     def padded(self) -> dict[str, Any]:
-        """The shipped ladder, its target padded to a price: real acceptance, beside transformers' assisted generation."""
+        """Measure the shipped models with a padded target, and transformers' assisted generation."""
         layers, inner = self.scale.padding
         target = HFModel(padded_name("target", layers), pad(self._ladder("target"), layers, inner=inner))
         drafts = {name: HFModel(name, self._ladder(name)) for name in ("nano", "small")}
@@ -204,7 +204,7 @@ class Bench(Tools):
             decode(prompts[0]), decode(prompts[0])
         seconds = {label: 0.0 for label in decoders}
         outputs: dict[str, list[tuple[list[int], int]]] = {label: [] for label in decoders}
-        for prompt in prompts:  # interleaved: what disturbs one disturbs its neighbours alike
+        for prompt in prompts:  # interleaved: background load affects all decoders equally
             for label, decode in decoders.items():
                 started = perf_counter()
                 outputs[label].append(decode(prompt))
@@ -227,9 +227,9 @@ class Bench(Tools):
         }
 
     def kernels(self, name: str) -> list[dict[str, Any]] | str:
-        """What a step of width 1 is made of, by time on the device."""
+        """Profile a step of width 1 by time on the device."""
         if self.device.type != "cuda":
-            return "there is no GPU"
+            return "no GPU"
         from torch.profiler import ProfilerActivity, profile
 
         session = self.model(name, RUNTIMES[2]).session()
@@ -247,7 +247,7 @@ class Bench(Tools):
         ]
 
     def attention(self) -> dict[str, dict[str, float | str]]:
-        """Microseconds of one attention of the largest shape behind the context, by rows of queries and by torch's kernel."""
+        """Measure one attention of the largest shape behind the context in µs, by query rows and kernel."""
         width, _, heads, kv_heads, _ = self.scale.shapes[list(self.scale.shapes)[2]]
         size, bucket = width // heads, bucket_of(self.scale.context + 16)
         make = partial(torch.randn, device=self.device, dtype=self.dtype)
@@ -270,7 +270,7 @@ class Bench(Tools):
         return found
 
     def products(self) -> dict[str, dict[str, float | str]]:
-        """How near the largest shape's products come to the copy's bandwidth, by rows: 1 is all of it."""
+        """Measure the bandwidth of the largest shape's products by rows, relative to the copy (1: equal)."""
         width, _, heads, kv_heads, inner = self.scale.shapes[list(self.scale.shapes)[2]]
         size = width // heads
         maps = {
@@ -281,7 +281,7 @@ class Bench(Tools):
         }
         found: dict[str, dict[str, float | str]] = {}
         for name, (to, come) in maps.items():
-            # As many matrices as a model has: none of them is in a cache when its turn comes again.
+            # As many matrices as a model has, so that none is still cached when it is used again.
             matrices = [torch.randn(to, come, device=self.device, dtype=self.dtype) for _ in range(MANY)]
             for rows in (1, 4, 6, 16):
                 x = torch.randn(rows, come, device=self.device, dtype=self.dtype)

@@ -1,4 +1,4 @@
-"""What a GPU is measured with: models of given shapes, a clock that runs on the device, and how much of everything is measured."""
+"""Tools of the GPU benchmark: models of given shapes, timing on the device, and the scale of the measurement."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from hsd_viz.decoding.model import HFModel
 #: Hidden size, layers, heads, key heads, feed-forward width.
 SHAPES = {"68M": (768, 2, 12, 12, 3072), "1B": (2048, 22, 32, 4, 5632), "7B": (4096, 32, 32, 32, 11008)}
 TINY = {"68M": (32, 1, 2, 2, 48), "1B": (32, 2, 2, 1, 48), "7B": (48, 2, 4, 4, 64)}
-#: Operations in one graph where a single one is too short to be timed.
+#: Operations per graph where a single one is too short to be timed.
 MANY = 16
 RUNTIMES = ("eager", "graphs", "graphs, lean", "graphs, lean, compiled")
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much of everything is measured."""
+    """The scale of the measurement."""
 
     shapes: dict[str, tuple[int, int, int, int, int]]
     vocabulary: int
@@ -55,7 +55,7 @@ class Tools:
         self._graphs: dict[tuple[str, str], GraphModel] = {}
 
     def time(self, work: Callable[[], Any]) -> float:
-        """Median milliseconds of ``work``: on a GPU by its own events, queued one after the other."""
+        """Return the median time of ``work`` in ms; on a GPU by events in the stream."""
         for _ in range(3):
             work()
         if self.device.type != "cuda":
@@ -76,7 +76,9 @@ class Tools:
 
     @torch.inference_mode()
     def many(self, work: Callable[[], tuple[torch.Tensor, ...]]) -> float | str:
-        """Microseconds of one of the ``MANY`` operations of ``work``, on a GPU within one graph; a sentence where it cannot be done."""
+        """Return the time of one of the ``MANY`` operations of ``work`` in µs, on a GPU within one graph, or an
+        error.
+        """
         try:
             if self.device.type != "cuda":
                 return self.time(work) / MANY * 1e3
@@ -85,7 +87,7 @@ class Tools:
             return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
     def model(self, name: str, kind: str) -> HFModel | GraphModel:
-        """A random model of that shape in that runtime."""
+        """Return a random model of a shape on a runtime."""
         if name not in self._built:
             self._built[name] = HFModel(
                 name, random_llama(self.scale.shapes[name], self.scale.vocabulary, self.device, self.dtype)
@@ -98,30 +100,30 @@ class Tools:
         return self._graphs[name, kind]
 
     def weights(self, name: str) -> int:
-        """Bytes that a step of that shape reads."""
+        """Return the bytes that a step of a shape reads."""
         return read_bytes(self._built[name].module)
 
     def forget(self) -> None:
-        """Let the captured runtimes go: after an error they may hold what did not fit."""
+        """Release the captured runtimes, which can hold memory after an error."""
         self._graphs.clear()
         self.clean()
 
     def memory_held(self) -> dict[str, int | None]:
-        """Bytes on the device, once all that nobody has any more is gone."""
+        """Return the bytes on the device after collecting garbage."""
         self.clean()
         if self.device.type != "cuda":
             return {"allocated": None, "reserved": None}
         return {"allocated": torch.cuda.memory_allocated(), "reserved": torch.cuda.memory_reserved()}
 
     def clean(self) -> None:
-        """Collect what nobody has any more, and wait for the device."""
+        """Collect garbage and wait for the device."""
         gc.collect()
         if self.device.type == "cuda":
             torch.cuda.synchronize()
 
 
 def random_llama(shape: tuple[int, ...], vocabulary: int, device: torch.device, dtype: torch.dtype) -> LlamaForCausalLM:
-    """A Llama of that shape with random weights, made on the device."""
+    """Return a Llama of a shape with random weights, created on the device."""
     width, layers, heads, kv_heads, inner = shape
     config = LlamaConfig(
         vocab_size=vocabulary,
@@ -147,7 +149,7 @@ def random_llama(shape: tuple[int, ...], vocabulary: int, device: torch.device, 
 
 
 def read_bytes(module: torch.nn.Module) -> int:
-    """Bytes of weights that one step reads: all but the table of embeddings, of which it takes a row, unless the head is the same."""
+    """Return the bytes of weights that a step reads: all but the embedding table, unless the head is tied to it."""
     table = module.get_input_embeddings().weight
     tied = module.get_output_embeddings().weight is table
     return sum(p.nbytes for p in module.parameters()) - (0 if tied else table.nbytes)

@@ -1,19 +1,19 @@
-"""One point of a grid: a target of some cost and acceptance, the stacks that the law picks for it, and what they take.
+"""Measure one point of a grid: a target of some cost and acceptance, and the stacks that the law selects for it.
 
-The law stands on a calibration on prompts of its own. Of each kind of stack it picks the best setting, and those are measured on
-other prompts, taking turns: what it said is a prediction. A hierarchy is held against the fastest *measured* single draft, while it is
-itself the one that was picked beforehand; so choosing afterwards favours the single draft, if anything.
+The law is calibrated on separate prompts. It selects the best setting of each kind of stack, and these are measured on
+other prompts, interleaved, so its figures are predictions. A hierarchy, selected beforehand, is compared with the
+fastest *measured* single draft; selection in hindsight can only favour the single draft.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.harness import interleave
 from hsd_viz.bench.output import Output, from_trace, median_of
 from hsd_viz.bench.report import figures
 from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate
@@ -24,6 +24,7 @@ from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.mixture import MixedLaw, Mixture
 from hsd_viz.latency.select import refine
 from hsd_viz.latency.vectorised import Prediction
+from hsd_viz.machine import load_average
 from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.serialize import to_dict
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 DATABASE = "db"
 CLOCKS = {"cpu": time.thread_time_ns, "wall": time.perf_counter_ns}
-#: What a draft model might cost and how much more of it might be accepted, to see by the law where a hierarchy would pay.
+#: What a draft model might cost and how much more of it might be accepted, to see by the law where a hierarchy would
+#: pay.
 CHEAPER, CLOSER = (1.0, 0.5, 0.25, 0.0), (0.0, 0.1, 0.2, 0.3)
 _START = 4
 _LONGEST_TEXT = 256
@@ -43,7 +45,7 @@ _LONGEST_TEXT = 256
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """The law's picks, each kind's best first; ``single`` and ``models`` have no database, ``databases`` have one beneath models."""
+    """The law's selection, best first per kind; only ``databases`` have a database, below models."""
 
     plain: Prediction
     single: tuple[Prediction, ...]
@@ -53,24 +55,26 @@ class Picks:
 
     @property
     def measured(self) -> tuple[Prediction, ...]:
-        """What is worth a measurement: every single draft model, the two best hierarchies of models, the best over a database."""
+        """The stacks to measure: all single drafts, the two best hierarchies of models, the best over a database."""
         alone = () if self.database_alone is None else (self.database_alone,)
         return (self.plain, *self.single, *self.models[:2], *alone, *self.databases[:1])
 
 
 def picks(mixture: Mixture, drafts: Sequence[str], *, bottom: str | None = DATABASE, most: int = MOST) -> Picks:
-    """For every subset of ``drafts`` (smallest first), over nothing and over ``bottom``, the best lookaheads by the law."""
+    """Return the best lookaheads by the law for every subset of ``drafts`` (smallest first), with and without
+    ``bottom``.
+    """
     law = MixedLaw(mixture)
 
-    def best(beneath: str | None, chosen: tuple[str, ...]) -> Prediction:
+    def best(below: str | None, chosen: tuple[str, ...]) -> Prediction:
         at = (min(_START, most),) * len(chosen)
-        begun = law.predict(stack_of(beneath, tuple(zip(chosen, at, strict=True)), TARGET)).ms_per_token
-        found = refine(law, (beneath, chosen), (begun, at), most)[1] if chosen else ()
-        return law.predict(stack_of(beneath, tuple(zip(chosen, found, strict=True)), TARGET))
+        begun = law.predict(stack_of(below, tuple(zip(chosen, at, strict=True)), TARGET)).ms_per_token
+        found = refine(law, (below, chosen), (begun, at), most)[1] if chosen else ()
+        return law.predict(stack_of(below, tuple(zip(chosen, found, strict=True)), TARGET))
 
-    def ranked(beneath: str | None, sizes: Sequence[int]) -> tuple[Prediction, ...]:
+    def ranked(below: str | None, sizes: Sequence[int]) -> tuple[Prediction, ...]:
         return tuple(
-            sorted((best(beneath, c) for n in sizes for c in combinations(drafts, n)), key=lambda p: p.ms_per_token)
+            sorted((best(below, c) for n in sizes for c in combinations(drafts, n)), key=lambda p: p.ms_per_token)
         )
 
     several = range(2, len(drafts) + 1)
@@ -84,10 +88,11 @@ def picks(mixture: Mixture, drafts: Sequence[str], *, bottom: str | None = DATAB
 
 
 def needed(calibration: Calibration, drafts: Sequence[str]) -> dict[str, Any] | None:
-    """What would have to be otherwise: the law's gain of the best hierarchy of models over the best single draft, texts pooled.
+    """Return the predicted speed-up of the best hierarchy of models over the best single draft for hypothetical drafts,
+    texts pooled.
 
-    ``gain[k][j]`` is that gain (1.2: a fifth more tokens a second) were the drafts below the largest ``cheaper[k]`` times as costly and
-    every draft model's tokens accepted by the draft models above with a chance higher by ``closer[j]``. ``None`` with one draft model.
+    ``gain[k][j]`` is that speed-up if the drafts below the largest cost ``cheaper[k]`` times as much, and draft models
+    accept each other's tokens with a probability higher by ``closer[j]``. ``None`` with one draft model.
     """
     if len(drafts) < 2:
         return None
@@ -118,7 +123,7 @@ def measure_point(
     clock: str,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> dict[str, Any] | None:
-    """Calibrate on ``texts``, pick, measure on ``others``: the point as JSON data, times by ``clock``, ``None`` when interrupted."""
+    """Calibrate on ``texts``, select, measure on ``others``; return the point as JSON data, or None if interrupted."""
     begun = time.time()
     engine.clock = CLOCKS[clock]
     work = Workload(texts, drafts, (DATABASE,), sampling=sampling, max_new_tokens=calibration_tokens)
@@ -136,10 +141,7 @@ def measure_point(
     compared = {
         "models_over_single_draft": (found.models, single),
         "databases_over_single_draft": (found.databases, single),
-        "databases_over_database_alone": (
-            found.databases,
-            None if found.database_alone is None else found.database_alone.stack,
-        ),
+        "databases_over_database_alone": (found.databases, found.database_alone and found.database_alone.stack),
     }
     return {
         "target": engine.models.target,
@@ -147,25 +149,16 @@ def measure_point(
         "pad_layers": engine.models.pad_layers,
         "pad_noise": engine.models.pad_noise,
         **_costs(kept, drafts),
-        "acceptance": {
-            f"{a.draft} > {a.verifier}": {
-                "rate": a.accepted / a.examined,
-                "interval": [a.low, a.high],
-                "examined": a.examined,
-            }
-            for a in kept.acceptance
-        },
+        "acceptance": _acceptance(kept),
         "overlap": overlap(engine, drafts, others),
         "best_single_draft": single,
         "rows": rows,
         **{
-            name: None
-            if not hierarchies or over is None
-            else _compared(hierarchies[0], predicted[over], outputs, clock)
+            name: _compared(hierarchies[0], predicted[over], outputs, clock) if hierarchies and over else None
             for name, (hierarchies, over) in compared.items()
         },
         "needed": needed(kept.calibration, drafts),
-        "load_average": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "load_average": load_average(),
         "seconds": time.time() - begun,
     }
 
@@ -180,21 +173,19 @@ def measured(
     repeats: int,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> dict[str, dict[str, list[Output]]]:
-    """Decode every prompt by every stack, the stacks taking turns: outputs by clock (:data:`CLOCKS`) and stack, medians of ``repeats``.
+    """Decode every prompt with every stack, interleaved; return outputs by clock (:data:`CLOCKS`) and stack, medians of
+    ``repeats``.
 
-    ``cpu`` is the processor time of the decoding thread, without what the system gave to others in between; with one thread on a CPU
-    nothing is done elsewhere.
+    ``cpu`` is the CPU time of the decoding thread, which excludes other processes.
     """
     runs: dict[tuple[str, int], list[dict[str, Output]]] = {}
     total = repeats * len(suite.prompts) * len(stacks)
     for stack in stacks:
         progress(Progress(0, total, stack, ""))
         _clocked(engine, suite.prompts[0].text, stack, WARM_UP_TOKENS, sampling)
-    for _ in range(repeats):
-        for k, prompt in enumerate(suite.prompts):
-            for stack in stacks:
-                progress(Progress(sum(map(len, runs.values())), total, stack, prompt.id))
-                runs.setdefault((stack, k), []).append(_clocked(engine, prompt.text, stack, tokens, at(sampling, k)))
+    for done, ((k, prompt), stack) in enumerate(interleave(enumerate(suite.prompts), stacks, repeats)):
+        progress(Progress(done, total, stack, prompt.id))
+        runs.setdefault((stack, k), []).append(_clocked(engine, prompt.text, stack, tokens, at(sampling, k)))
     prompts = range(len(suite.prompts))
     return {
         clock: {stack: [median_of([run[clock] for run in runs[stack, k]]) for k in prompts] for stack in stacks}
@@ -203,13 +194,8 @@ def measured(
 
 
 def _clocked(engine: LocalEngine, prompt: str, stack: str, tokens: int, sampling: Sampling) -> dict[str, Output]:
-    """One decode, timed from the end of prefill by each of :data:`CLOCKS`."""
-    settings = {
-        "temperature": sampling.temperature,
-        "top_k": sampling.top_k,
-        "top_p": sampling.top_p,
-        "seed": sampling.seed,
-    }
+    """Decode once, timed from the end of prefill by each of :data:`CLOCKS`."""
+    settings = {name: getattr(sampling, name) for name in ("temperature", "top_k", "top_p", "seed")}
     begun: dict[str, int] = {}
     for event in engine.decode(prompt, stack, max_new_tokens=tokens, record=False, **settings):
         if isinstance(event, Started):
@@ -222,9 +208,10 @@ def _clocked(engine: LocalEngine, prompt: str, stack: str, tokens: int, sampling
 
 
 def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[str, float]:
-    """Mean sum of min(p, q) between the target and each draft model over all positions of the prompts, at temperature 1.
+    """Return the mean of sum(min(p, q)) of the target and each draft model over all positions of the prompts,
+    temperature 1.
 
-    The chance that a token drawn from the draft model is accepted (Leviathan et al. 2023), were the text the prompts'.
+    This is the probability that a token of the draft model is accepted (Leviathan et al. 2023) on the prompts' text.
     """
     import torch
 
@@ -241,10 +228,20 @@ def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[st
     return {name: float(torch.minimum(p, rows(name)).sum(-1).mean()) for name in drafts}
 
 
+def _acceptance(kept: StoredCalibration) -> dict[str, Any]:
+    rows = {f"{a.draft} > {a.verifier}": a for a in kept.acceptance}
+    return {
+        pair: {"rate": a.accepted / a.examined, "interval": [a.low, a.high], "examined": a.examined}
+        for pair, a in rows.items()
+    }
+
+
 def _costs(kept: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
-    """What a drafted token and a forward of the target cost in real rounds, ms and over the target's; what more tokens cost the target."""
+    """Return the costs of draft tokens and of the target's forward pass in rounds (ms and relative), and of
+    wider ones.
+    """
     curve = kept.calibration.costs[TARGET].verifying(16)
-    # Launches draft several tokens at once: their price is spread over a usual number of them.
+    # A launch drafts several tokens at once: its cost is divided by a typical number of them.
     ms = {name: kept.calibration.costs[name].alone(_START) / _START for name in drafts}
     return {
         "ms_per_forward": {**ms, TARGET: float(curve[1])},
@@ -262,6 +259,7 @@ def _row(
     speed, interval = found["tokens_per_second"], found["tokens_per_second_ci"]
     ms = 1e3 / speed
     gain = plain.ms_per_token / predicted.ms_per_token
+    same = sum(o.token_ids == p.token_ids for o, p in zip(outputs, plainly, strict=True))
     return {
         "stack": predicted.stack,
         "kind": _kind(predicted.stack),
@@ -276,9 +274,7 @@ def _row(
         "speedup_prediction_error": gain / found["speedup_over_plain"] - 1,
         "acceptance_length": found["mean_acceptance_length"],
         "predicted_acceptance_length": predicted.acceptance_length,
-        "same_as_plain": [sum(o.token_ids == p.token_ids for o, p in zip(outputs, plainly, strict=True)), len(plainly)]
-        if greedy
-        else None,
+        "same_as_plain": [same, len(plainly)] if greedy else None,
     }
 
 
@@ -292,7 +288,7 @@ def _kind(text: str) -> str:
 def _compared(
     hierarchy: Prediction, over: Prediction, by_clock: dict[str, dict[str, list[Output]]], clock: str
 ) -> dict[str, Any]:
-    """How much faster the one is than the other, over the same prompts."""
+    """Return the speed-up of the one over the other on the same prompts."""
     found, wall = (to_dict(figures(by_clock[c][hierarchy.stack], by_clock[c][over.stack])) for c in (clock, "wall"))
     return {
         "hierarchy": hierarchy.stack,

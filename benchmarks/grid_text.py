@@ -1,4 +1,4 @@
-"""A grid for reading."""
+"""Print a grid as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from hsd_viz.terminal import table_lines
 from hsd_viz.words import counted
 
-#: What is held against what, in words.
+#: The comparisons of a grid.
 COMPARED = {
     "models_over_single_draft": "hierarchies of models over the best single draft",
     "databases_over_single_draft": "databases under models over the best single draft",
@@ -16,26 +16,18 @@ COMPARED = {
 
 
 def table(report: dict[str, Any]) -> str:
-    """One row per target, then what was reached, then what the law said of it."""
+    """Return one row per target, then the speed-ups reached, then the errors of the law."""
     settings, machine = report["settings"], report["machine"]
     how = "greedy" if settings["temperature"] == 0 else f"temperature {settings['temperature']:g}"
     lines = [
-        f"{settings['suite']}: {settings['prompts']} prompts, {settings['tokens']} tokens each, {how}; {machine['cpu']}, "
+        f"{settings['suite']}: {settings['prompts']} prompts, {settings['tokens']} tokens each, {how}; "
+        f"{machine['cpu']}, "
         f"{counted(settings['threads'], 'thread')}, calibrated on {settings['calibration_prompts']} other prompts",
     ]
     if not report["points"]:
         return lines[0]
-    head = [
-        "target",
-        "cost of a draft forward",
-        "overlap",
-        "plain ms",
-        "best single draft",
-        "best of models",
-        "over single (law)",
-        "best over db",
-    ]
-    rows = [[*head, "over single (law)", "over db alone"]]
+    compared = ("over single (law)", "best over db", "over single (law)", "over db alone")
+    rows = [["target", "cost per draft token", "overlap", "plain ms", "best single draft", "best of models", *compared]]
     for p in report["points"]:
         ms = {row["stack"]: row["ms_per_token"] for row in p["rows"]}
         models, databases, alone = (p[name] for name in COMPARED)
@@ -53,16 +45,8 @@ def table(report: dict[str, Any]) -> str:
                 _gain(alone),
             ]
         )
-    lines += [
-        "",
-        *table_lines(rows),
-        "",
-        *_reached(report["reached"]),
-        "",
-        *_needed(report),
-        "",
-        *_errors(report["points"]),
-    ]
+    parts = (table_lines(rows), _reached(report["reached"]), _needed(report), _errors(report["points"]))
+    lines += [line for part in parts for line in ("", *part)]
     return "\n".join(lines)
 
 
@@ -86,8 +70,10 @@ def _reached(reached: dict[str, Any]) -> list[str]:
             continue
         best, some, sure = row["best"], ", ".join(row["reached"]), ", ".join(row["surely"])
         lines.append(
-            f"{what}: best {best['speedup']:.2f} x at {best['target']}; {reached['wanted']:g} x reached at {some or 'no point'}, with "
-            f"the whole interval at {sure or 'none'}; the interval lies above 1 at {len(row['faster'])}, below 1 at {len(row['slower'])}"
+            f"{what}: best {best['speedup']:.2f} x at {best['target']}; {reached['wanted']:g} x reached at "
+            f"{some or 'no point'}, with "
+            f"the whole interval at {sure or 'none'}; the interval is above 1 at {len(row['faster'])}, below 1 at "
+            f"{len(row['slower'])}"
         )
     if same := reached["outputs_same_as_plain"]:
         lines.append(f"greedy outputs the same as that target's plain decoding: {same[0]} of {same[1]}")
@@ -95,44 +81,34 @@ def _reached(reached: dict[str, Any]) -> list[str]:
 
 
 def _needed(report: dict[str, Any]) -> list[str]:
-    """What the law asks for where a hierarchy of models is not fast enough."""
+    """Return the cost or acceptance at which, by the law, a hierarchy of models would be fast enough."""
     wanted = report["reached"]["wanted"]
     lines = []
     for p in report["points"]:
         if p["needed"] is None:
             continue
         by_cost, by_acceptance = [row[0] for row in p["needed"]["gain"]], p["needed"]["gain"][0]
-        ways = [
-            next(
-                (
-                    f"lower drafts at {c:g} x their cost"
-                    for c, g in zip(p["needed"]["cheaper"], by_cost, strict=True)
-                    if g >= wanted
-                ),
-                None,
-            ),
-            next(
-                (
-                    f"{a:g} more acceptance among drafts"
-                    for a, g in zip(p["needed"]["closer"], by_acceptance, strict=True)
-                    if g >= wanted
-                ),
-                None,
-            ),
-        ]
+        gains = zip(p["needed"]["cheaper"], by_cost, strict=True)
+        ways = [next((f"lower drafts at {c:g} x their cost" for c, g in gains if g >= wanted), None)]
+        gains = zip(p["needed"]["closer"], by_acceptance, strict=True)
+        ways.append(next((f"{a:g} more acceptance among drafts" for a, g in gains if g >= wanted), None))
         most = max(max(row) for row in p["needed"]["gain"])
         if by_acceptance[0] >= wanted:
-            found = f"{wanted:g} x as things are"
+            found = f"{wanted:g} x as measured"
         else:
-            found = f"{by_acceptance[0]:.2f} x as things are, {wanted:g} x with {' or '.join(filter(None, ways)) or 'neither alone'}"
+            found = (
+                f"{by_acceptance[0]:.2f} x as measured, {wanted:g} x with "
+                f"{' or '.join(filter(None, ways)) or 'neither alone'}"
+            )
         lines.append(
-            f"{p['target']}, by the law (texts pooled) models over a single draft: {found}; {most:.2f} x at most within what was varied"
+            f"{p['target']}, by the law (texts pooled) models over a single draft: {found}; {most:.2f} x at most "
+            "within the variations"
         )
     return lines
 
 
 def _errors(points: list[dict[str, Any]]) -> list[str]:
-    """How far the law was off over all measured rows."""
+    """Return the error of the law over all measured rows."""
     rows = [row for p in points for row in p["rows"] if row["kind"] != "plain"]
     lines = []
     for field, what in (("prediction_error", "ms per token"), ("speedup_prediction_error", "speed-up over plain")):

@@ -1,20 +1,17 @@
-"""Build the shipped ``heldout`` suite, the small one for every day, from source files that no model of the ladder has seen.
+"""Build the shipped ``heldout`` suite, the small default, from source files that no shipped model was trained on.
 
     python -m benchmarks.heldout [OUT.json]
 
-Every candidate is a place where a file could be cut (:mod:`~benchmarks.cuts`). How strongly the continuation repeats what
-stands before it (:func:`~benchmarks.locality.locality`) is computed, and the pick is made by that number, so that twelve
-prompts a category suffice to show the extremes. What is typical of a kind of text, the suite ``python`` shows. The same files
-give the same suite.
+Candidates are the cuts of :mod:`benchmarks.cuts`. They are selected by how much the continuation repeats the preceding
+text (:func:`~benchmarks.locality.locality`), so that twelve prompts per category show the extremes; the suite
+``python`` shows typical text. The same files give the same suite.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.cuts import (
@@ -23,17 +20,15 @@ from benchmarks.cuts import (
     Source,
     as_prompt,
     code,
+    collect,
     docstrings,
     find,
-    learnt_text,
-    parsed,
     pick,
     prose,
-    recorded_heldout,
+    save,
     siblings,
     tables,
 )
-from hsd_viz.disk import write_whole
 
 if TYPE_CHECKING:
     from hsd_viz.ladder.training.corpus import SourceFile
@@ -42,10 +37,11 @@ PER_CATEGORY = 12
 PER_PACKAGE = 3
 SIZE = Size(least=420, most=1000, ahead=360)  # prompts of 100 to 400 tokens of the ladder
 
-#: Name -> sentence, from the most to the least repetitive.
+#: Category -> description, from the most to the least repetitive.
 CATEGORIES = {
-    "rewrite": "A function of the file, then the head of a renamed copy of it: the text to come stands in the prompt.",
-    "siblings": "Methods or functions beside one another, cut after the head of the next: of all such cuts the most repetitive.",
+    "rewrite": "A function of the file, then the head of a renamed copy of it: the continuation is in the prompt.",
+    "siblings": "Adjacent methods or functions, cut after the head of the next one: the most repetitive of all such "
+    "cuts.",
     "tables": "Lines of one shape, such as the entries of a dict or a list: of all such cuts the most repetitive.",
     "docstrings": "The documentation of a function, cut halfway: as repetitive as half of all such cuts are.",
     "code": "The inside of a function body, cut halfway: as repetitive as half of all such cuts are.",
@@ -54,16 +50,13 @@ CATEGORIES = {
 
 
 def build_heldout(files: Sequence[SourceFile] | None = None) -> dict:
-    """The suite as JSON data. ``files``: a corpus; when left out, this environment's, as far as the manifest names its files."""
-    from hsd_viz.ladder.training import corpus
-
-    everything = corpus.collect() if files is None else files
-    heldout = recorded_heldout(everything)[0] if files is None else corpus.heldout_files(everything)
-    learnt = learnt_text(corpus.train_files(everything))
-    sources = parsed(heldout)
+    """Return the suite as JSON data. ``files`` is a corpus, by default the files of this environment in the
+    manifest.
+    """
+    sources, trained, _ = collect(files)
     prompts = []
     for category, (finder, rank) in _FINDERS.items():
-        picked = pick(rank(find(finder, sources, SIZE)), learnt, PER_CATEGORY, PER_PACKAGE)
+        picked = pick(rank(find(finder, sources, SIZE)), trained, PER_CATEGORY, PER_PACKAGE)
         prompts += [as_prompt(cut, category, k) for k, cut in enumerate(picked, start=1)]
     return {"name": "heldout", "categories": CATEGORIES, "prompts": prompts}
 
@@ -82,7 +75,7 @@ def _middle(found: list[Cut]) -> list[Cut]:
 
 
 def _rewrites(source: Source, size: Size) -> Iterator[Cut]:
-    """A function and the head of a copy of it under another name."""
+    """Yield a function and the head of a renamed copy of it."""
     for node in source.tree.body:
         if not isinstance(node, ast.FunctionDef) or node.decorator_list:
             continue
@@ -107,11 +100,9 @@ _FINDERS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the suite and say what it holds."""
-    arguments = sys.argv[1:] if argv is None else list(argv)
-    out = Path(arguments[0]) if arguments else Path("hsd_viz/prompts/data") / "heldout.json"
+    """Write the suite and print its repetition by category."""
     suite = build_heldout()
-    write_whole(out, json.dumps(suite, indent=1, ensure_ascii=True) + "\n")
+    save(suite, argv)
     for category in CATEGORIES:
         shares = [p["locality"] for p in suite["prompts"] if p["category"] == category]
         print(f"{category:<11} {len(shares):>3} prompts, continuations repeat {min(shares):.2f} to {max(shares):.2f}")

@@ -1,4 +1,4 @@
-"""How much a text repeats itself, in tokens of any kind."""
+"""Measure how much a text repeats itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LEXICAL = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 def repeated(tokens: Sequence[Hashable], n: int, start: int = 0) -> list[bool]:
-    """For each token from ``start`` on: whether it ends an n-gram that ended at an earlier token already."""
+    """Return for each token from ``start`` on whether it ends an n-gram that occurred before."""
     seen: set[tuple] = set()
     flags = []
     for end in range(1, len(tokens) + 1):
@@ -22,16 +22,17 @@ def repeated(tokens: Sequence[Hashable], n: int, start: int = 0) -> list[bool]:
 
 
 def locality(prompt: str, continuation: str, n: int = 4) -> float:
-    """Share of the continuation's words and marks that end a 4-gram seen before: what look-up in the text could have drafted."""
+    """Return the share of the continuation's words and marks that end a 4-gram seen before: the limit of lookup."""
     before = _LEXICAL.findall(prompt)
     flags = repeated(before + _LEXICAL.findall(continuation), n, len(before))
     return sum(flags) / len(flags) if flags else 0.0
 
 
 def in_prompt(prompt: str, continuation: str, n: int = 4) -> float:
-    """Share of the continuation's 4-grams of words and marks, those that begin in the prompt's end among them, that the prompt holds.
+    """Return the share of the continuation's 4-grams of words and marks, including those that start in the prompt, in
+    the prompt.
 
-    Less than :func:`locality`, which also counts what the continuation repeats of itself.
+    Less than :func:`locality`, which also counts repetition within the continuation.
     """
     before = _LEXICAL.findall(prompt)
     after = _LEXICAL.findall(continuation)

@@ -1,42 +1,24 @@
-"""Build the shipped ``python`` suite from source files that no model or database of the project has seen.
+"""Build the shipped ``python`` suite from source files that no model or database of the project was trained on.
 
     python -m benchmarks.python_suite [OUT.json]
 
-Its six categories differ in *where* a prompt's continuation has been seen before, which is what drafting from databases lives on:
-in the prompt itself (an edit, an index), in something like it (a family of methods), in bits (code), hardly (prose), or rather in
-other files than in this one (openings). Within a category, prompts are taken in an order that has nothing to do with what they
-say, so that the category's figures stand for its kind of text: how repetitive it is, is measured afterwards. The same files give
-the same suite.
+Its six categories differ in *where* a continuation occurred before, which determines what databases can draft: in the
+prompt (an edit, an index), in similar text (a family of methods), in parts (code), almost nowhere (prose), or in other
+files (openings). Within a category, prompts are in hash order, independent of their content, so that they are typical
+of the category; repetition is measured afterwards. The same files give the same suite.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from benchmarks.cuts import (
-    Cut,
-    Size,
-    Source,
-    as_prompt,
-    code,
-    cut_lines,
-    find,
-    is_text,
-    learnt_text,
-    parsed,
-    pick,
-    recorded_heldout,
-    siblings,
-)
+from benchmarks.cuts import Cut, Size, Source, as_prompt, code, collect, cut_lines, find, is_text, pick, save, siblings
 from benchmarks.locality import in_prompt
-from hsd_viz.disk import write_whole
 
 if TYPE_CHECKING:
     from hsd_viz.ladder.training.corpus import SourceFile
@@ -47,40 +29,37 @@ PER_PACKAGE = 6
 SIZE = Size(least=400, most=2400, ahead=720)
 _SHORT = Size(least=120, most=700, ahead=480)
 
-#: Name -> sentence, from the most to the least repetitive, as measured.
+#: Category -> description, from the most to the least repetitive, as measured.
 CATEGORIES = {
-    "edit": "A function, then the head of the same function with one name changed: nearly all that follows stands in the prompt.",
-    "index": "Several functions, then the beginning of a list of their names, parameters and purposes: what follows is copied from "
-    "many places of the prompt, in short pieces.",
-    "siblings": "Functions of one family, such as visit_this and visit_that, cut after the head of the next one, which is built like them.",
-    "code": "The inside of a function body, cut halfway: names and idioms come again, whole lines seldom.",
-    "prose": "Running text that explains, from docstrings and comments, cut in the middle: it has its own words for each thing.",
-    "openings": "The first lines of a file: there is next to nothing to copy from, but other files begin like it.",
+    "edit": "A function, then the head of the same function with one name changed: nearly all of the continuation is "
+    "in the prompt.",
+    "index": "Several functions, then the beginning of a list of their names, parameters and purposes: what follows "
+    "is copied from many places of the prompt, in short pieces.",
+    "siblings": "Functions of one family, such as visit_this and visit_that, cut after the head of the next one, "
+    "which is built like them.",
+    "code": "The inside of a function body, cut halfway: names and idioms repeat, whole lines rarely.",
+    "prose": "Explanatory text from docstrings and comments, cut in the middle: varied wording.",
+    "openings": "The first lines of a file: almost nothing to copy from, but other files start similarly.",
 }
 
 
 def build_python(files: Sequence[SourceFile] | None = None) -> tuple[dict, list[str]]:
-    """The suite as JSON data, and a note for each package that is not of the recorded version.
+    """Return the suite as JSON data, and a note for each package whose version differs from the recorded one.
 
-    ``files``: a corpus; when left out, this environment's, as far as the manifest names its files.
+    ``files`` is a corpus, by default the files of this environment that the manifest names.
     """
-    from hsd_viz.ladder.training import corpus
-
-    everything = corpus.collect() if files is None else files
-    heldout, notes = recorded_heldout(everything) if files is None else (corpus.heldout_files(everything), [])
-    learnt = learnt_text(corpus.train_files(everything))
-    sources = parsed(heldout)
+    sources, trained, notes = collect(files)
     prompts = []
     for category, (finder, size) in _FINDERS.items():
         ranked = sorted(find(finder, sources, size), key=lambda c: c.order)
-        for k, cut in enumerate(pick(ranked, learnt, PER_CATEGORY, PER_PACKAGE, whole=True), start=1):
+        for k, cut in enumerate(pick(ranked, trained, PER_CATEGORY, PER_PACKAGE, whole=True), start=1):
             share = {"in_prompt": round(in_prompt(cut.prompt, cut.ahead), 3)}
             prompts.append(as_prompt(cut, category, k) | share | {"continuation": cut.ahead})
     return {"name": "python", "categories": CATEGORIES, "prompts": prompts}, notes
 
 
 def _edits(source: Source, size: Size) -> Iterator[Cut]:
-    """A function and its own beginning with the name of a parameter changed; what follows is the rest of it, changed alike."""
+    """Yield a function and its head with a renamed parameter; the continuation is the rest, renamed too."""
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.FunctionDef) or node.decorator_list or is_text(node.body[-1]):
             continue
@@ -103,14 +82,14 @@ def _edits(source: Source, size: Size) -> Iterator[Cut]:
 
 
 def _indices(source: Source, size: Size) -> Iterator[Cut]:
-    """Functions beside one another, then a list of them as a rule makes it, cut after its first line."""
+    """Yield adjacent functions and a generated list of them, cut after its first entry."""
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Module | ast.ClassDef):
             continue
-        told = [s for s in node.body if isinstance(s, ast.FunctionDef) and ast.get_docstring(s)]
-        for start in range(0, len(told) - 3, 4):
+        documented = [s for s in node.body if isinstance(s, ast.FunctionDef) and ast.get_docstring(s)]
+        for start in range(0, len(documented) - 3, 4):
             few: list[ast.FunctionDef] = []
-            for s in told[start:]:
+            for s in documented[start:]:
                 if sum(len(source.text(f)) for f in [*few, s]) > size.most * 3 // 4:
                     break
                 few.append(s)
@@ -130,13 +109,13 @@ def _families(source: Source, size: Size) -> Iterator[Cut]:
 
 
 def _akin(one: ast.FunctionDef, other: ast.FunctionDef) -> bool:
-    """Whether two functions are named after one pattern: their names have several words and begin or end with the same one."""
+    """Return whether two function names have several words and share the first or the last one."""
     a, b = (f.name.strip("_").split("_") for f in (one, other))
     return len(a) > 1 < len(b) and (a[0] == b[0] or a[-1] == b[-1])
 
 
 def _prose(source: Source, size: Size) -> Iterator[Cut]:
-    """Paragraphs of five lines and more in docstrings and comments, with what stands above them, cut in their middle."""
+    """Yield paragraphs of at least five lines in docstrings and comments, cut in the middle."""
     lines = source.lines
     start = 0
     for end in range(len(lines) + 1):
@@ -155,13 +134,13 @@ def _prose(source: Source, size: Size) -> Iterator[Cut]:
 
 
 def _wordy(line: str) -> bool:
-    """Whether a line is running text: words, nothing of code; columns of a listing are two blanks apart."""
+    """Return whether a line is prose; columns of a listing are two blanks apart."""
     text = line.strip().removeprefix("#").strip()
     return len(text) >= 36 and "  " not in text and len(re.findall(r"[A-Za-z,.;:'()\- ]", text)) >= 0.94 * len(text)
 
 
 def _openings(source: Source, size: Size) -> Iterator[Cut]:
-    """The beginning of a file, cut before the line with which it would be longer than a third of the most."""
+    """Yield the beginning of a file, at most a third of the maximum length."""
     last = used = 0
     while last < len(source.lines) and used + len(source.lines[last]) <= size.most / 3:
         used += len(source.lines[last])
@@ -181,7 +160,7 @@ _FINDERS = {
 
 
 def locality_table(suite: dict) -> str:
-    """For reading: per category how many prompts there are and how much of their continuations the prompt holds already."""
+    """Return a table of the prompts per category and the share of their continuations that is in the prompt."""
     lines = [
         f"{'category':<10} prompts  4-grams in the prompt: median [quarter, three quarters]  in the text so far: median"
     ]
@@ -190,17 +169,16 @@ def locality_table(suite: dict) -> str:
         shares = sorted(p["in_prompt"] for p in chosen)
         quarters = f"{shares[len(shares) // 4]:.2f}, {shares[len(shares) * 3 // 4]:.2f}"
         lines.append(
-            f"{category:<10} {len(chosen):>7}  {median(shares):.2f} [{quarters}]  {median(p['locality'] for p in chosen):.2f}"
+            f"{category:<10} {len(chosen):>7}  {median(shares):.2f} [{quarters}]  "
+            f"{median(p['locality'] for p in chosen):.2f}"
         )
     return "\n".join(lines)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the suite and say what it holds."""
-    arguments = sys.argv[1:] if argv is None else list(argv)
-    out = Path(arguments[0]) if arguments else Path("hsd_viz/prompts/data") / "python.json"
+    """Write the suite and print its locality by category."""
     suite, notes = build_python()
-    write_whole(out, json.dumps(suite, indent=1, ensure_ascii=True) + "\n")
+    save(suite, argv)
     print("\n".join([*notes, locality_table(suite)]))
     return 0
 

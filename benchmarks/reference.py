@@ -1,10 +1,10 @@
-"""What drafters would save a target that wrote what the authors of a text wrote.
+"""Compute the mean acceptance length of drafters on the authors' own continuations of the suite ``python``.
 
     python -m benchmarks.reference [STACK ...]
 
-A small model writes what small models write: it loops, and it does not copy where a person would have copied. How much the prompts
-of a suite have to give to a drafter shows when their own continuations play the part of the target's text. Only the drafter
-runs; every node of its draft tree that the continuation follows is accepted. This is a bound of no model, and no speed.
+A small model loops and does not copy where a person would have copied. Here the prompts' own continuations replace the
+output of the target. Only the drafter runs; every node of its draft tree that the continuation follows is accepted. The
+result bounds no model and measures no speed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ STACKS = ("db > target", "db[context] > target", "db[model,statistics] > target"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the mean acceptance length of drafters on the suite ``python``, by category, with the ladder's tokenizer."""
+    """Print the mean acceptance length of drafters on the suite ``python``, by category, with the ladder's
+    tokenizer.
+    """
     from tokenizers import Tokenizer
 
     from hsd_viz.ladder.load import model_path, weights_dir
@@ -35,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in stacks:
         drafter = parse(name).bottom
         if drafter is None:
-            raise ValueError(f"the stack '{name}' has no database or rival at its bottom")
+            raise ValueError(f"the stack '{name}' has no database or baseline at its bottom")
         cells = []
         for category in suite.categories:
             found = Replayed()

@@ -1,9 +1,10 @@
-"""Databases of growing corpora: what building them takes, and what a look-up costs.
+"""Measure building and querying statistics databases of growing corpora.
 
->>> python -m benchmarks.scale [--sizes 1,3,10,30] [--json OUT]
+    python -m benchmarks.scale [--sizes 1,3,10,30] [--json OUT]
 
-The corpus is the ladder's: the Python source of this environment, by the ladder's tokenizer. Each size is built and asked in a process of
-its own, so that its memory is its own. Nothing is cut to a number of bytes: a key is kept when it was seen twice and adds something.
+The corpus is that of the shipped models: the Python source of this environment with their tokenizer. Each size is built
+and queried in its own process, so that its memory is measured alone. There is no size limit: a key is stored when it
+occurs twice and adds information.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hsd_viz.disk import write_whole
+from benchmarks.harness import arguments, command, numbers, say, write
 from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
@@ -31,13 +33,15 @@ from hsd_viz.drafting.index.read import open_index
 from hsd_viz.machine import describe
 
 LOOKUPS = 20_000
-#: Tokens of text a look-up is given.
+#: Tokens of text per lookup.
 TAIL = 8
 _SAMPLED_EVERY = 0.02
 
 
 def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any]:
-    """Build and ask a statistics database of each of ``sizes`` tokens. Raises ValueError where the corpus is too small for one."""
+    """Build and query a statistics database of each of ``sizes`` tokens. Raises ValueError if the corpus is too
+    small.
+    """
     from tokenizers import Tokenizer
 
     from hsd_viz.ladder.load import model_path
@@ -64,14 +68,13 @@ def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any
                 [sys.executable, "-m", __spec__.name, "--one", json.dumps(task)], capture_output=True, text=True
             )
             if ran.returncode:
-                raise ValueError(
-                    f"the process that was to count {size} tokens failed: {(ran.stderr.strip() or '-').splitlines()[-1]}"
-                )
+                raise ValueError(f"counting {size} tokens failed: {(ran.stderr.strip() or '-').splitlines()[-1]}")
             rows.append(json.loads(ran.stdout))
     notes = {
-        "peak_memory_bytes": "growth of anonymous memory while building; pages of mapped files, which the system can have back, are apart",
-        "peak_resident_bytes": "all memory of the building process at its highest, mapped files and the interpreter included",
-        "lookup_us": "one look-up of the last 8 tokens at random places of held-out text, the clock's own time included",
+        "peak_memory_bytes": "growth of anonymous memory while building, without pages of mapped files, which can be "
+        "reclaimed",
+        "peak_resident_bytes": "peak memory of the building process, including mapped files and the interpreter",
+        "lookup_us": "one lookup of the last 8 tokens at random positions of held-out text, including the clock",
     }
     return {
         "machine": describe(),
@@ -82,7 +85,7 @@ def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any
 
 
 def measure_one(folder: str, tokens: int, vocabulary: int, eos: int) -> dict[str, Any]:
-    """Build and ask the database of the first ``tokens`` tokens; its file is left in ``folder`` for as long as that lives."""
+    """Build and query the database of the first ``tokens`` tokens; its file is written to ``folder``."""
     text = np.load(Path(folder) / "train.npy", mmap_mode="r")[:tokens]
     path = Path(folder) / f"statistics-{tokens}.hsdb"
 
@@ -129,7 +132,7 @@ def measure_one(folder: str, tokens: int, vocabulary: int, eos: int) -> dict[str
 
 
 def _timed(index, tails: list[str]) -> dict[str, float]:
-    """Median, 99th percentile and greatest time of a look-up, in microseconds."""
+    """Return the median, 99th percentile and maximum time of a lookup in microseconds."""
     lookup, clock = index.lookup, time.perf_counter_ns
     times = np.empty(len(tails))
     for i, tail in enumerate(tails):
@@ -144,18 +147,18 @@ def _timed(index, tails: list[str]) -> dict[str, float]:
 
 
 def _status(name: str) -> int:
-    """A line of what Linux says of this process, in bytes."""
+    """Return an entry of /proc/self/status in bytes."""
     try:
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith(f"{name}:"):
                 return int(line.split()[1]) * 1024
     except OSError:
         pass
-    raise ValueError("this system does not say how much memory a process has: the measurement needs Linux")
+    raise ValueError("the memory of a process cannot be read on this system: this benchmark needs Linux")
 
 
 class _Anonymous:
-    """The memory of this process that is no file's, looked at again and again while in use; pages of mapped files can be had back."""
+    """Sample the anonymous memory of this process while in use; pages of mapped files can be reclaimed."""
 
     def __init__(self) -> None:
         self.most = 0
@@ -178,32 +181,26 @@ class _Anonymous:
         self._thread.join()
 
 
-def main() -> int:
-    """The command line of this module."""
-    parser = argparse.ArgumentParser(description="measure databases of growing corpora")
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print the rows, and with ``--json`` write the report."""
+    parser = arguments("scale", __doc__)
     parser.add_argument("--sizes", default="1,3,10,30", help="millions of tokens (default 1,3,10,30)")
-    parser.add_argument("--json", type=Path, metavar="OUT")
     parser.add_argument("--one", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.one:
-        print(json.dumps(measure_one(**json.loads(args.one))))
-        return 0
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    try:
-        sizes = [round(1e6 * float(size)) for size in args.sizes.split(",")]
-        report = measure_scale(sizes, lambda text: print(text, file=sys.stderr, flush=True))
-    except ValueError as error:
-        print(f"scale: {error}", file=sys.stderr)
-        return 2
-    for row in report["sizes"]:
-        look = row["lookup_us"]["again"]
-        print(
-            f"{row['tokens'] / 1e6:5.1f} M tokens: built in {row['build_seconds']:.0f} s, {row['peak_memory_bytes'] / 1e6:.0f} MB of "
-            f"memory, file {row['file_bytes'] / 1e6:.1f} MB, look-up {look['median']:.1f} us (p99 {look['p99']:.1f})"
-        )
-    if args.json:
-        write_whole(args.json, json.dumps(report, indent=1) + "\n")
-    return 0
+
+    def work(args) -> None:
+        if args.one:
+            print(json.dumps(measure_one(**json.loads(args.one))))
+            return
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        report = measure_scale([round(1e6 * size) for size in numbers(args.sizes, float, "--sizes")], say)
+        for row in report["sizes"]:
+            look, memory = row["lookup_us"]["again"], row["peak_memory_bytes"] / 1e6
+            built = f"{row['tokens'] / 1e6:5.1f} M tokens: {row['build_seconds']:.0f} s, {memory:.0f} MB of memory"
+            lookup = f"lookup {look['median']:.1f} us (p99 {look['p99']:.1f})"
+            print(f"{built}, file {row['file_bytes'] / 1e6:.1f} MB, {lookup}")
+        write(args.json, report)
+
+    return command(parser, argv, work)
 
 
 if __name__ == "__main__":

@@ -255,9 +255,10 @@ def _quoted_item(name: str) -> str:
 
 
 def _parse_model(part: str) -> Model:
-    name, lookahead = part, None
+    name: str = part
+    lookahead: int | None = None
     if quoted := re.match(r'"([^"]+)"(?:\s*:\s*([0-9]+))?\Z', part):
-        name, lookahead = quoted[1], quoted[2] and int(quoted[2])
+        name, lookahead = quoted[1], int(quoted[2]) if quoted[2] else None
     elif numbered := _LOOKAHEAD.match(part):
         name, lookahead = numbered[1], int(numbered[2])
     elif part in BOTTOMS:

@@ -24,7 +24,7 @@ ALLOWED = {
     "latency": {"stack", "trace"},
     "decoding": {"drafting", "latency", "stack", "trace"},
     "ladder": {"drafting", "disk", "prompts", "trace"},
-    "prompts": {"disk", "words"},
+    "prompts": {"checks", "disk", "words"},
     "backends": {"decoding", "disk", "drafting", "ladder", "trace"},
     "calibration": {"decoding", "disk", "latency", "progress", "prompts", "stack", "trace"},
     "engine": {

@@ -1,7 +1,6 @@
 """The set-up: what make, conda and Binder install agrees with pyproject.toml, and complaints are one line."""
 
 import os
-import re
 import shutil
 import subprocess
 import tomllib
@@ -73,7 +72,10 @@ def test_conda_keeps_the_upper_bound_that_make_installs_with():
 
 @pytest.mark.parametrize(
     ("path", "lines"),
-    [("binder/postBuild", ["set -e", "--no-deps -e ."]), (".ci/run", ["set -euo pipefail", "make test"])],
+    [
+        ("binder/postBuild", ["set -e", "--no-deps -e ."]),
+        (".ci/run", ["set -euo pipefail", "make check\nexec make test"]),
+    ],
 )
 def test_scripts_run_and_stop_at_errors(path, lines):
     file = ROOT / path
@@ -167,7 +169,21 @@ def test_everyday_tests_leave_out_the_slow_ones(make, tmp_path):
 
 
 @needs_make
-def test_a_missing_chromium_is_told_with_the_cure(make, tmp_path):
+def test_checks_start_with_the_fastest(make, tmp_path):
+    ready(tmp_path)
+    commands = make("check", "--dry-run").stdout
+    order = [commands.index(step) for step in ("ruff format --check", "ruff check", "test_language.py", "mypy")]
+    assert order == sorted(order)
+
+
+def test_hooks_are_local():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert [repo["repo"] for repo in hooks] == ["local"]
+    assert all(hook["entry"].startswith(".venv/bin/") for repo in hooks for hook in repo["hooks"])
+
+
+@needs_make
+def test_a_missing_chromium_is_reported_with_the_remedy(make, tmp_path):
     ready(tmp_path)
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -177,11 +193,3 @@ def test_a_missing_chromium_is_told_with_the_cure(make, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1 and "apt-get install chromium" in done.stderr
     assert "not slow and not browser" in done.stdout
-
-
-def test_the_readme_shows_only_commands_that_exist():
-    from hsd_viz.cli import build_parser
-
-    commands = re.findall(r"^hsd-viz (\w+)", (ROOT / "README.md").read_text(), re.M)
-    known = next(a for a in build_parser()._actions if a.dest == "command").choices
-    assert commands and set(commands) <= set(known)

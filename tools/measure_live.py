@@ -1,4 +1,4 @@
-"""The kernel's side of tools/measure_page.py: a dashboard that decodes everything twice, once for the page and once for nobody."""
+"""The kernel side of tools/measure_page.py: a dashboard that decodes everything twice, with and without a viewer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ BETWEEN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run on the page, as long as the context of the models allows; greedy, so that both decodes of a pair write the same."""
+    """A run on the page, up to the context of the models; greedy, so that both decodes of a pair write the same
+    text.
+    """
 
     stack: str
     temperature: float
@@ -39,7 +41,9 @@ RUNS = (Run("target", 0.0, 2000), Run("nano:4 > target", 0.0, 2000), Run("nano:4
 
 
 class Paired:
-    """An engine whose runs are decoded once more with nobody looking on, by turns before and after; writes down both rates."""
+    """An engine that decodes every run a second time without a viewer, alternately before and after, and records both
+    rates.
+    """
 
     def __init__(self, engine: LocalEngine, path: Path) -> None:
         self._engine, self._path, self._runs = engine, path, 0
@@ -69,8 +73,10 @@ class Paired:
 
 
 def _timed(events: Iterator[Event], name: str, rates: dict[str, float]) -> Iterator[Event]:
-    """Pass the events on and put into ``rates`` the tokens a second from the first to the last, by the clock and, under another name, by
-    the processor time of this thread, which leaves out what others do on the machine. What the taker of an event does in between counts.
+    """Yield the events and store the tokens per second from first to last in ``rates``, by wall clock and by CPU time
+    of this thread.
+
+    CPU time excludes other processes. The time that the consumer spends on an event counts.
     """
     for event in events:
         if isinstance(event, Started):
@@ -83,7 +89,7 @@ def _timed(events: Iterator[Event], name: str, rates: dict[str, float]) -> Itera
 
 
 def paired_dashboard():
-    """The dashboard over such an engine. Models are compiled before it opens."""
+    """Return the dashboard over such an engine. Models are compiled before it opens."""
     import hsd_viz as hsd
 
     engine = load_engine(threads=1)
@@ -92,7 +98,9 @@ def paired_dashboard():
 
 
 def long_trace(stack: str, tokens: int) -> Trace:
-    """A run of exactly so many tokens at temperature 1. Raises ``ValueError`` where every seed ends the text before."""
+    """Return a run of exactly ``tokens`` tokens at temperature 1. Raises ValueError if every seed ends the text
+    earlier.
+    """
     engine = load_engine(threads=1)
     for seed in range(1, 40):
         trace = engine.run(PROMPT, stack, max_new_tokens=tokens, temperature=1.0, seed=seed)

@@ -18,7 +18,7 @@
   const sizeOf = (data) => (typeof data === "string" ? new TextEncoder().encode(data).length : data.byteLength ?? data.size);
   globalThis.WebSocket = Watched;
 
-  // --- painted: what is queued before a frame, or while it is made, is told the time when it has been painted
+  // --- painted: callbacks queued before or during a frame get the time at which it was painted
   let waiting = [];
   let made = [];
   let inFrame = false;
@@ -42,7 +42,7 @@
   requestAnimationFrame(tick);
   const painted = (tell) => (inFrame ? made : waiting).push(tell);
 
-  // --- arrival: when things first stand on the page
+  // --- arrival: when elements first appear on the page
   const shown = (selector) => [...document.querySelectorAll(selector)].some((node) => node.getBoundingClientRect().height > 0);
   const firsts = {
     "the trace": ".hsd-out .hsd-tok",
@@ -81,7 +81,7 @@
     const onCursor = (cursor) => {
       if (!key || key.at) return;
       const event = group.store.index().events[cursor.step];
-      // As inspector_card.js numbers the nodes that are no draft's: -1 the text so far, 1e6 the verifier's own token.
+      // As inspector_card.js numbers the nodes outside the draft: -1 the text so far, 1e6 the verifier's own token.
       const node = event.draft ? event.draft.node : event.kind === "token" ? 1e6 : -1;
       key.at = { step: cursor.step, token: cursor.token, number: group.store.order.get(cursor.round), node };
       // A view that shows this already, as the timeline where the round stays the same, has nothing to do.
@@ -98,7 +98,7 @@
       }
     };
     addEventListener("keydown", onKey, true);
-    // Told before the views are, who else would have drawn by then.
+    // Called before the views are, which would otherwise have drawn already.
     const others = [...group.listeners];
     group.listeners.clear();
     for (const f of [onCursor, ...others]) group.listeners.add(f);

@@ -1,9 +1,10 @@
-"""Measure the page: how soon it opens, how much travels, how fast views follow a key, what a live run loses to being looked at.
+"""Measure the page: time to open, bytes transferred, latency from a key to the views, and the cost of watching a live
+run.
 
-    python tools/measure_page.py [--json FILE] [--repeats N] [--only load,keys,live]
+    python -m tools.measure_page [--json FILE] [--repeats N] [--only load,keys,live]
 
-All of it in a real Chromium against Voilà as ``hsd-viz dashboard`` serves it, on this machine as it is: the load average is written
-beside the figures. Takes about five minutes.
+Runs a real Chromium against Voilà as ``hsd-viz dashboard`` serves it, on this machine as it is: the load average is
+recorded. Takes about five minutes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 #: Milliseconds that anything may take before the measurement is given up.
 PATIENCE = 120_000
-#: The run that keys walk through: this many tokens, drawn, so that drafts are turned down often.
+#: The run that keys step through: this many sampled tokens, so that drafts are often rejected.
 TOKENS = 1000
 STACK = "db > nano:4 > target"
 #: Keys as people press them: events, tokens, rounds, there and back.
@@ -55,25 +56,32 @@ def main() -> None:
     )
     args = parser.parse_args()
     parts: dict[str, Callable[[Browser, int], Any]] = {"load": load, "keys": keys, "live": live}
-    report: dict[str, Any] = {"machine": describe(), "command": shlex.join(["python", *sys.argv])}
+    report: dict[str, Any] = {
+        "machine": describe(),
+        "command": shlex.join(["python", "-m", "tools.measure_page", *sys.argv[1:]]),
+    }
     with chromium() as browser:
         for name in args.only.split(","):
             begun, before = time.monotonic(), os.getloadavg()[0]
             report[name] = parts[name](browser, args.repeats)
             report[name]["load_average"] = [before, os.getloadavg()[0]]
             print(
-                f"  ({name}: {time.monotonic() - begun:.0f} s, load average {before:.2f} to {os.getloadavg()[0]:.2f})\n",
+                f"  ({name}: {time.monotonic() - begun:.0f} s, load average {before:.2f} to "
+                f"{os.getloadavg()[0]:.2f})\n",
                 flush=True,
             )
     if args.json:
         write_whole(args.json, json.dumps(report, indent=1) + "\n")
 
 
-# --- opening ------------------------------------------------------------------------------------------------------------
+# --- opening
+# ------------------------------------------------------------------------------------------------------------
 
 
 def load(browser: Browser, repeats: int) -> dict[str, Any]:
-    """Visits with an empty browser cache, of kernels started for the visit and of kernels that waited for it, turn by turn."""
+    """Visits with an empty browser cache, of kernels started for the visit and of kernels that waited for it, turn by
+    turn.
+    """
     visits: dict[str, list[dict[str, float]]] = {"cold": [], "preheated": []}
     sizes: dict[str, Any] = {}
     memory = 0
@@ -117,7 +125,9 @@ def arrival(page: Page) -> dict[str, float]:
 
 
 def weight(page: Page, until: float) -> dict[str, tuple[int, int]]:
-    """Bytes over the wire (headers too) and the number of files or messages, by kind, of what came before ``until`` (ms)."""
+    """Bytes over the wire (headers too) and the number of files or messages, by kind, of what came before ``until``
+    (ms).
+    """
     entries = page.evaluate(
         "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
         ".map((e) => [new URL(e.name).pathname, e.transferSize, e.responseEnd])"
@@ -167,7 +177,8 @@ def _spent(server: Server) -> float:
     return total
 
 
-# --- keys ---------------------------------------------------------------------------------------------------------------
+# --- keys
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def keys(browser: Browser, repeats: int) -> dict[str, Any]:
@@ -195,13 +206,16 @@ def keys(browser: Browser, repeats: int) -> dict[str, Any]:
 
 
 def walked(page: Page, file: Path, presses: int) -> dict[str, list[float]]:
-    """Open a trace of ``TOKENS`` tokens on the page and press keys on each tab: by view, what each key took that changed it, ms."""
+    """Open a trace of ``TOKENS`` tokens on the page and press keys on each tab: by view, what each key took that
+    changed it, ms.
+    """
     found: dict[str, list[float]] = {}
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Open a trace").click()
     chooser.value.set_files(file)
     page.wait_for_function(
-        f"new Set([...document.querySelectorAll('.hsd-out .hsd-tok[data-i]')].map((t) => t.dataset.i)).size === {TOKENS}"
+        f"new Set([...document.querySelectorAll('.hsd-out .hsd-tok[data-i]')].map((t) => t.dataset.i)).size === "
+        f"{TOKENS}"
     )
     for tab, views in TABS.items():
         page.get_by_role("tab", name=tab, exact=True).click()
@@ -229,11 +243,12 @@ def press(page: Page, key: str) -> dict[str, float]:
     return page.evaluate("hsdMeasure.key().ms")
 
 
-# --- live runs ----------------------------------------------------------------------------------------------------------
+# --- live runs
+# ----------------------------------------------------------------------------------------------------------
 
 
 def live(browser: Browser, repeats: int) -> dict[str, Any]:
-    """Live runs of the page, each beside the same decode that nobody looks at, turn by turn, in one kernel."""
+    """Measure live runs of the page, interleaved with the same decode without a viewer, in one kernel."""
     runs: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         rates = Path(folder) / "rates.jsonl"
@@ -246,9 +261,8 @@ def live(browser: Browser, repeats: int) -> dict[str, Any]:
                     figures = followed(page, run, rates)
                     if turn:  # the first loads the models
                         runs.append({"stack": run.stack, "temperature": run.temperature, **figures})
-    print(
-        f"{'live runs':<32}{'tokens/s':>9}{'alone':>9}{'ratio':>7}{'by CPU':>8}{'updates/s':>10}{'lag ms':>8}{'worst':>7}"
-    )
+    head = f"{'live runs':<32}{'tokens/s':>9}{'alone':>9}{'ratio':>7}{'by CPU':>8}{'updates/s':>10}"
+    print(f"{head}{'lag ms':>8}{'worst':>7}")
     medians = {}
     for run in RUNS:
         mine = [r for r in runs if r["stack"] == run.stack and r["temperature"] == run.temperature]
@@ -256,14 +270,17 @@ def live(browser: Browser, repeats: int) -> dict[str, Any]:
             name: median(r[name] for r in mine) for name in mine[0] if isinstance(mine[0][name], (int, float))
         }
         m = medians[run.words]
-        rates = f"{m['watched']:9.0f}{m['alone']:9.0f}{m['ratio']:7.3f}{m['ratio_processor']:8.3f}{m['updates_per_second']:10.1f}"
-        print(f"  {run.words:<30}{rates}{m['lag_ms']:8.0f}{m['worst_lag_ms']:7.0f}")
+        rates = f"{m['watched']:9.0f}{m['alone']:9.0f}{m['ratio']:7.3f}{m['ratio_processor']:8.3f}"
+        print(f"  {run.words:<30}{rates}{m['updates_per_second']:10.1f}{m['lag_ms']:8.0f}{m['worst_lag_ms']:7.0f}")
     return {"runs": runs, "medians": medians}
 
 
 def notebook(folder: Path) -> Path:
     """A notebook with the dashboard of measure_live.py."""
-    source = f"import sys\n\nsys.path.insert(0, {str(Path(__file__).parents[1])!r})\nfrom tools.measure_live import paired_dashboard\n\npaired_dashboard()"
+    source = (
+        f"import sys\n\nsys.path.insert(0, {str(Path(__file__).parents[1])!r})\nfrom tools.measure_live import "
+        "paired_dashboard\n\npaired_dashboard()"
+    )
     cell = {
         "cell_type": "code",
         "id": "paired",
@@ -281,7 +298,9 @@ def notebook(folder: Path) -> Path:
 
 
 def followed(page: Page, run: Run, rates: Path) -> dict[str, Any]:
-    """One run on the page: its speed with the page looking on and without, updates a second and how long tokens were under way."""
+    """One run on the page: its speed with the page looking on and without, updates a second and how long tokens were
+    under way.
+    """
     for label, value in (
         ("Prompt", PROMPT),
         ("Stack", run.stack),
@@ -309,10 +328,13 @@ def followed(page: Page, run: Run, rates: Path) -> dict[str, Any]:
 
 
 def flow(page: Page) -> dict[str, float]:
-    """How the run that was followed came to be painted: updates a second, and ms from the end of a round to the frame that shows it."""
+    """How the run that was followed came to be painted: updates a second, and ms from the end of a round to the frame
+    that shows it.
+    """
     grown, steps = page.evaluate("hsdMeasure.grown()"), page.evaluate("hsdMeasure.steps()")
     seconds = (grown[-1][0] - grown[0][0]) / 1000
-    # The first moment of the run on the page's clock, as the quickest message has it: a message is made soon after its last round.
+    # The first moment of the run on the page's clock, as the quickest message has it: a message is made soon after its
+    # last round.
     zero = min(step["made"] - step["ended"] / 1e6 for step in steps)
     lags, tokens = [], 0
     for step in steps:
@@ -330,7 +352,8 @@ def flow(page: Page) -> dict[str, float]:
     }
 
 
-# --- pages --------------------------------------------------------------------------------------------------------------
+# --- pages
+# --------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What looks at the page needs: the dashboard served as ``hsd-viz dashboard`` serves it, and a browser to open it in."""
+"""Serve the dashboard as ``hsd-viz dashboard`` does, and open a browser for it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def served() -> Iterator[str]:
 
 @contextmanager
 def serving(*, preheat: bool = False, notebook: Path | None = None) -> Iterator[Server]:
-    """The same, with what :func:`hsd_viz.views.app.server.command` can be asked for."""
+    """Serve it with the options of :func:`hsd_viz.views.app.server.command`."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -1,7 +1,8 @@
-"""Take the README's pictures anew: ``python tools/pictures.py [dashboard|round|race|live ...]``. Run it after recording the traces anew.
+"""Take the pictures of the docs: ``python -m tools.pictures [dashboard|round|race|live ...]``, after recording the
+traces.
 
-All come from the page as ``hsd-viz dashboard`` serves it. ``live`` is a run on this machine: its frames are what Chromium painted, at the
-times at which it painted them, played back :data:`SLOWER` times slower, then some steps of the player. It needs Pillow.
+All are screenshots of the page as ``hsd-viz dashboard`` serves it. ``live`` is a run on this machine: its frames are
+those that Chromium painted, played back :data:`SLOWER` times slower, then some steps of the player. It needs Pillow.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parents[1] / "docs"
 PATIENCE = 120_000
-#: A short run takes about half a second: at its own pace nobody could follow it.
+#: A short run takes about half a second, too fast to follow.
 SLOWER = 4
 #: The run that ``live`` shows: its stack, its temperature, its length in tokens.
 LIVE = ("db > nano:4 > small:7 > target", 0.8, 320)
@@ -134,7 +135,7 @@ class _Film:
         self._session.send("Page.stopScreencast")
 
     def frames(self) -> list[tuple[Image, float]]:
-        """Every frame with the seconds for which it stood."""
+        """Return every frame with its duration in seconds."""
         times = [at for at, _ in self._painted] + [max(self._end, self._painted[-1][0])]
         return [
             (_image(data), after - before)
@@ -169,7 +170,7 @@ PICTURES: dict[str, Callable[[Browser, str], Path]] = {
 def main(names: list[str]) -> None:
     unknown = [name for name in names if name not in PICTURES]
     if unknown:
-        raise SystemExit(f"no picture is called {unknown[0]}: there are {', '.join(PICTURES)}")
+        raise SystemExit(f"unknown picture {unknown[0]!r}: expected {', '.join(PICTURES)}")
     with served() as url, chromium() as browser:
         for name in names or PICTURES:
             path = PICTURES[name](browser, url)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from hsd_viz.checks import check_range
 from hsd_viz.disk import write_whole
 from hsd_viz.engine.baseline import note
 from hsd_viz.engine.local import LocalEngine, load_engine
@@ -90,8 +91,8 @@ RECIPES = (
     Recipe(
         "hierarchy",
         "A hierarchy of two draft models, sampled",
-        "nano drafts for small, small for the target, at temperature 0.6. Look for corrections by small that the target "
-        "accepts.",
+        "nano drafts for small, small for the target, at temperature 0.6. Look for corrections by small that the "
+        "target accepts.",
         "nano:3 > small:6 > target",
         _TESTS,
         {"temperature": 0.6, "seed": 1},
@@ -209,8 +210,7 @@ def record_side_by_side(
 
 def _fastest(engine: LocalEngine, stacks: Sequence[str], repeats: int, prompt: str, **options: Any) -> list[Trace]:
     """Return each stack's fastest of ``repeats`` interleaved runs after a warm-up; its meta records their number."""
-    if repeats < 1:
-        raise ValueError(f"{repeats} repeats is out of range: use 1 or more")
+    check_range("the number of repeats", repeats, 1)
     turns = [[engine.run(prompt, stack, **options) for stack in stacks] for _ in range(repeats + 1)]
     fastest = [min(runs, key=lambda t: t.metrics()["seconds"]) for runs in zip(*turns[1:], strict=True)]
     for trace in fastest:

@@ -161,11 +161,11 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
         return
     seen.add(key)
     tree = ast.parse(inspect.getsource(importlib.import_module(thing.__module__)))
-    node = next((n for n in tree.body if getattr(n, "name", None) == thing.__qualname__), None)
-    if isinstance(node, ast.ClassDef):
-        yield from _class(node)
-    elif isinstance(node, ast.FunctionDef):
-        yield from _function(node, 3)
+    found = next((n for n in tree.body if getattr(n, "name", None) == thing.__qualname__), None)
+    if isinstance(found, ast.ClassDef):
+        yield from _class(found)
+    elif isinstance(found, ast.FunctionDef):
+        yield from _function(found, 3)
 
 
 def _class(node: ast.ClassDef) -> Iterator[str]:

@@ -20,7 +20,7 @@ from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import DraftSource, Model, Stack, parse
 from hsd_viz.trace import Stage
 
-#: The short calibration: about ten seconds of decoding on the shipped ladder.
+#: The short calibration: about 8 000 tokens on the shipped ladder, which take 10 to 40 seconds on one thread.
 SUITE, PROMPTS, TOKENS = "heldout", 8, 64
 #: Acceptance changes slowly with the temperature: each of these serves the temperatures next to it.
 BUCKETS = (0.0, 0.35, 0.7, 1.0)

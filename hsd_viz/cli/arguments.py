@@ -8,10 +8,11 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.checks import check_range
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.disk import write_whole
 
@@ -76,13 +77,13 @@ def number(low: float, high: float, kind: type = int) -> Callable[[str], Any]:
     """Return an option type for numbers of a ``kind`` from ``low`` to ``high``."""
 
     def parse(text: str) -> Any:
+        value: Any = text
         try:
-            value = kind(text)
-        except ValueError:
-            what = "an integer" if kind is int else "a number"
-            raise argparse.ArgumentTypeError(f"'{text}' is not {what}: use {low} to {high}") from None
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"{text} is out of range: use {low} to {high}")
+            with suppress(ValueError):
+                value = kind(text)
+            check_range("the value", value, low, high)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
         return value
 
     return parse

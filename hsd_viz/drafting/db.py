@@ -219,7 +219,7 @@ class LogitsDatabaseDrafter(DatabaseDrafter):
 
     def __init__(self, sources: Sequence[str], databases: Mapping[str, Database], **options: Any) -> None:
         super().__init__(sources, databases, **options)
-        self._logits: LogitsDatabase = databases[LOGITS]
+        self._logits: LogitsDatabase = databases[LOGITS]  # type: ignore[assignment]
 
     def observe_probabilities(
         self,

@@ -5,7 +5,7 @@ Locality in Speculative Decoding", Findings of NAACL 2025, arXiv 2502.05609 (rep
 re-implemented from its description. The access order is :meth:`HierarchyDrafting.add_in_access_order`. The method, with
 the paper's settings:
 
-* A draft is 4 tokens, at most 7 drafts a step, at most 5 tokens emitted. The databases are accessed in order (context,
+* A draft is 4 tokens, at most 7 drafts per step, at most 5 tokens emitted. The databases are accessed in order (context,
   model, statistics); once 7 drafts are found, the less local ones are skipped. There are no scores and no confidence
   threshold.
 * **Context**: every 5-gram of the text by its first token, in LRU buckets of 7.

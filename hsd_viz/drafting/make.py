@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from hsd_viz.stack import DATABASES, DraftSource
 
@@ -68,7 +69,7 @@ def make_drafter(
     name, statistics = bottom.name, shared.found.get("statistics")
     if name == "db":
         sources = _sources(bottom, shared, {})
-        options = {"eos": eos, "costs": costs, "temperature": temperature}
+        options: dict[str, Any] = {"eos": eos, "costs": costs, "temperature": temperature}
         if LOGITS in bottom.items or (not bottom.items and sources == ("context",)):
             named = bottom.items or (*sources, LOGITS)
             return LogitsDatabaseDrafter(named, {**shared.found, LOGITS: memory.logits}, **options)

@@ -67,12 +67,19 @@ class DraftTree:
 
     def _take(self, nodes: Sequence[int] | slice, parents: list[int]) -> DraftTree:
         """Return a tree of these nodes, with other parents."""
-        columns = (self.tokens, self.sources, self.key_lengths, self.counts, self.scores, self.positions)
+        columns: tuple[list, ...] = (
+            self.tokens,
+            self.sources,
+            self.key_lengths,
+            self.counts,
+            self.scores,
+            self.positions,
+        )
         if isinstance(nodes, slice):
             tokens, *rest = [column[nodes] for column in columns]
         else:
             tokens, *rest = [[column[k] for k in nodes] for column in columns]
-        return DraftTree(tokens, parents, *rest)
+        return DraftTree(tokens, parents, *rest)  # type: ignore[arg-type]
 
     def path(self, nodes: Sequence[int]) -> DraftTree:
         """Return the nodes of one path, in its order, as a chain."""
@@ -86,7 +93,7 @@ class DraftTree:
 
     def within(self, depth: int) -> DraftTree:
         """Return the tree without the nodes deeper than ``depth``, itself if there are none."""
-        # A tree of so few nodes is no deeper, regardless of its shape.
+        # A tree of so few nodes cannot be deeper, regardless of its shape.
         if len(self.tokens) <= depth or max(self.depths(), default=0) <= depth:
             return self
         nodes = [node for node, d in enumerate(self.depths()) if d <= depth]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.checks import check_range
 from hsd_viz.trace import (
     Event,
     Finished,
@@ -95,8 +96,7 @@ class ReplayEngine:
     """Replay recorded decodes. ``pace`` 1 replays at the recorded speed, 2 twice as fast, 0 without waiting."""
 
     def __init__(self, folder: Path = TRACES, pace: float = 1.0) -> None:
-        if pace < 0:
-            raise ValueError(f"pace {pace:g} is out of range: use 0 (no waiting) or a positive speed")
+        check_range("the pace", pace, 0.0)
         self._folder, self._pace = folder, pace
 
     def decode(

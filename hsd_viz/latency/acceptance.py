@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ class Edge:
                 "an acceptance curve must not rise and must stay from 1 to 0, and its tail must be from 0 to 1"
             )
 
-    def curve(self, n: int) -> NDArray[np.float64]:
+    def curve(self, n: int) -> NDArray[Any]:
         """Return S(0), ..., S(n), shape ``[n + 1]``."""
         known = len(self.survival)
         out = np.empty(n + 1)
@@ -48,7 +49,7 @@ class Edge:
         """
         return float(self.curve(n).sum())
 
-    def stops(self, n: int) -> NDArray[np.float64]:
+    def stops(self, n: int) -> NDArray[Any]:
         """Return P(k tokens of a draft of ``n`` are accepted), k = 0, ..., n."""
         s = self.curve(n)
         return np.append(s[:-1] - s[1:], s[-1])
@@ -120,14 +121,14 @@ class Tier:
         """Expected tokens gained by a round, the verifier's own included."""
         return 1.0 + sum(a * chance for _, a, chance in self.outcomes)
 
-    def drafted(self) -> NDArray[np.float64]:
+    def drafted(self) -> NDArray[Any]:
         """Return P(m draft tokens), m = 0, 1, ..."""
         return self._law(0)
 
-    def accepted(self) -> NDArray[np.float64]:
+    def accepted(self) -> NDArray[Any]:
         """Return P(k accepted), k = 0, 1, ..."""
         return self._law(1)
 
-    def _law(self, column: int) -> NDArray[np.float64]:
+    def _law(self, column: int) -> NDArray[Any]:
         places = [o[column] for o in self.outcomes]
         return np.bincount(places, weights=[o[2] for o in self.outcomes]).astype(float)

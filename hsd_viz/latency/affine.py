@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +114,7 @@ def _sweep(calibration: Calibration, bottom: str | None, most: int, max_drafts: 
     return best
 
 
-def _relax(best: dict[str, _Way], j: str, below: _Way, i: str, ms: NDArray[np.float64]) -> None:
+def _relax(best: dict[str, _Way], j: str, below: _Way, i: str, ms: NDArray[Any]) -> None:
     at = int(ms.argmin())
     if j not in best or ms[at] < best[j].ms:
         best[j] = _Way(float(ms[at]), (*below.drafts, (i, at + 1)))

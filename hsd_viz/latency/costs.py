@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +30,11 @@ class LevelCost:
         if not self.forward or self.draft == () or not all(np.isfinite(v) and v >= 0 for v in values):
             raise ValueError("a cost curve needs an entry for one token, and costs must be finite and not negative")
 
-    def verifying(self, fed: int) -> NDArray[np.float64]:
+    def verifying(self, fed: int) -> NDArray[Any]:
         """Return c(m) for m = 0, ..., ``fed``, shape ``[fed + 1]``, without the overhead; entry 0 is 0 and not used."""
         return _table(self.forward, fed)
 
-    def drafting(self, fed: int) -> NDArray[np.float64]:
+    def drafting(self, fed: int) -> NDArray[Any]:
         """Return the same for forward passes by which the model drafts alone."""
         return _table(self.draft or self.forward, fed)
 
@@ -55,7 +56,7 @@ class LookupCost:
     update: float = 0.0
 
 
-def _table(curve: tuple[float, ...], fed: int) -> NDArray[np.float64]:
+def _table(curve: tuple[float, ...], fed: int) -> NDArray[Any]:
     known = len(curve)
     out = np.zeros(fed + 1)
     out[1 : known + 1] = curve[:fed]

@@ -19,11 +19,11 @@ project's own.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 #: Probabilities by number of tokens.
-Distribution = Mapping[int, float]
+Distribution = dict[int, float]
 
 
 class ExpectedLatency(NamedTuple):

@@ -95,7 +95,7 @@ class MixedLaw:
 
     def plane(
         self, bottom: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
-    ) -> NDArray[np.float64]:
+    ) -> NDArray[Any]:
         """As :meth:`Law.plane`."""
         planes = [law.plane(bottom, drafts, lookaheads, place, most) for law in self._laws]
         return np.tensordot(self._weights, np.array(planes), 1)

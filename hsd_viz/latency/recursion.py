@@ -14,6 +14,7 @@ above. So the first forward pass of a call is kept open (``first``, by backlog) 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from hsd_viz.latency.acceptance import Tier
 from hsd_viz.latency.costs import LevelCost, LookupCost
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)

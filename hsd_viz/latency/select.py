@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ class Predictor(Protocol):
 
     def plane(
         self, bottom: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
-    ) -> NDArray[np.float64]: ...
+    ) -> NDArray[Any]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ state.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,8 @@ from hsd_viz.stack import MAX_LOOKAHEAD, Stack, parse
 class Prediction:
     """The expected latency of one stack.
 
-    ``names``, ``forwards_per_token`` and ``share`` (of the time) go by level, 0 at the bottom; the "forwards" of a
-    database are its look-ups. ``acceptance_length`` is the number of tokens emitted per forward pass of the target.
+    ``names``, ``forwards_per_token`` and ``share`` (of the time) go by level, 0 at the bottom; those of a
+    database are its lookups. ``acceptance_length`` is the number of tokens emitted per forward pass of the target.
     """
 
     stack: str
@@ -57,7 +58,7 @@ class Law:
         self.reach = len(calibration.costs) + 1
         self._rounds: dict[tuple, RoundDistribution] = {}
         self._calls: dict[tuple, CallDistribution] = {}
-        self._curves: dict[tuple[str, str], NDArray[np.float64]] = {}
+        self._curves: dict[tuple[str, str], NDArray[Any]] = {}
 
     def predict(self, stack: Stack | str) -> Prediction:
         """Return the prediction for ``stack``.
@@ -83,7 +84,7 @@ class Law:
             acceptance_length=mean,
         )
 
-    def times(self, top: RoundDistribution, bottom: str | None) -> NDArray[np.float64]:
+    def times(self, top: RoundDistribution, bottom: str | None) -> NDArray[Any]:
         """Return ms per token by level, ``[..., L]``, of a target's round.
 
         A database's update is in the database's row.
@@ -95,7 +96,7 @@ class Law:
 
     def plane(
         self, bottom: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
-    ) -> NDArray[np.float64]:
+    ) -> NDArray[Any]:
         """Return ms per token for all lookaheads 1, ..., ``most`` at ``place`` and at the place above it, the others as
         they are.
 
@@ -146,7 +147,7 @@ class Law:
                 self._calls[key] = repeat_rounds(self.round(bottom, models), lookahead)
         return self._calls[key]
 
-    def curve(self, draft: str, verifier: str, n: int) -> NDArray[np.float64]:
+    def curve(self, draft: str, verifier: str, n: int) -> NDArray[Any]:
         """Return S(0), ..., at least up to S(``n``)."""
         known = self._curves.get((draft, verifier))
         if known is None or len(known) <= n:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from hsd_viz.latency.select import split
 from hsd_viz.latency.vectorised import Law
 from hsd_viz.stack import Stack, parse
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 
 
 def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int = MOST, place: int = 0) -> Array:
@@ -47,8 +48,8 @@ def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int
 
 @dataclass(frozen=True, slots=True)
 class SecondDraft:
-    """Where a small draft model below a larger one pays. All arrays are ``[acceptances, costs]``, times in target
-    forwards.
+    """Where a small draft model below a larger one pays. All arrays are ``[acceptances, costs]``, times
+    relative to a forward pass of the target.
 
     ``both`` is the best stack of the two, with its ``lookaheads`` ``[..., 2]`` (small, larger); ``one`` the best of:
     the larger alone, the small alone, no draft at all.

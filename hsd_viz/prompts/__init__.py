@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from hsd_viz.checks import check_range
+
 MAX_BYTES = 64 * 2**20
 
 
@@ -41,8 +43,7 @@ class Suite:
         """
         if limit is None or limit >= len(self.prompts):
             return self
-        if limit < 1:
-            raise ValueError(f"limit {limit} is out of range: it must be an integer of at least 1")
+        check_range("the limit", limit, 1)
         by_category = [[p for p in self.prompts if p.category == c] for c in self.categories]
         longest = max(map(len, by_category))
         in_turn = [group[k] for k in range(longest) for group in by_category if k < len(group)]

@@ -36,7 +36,7 @@ class TokenRow(NamedTuple):
     hexadecimal and ``text`` escapes them.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index
     token_id: int
     text: str
     raw: str | None
@@ -78,7 +78,7 @@ class DraftRow(NamedTuple):
     u: float | None
     verdict: str
     key_length: int | None = None
-    count: int | None = None
+    count: int | None = None  # type: ignore[assignment]  # hides tuple.count
     score: float | None = None
     position: int | None = None
 
@@ -188,7 +188,7 @@ class Rows:
 
     def rows(self, table: str) -> list:
         """Return the rows of ``tokens``, ``drafts``, ``rounds`` or ``calls``."""
-        tables = {
+        tables: dict[str, list] = {
             "tokens": self.token_rows,
             "drafts": self.draft_rows,
             "rounds": self.round_rows,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = 1
-TABLES: dict[str, type] = {"tokens": TokenRow, "drafts": DraftRow, "rounds": RoundRow, "calls": CallRow}
+TABLES: dict[str, Any] = {"tokens": TokenRow, "drafts": DraftRow, "rounds": RoundRow, "calls": CallRow}
 _FORMAT = "hsd_viz trace"
 #: The required keys of a trace's meta; the rest depends on the engine.
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
@@ -192,20 +192,20 @@ def _describe_other(data: Any) -> str:
     return "its data was not written by hsd_viz for a run"
 
 
-def _columns(row: type, rows: list) -> dict[str, list]:
+def _columns(row: Any, rows: list) -> dict[str, list]:
     """Return the rows of one table as one list per column."""
     columns = map(list, zip(*rows, strict=True)) if rows else ([] for _ in row._fields)
     return dict(zip(row._fields, columns, strict=True))
 
 
-def _column(table: dict[str, Any], row: type, field: str) -> Any:
+def _column(table: dict[str, Any], row: Any, field: str) -> Any:
     """Return a column of a table; one that an older trace lacks has its default in every row."""
     if field in _ADDED and field not in table:
         return [row._field_defaults[field]] * len(table[row._fields[0]])
     return table[field]
 
 
-def _check_columns(table: str, row: type, columns: dict[str, list]) -> None:
+def _check_columns(table: str, row: Any, columns: dict[str, list]) -> None:
     """Raise :class:`TraceError` unless all columns are lists of one length with values of the row's types."""
     lengths = {len(column) for column in columns.values() if isinstance(column, list)}
     if len(lengths) != 1 or not all(isinstance(column, list) for column in columns.values()):

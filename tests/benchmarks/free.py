@@ -22,7 +22,9 @@ VOCABULARY = 4096
 
 
 class Free:
-    """The row of each place is made beforehand and gives the text's next token, but for a share ``wrong`` of the places."""
+    """The row of each place is made beforehand and gives the text's next token, but for a share ``wrong`` of the
+    places.
+    """
 
     can_sample = can_verify = False
 

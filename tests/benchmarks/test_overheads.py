@@ -1,8 +1,9 @@
-"""What the Python around the forwards costs, tracked: ``pytest tests/benchmarks --benchmark-enable`` measures and holds the ceilings.
+"""What the Python around the forwards costs, tracked: ``pytest tests/benchmarks --benchmark-enable`` measures and holds
+the ceilings.
 
-The everyday run calls everything once and measures nothing. Ceilings are ratios within one run, to a matrix product of known size,
-and lie at 1.8 times what was measured when they were set: a regression by two fails, a slower machine does not.
-What is compared is the fastest of many, which other work on the machine disturbs least.
+The everyday run calls everything once and measures nothing. Ceilings are ratios within one run, to a matrix product of
+known size, and lie at 1.8 times what was measured when they were set: a regression by two fails, a slower machine does
+not. What is compared is the fastest of many, which other work on the machine disturbs least.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def shop():
 
 @pytest.fixture(scope="module")
 def matmul() -> float:
-    """Seconds of one product of two 256 x 256 matrices in float32 (33.6 MFLOP), one thread: the unit of the ceilings."""
+    """Seconds of one product of two 256 x 256 matrices in float32 (33.6 MFLOP), one thread: the unit of the
+    ceilings.
+    """
     a, b = torch.randn(256, 256), torch.randn(256, 256)
     best = float("inf")
     for _ in range(200):
@@ -64,7 +67,9 @@ def hold(benchmark, ratio: float, ceiling: float) -> None:
 
 
 def hold_fastest(benchmark, unit: float, ceiling: float, per: int = 1) -> None:
-    """The same for the fastest call of a benchmark, shared by ``per`` rounds, over ``unit``; nothing where it was not measured."""
+    """The same for the fastest call of a benchmark, shared by ``per`` rounds, over ``unit``; nothing where it was not
+    measured.
+    """
     if benchmark.stats is not None:
         hold(benchmark, benchmark.stats.stats.min / per / unit, ceiling)
 

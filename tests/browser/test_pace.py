@@ -5,13 +5,12 @@ The figures themselves are taken by tools/measure_page.py on a quiet machine; he
 
 from __future__ import annotations
 
-import sys
 from statistics import median
 
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import PATIENCE, ROOT, Page
+from .conftest import PATIENCE, Page
 from .test_voila import fill
 
 pytestmark = pytest.mark.browser
@@ -26,11 +25,9 @@ UPDATES = 10
 @pytest.fixture(scope="module")
 def measure():
     """tools/measure_page.py as a module."""
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        yield pytest.importorskip("measure_page")
-    finally:
-        sys.path.remove(str(ROOT / "docs"))
+    from tools import measure_page
+
+    return measure_page
 
 
 @pytest.fixture
@@ -44,7 +41,7 @@ def watched(chromium, voila, measure):
 
 
 def test_the_page_opens_and_follows_keys_on_a_thousand_tokens(watched, measure, tmp_path):
-    from measure_live import long_trace
+    from tools.measure_live import long_trace
 
     shown, arrived = watched
     assert arrived["the trace"] <= SLACK * OPEN, arrived

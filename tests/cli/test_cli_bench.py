@@ -138,7 +138,7 @@ def test_states_budget_and_page(suite, tmp_path, capsys):
     [
         ([], "give the stacks to measure with --stack"),
         (["--stack", "target", "--budget", "0"], "the budget 0 is out of range"),
-        (["--stack", "target", "--html", "nowhere/x.html"], "does not exist"),
+        (["--stack", "target", "--html", "nowhere/x.html"], "there is no folder"),
         (["--from", "nowhere.json"], "cannot read the report file nowhere.json"),
     ],
 )

@@ -52,10 +52,13 @@ def test_the_command_itself_shows_the_stack_language(argv, capsys):
         (["decode", "--prompt", "x"], "--stack"),
         (["decode", "--stack", "target"], "--prompt --prompt-file"),
         (["decode", "--stack", "target", "--prompt", "x", "--prompt-file", "y"], "not allowed with"),
-        (["decode", "--stack", "target", "--prompt", "x", "--max-new-tokens", "many"], "'many' is not an integer"),
+        (
+            ["decode", "--stack", "target", "--prompt", "x", "--max-new-tokens", "many"],
+            "the value many is out of range: expected a whole number from 1",
+        ),
         (
             ["decode", "--stack", "target", "--prompt", "x", "--max-new-tokens", "0"],
-            "--max-new-tokens: 0 is out of range",
+            "--max-new-tokens: the value 0 is out of range",
         ),
         (["decode", "--stack", "target", "--prompt", "x", "--temperature", "-1"], "temperature -1"),
         (["decode", "--stack", "target", "--prompt", "x", "--temperature", "nan"], "temperature nan"),
@@ -116,7 +119,7 @@ def trace_file(tmp_path, **changes):
     ("changes", "part"),
     [
         ({"schema": SCHEMA_VERSION + 1}, "update hsd_viz"),
-        ({"rounds": {}}, "broken"),
+        ({"rounds": {}}, "not valid"),
         ({"format": "other"}, "not an hsd_viz trace"),
     ],
 )
@@ -125,10 +128,10 @@ def test_a_trace_that_cannot_be_read_exports_nothing(fails, tmp_path, changes, p
     assert not (tmp_path / "tables").exists()
 
 
-def test_a_cut_off_trace_file_is_broken(fails, tmp_path):
+def test_a_truncated_trace_file_is_not_valid(fails, tmp_path):
     path = trace_file(tmp_path)
     path.write_bytes(path.read_bytes()[:-8])
-    assert "broken" in fails("export", str(path), "--csv", str(tmp_path / "tables"))
+    assert "is not a valid trace" in fails("export", str(path), "--csv", str(tmp_path / "tables"))
 
 
 def test_tables_cannot_go_into_a_file(fails, tmp_path):
@@ -167,7 +170,10 @@ def test_a_renamed_option_works_and_warns(capsys):
     assert err == "hsd-viz: --most is deprecated and will be removed in the next release: use --top\n"
     assert all(facts["most_used"] == [] for facts in json.loads(out))
     assert main(["databases", "inspect", "--most=-1"]) == 2
-    assert "argument --top: -1 is out of range: use 0 to 1000" in capsys.readouterr().err
+    assert (
+        "argument --top: the value -1 is out of range: expected a whole number from 0 to 1000"
+        in capsys.readouterr().err
+    )
 
 
 def test_renamed_options_exist():

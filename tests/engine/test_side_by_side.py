@@ -36,5 +36,5 @@ def test_recording_saves_one_run_of_each_stack(tmp_path):
         index = json.loads((tmp_path / group / "index.json").read_text())
         assert [entry["stack"] for entry in index] == [stack for *_, stack in record.SIDES]
         assert all(len(Trace.load(tmp_path / group / entry["file"]).token_rows) == 4 for entry in index)
-    with pytest.raises(ValueError, match="repeats is out of range"):
+    with pytest.raises(ValueError, match="repeats 0 is out of range"):
         record.record_side_by_side(tmp_path, repeats=0)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,11 @@ def build_database(
             progress("writing the file", 1.0)
         unit = "outputs" if kind == "model" else "documents"
         facts = {unit: len(corpus.ends), "tokens": len(corpus.tokens), **facts, **(meta or {})}
-        identity = {"kind": kind, "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
+        identity: dict[str, Any] = {
+            "kind": kind,
+            "vocabulary_size": vocabulary_size,
+            "vocabulary_hash": vocabulary_hash,
+        }
         write_chosen(candidates, path, **identity, max_bytes=pruning.max_bytes, meta=facts)
 
 
@@ -139,5 +144,9 @@ def build_fivegrams(
         np.repeat(totals, 4),
     )
     facts = {"outputs": len(sequences), "tokens": sum(map(len, sequences)), **(meta or {})}
-    identity = {"kind": "fivegrams", "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
+    identity: dict[str, Any] = {
+        "kind": "fivegrams",
+        "vocabulary_size": vocabulary_size,
+        "vocabulary_hash": vocabulary_hash,
+    }
     write_index(path, table, **identity, meta=facts)

@@ -54,7 +54,7 @@ def most_used(index: Index, most: int) -> list[dict]:
             if match is not None and match[0] == 2:
                 found.append(_entry((token,), [t for t, _, _ in match[2]], match[2][0][1], match[1]))
         return sorted(found, key=_order)[:most]
-    keys = [(token,) for token in range(index.header["vocabulary_size"])]
+    keys: list[tuple[int, ...]] = [(token,) for token in range(index.header["vocabulary_size"])]
     found = []
     while keys:
         level = []

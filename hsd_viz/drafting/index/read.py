@@ -65,7 +65,7 @@ class Index:
         for array, (dtype, count) in self.header["arrays"].items():
             size = np.dtype(dtype).itemsize
             # Reading a scalar from a memoryview is several times as fast as from a numpy array.
-            views[array] = contents[body : body + size * count].cast({2: "H", 4: "I"}[size])
+            views[array] = contents[body : body + size * count].cast("H" if size == 2 else "I")
             body += (size * count + 7) // 8 * 8
         self.starts, self.marks, self.places, self.values = (views[k] for k in ("starts", "marks", "places", "values"))
         self.bits = 32 - self.header["bits"]

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,6 @@ class Candidates:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self.keys = 0
         self._gains, self._rows = self.folder / "gains", self.folder / "rows"
         for path in (self._gains, self._rows):
             path.write_bytes(b"")
@@ -36,18 +36,9 @@ class Candidates:
                 continue
             numbers = np.diff(level.firsts)
             stored = np.repeat(keep, numbers)
-            with open(self._gains, "ab") as f:
-                for part in (level.gains[keep], level.lengths[keep].astype(np.uint8), numbers[keep].astype(np.uint8)):
-                    np.save(f, part)
-            with open(self._rows, "ab") as f:
-                for part in (
-                    level.marks[keep],
-                    level.totals[keep],
-                    level.tokens[stored].astype(np.uint32),
-                    level.counts[stored],
-                ):
-                    np.save(f, part)
-            self.keys += int(keep.sum())
+            lengths, tokens = level.lengths[keep].astype(np.uint8), level.tokens[stored].astype(np.uint32)
+            _append(self._gains, level.gains[keep], lengths, numbers[keep].astype(np.uint8))
+            _append(self._rows, level.marks[keep], level.totals[keep], tokens, level.counts[stored])
 
     def weights(self, value_bytes: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield per block: gains float64, lengths uint8, and bytes in the file int64."""
@@ -60,6 +51,12 @@ class Candidates:
         for (_, lengths, numbers), (marks, totals, tokens, counts) in blocks:
             firsts = np.concatenate(([0], np.cumsum(numbers, dtype=np.int64)))
             yield Table(marks, lengths.astype(np.int64), totals, firsts, tokens, counts)
+
+
+def _append(path: Path, *arrays: np.ndarray) -> None:
+    with open(path, "ab") as f:
+        for array in arrays:
+            np.save(f, array)
 
 
 def _blocks(path: Path, arrays: int) -> Iterator[list[np.ndarray]]:
@@ -138,7 +135,11 @@ def write_index(
         candidates = Candidates(folder)
         columns = (table.marks, table.lengths, table.totals, table.firsts, table.tokens, table.counts)
         candidates.add([Level(*columns, np.ones(len(table.marks)))])
-        identity = {"kind": kind, "vocabulary_size": vocabulary_size, "vocabulary_hash": vocabulary_hash}
+        identity: dict[str, Any] = {
+            "kind": kind,
+            "vocabulary_size": vocabulary_size,
+            "vocabulary_hash": vocabulary_hash,
+        }
         write_chosen(candidates, path, **identity, max_bytes=2**62, meta=meta)
 
 
@@ -241,11 +242,9 @@ def _divide(table: Table, keep: np.ndarray, parts: list[Path], bits: int) -> Non
         mine = rows[which == part]
         number = numbers[mine]
         stored = np.repeat(table.firsts[mine] - np.cumsum(number) + number, number) + np.arange(number.sum())
-        with open(parts[part], "ab") as f:
-            lengths = table.lengths[mine].astype(np.uint8)
-            for array in (table.marks[mine], lengths, table.totals[mine], number.astype(np.uint8)):
-                np.save(f, array)
-            np.save(f, np.stack([table.tokens[stored].astype(np.int64), table.counts[stored]]))
+        pairs = np.stack([table.tokens[stored].astype(np.int64), table.counts[stored]])
+        lengths = table.lengths[mine].astype(np.uint8)
+        _append(parts[part], table.marks[mine], lengths, table.totals[mine], number.astype(np.uint8), pairs)
 
 
 def _join(blocks: list[list[np.ndarray]]) -> Table:

@@ -98,7 +98,7 @@ def test_noise_lowers_acceptance_and_decoding_stays_lossless():
         ({"pad_layers": 1, "device": "auto"}, "one place|accelerate"),
     ],
 )
-def test_paddings_that_cannot_be_get_a_sentence(options, words):
+def test_impossible_paddings_get_one_line(options, words):
     with pytest.raises(ValueError, match=words):
         load_engine("nano", **options)
 
@@ -189,7 +189,7 @@ def test_the_ladders_own_target_drafts_for_its_padded_copy_by_another_name():
     assert shown == {"base > target": ["nano:2 > base:4 > target", 1.5, None]}
 
 
-def test_a_grid_goes_on_where_it_was(tiny, capsys):
+def test_a_grid_resumes(tiny, capsys):
     before = json.loads(tiny.read_text())["points"]
     assert grid.main(["--json", str(tiny), *TINY, "--resume"]) == 0
     assert json.loads(tiny.read_text())["points"] == before, "nothing is measured twice"
@@ -221,7 +221,7 @@ def test_an_interrupted_grid_keeps_what_is_done(tiny):
         (["--temperature", "-1"], "temperature"),
     ],
 )
-def test_bad_grids_get_one_sentence(tmp_path, capsys, options, words):
+def test_bad_grids_get_one_line(tmp_path, capsys, options, words):
     assert grid.main(["--json", str(tmp_path / "g.json"), *options]) == 2
     err = capsys.readouterr().err
     assert words in err and len(err.splitlines()) == 1

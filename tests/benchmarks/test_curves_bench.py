@@ -27,8 +27,8 @@ def test_it_measures_both_runtimes(tmp_path, capsys):
     ("arguments", "said"),
     [
         (["--model", "huge"], "'huge' is neither a shipped model"),
-        (["--context", "2040"], "target reads at most 2048 tokens, and 2056 are asked for"),
-        (["--repeats", "0"], "repeats are whole numbers from 1"),
+        (["--context", "2040"], "target has a context of 2048 tokens, but 2056 are needed"),
+        (["--repeats", "0"], "argument --repeats: 0 is out of range: expected an integer from 1"),
         (["--json", "/nowhere/x.json"], "there is no folder /nowhere"),
     ],
 )

@@ -1,0 +1,166 @@
+"""The command-line frame of the experiments: arguments, prompts, engine, interleaving, intervals, atomic JSON and
+resuming.
+
+A module defines `parser` options with :func:`arguments`, and passes its work to :func:`command`, which turns bad input
+into a one-line error (exit code 2) and Ctrl-C into exit code 130.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from hsd_viz.disk import write_whole
+from hsd_viz.machine import describe
+from hsd_viz.prompts.suites import Suite, load_suite
+
+if TYPE_CHECKING:
+    from hsd_viz.engine.local import LocalEngine
+
+RESAMPLES = 2000
+
+
+def say(text: str) -> None:
+    """Print a line of progress to standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+
+def arguments(module: str, doc: str | None, **defaults: int | str) -> argparse.ArgumentParser:
+    """Return a parser for ``python -m benchmarks.MODULE`` with ``--json`` and the options given by their defaults.
+
+    An integer default makes an option for an integer from 1, ``suite`` one for a suite of prompts.
+    """
+    parser = _Parser(f"python -m benchmarks.{module}", description=(doc or "").partition("\n\n")[0])
+    for name, default in defaults.items():
+        kind = positive if isinstance(default, int) else str
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, type=kind, default=default, metavar="N" if kind is positive else "NAME",
+                            help=f"{_HELP.get(name, name.replace('_', ' '))} (default {default})")  # fmt: skip
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
+    return parser
+
+
+_HELP = {
+    "suite": "suite of prompts",
+    "prompts": "prompts, from all categories in turn",
+    "tokens": "new tokens per prompt",
+    "repeats": "passes over the prompts",
+    "threads": "CPU threads",
+}
+
+
+def positive(text: str) -> int:
+    """Parse an integer from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is out of range: expected an integer from 1")
+    return int(text)
+
+
+def numbers(text: str, kind: Callable[[str], Any], option: str) -> tuple:
+    """Parse comma-separated numbers, sorted and without duplicates."""
+    try:
+        return tuple(sorted({kind(part) for part in text.split(",")}))
+    except ValueError:
+        message = f"{option} '{text}' is not readable: expected comma-separated numbers, such as 0,12,48"
+        raise ValueError(message) from None
+
+
+def command(
+    parser: argparse.ArgumentParser, argv: Sequence[str] | None, work: Callable[[argparse.Namespace], int | None]
+) -> int:
+    """Parse ``argv``, run ``work`` and return the exit code: 0, 2 for bad input, 130 when interrupted."""
+    try:
+        options = parser.parse_args(argv)
+        check_writable(getattr(options, "json", None))
+        return work(options) or 0
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 2
+    except KeyboardInterrupt:
+        return 130
+    except (ValueError, OSError) as error:
+        say(f"{parser.prog.removeprefix('python -m ')}: {error}")
+        return 2
+
+
+def check_writable(path: Path | None) -> None:
+    """Raise ValueError if ``path`` is a folder or its folder does not exist."""
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise ValueError(f"cannot write {path}: there is no folder {path.absolute().parent}, or it is a folder itself")
+
+
+def prompts_of(name: str, limit: int | None = None) -> Suite:
+    """Load a suite of plain texts, limited to ``limit`` prompts from all categories in turn."""
+    suite = load_suite(name).limited(limit) if limit else load_suite(name)
+    if any(p.turns for p in suite.prompts):
+        raise ValueError(f"the suite {suite.name} contains questions to chat models: use one with plain texts")
+    return suite
+
+
+def cpu_engine(target: str = "target") -> LocalEngine:
+    """Load the shipped models on one CPU thread, the native runtime compiled."""
+    import hsd_viz
+
+    engine = hsd_viz.load_engine(target=target, device="cpu", threads=1)
+    engine.wait_ready(say)
+    return engine
+
+
+def interleave(items: Iterable[Any], variants: Sequence[Any], repeats: int = 1) -> Iterator[tuple[Any, Any]]:
+    """Yield every item with every variant, variants innermost, so that background load affects all variants equally."""
+    chosen = list(items)
+    yield from ((item, variant) for _ in range(repeats) for item in chosen for variant in variants)
+
+
+def interval(draw: Callable[[np.ndarray], np.ndarray], n: int, seed: int = 0) -> list[float] | None:
+    """Return the 95 % bootstrap interval over ``n`` prompts, or None for a single one.
+
+    ``draw`` maps counts ``[RESAMPLES, n]``, how often each prompt was drawn, to one figure per resample.
+    """
+    if n < 2:
+        return None
+    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+    return [float(x) for x in np.quantile(draw(counts), (0.025, 0.975))]
+
+
+def write(path: Path | None, report: dict[str, Any], rows: str | None = None) -> None:
+    """Write a report atomically, if there is a path. The entries of the list ``rows`` take a line each."""
+    if path is None:
+        return
+    text = json.dumps({**report, rows: []} if rows else report, indent=1)
+    if rows:
+        lines = ",\n".join(f"  {json.dumps(row)}" for row in report[rows])
+        text = text.replace(f'"{rows}": []', f'"{rows}": [\n{lines}\n ]')
+    write_whole(path, text + "\n")
+
+
+def resumed(path: Path, kind: str, settings: dict[str, Any], free: Sequence[str] = ()) -> dict[str, Any] | None:
+    """Return the report at ``path`` of an interrupted run, or None if there is none.
+
+    Raises:
+        ValueError: if it is not a report of format ``kind``, was measured on another machine, or its settings differ
+        in anything but ``free``.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        stored = {**data["settings"], **{name: settings[name] for name in free}}
+        same = data["format"] == kind and stored == settings and data["machine"]["cpu"] == describe()["cpu"]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ValueError(f"{path} is not a report of this benchmark: omit --resume to overwrite it") from None
+    if not same:
+        raise ValueError(
+            f"{path} was measured with other settings or on another machine: omit --resume to overwrite it"
+        )
+    return data

@@ -1,0 +1,89 @@
+"""The documentation: commands and links exist, every page is in the navigation, and the built site loads nothing from a
+network.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+named = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+
+
+@named
+def test_links_exist(page):
+    links = re.findall(r"\]\(([^)\s]+)\)", prose(page))
+    local = [link.partition("#")[0] for link in links if not link.startswith(("http://", "https://", "#"))]
+    assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+@named
+def test_commands_exist(page):
+    from hsd_viz.cli import build_parser
+
+    commands = re.findall(r"^hsd-viz ([a-z]\w*)", page.read_text(encoding="utf-8"), re.M)
+    known = next(a for a in build_parser()._actions if a.dest == "command").choices
+    assert set(commands) <= set(known)
+
+
+@named
+def test_modules_and_files_exist(page):
+    text = page.read_text(encoding="utf-8")
+    modules = set(re.findall(r"python -m ((?:benchmarks|tools)\.\w+)", text)) - {"benchmarks.NAME", "tools.NAME"}
+    missing = [name for name in modules if not (ROOT / f"{name.replace('.', '/')}.py").exists()]
+    paths = set(re.findall(r"`((?:hsd_viz|tests|tools|benchmarks|docs)/[\w/.-]+\.(?:py|md|json))`", text))
+    assert missing + [path for path in paths if "NAME" not in path and not (ROOT / path).exists()] == []
+
+
+def test_the_readme_is_short_and_samples_first():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 120
+    assert "--temperature 0.7" in next(line for line in lines if line.startswith("hsd-viz decode"))
+
+
+def pages_of(nav) -> list[str]:
+    return (
+        [nav]
+        if isinstance(nav, str)
+        else [p for item in (nav if isinstance(nav, list) else nav.values()) for p in pages_of(item)]
+    )
+
+
+def test_every_page_is_in_the_navigation():
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    assert sorted(pages_of(nav)) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mkdocs") is None, reason="mkdocs is not installed")
+def test_the_site_loads_nothing_from_a_network(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=120)
+    pages = list((tmp_path / "site").rglob("*.html"))
+    loaded = [
+        m
+        for page in pages
+        for m in re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"(?:https?:)?//[^\"]+", page.read_text())
+    ]
+    styles = [
+        m
+        for css in (tmp_path / "site").rglob("*.css")
+        for m in re.findall(
+            r"(?:url\([\"']?|@import "
+            r"[\"']?)(?:https?:)?//\S+",
+            css.read_text(),
+        )
+    ]
+    assert pages and loaded + styles == []
