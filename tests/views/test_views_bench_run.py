@@ -65,9 +65,7 @@ def test_nothing_starts_while_a_run_goes_on():
     assert bench.notice.message == "a run is in progress: measure after it ends" and bench.thread is None
 
 
-@pytest.mark.parametrize(
-    ("partial", "said"), [(None, "no results"), ({"a": 1}, "the prompts decoded by every stack")]
-)
+@pytest.mark.parametrize(("partial", "said"), [(None, "no results"), ({"a": 1}, "the prompts decoded by every stack")])
 def test_it_can_be_cancelled_and_the_page_is_free_again(monkeypatch, partial, said):
     begun, host, reports = threading.Event(), Host(), []
 
