@@ -12,8 +12,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from tokenizers import Tokenizer
+
+from benchmarks.harness import arguments, command, write
 from hsd_viz.bench.replay import Replayed, Text, replay
 from hsd_viz.drafting import SharedDatabases, make_drafter
+from hsd_viz.ladder.load import model_path, weights_dir
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import parse
 
@@ -21,35 +25,30 @@ STACKS = ("db > target", "db[context] > target", "db[model,statistics] > target"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the mean acceptance length of drafters on the suite ``python``, by category, with the ladder's
-    tokenizer.
-    """
-    from tokenizers import Tokenizer
+    """Print the mean acceptance length of drafters on the suite ``python``, by category."""
+    parser = arguments("reference", __doc__)
+    parser.add_argument("stacks", nargs="*", metavar="STACK", default=list(STACKS), help="stacks with a draft source")
 
-    from hsd_viz.ladder.load import model_path, weights_dir
-
-    stacks = (sys.argv[1:] if argv is None else list(argv)) or list(STACKS)
-    suite = load_suite("python")
-    tokenizer = Tokenizer.from_file(str(model_path("target") / "tokenizer.json"))
-    shared = SharedDatabases.open(weights_dir() / "databases", tokenizer.get_vocab(with_added_tokens=True))
-    width = max(map(len, stacks))
-    print(f"{'':<{width}}  {'  '.join(f'{c:>8}' for c in suite.categories)}")
-    for name in stacks:
-        drafter = parse(name).bottom
-        if drafter is None:
-            raise ValueError(f"the stack '{name}' has no database or baseline at its bottom")
-        cells = []
-        for category in suite.categories:
-            found = Replayed()
-            for p in (p for p in suite.prompts if p.category == category):
-                before, ahead = (
-                    tuple(tokenizer.encode(t, add_special_tokens=False).ids) for t in (p.text, p.continuation)
-                )
+    def work(options) -> None:
+        suite = load_suite("python")
+        tokenizer = Tokenizer.from_file(str(model_path("target") / "tokenizer.json"))
+        shared = SharedDatabases.open(weights_dir() / "databases", tokenizer.get_vocab(with_added_tokens=True))
+        ids = lambda text: tuple(tokenizer.encode(text, add_special_tokens=False).ids)
+        width, report = max(map(len, options.stacks)), {}
+        print(f"{'':<{width}}  {'  '.join(f'{c:>8}' for c in suite.categories)}")
+        for name in options.stacks:
+            drafter = parse(name).bottom
+            if drafter is None:
+                raise ValueError(f"the stack '{name}' has no database or baseline at its bottom")
+            found = {category: Replayed() for category in suite.categories}
+            for p in suite.prompts:
                 made = make_drafter(drafter, databases=shared, eos=frozenset())
-                found.add(replay(made, Text(category, before, ahead), made.nodes))
-            cells.append(f"{found.tokens / found.rounds:>8.2f}")
-        print(f"{name:<{width}}  {'  '.join(cells)}")
-    return 0
+                found[p.category].add(replay(made, Text(p.category, ids(p.text), ids(p.continuation)), made.nodes))
+            report[name] = {category: one.tokens / one.rounds for category, one in found.items()}
+            print(f"{name:<{width}}  {'  '.join(f'{length:>8.2f}' for length in report[name].values())}")
+        write(options.json, {"mean_acceptance_length": report})
+
+    return command(parser, argv, work)
 
 
 if __name__ == "__main__":

@@ -214,7 +214,7 @@ class Loop:
             return GreedyForward(model.forward(pending, rows, tail=draft.ids))
         if self.greedy and model.can_verify:
             details = self.details if i == len(self.levels) - 1 else 0
-            return model.forward_greedy(pending + tokens, rows, parents, details)
+            return model.forward_greedy(pending + tokens, rows, parents, details)  # type: ignore[attr-defined]
         return GreedyForward(model.forward(pending + tokens, rows, parents))
 
     def _judge(self, i: int, draft: Draft, forward: GreedyForward) -> tuple[Verdict, Tensor | None]:
@@ -270,7 +270,7 @@ class Loop:
         pending, cached = self.text[level.model.length :], level.model.length
         chances = [] if self.greedy else self.draws.fresh(n)
         start, timer = self.log.now(), self.backend.timer()
-        ids, rows = level.model.sample(pending, n, self.sampling, chances, self.eos)
+        ids, rows = level.model.sample(pending, n, self.sampling, chances, self.eos)  # type: ignore[attr-defined]
         if timer is not None:
             timer.stop()
         steps, known = len(ids), isinstance(ids, list)
@@ -294,10 +294,11 @@ class Loop:
         start, logits, tree = self.log.now(), verified.logits, verified.draft.tree
         most = min(TOP, logits.shape[-1])
         if self._observes:
-            self.drafter.observe(self.text, tree, logits.topk(most).indices.tolist())
+            self.drafter.observe(self.text, tree, logits.topk(most).indices.tolist())  # type: ignore[union-attr]
         elif self._observes_logits:
             likely = (logits.float() / max(self.sampling.temperature, COOLEST)).softmax(-1).topk(most)
-            self.drafter.observe_probabilities(self.text, tree, likely.indices.tolist(), likely.values.tolist())
+            top = likely.indices.tolist(), likely.values.tolist()
+            self.drafter.observe_probabilities(self.text, tree, *top)  # type: ignore[union-attr]
         self.drafter.extend(verified.tokens)
         self.log.call(0, self.drafter.name, "update", start, fed=len(verified.tokens))
 

@@ -186,7 +186,7 @@ class HFSession:
     ) -> Tensor:
         model, cached, n = self._model, self._cache.length, len(tokens) + (0 if tail is None else len(tail))
         if parents is None:
-            places = range(cached, cached + n)
+            places = list(range(cached, cached + n))
         else:
             places = []
             for parent in parents:
@@ -197,7 +197,7 @@ class HFSession:
             attention_mask=model.mask(cached, parents, n),
             past_key_values=self._cache,
             use_cache=True,
-            **model.options(torch.tensor([list(places)], device=model.device), rows),
+            **model.options(torch.tensor([places], device=model.device), rows),
         ).logits
         self._cache.length = cached + n
         return logits[0, -rows:, : model.vocab_size]

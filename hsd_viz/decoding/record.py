@@ -54,7 +54,8 @@ class RecordedStep(Step):
 
 
 # A step is frozen for all others.
-_new, _set_record, _set_recorder = object.__new__, RecordedStep.record.__set__, RecordedStep.recorder.__set__
+_new = object.__new__
+_set_record, _set_recorder = RecordedStep.record.__set__, RecordedStep.recorder.__set__  # type: ignore[attr-defined]
 
 
 class Recorder:
@@ -81,7 +82,7 @@ class Recorder:
             elif verified.outcome == "stopped":  # the walk may have continued past the end token
                 details = details[: len(details) // (len(verified.verdict.accepted) + 1) * len(verified.tokens)]
             if verified.outcome == "correction" and not loop.greedy:
-                correction = _correction(loop, verified)
+                correction = _correction(loop, verified)  # type: ignore[assignment]
         if verified.accepted:
             tree, paths = verified.draft.tree, verified.draft.paths
         step = _new(RecordedStep)

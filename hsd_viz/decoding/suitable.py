@@ -83,7 +83,8 @@ def check_forward(model) -> None:
     text = [(1 + stride * k) % model.vocab_size for k in range(_PROBE)]
     half = _PROBE // 2
     others = [(1 + stride * (_PROBE + k)) % model.vocab_size for k in range(half)]
-    drafted, parents, mine = [], [], []
+    drafted, parents = [], []
+    mine: list[int] = []
     for k in range(half):
         parent = mine[-1] if mine else -1
         drafted += [others[k], text[half + k]]

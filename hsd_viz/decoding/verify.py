@@ -131,7 +131,7 @@ def walk_sampled(
     ``number(k)`` is the uniform number for the k-th of them. Returns the verdict and these rows.
     """
     drawn = _DrawnTokens(scores, sampling, number)
-    verdict = walk(tree, drawn, None)
+    verdict = walk(tree, drawn, None)  # type: ignore[arg-type]
     for node, examined in enumerate(verdict.p):
         if examined is not None:
             verdict.p[node] = drawn.probability(tree.parents[node] + 1, tree.tokens[node])

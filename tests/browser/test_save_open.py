@@ -280,7 +280,5 @@ def test_who_answered_follows_the_cursor_and_moves_it(open_page, voila):
     expect(readout).to_contain_text("Round 4:")
     page.get_by_role("slider", name="Events of the run").press("End")
     expect(readout).to_contain_text(f"Round {rounds}:")
-    expect(page.locator(".hsd-p-panel", has_text="Savings of each drafter alone")).to_contain_text(
-        "cost stopping off"
-    )
+    expect(page.locator(".hsd-p-panel", has_text="Savings of each drafter alone")).to_contain_text("cost stopping off")
     shown.check()

@@ -153,9 +153,7 @@ def test_bad_text_is_told_at_the_blocks_which_keep_what_was_good(shared):
     error = page.locator(".hsd-blk-error")
     fill(page, "Stack", "db > nano:99 > target")
     expect(error).to_contain_text("The lookahead 99 in 'nano:99' is out of range")
-    expect(page.locator(".hsd-blk-kept")).to_have_text(
-        "Last valid stack: db > nano:4 > target"
-    )
+    expect(page.locator(".hsd-blk-kept")).to_have_text("Last valid stack: db > nano:4 > target")
     assert blocks(page) == ["b", "nano", "target"]
     fill(page, "Stack", "some/model > target")
     expect(error).to_contain_text("'some/model' is not allowed on this page")

@@ -227,7 +227,10 @@ def test_the_first_difference_is_marked_and_explained(open_page):
     assert page.locator(".hsd-vs-agreement li.hsd-vs-same").count() == 1
     assert "lossless means equal in distribution" in page.text_content(".hsd-vs-agreement li.hsd-vs-apart")
     draws = page.locator(".hsd-vs-draws")
-    assert draws.get_by_role("img").count() == 5 * 3 and "not show that distributions are equal" in draws.locator("p").first.text_content()
+    assert (
+        draws.get_by_role("img").count() == 5 * 3
+        and "not show that distributions are equal" in draws.locator("p").first.text_content()
+    )
     assert (
         draws.get_by_role("img")
         .first.get_attribute("aria-label")

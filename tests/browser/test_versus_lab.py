@@ -77,9 +77,7 @@ def test_runs_side_by_side_in_a_notebook(open_page, notebook):
     expect(page.locator(".hsd-vs-notyet")).to_have_count(0)
     # What is chosen here, the kernel opens; what it refuses is read out.
     page.get_by_role("button", name="Two draft models", exact=True).click()
-    expect(page.locator(".hsd-vs-refusal")).to_have_text(
-        "Four runs are too many to compare: select two or three."
-    )
+    expect(page.locator(".hsd-vs-refusal")).to_have_text("Four runs are too many to compare: select two or three.")
     page.get_by_role("button", name="Databases", exact=True).click()
     expect(page.locator(".hsd-vs-lane .hsd-vs-stack").nth(1)).to_have_text("nano:4 > small:8 > target")
     expect(page.get_by_role("region", name="Distributions")).to_contain_text("Tokens per target forward pass")
