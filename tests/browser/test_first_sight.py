@@ -115,7 +115,7 @@ def test_the_form_says_what_it_cannot_take_and_the_page_names_the_run_it_shows(o
         expect(told).to_have_text(re.compile(rf"^{label} must be a .*number from .*, not {typed}\.$"))
         expect(field(page, label)).to_have_value(typed)
     run.click()
-    expect(page.get_by_role("alert").first).to_contain_text("New tokens takes a whole number from 1 to 2000, not 0")
+    expect(page.get_by_role("alert").first).to_contain_text("New tokens must be a whole number from 1 to 2000, not 0")
     expect(badge).to_have_text("Recording")
     fill(page, "Temperature", "0,7")
     fill(page, "New tokens", "8")

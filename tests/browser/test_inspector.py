@@ -32,11 +32,11 @@ def test_rounds_of_the_levels_below_are_reached_from_the_target_s(open_page):
     below = sorted((r for r in trace.round_rows if r.parent == top.id), key=lambda r: r.id)
     lowest = sorted((r for r in trace.round_rows if r.parent == below[0].id), key=lambda r: r.id)
     page.get_by_role("button", name="small, round 1:").click()
-    assert title(page).endswith("below: small’s round 1")
+    assert title(page).endswith("small’s round 1")
     assert len(nodes(page)) == 1 + below[0].drafted + 1
     assert page.locator(".hsd-ins-chips button").count() == len(below) + len(lowest)
     page.get_by_role("button", name="nano, round 1:").click()
-    assert title(page).endswith("below: nano’s round 1")
+    assert title(page).endswith("nano’s round 1")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("nano, round 1")
     page.get_by_role("button", name="round 1", exact=True).click()
     assert title(page).startswith("Round 1 of")
@@ -54,7 +54,7 @@ def test_keys_walk_the_tree_and_pin(open_page):
         page.keyboard.press("ArrowRight" if d.verdict == "accepted" or d.node == 0 else "ArrowDown")
         if d.verdict == "rejected":  # the kept path goes on to the target's own token; the refused one stands below it
             continue
-        assert selected(page).startswith(f"place {d.depth}, ")
+        assert selected(page).startswith(f"position {d.depth}, ")
         assert d.verdict in selected(page)
     page.keyboard.press("End")
     assert "own token, correction" in selected(page)

@@ -121,7 +121,7 @@ def test_bad_stack_text_shows_a_card_and_a_run_after_it_works(shared):
     page = shared.page
     fill(page, "Stack", "db > > target")
     notice, blocks = page.get_by_role("alert"), page.locator(".hsd-blk-error")
-    expect(blocks).to_contain_text("is empty: write parts with '>' between them")
+    expect(blocks).to_contain_text("is empty: separate the parts with '>'")
     page.get_by_role("button", name="Run", exact=True).click()
     expect(notice).to_contain_text("is empty")
     fill(page, "Stack", "some/model > target")
