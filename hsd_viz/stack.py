@@ -255,7 +255,7 @@ def _quoted_item(name: str) -> str:
 
 
 def _parse_model(part: str) -> Model:
-    name: str = part
+    name = part
     lookahead: int | None = None
     if quoted := re.match(r'"([^"]+)"(?:\s*:\s*([0-9]+))?\Z', part):
         name, lookahead = quoted[1], int(quoted[2]) if quoted[2] else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Protocol
+from typing import Any, Protocol
 
 from hsd_viz.checks import check_range
 
@@ -12,7 +12,7 @@ from hsd_viz.checks import check_range
 #: matched; ``total`` counts how often they were seen with a token after them; continuations are (token, count,
 #: position), most frequent first, with the position of the latest copy in the text (``None`` outside the context
 #: database). Plain tuples are ten times as fast to create as named ones, and a round creates about ten.
-Match = tuple[int, int, Sequence[tuple[int, int, int | None]]]
+Match = tuple[int, int, Sequence[tuple[int, Any, int | None]]]
 
 
 def spell(tokens: Iterable[int]) -> str:

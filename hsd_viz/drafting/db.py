@@ -219,7 +219,9 @@ class LogitsDatabaseDrafter(DatabaseDrafter):
 
     def __init__(self, sources: Sequence[str], databases: Mapping[str, Database], **options: Any) -> None:
         super().__init__(sources, databases, **options)
-        self._logits: LogitsDatabase = databases[LOGITS]  # type: ignore[assignment]
+        logits = databases[LOGITS]
+        assert isinstance(logits, LogitsDatabase)
+        self._logits = logits
 
     def observe_probabilities(
         self,

@@ -5,9 +5,9 @@ Locality in Speculative Decoding", Findings of NAACL 2025, arXiv 2502.05609 (rep
 re-implemented from its description. The access order is :meth:`HierarchyDrafting.add_in_access_order`. The method, with
 the paper's settings:
 
-* A draft is 4 tokens, at most 7 drafts per step, at most 5 tokens emitted. The databases are accessed in order (context,
-  model, statistics); once 7 drafts are found, the less local ones are skipped. There are no scores and no confidence
-  threshold.
+* A draft is 4 tokens, at most 7 drafts per step, at most 5 tokens emitted. The databases are accessed in order
+  (context, model, statistics); once 7 drafts are found, the less local ones are skipped. There are no scores and no
+  confidence threshold.
 * **Context**: every 5-gram of the text by its first token, in LRU buckets of 7.
 * **Model**: the 100 000 most frequent 5-grams of the target's own outputs (each counted once per output), at most 7 per
   first token. Frozen.

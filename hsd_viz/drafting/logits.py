@@ -50,5 +50,5 @@ class LogitsDatabase:
         for length in range(min(most, len(tail)), 0, -1):
             row = self._rows.get(tail[-length:])
             if row is not None:
-                return length, 1, row  # type: ignore[return-value]
+                return length, 1, row
         return None

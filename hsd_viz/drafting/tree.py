@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 #: Number of most probable tokens that an observer receives for each verified row.
 TOP = 8
@@ -67,19 +67,13 @@ class DraftTree:
 
     def _take(self, nodes: Sequence[int] | slice, parents: list[int]) -> DraftTree:
         """Return a tree of these nodes, with other parents."""
-        columns: tuple[list, ...] = (
-            self.tokens,
-            self.sources,
-            self.key_lengths,
-            self.counts,
-            self.scores,
-            self.positions,
-        )
+        columns: tuple[list[Any], ...] = (self.tokens, self.sources, self.key_lengths)
+        columns += (self.counts, self.scores, self.positions)
         if isinstance(nodes, slice):
-            tokens, *rest = [column[nodes] for column in columns]
+            tokens, sources, lengths, counts, scores, positions = (column[nodes] for column in columns)
         else:
-            tokens, *rest = [[column[k] for k in nodes] for column in columns]
-        return DraftTree(tokens, parents, *rest)  # type: ignore[arg-type]
+            tokens, sources, lengths, counts, scores, positions = ([column[k] for k in nodes] for column in columns)
+        return DraftTree(tokens, parents, sources, lengths, counts, scores, positions)
 
     def path(self, nodes: Sequence[int]) -> DraftTree:
         """Return the nodes of one path, in its order, as a chain."""

@@ -199,6 +199,7 @@ class SAMDecoding:
 
     def _grow(self, tree: DraftTree, state: int, matched: int, budget: int) -> None:
         """Add the tree of what followed the match in the static texts, best first, then the lower token."""
+        assert self.static is not None
         follow, counts = self.static.automaton.follow, self.static.counts
         total, most = counts[state], self._draft_length(matched, budget)
         at_depth: Counter[int] = Counter()

@@ -75,7 +75,7 @@ class SuffixTree:
             if child is None:
                 node.children[token] = (current, start)
                 continue
-            if type(child) is tuple:
+            if isinstance(child, tuple):
                 # Now two suffixes: the leaf moves one token down if its text continues.
                 which, begin = child
                 other, after = self.texts[which], begin + reached
@@ -97,7 +97,7 @@ class SuffixTree:
             node = self.root
             for token in text[start : start + self.depth]:
                 child = node.children[token]
-                if type(child) is tuple:
+                if isinstance(child, tuple):
                     del node.children[token]
                     break
                 child.count -= 1
@@ -112,7 +112,7 @@ class SuffixTree:
             return None
         at: Node | tuple[int, int] = self.root
         for done, token in enumerate(key):
-            if type(at) is tuple:
+            if isinstance(at, tuple):
                 # The rest must match the text of the leaf.
                 which, begin = at
                 rest = self.texts[which][begin + done : begin + len(key)]
@@ -125,19 +125,19 @@ class SuffixTree:
 
     def count(self, spot: Spot) -> int:
         """Return how often the sequence at ``spot`` was seen."""
-        return 1 if type(spot[0]) is tuple else spot[0].count
+        return 1 if isinstance(spot[0], tuple) else spot[0].count
 
     def children(self, spot: Spot) -> Iterator[tuple[int, int, int, Spot]]:
         """Yield (token, count, place, spot) of what followed, the first seen first."""
         at, reached = spot
-        if type(at) is tuple:
+        if isinstance(at, tuple):
             which, begin = at
             text = self.texts[which]
             if begin + reached < len(text) and reached < self.depth:
                 yield text[begin + reached], 1, begin + reached, (at, reached + 1)
             return
         for token, child in at.children.items():
-            if type(child) is tuple:
+            if isinstance(child, tuple):
                 yield token, 1, child[1] + reached, (child, reached + 1)
             else:
                 yield token, child.count, child.place, (child, reached + 1)
@@ -232,8 +232,10 @@ class SuffixDecoding:
             # No probability is above 1, and shorter matches are allowed fewer tokens.
             if most <= score:
                 break
-            tree = self._speculate(trie, trie.locate(key[len(key) - matched :]), matched, most, local)
-            total = sum(tree.scores)
+            spot = trie.locate(key[len(key) - matched :])
+            assert spot is not None, "every suffix of a match matches"
+            tree = self._speculate(trie, spot, matched, most, local)
+            total = sum(score for score in tree.scores if score is not None)
             if total > score:
                 best, score = tree, total
         return best, score, low > 0

@@ -71,8 +71,9 @@ class JacobiWindow:
         ``top`` has a row after the text's ``last`` token and one per node of ``tree``. If a column is missing from the
         tree, truncated for lack of room, the window does not advance.
         """
-        rows = [_row(_children(tree), path) for path in self.paths()]
-        if not rows or None in rows:
+        found = [_row(_children(tree), path) for path in self.paths()]
+        rows = [row for row in found if row is not None]
+        if not rows or len(rows) < len(found):
             return []
         new = [top[row][0] for row in rows]
         levels = self.levels
@@ -92,9 +93,9 @@ def _children(tree: DraftTree) -> dict[tuple[int, int], int]:
 
 def _row(children: Mapping[tuple[int, int], int], path: Sequence[int]) -> int | None:
     """Return the row after the end of ``path`` in the tree, ``None`` if the path is not in it."""
-    node: int | None = -1
+    node = -1
     for token in path:
-        node = children.get((node, token))
-        if node is None:
+        if (node, token) not in children:
             return None
+        node = children[node, token]
     return node + 1

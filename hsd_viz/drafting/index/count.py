@@ -80,7 +80,7 @@ def count_part(
     keys = np.zeros(len(places), dtype=np.int64)
     levels: list[Level] = []
     parents_of: list[np.ndarray] = []
-    pairs_below = counts_below = totals_below = None
+    pairs_below = counts_below = totals_below = np.zeros(0, dtype=np.int64)
     shortest = 1
     if suffix is not None:
         shortest, pairs_below, counts_below = suffix.length + 1, suffix.followers, suffix.counts

@@ -114,6 +114,7 @@ def find_cut(candidates: Candidates, max_bytes: int, value_bytes: int) -> Cut:
         same = gains.view(np.uint64) == prefix
         held += np.bincount(lengths[same], sizes[same], minlength=256)
     length, room = _first_too_many(held, room)
+    assert length is not None
     return Cut(int(prefix), length, room)
 
 
