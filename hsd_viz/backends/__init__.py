@@ -1,8 +1,8 @@
 """What runs models and the arithmetic around them.
 
-``native`` is the CPU runtime: a lean C++ forward pass of Llama-shaped models, compiled on this machine, with the same bits for any
-width. ``cuda_graphs`` is the GPU runtime. ``host`` (numpy, the reference), ``device`` (torch) and ``native`` implement
-:class:`hsd_viz.decoding.backend.Backend`.
+``native`` is the CPU runtime: a lean C++ forward pass of Llama-shaped models, compiled on this machine, with the same
+bits for any width. ``cuda_graphs`` is the GPU runtime. ``host`` (numpy, the reference), ``device`` (torch) and
+``native`` implement :class:`hsd_viz.decoding.backend.Backend`.
 
 >>> build = default_build()                                   # the compiler starts in the background
 >>> if build.wait(60) and unsupported(hf_model.module) is None:

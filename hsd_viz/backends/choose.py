@@ -1,4 +1,5 @@
-"""Choosing the runtime of a model (the fastest available, the eager one until that is ready) and the backend of a loop."""
+"""Choosing the runtime of a model (the fastest available, the eager one until that is ready) and the backend of a
+loop."""
 
 from __future__ import annotations
 
@@ -31,10 +32,10 @@ def backend_for(target: Model) -> Backend:
 class Runtimes:
     """Finds for each model the fastest runtime: ``native`` on the CPU, ``cuda-graphs`` on a GPU, else ``eager``.
 
-    The library is compiled in the background from the moment this object is made, unless it is in the cache already; until it
-    is ready, and where it cannot be compiled, models on the CPU are eager and drafters are Python's. ``runtime="eager"`` requests
-    the eager runtime for all. ``free`` returns the bytes of memory that are available: native weights are a packed copy, and without
-    room for it a model stays eager. Safe for several threads.
+    The library is compiled in the background from the moment this object is made, unless it is in the cache already;
+    until it is ready, and where it cannot be compiled, models on the CPU are eager and drafters are Python's.
+    ``runtime="eager"`` requests the eager runtime for all. ``free`` returns the bytes of memory that are available:
+    native weights are a packed copy, and without room for it a model stays eager. Safe for several threads.
     """
 
     def __init__(
@@ -55,7 +56,8 @@ class Runtimes:
         self._lock = threading.Lock()
 
     def pick(self, model: HFModel) -> tuple[Model, str | None]:
-        """Return ``model`` in the fastest runtime that is ready, and why that is the eager one if a faster one was requested."""
+        """Return ``model`` in the fastest runtime that is ready, and why that is the eager one if a faster one was
+        requested."""
         if self._eager:
             return model, None
         with self._lock:
@@ -67,7 +69,8 @@ class Runtimes:
             return self._found[id(model)]
 
     def drafter(self, drafter: Drafter | None) -> Drafter | None:
-        """Return the native equivalent of ``drafter`` where the library is ready and has one; the drafter must not have begun a run."""
+        """Return the native equivalent of ``drafter`` where the library is ready and has one; the drafter must not have
+        begun a run."""
         ready = self._drafting is not None and self._drafting.state == "ready"
         return native_drafter(drafter, self._drafting.library) if ready else drafter
 

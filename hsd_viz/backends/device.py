@@ -18,8 +18,8 @@ from hsd_viz.trace.records import Top
 def put(values: Sequence, device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
     """Return a list (of lists) as a tensor on ``device``, without waiting for the copy or for work queued before it.
 
-    An ordinary ``torch.tensor(values, device="cuda")`` waits for all pending work, because its source may vanish. Page-locked memory
-    is kept by torch's allocator until the copy is over.
+    An ordinary ``torch.tensor(values, device="cuda")`` waits for all pending work, because its source may vanish.
+    Page-locked memory is kept by torch's allocator until the copy is over.
     """
     if device.type != "cuda":
         return torch.tensor(values, dtype=dtype, device=device)
@@ -49,7 +49,8 @@ class CudaTimer:
 
 
 def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
-    """Compute :func:`hsd_viz.decoding.sampling.distribution` in torch: nothing is fetched, and every shape is known before."""
+    """Compute :func:`hsd_viz.decoding.sampling.distribution` in torch: nothing is fetched, and every shape is known
+    before."""
     scores = logits if logits.dtype == torch.float64 else logits.float()
     scores = (scores - scores.amax(dim=-1, keepdim=True)) / max(sampling.temperature, torch.finfo(scores.dtype).tiny)
     if 0 < sampling.top_k < scores.shape[-1]:
@@ -66,7 +67,8 @@ def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
 
 
 def draw(p: Tensor, r: Tensor) -> Tensor:
-    """Draw one token per row of ``p`` ``[n, V]`` for ``r`` ``[n]`` uniform in [0, 1): ids ``[n]``; nothing is fetched."""
+    """Draw one token per row of ``p`` ``[n, V]`` for ``r`` ``[n]`` uniform in [0, 1): ids ``[n]``; nothing is
+    fetched."""
     edges = p.double().cumsum(dim=-1)
     marks = r.to(edges)[:, None] * edges[:, -1:]
     return torch.searchsorted(edges, marks, right=True)[:, 0]
@@ -118,7 +120,8 @@ class TorchBackend:
         p_of, q_of = p[:n].gather(1, ids[:, None])[:, 0], q.gather(1, ids[:, None])[:, 0]
         chance = put([*u, *r], device, torch.float64)
         ok = chance[:n] * q_of.double() < p_of.double()
-        # ``accepted`` stays on the device and has one dimension: to index with a number there, torch would fetch it first.
+        # ``accepted`` stays on the device and has one dimension: to index with a number there, torch would fetch it
+        # first.
         accepted = ok.long().cumprod(0).sum(0, keepdim=True)
         row = p.index_select(0, accepted)
         # After the last draft token there is no q: the residual is the row itself, and its token the bonus.
@@ -133,8 +136,8 @@ class TorchBackend:
         return Verdict.of_chain(known, k, new, parts[:n], parts[n : 2 * n], u, residual[0])
 
     def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int]) -> Sequence[float]:
-        # With scores x and p = softmax(x): log p = x - log Z and log Z = max x - log max p, so the entropy is log Z - sum p x.
-        # That spares a logarithm for every token of the vocabulary.
+        # With scores x and p = softmax(x): log p = x - log Z and log Z = max x - log max p, so the entropy is log Z -
+        # sum p x. That spares a logarithm for every token of the vocabulary.
         every = len(rows) == len(logits)
         x = (logits if every else logits.index_select(0, put(rows, logits.device, torch.long))).float()
         p = torch.softmax(x, dim=-1)

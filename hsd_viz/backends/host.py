@@ -1,7 +1,7 @@
 """The reference backend: numpy on the CPU.
 
-torch needs some ten microseconds per operation after a forward pass has swept the caches, numpy one or two. And on the host there is
-no transfer to economise: rows are made one by one, and only those that a walk reaches.
+torch needs some ten microseconds per operation after a forward pass has swept the caches, numpy one or two. And on the
+host there is no transfer to economise: rows are made one by one, and only those that a walk reaches.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class HostBackend:
         return verdict
 
     def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int]) -> Sequence[float]:
-        # With x = scores less their maximum, w = exp x and Z = sum w: p = w / Z, and the entropy is log Z - sum w x / Z.
+        # With x = scores less their maximum, w = exp x and Z = sum w: p = w / Z, and the entropy is log Z - sum w x /
+        # Z.
         scores = _array(logits)
         x = scores[: len(rows)] if rows[-1] == len(rows) - 1 else scores[rows]
         x = x - x.max(-1, keepdims=True)
@@ -95,7 +96,8 @@ def _array(values: Tensor) -> np.ndarray:
 
 
 def _top(weights: np.ndarray, most: int) -> list[tuple[int, float]]:
-    """Return the ``most`` largest of ``weights`` ``[V]`` (non-negative) with their places, largest first. Overwrites them.
+    """Return the ``most`` largest of ``weights`` ``[V]`` (non-negative) with their places, largest first. Overwrites
+    them.
 
     Finding the largest is so fast (a vocabulary of 4 096 in 0.3 µs) that repeating it is the fastest way for few.
     """

@@ -28,15 +28,17 @@ class RunningTimer(Timer, Protocol):
 class Backend(Protocol):
     """Samples from logits and verifies drafts where the logits are stored.
 
-    ``hsd_viz.backends`` implements it: :class:`~hsd_viz.backends.host.HostBackend` (numpy) is the reference, and every other backend
-    is tested against it. Logits are ``[n, V]`` with row 0 after the text and row 1 + i after node i of the draft.
+    ``hsd_viz.backends`` implements it: :class:`~hsd_viz.backends.host.HostBackend` (numpy) is the reference, and every
+    other backend is tested against it. Logits are ``[n, V]`` with row 0 after the text and row 1 + i after node i of
+    the draft.
     """
 
     def rows(self, logits: Tensor, sampling: Sampling) -> Tensor:
         """Return the probabilities ``[n, V]`` after temperature, top-k and top-p (temperature > 0)."""
 
     def draw(self, logits: Tensor, sampling: Sampling, r: float) -> tuple[int, Tensor | None]:
-        """Return one token for logits ``[1, V]`` and the row ``[1, V]`` it was drawn from (greedy: the arg-max and ``None``)."""
+        """Return one token for logits ``[1, V]`` and the row ``[1, V]`` it was drawn from (greedy: the arg-max and
+        ``None``)."""
 
     def verify_tree(
         self,
@@ -49,8 +51,9 @@ class Backend(Protocol):
     ) -> tuple[Verdict, Tensor | None]:
         """Verify point-mass drafts; see :func:`~hsd_viz.decoding.verify.walk`.
 
-        ``ids`` are the tokens of a chain that only the device knows so far: they are written into ``tree``. The rows returned are the
-        verifier's at the walked places, in order; ``None`` for greedy decoding or without ``keep_rows``.
+        ``ids`` are the tokens of a chain that only the device knows so far: they are written into ``tree``. The rows
+        returned are the verifier's at the walked places, in order; ``None`` for greedy decoding or without
+        ``keep_rows``.
         """
 
     def verify_chain(
@@ -61,11 +64,13 @@ class Backend(Protocol):
     def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int]) -> Sequence[float]:
         """Describe each of ``rows`` at temperature 1; ``tokens`` has the token that each row gave.
 
-        Per row: probability of its token, entropy in nats, then token id and probability of the :data:`TOP` likeliest tokens.
+        Per row: probability of its token, entropy in nats, then token id and probability of the :data:`TOP` likeliest
+        tokens.
         """
 
     def likeliest(self, weights: Tensor) -> tuple[Top, float]:
-        """Return the likeliest tokens of non-negative ``weights`` ``[V]`` with their probabilities, and the sum of the weights."""
+        """Return the likeliest tokens of non-negative ``weights`` ``[V]`` with their probabilities, and the sum of the
+        weights."""
 
     def timer(self) -> RunningTimer | None:
         """Start a timer of the device's own; ``None`` where work is complete when a call returns."""

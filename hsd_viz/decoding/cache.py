@@ -10,7 +10,8 @@ _FIRST_CAPACITY = 512
 
 
 def capacity(length: int) -> int:
-    """Return the places of a cache for ``length`` tokens: it doubles when it is full, so that each is copied about once."""
+    """Return the places of a cache for ``length`` tokens: it doubles when it is full, so that each is copied about
+    once."""
     places = _FIRST_CAPACITY
     while places < length:
         places *= 2
@@ -18,7 +19,8 @@ def capacity(length: int) -> int:
 
 
 class _Extent:
-    """How many places are filled. Layers refer to this and not to the cache: without a reference cycle all memory is released at once."""
+    """How many places are filled. Layers refer to this and not to the cache: without a reference cycle all memory is
+    released at once."""
 
     __slots__ = ("length",)
 
@@ -27,7 +29,8 @@ class _Extent:
 
 
 class _RollingLayer(CacheLayerMixin):
-    """Keys and values of one layer in buffers ``[1, heads, capacity, head_dim]`` of which ``extent.length`` places are filled."""
+    """Keys and values of one layer in buffers ``[1, heads, capacity, head_dim]`` of which ``extent.length`` places are
+    filled."""
 
     is_compileable = False
     is_croppable = True
@@ -71,7 +74,8 @@ class _RollingLayer(CacheLayerMixin):
 
 
 class RollingCache(Cache):
-    """A cache for batch size 1: ``length`` places are valid; a forward pass writes after them and the caller then sets ``length``.
+    """A cache for batch size 1: ``length`` places are valid; a forward pass writes after them and the caller then sets
+    ``length``.
 
     Rolling back is lowering ``length``; stale places are overwritten by the next forward pass and never attended to.
     """

@@ -25,7 +25,8 @@ class Timer(Protocol):
 class VerifiedDraft(NamedTuple):
     """A verified draft: all that its :class:`~hsd_viz.trace.records.DraftRow` rows are made of.
 
-    ``p``, ``q``, ``u`` are the verdict's, by node; ``walked`` the nodes that it accepted, ``accepted`` those up to an end token.
+    ``p``, ``q``, ``u`` are the verdict's, by node; ``walked`` the nodes that it accepted, ``accepted`` those up to an
+    end token.
     """
 
     round: int
@@ -68,10 +69,11 @@ class VerifiedDraft(NamedTuple):
 
 @dataclass(slots=True)
 class Log:
-    """Records of the round in progress. The loop reports to it; the consumer of the loop takes the records (:meth:`take`).
+    """Records of the round in progress. The loop reports to it; the consumer of the loop takes the records
+    (:meth:`take`).
 
-    ``zero`` is the clock at the start of the decode; all times are nanoseconds after it. ``clock`` gives nanoseconds: wall time, or
-    another clock for measurements on a machine with other work (:meth:`by`).
+    ``zero`` is the clock at the start of the decode; all times are nanoseconds after it. ``clock`` gives nanoseconds:
+    wall time, or another clock for measurements on a machine with other work (:meth:`by`).
     """
 
     zero: int = field(default_factory=perf_counter_ns)
@@ -131,8 +133,8 @@ class Log:
     ) -> None:
         """Record a call that began at ``start`` (from :meth:`now`) and is complete now.
 
-        With ``timer`` it was only launched: it continues on the device and is complete before the next call is. It belongs to the
-        innermost open round, -1 before the first.
+        With ``timer`` it was only launched: it continues on the device and is complete before the next call is. It
+        belongs to the innermost open round, -1 before the first.
         """
         end = self.clock() - self.zero
         round_id = self._open[-1][0] if self._open else -1
@@ -144,10 +146,11 @@ class Log:
         self.calls.append(row)
 
     def _settle(self, last: CallRow, end: int) -> CallRow:
-        """Assign launched calls the time the device spent on them, in order, and ``last`` the remaining time until ``end``.
+        """Assign launched calls the time the device spent on them, in order, and ``last`` the remaining time until
+        ``end``.
 
-        The host's clock saw a launch as a moment, and their work as part of ``last``, which waited for it. A device works
-        in order, so each began when it was launched or when the one before it was over.
+        The host's clock saw a launch as a moment, and their work as part of ``last``, which waited for it. A device
+        works in order, so each began when it was launched or when the one before it was over.
         """
         over = 0
         for place, timer in self._running:

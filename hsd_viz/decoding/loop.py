@@ -1,13 +1,13 @@
 """The decoding loop: levels of any depth, each verifying what the level below proposes.
 
-:meth:`Loop.draft` is Hierarchical Speculative Decoding in one function (Globerson et al. 2025, arXiv 2510.19705, as described
-there: a level verifies and accepts until it has at least its lookahead). What keeps it lossless:
+:meth:`Loop.draft` is Hierarchical Speculative Decoding in one function (Globerson et al. 2025, arXiv 2510.19705, as
+described there: a level verifies and accepts until it has at least its lookahead). What keeps it lossless:
 
 1. on rejection a level samples the residual, not its own row;
 2. the row proposed with a token is the level's *full* row where the token was drawn, never the residual,
 3. nor the drafter's row;
-4. a level may stop after accepting a token, and no token is dropped after it was seen (limits by position are fine: they do
-   not look at the token);
+4. a level may stop after accepting a token, and no token is dropped after it was seen (limits by position are fine:
+   they do not look at the token);
 5. q is the row after temperature, top-k and top-p: the row that was sampled;
 6. a draft by arg-max or from a database is a point mass, never its softmax.
 """
@@ -48,9 +48,9 @@ class Level:
 class Draft:
     """Tokens proposed to a verifier, with where they come from and the rows they were sampled from.
 
-    ``paths`` are the levels that each token has passed, its source's first. ``rows`` ``[n, V]`` is q; ``None`` means point masses.
-    ``ids`` ``[n]`` are the tokens while only the device knows them: the verification transfers them together with its verdict,
-    so that a round waits for the device once.
+    ``paths`` are the levels that each token has passed, its source's first. ``rows`` ``[n, V]`` is q; ``None`` means
+    point masses. ``ids`` ``[n]`` are the tokens while only the device knows them: the verification transfers them
+    together with its verdict, so that a round waits for the device once.
     """
 
     tree: DraftTree = field(default_factory=DraftTree)
@@ -64,10 +64,12 @@ class Draft:
 
 @dataclass(slots=True)
 class Verification:
-    """One verification by a level: the ``tokens`` it emits (the ``accepted`` nodes', then its own), and how they came about.
+    """One verification by a level: the ``tokens`` it emits (the ``accepted`` nodes', then its own), and how they came
+    about.
 
-    ``accepted`` are the verdict's nodes up to an end token. ``p`` are the level's rows at the places where the tokens were drawn;
-    ``None`` for greedy decoding and at the target. ``details`` describe the walked rows, where the forward pass did so.
+    ``accepted`` are the verdict's nodes up to an end token. ``p`` are the level's rows at the places where the tokens
+    were drawn; ``None`` for greedy decoding and at the target. ``details`` describe the walked rows, where the forward
+    pass did so.
     """
 
     level: int
@@ -98,12 +100,13 @@ class Verification:
 
 
 class Loop:
-    """One decode. ``levels`` are the models, bottom first, the target last; ``drafter`` is the database or baseline below them, if any.
+    """One decode. ``levels`` are the models, bottom first, the target last; ``drafter`` is the database or baseline
+    below them, if any.
 
-    ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds the nodes of a
-    database's draft (``None``: the drafter's own default). ``backend`` does the arithmetic of sampling and verification. ``log``
-    records rounds and calls. With ``details`` > 0, the target describes so many of the likeliest tokens of each walked row in its
-    forward pass, where it can.
+    ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds
+    the nodes of a database's draft (``None``: the drafter's own default). ``backend`` does the arithmetic of sampling
+    and verification. ``log`` records rounds and calls. With ``details`` > 0, the target describes so many of the
+    likeliest tokens of each walked row in its forward pass, where it can.
     """
 
     def __init__(
@@ -155,8 +158,8 @@ class Loop:
                 return
 
     def draft(self, chain: Chain, room: int) -> Draft:
-        """call(i), level i the last of ``chain``: at most ``room`` tokens that follow ``text``, distributed as level i's own (a
-        database's: point masses)."""
+        """call(i), level i the last of ``chain``: at most ``room`` tokens that follow ``text``, distributed as level
+        i's own (a database's: point masses)."""
         if not chain or room <= 0:
             return self._no_room if chain else self._off
         *below, (i, lookahead) = chain
@@ -175,7 +178,8 @@ class Loop:
         return proposal
 
     def verify(self, i: int, draft: Draft) -> Verification:
-        """One forward pass of level i over its uncached tokens and the draft; the accepted tokens and one of its own are emitted."""
+        """One forward pass of level i over its uncached tokens and the draft; the accepted tokens and one of its own
+        are emitted."""
         level, tree, base = self.levels[i], draft.tree, len(self.text)
         model, cached = level.model, level.model.length
         pending = self.text[cached:]
@@ -218,7 +222,8 @@ class Loop:
         return GreedyForward(model.forward(pending + tokens, rows, parents))
 
     def _judge(self, i: int, draft: Draft, forward: GreedyForward) -> tuple[Verdict, Tensor | None]:
-        """Apply the rule that fits the draft. Returns the verdict and the level's rows p, the walked places' first, where needed.
+        """Apply the rule that fits the draft. Returns the verdict and the level's rows p, the walked places' first,
+        where needed.
 
         Afterwards the draft's tokens are known on the host.
         """
@@ -235,7 +240,8 @@ class Loop:
         return verdict, p
 
     def _numbers(self, i: int) -> Number:
-        """The uniform numbers that draw level i's own tokens: the target's by output position, all others never repeat."""
+        """The uniform numbers that draw level i's own tokens: the target's by output position, all others never
+        repeat."""
         if i == len(self.levels) - 1:
             base = len(self.text)
             return lambda k: self.draws.at(base + k)
@@ -265,7 +271,8 @@ class Loop:
         return out
 
     def _launch(self, i: int, n: int) -> Draft:
-        """The same by a model that samples in one call. It may run past EOS: the tokens after one can never be accepted."""
+        """The same by a model that samples in one call. It may run past EOS: the tokens after one can never be
+        accepted."""
         level = self.levels[i]
         pending, cached = self.text[level.model.length :], level.model.length
         chances = [] if self.greedy else self.draws.fresh(n)
@@ -290,7 +297,8 @@ class Loop:
         return Draft(tree, [(0,)] * len(tree))
 
     def _update_drafter(self, verified: Verification) -> None:
-        """Pass the round's tokens to the drafter and, if it learns from them, the likeliest tokens of the target's rows."""
+        """Pass the round's tokens to the drafter and, if it learns from them, the likeliest tokens of the target's
+        rows."""
         start, logits, tree = self.log.now(), verified.logits, verified.draft.tree
         most = min(TOP, logits.shape[-1])
         if self._observes:

@@ -14,8 +14,8 @@ FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attenti
 def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
     """Return the kinds of layers of a decoder, by transformers' names: from its config's list, else from its limits.
 
-    The same reading as transformers' own (``create_masks_for_generate``): with no list of layer types, a window or a chunk size
-    holds for all layers.
+    The same reading as transformers' own (``create_masks_for_generate``): with no list of layer types, a window or a
+    chunk size holds for all layers.
     """
     if types := getattr(config, "layer_types", None):
         return frozenset(types)
@@ -27,9 +27,10 @@ def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
 class Masks:
     """The attention masks of one model.
 
-    Every layer keeps all of the text in its cache, so that it can roll back; a window or a chunk is a mask over it. Masks are
-    over *positions in the text* (a tree node's is its depth), not over places in the cache. ``additive`` gives masks to add to
-    the scores, in ``dtype``, for models that run transformers' own ``eager`` attention; the others take booleans.
+    Every layer keeps all of the text in its cache, so that it can roll back; a window or a chunk is a mask over it.
+    Masks are over *positions in the text* (a tree node's is its depth), not over places in the cache. ``additive``
+    gives masks to add to the scores, in ``dtype``, for models that run transformers' own ``eager`` attention; the
+    others take booleans.
     """
 
     def __init__(self, config: PreTrainedConfig, device: torch.device, dtype: torch.dtype) -> None:
@@ -44,10 +45,11 @@ class Masks:
             self._limits[CHUNKED] = chunk, lambda query, key: query // chunk == key // chunk
 
     def make(self, cached: int, parents: Sequence[int] | None, n: int) -> Tensor | dict[str, Tensor] | None:
-        """Return what each of ``n`` fed tokens may attend to: ``[1, 1, n, cached + n]``, or one such mask per kind of layer.
+        """Return what each of ``n`` fed tokens may attend to: ``[1, 1, n, cached + n]``, or one such mask per kind of
+        layer.
 
-        ``parents`` as in :meth:`~hsd_viz.decoding.model.CachedModel.forward`. ``None`` is returned where a single token sees
-        all.
+        ``parents`` as in :meth:`~hsd_viz.decoding.model.CachedModel.forward`. ``None`` is returned where a single token
+        sees all.
         """
         limited = {kind for kind, (reach, _) in self._limits.items() if cached + n > reach}
         if n == 1 and not limited:

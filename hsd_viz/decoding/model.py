@@ -48,16 +48,18 @@ class CachedModel(Protocol):
     ) -> Tensor:
         """Feed ``tokens`` after the cached ones and return the logits ``[rows, V]`` of the last ``rows`` of those fed.
 
-        ``parents`` gives each fed token the index (among the fed) of the token before it, -1 for the last cached one; ``None``
-        means a chain. ``tail``, ids ``[k]`` on the device that the host may not know yet, is fed after ``tokens``; only
-        what a :class:`Launcher` drafted is passed this way. Adds the number of fed tokens to ``length``.
+        ``parents`` gives each fed token the index (among the fed) of the token before it, -1 for the last cached one;
+        ``None`` means a chain. ``tail``, ids ``[k]`` on the device that the host may not know yet, is fed after
+        ``tokens``; only what a :class:`Launcher` drafted is passed this way. Adds the number of fed tokens to
+        ``length``.
         """
 
     def truncate(self, length: int) -> None:
         """Remove all but the first ``length`` tokens (no effect when there are no more)."""
 
     def keep(self, base: int, places: Sequence[int]) -> None:
-        """Of the places from ``base`` on keep only ``places`` (ascending): ``length`` becomes ``base + len(places)``."""
+        """Of the places from ``base`` on keep only ``places`` (ascending): ``length`` becomes ``base +
+        len(places)``."""
 
 
 class GreedyVerifier(CachedModel, Protocol):
@@ -66,7 +68,8 @@ class GreedyVerifier(CachedModel, Protocol):
     def forward_greedy(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, details: int = 0
     ) -> GreedyForward:
-        """Feed tokens and :func:`~hsd_viz.decoding.verify.walk` the last ``rows - 1`` of them, the draft, by the arg-max of each row.
+        """Feed tokens and :func:`~hsd_viz.decoding.verify.walk` the last ``rows - 1`` of them, the draft, by the
+        arg-max of each row.
 
         With ``details`` > 0 the walked rows are described, with so many of their likeliest tokens.
         """
@@ -80,18 +83,19 @@ class Launcher(CachedModel, Protocol):
     ) -> tuple[Tensor | list[int], Tensor | None]:
         """Feed ``tokens`` and decode ``n`` tokens after them: ids ``[k]`` and the rows ``[k, V]`` they were drawn from.
 
-        The ids are a tensor where they are on a device that works on its own, a list where the host knows them.
-        Token j is the arg-max (rows ``None``) or drawn with ``chances[j]`` by :func:`~hsd_viz.decoding.sampling.draw` from
-        :func:`~hsd_viz.decoding.sampling.distribution`; each is fed but the last: ``length`` grows by ``len(tokens) + k - 1``.
-        ``k`` is ``n``, or less where the model detects a token of ``eos`` and stops after it. Nothing is fetched from the device.
+        The ids are a tensor where they are on a device that works on its own, a list where the host knows them. Token j
+        is the arg-max (rows ``None``) or drawn with ``chances[j]`` by :func:`~hsd_viz.decoding.sampling.draw` from
+        :func:`~hsd_viz.decoding.sampling.distribution`; each is fed but the last: ``length`` grows by ``len(tokens) + k
+        - 1``. ``k`` is ``n``, or less where the model detects a token of ``eos`` and stops after it. Nothing is fetched
+        from the device.
         """
 
 
 class Model(Protocol):
     """The weights of a model in some runtime, shared by all decodes.
 
-    ``positions`` is the longest text it can read (``None``: not limited), ``parameters`` their number, ``runtime`` what runs
-    its forward passes: ``eager``, ``native`` or ``cuda-graphs``.
+    ``positions`` is the longest text it can read (``None``: not limited), ``parameters`` their number, ``runtime`` what
+    runs its forward passes: ``eager``, ``native`` or ``cuda-graphs``.
     """
 
     name: str
@@ -111,8 +115,9 @@ class Model(Protocol):
 class HFModel:
     """The weights of a Hugging Face causal language model, shared by all decodes (batch size 1, evaluation mode).
 
-    ``tokens`` is how many token ids its tokenizer has: rows that a checkpoint has beyond them (padded embeddings) are cut off, so
-    that models of one tokenizer have rows of one width, ``vocab_size``, and every id that is drawn is a token.
+    ``tokens`` is how many token ids its tokenizer has: rows that a checkpoint has beyond them (padded embeddings) are
+    cut off, so that models of one tokenizer have rows of one width, ``vocab_size``, and every id that is drawn is a
+    token.
 
     Raises:
         ValueError: if the model's state cannot roll back (recurrent) or it is not a causal decoder.
@@ -149,7 +154,8 @@ class HFModel:
         return self._masks.make(cached, parents, n)
 
     def options(self, places: Tensor, rows: int) -> dict[str, Tensor | int]:
-        """Return the optional arguments that the module's forward accepts: positions ``[1, n]`` and the number of rows."""
+        """Return the optional arguments that the module's forward accepts: positions ``[1, n]`` and the number of
+        rows."""
         accepted: dict[str, Tensor | int] = {"position_ids": places} if self._placed else {}
         return accepted | ({"logits_to_keep": rows} if self._rows_only else {})
 

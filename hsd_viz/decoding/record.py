@@ -1,7 +1,8 @@
 """Recording: from what the loop did to events and the rows of a trace, which are made when they are first read.
 
-Between two forward passes, which sweep the weights through the processor's caches, Python takes several times as long as in a loop of
-its own. So each round only keeps what its rows consist of. They are made later, many at a time, by the reader.
+Between two forward passes, which sweep the weights through the processor's caches, Python takes several times as long
+as in a loop of its own. So each round only keeps what its rows consist of. They are made later, many at a time, by the
+reader.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ class Recorder:
         self._lock = Lock()
 
     def step(self, verified: Verification) -> Step:
-        """Return the step of the round that ``verified`` ended. Logits are read now: the next forward pass may overwrite them."""
+        """Return the step of the round that ``verified`` ended. Logits are read now: the next forward pass may
+        overwrite them."""
         loop, details, correction, tree, paths = self._loop, None, (None, None, None), None, None
         if self.detailed:
             details = verified.details
@@ -141,9 +143,9 @@ class Recorder:
 def decode(loop: Loop, recorder: Recorder, meta: dict[str, Any]) -> Iterator[Event]:
     """Run ``loop`` and yield its events; closing the generator cancels the run.
 
-    ``meta`` is completed in place: ``prompt_ids``, ``prefill_ns``, ``wall_ns``, ``stop_reason`` and ``cancelled``; it is a whole
-    trace's meta even when the run is cut short. ``wall_ns`` is the time of the loop and of recording; rows are made when they are read,
-    at the latest for the trace.
+    ``meta`` is completed in place: ``prompt_ids``, ``prefill_ns``, ``wall_ns``, ``stop_reason`` and ``cancelled``; it
+    is a whole trace's meta even when the run is cut short. ``wall_ns`` is the time of the loop and of recording; rows
+    are made when they are read, at the latest for the trace.
     """
     prompt, emitted, last = list(loop.text), 0, None
     meta |= {"prompt_ids": prompt, "stop_reason": "cancelled", "cancelled": True}
@@ -177,7 +179,8 @@ def decode(loop: Loop, recorder: Recorder, meta: dict[str, Any]) -> Iterator[Eve
 
 
 def _details(numbers: Sequence[float], rows: int) -> list[tuple[float, float, Top]]:
-    """Split what a backend described of so many rows: probability of the token, entropy in nats, the likeliest tokens."""
+    """Split what a backend described of so many rows: probability of the token, entropy in nats, the likeliest
+    tokens."""
     width, out = len(numbers) // rows, []
     for at in range(0, len(numbers), width):
         p, entropy, *pairs = numbers[at : at + width]
@@ -186,7 +189,8 @@ def _details(numbers: Sequence[float], rows: int) -> list[tuple[float, float, To
 
 
 def _correction(loop: Loop, verified: Verification) -> tuple[Top, Top | None, float]:
-    """Return the likeliest tokens of the row a correction was drawn from, those of q there, and the unscaled sum of the first."""
+    """Return the likeliest tokens of the row a correction was drawn from, those of q there, and the unscaled sum of the
+    first."""
     draft, row, backend = verified.draft, verified.verdict.row, loop.backend
     if draft.rows is not None:
         residual, left = backend.likeliest(verified.verdict.residual)

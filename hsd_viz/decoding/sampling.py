@@ -1,7 +1,8 @@
-"""Sampling in numpy, the reference for all backends: from logits to the distribution that is sampled, and drawing from it.
+"""Sampling in numpy, the reference for all backends: from logits to the distribution that is sampled, and drawing from
+it.
 
-Rule 5 of losslessness: q is the row *after* temperature, top-k and top-p, the very row that was sampled. So one function makes rows
-and one draws from them, and both are used by every level.
+Rule 5 of losslessness: q is the row *after* temperature, top-k and top-p, the very row that was sampled. So one
+function makes rows and one draws from them, and both are used by every level.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ _COLD = 1e-30
 
 
 class Draws:
-    """Uniform random numbers in [0, 1 - 2**-52] by name: the same seed and place give the same number, independent of earlier draws.
+    """Uniform random numbers in [0, 1 - 2**-52] by name: the same seed and place give the same number, independent of
+    earlier draws.
 
-    :meth:`at` is keyed by (seed, output position). The target draws its own tokens with it, so that every stack whose drafts are point
-    masses gives the same tokens as plain sampling. :meth:`fresh` never repeats within a run: a level below the target may draw for one
-    position several times (after its draft was rejected), and a number used twice would tie the second draft to the first one's fate.
+    :meth:`at` is keyed by (seed, output position). The target draws its own tokens with it, so that every stack whose
+    drafts are point masses gives the same tokens as plain sampling. :meth:`fresh` never repeats within a run: a level
+    below the target may draw for one position several times (after its draft was rejected), and a number used twice
+    would tie the second draft to the first one's fate.
     """
 
     def __init__(self, seed: int) -> None:
@@ -47,13 +50,15 @@ class Draws:
 
 
 def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
-    """Return probabilities for float32 or float64 ``scores`` ``[..., V]`` after temperature, top-k and top-p; each row sums to 1.
+    """Return probabilities for float32 or float64 ``scores`` ``[..., V]`` after temperature, top-k and top-p; each row
+    sums to 1.
 
-    Ties at the top-k or top-p border are kept, so that the result depends on the values alone. Temperature 0 has no rows: use the
-    arg-max.
+    Ties at the top-k or top-p border are kept, so that the result depends on the values alone. Temperature 0 has no
+    rows: use the arg-max.
     """
     assert not sampling.greedy
-    # The maximum goes first: the best token keeps the score 0 and no temperature, however small, makes an infinity of it.
+    # The maximum goes first: the best token keeps the score 0 and no temperature, however small, makes an infinity of
+    # it.
     p = scores - scores.max(-1, keepdims=True)
     if sampling.temperature < _COLD:
         with np.errstate(over="ignore"):
@@ -77,7 +82,8 @@ def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
 def draw(p: np.ndarray, r: float) -> int:
     """Draw one token from the row ``p`` ``[V]`` (non-negative, need not sum to 1) for ``r`` uniform in [0, 1).
 
-    Inverse of the cumulative sum in float64, first by strides, then within one. A token of probability 0 is never drawn.
+    Inverse of the cumulative sum in float64, first by strides, then within one. A token of probability 0 is never
+    drawn.
     """
     edges = np.add.reduceat(p, np.arange(0, len(p), _STRIDE), dtype=np.float64).cumsum()
     mark = r * edges[-1]

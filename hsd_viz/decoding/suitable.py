@@ -1,7 +1,9 @@
-"""Check whether a model can be decoded here: by its config where that suffices, and by its own forward pass where it does not.
+"""Check whether a model can be decoded here: by its config where that suffices, and by its own forward pass where it
+does not.
 
-Speculative decoding asks four things of a model: it continues text (causal), it reads one text alone (no encoder), its state can
-forget the last tokens (attention, no recurrence), and it takes a mask and positions from outside (draft trees).
+Speculative decoding asks four things of a model: it continues text (causal), it reads one text alone (no encoder), its
+state can forget the last tokens (attention, no recurrence), and it takes a mask and positions from outside (draft
+trees).
 """
 
 from __future__ import annotations
@@ -27,11 +29,13 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
     masked = {MODEL_FOR_MASKED_LM_MAPPING_NAMES.get(kind) for kind in kinds} - {None}
     if masked and (set(config.architectures or ()) & masked or getattr(config, "is_decoder", None) is False):
         raise ValueError(
-            f"{name} is an encoder model ({config.model_type}): only causal (decoder-only) language models can be decoded here"
+            f"{name} is an encoder model ({config.model_type}): "
+            "only causal (decoder-only) language models can be decoded here"
         )
     if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
         raise ValueError(
-            f"{name} is not a causal language model ({config.model_type}): only causal (decoder-only) language models can be decoded here"
+            f"{name} is not a causal language model ({config.model_type}): "
+            "only causal (decoder-only) language models can be decoded here"
         )
     _check_state(name, config.get_text_config(decoder=True), MODEL_FOR_CAUSAL_LM_MAPPING[type(config)])
 
@@ -58,8 +62,8 @@ def _check_state(name: str, config: PreTrainedConfig, kind: type) -> None:
 def context(config: PreTrainedConfig) -> int | None:
     """Return the longest text a decoder can read here, ``None`` where its config has no limit.
 
-    Rotary embeddings that are stretched when a text is longer than the original context are used up to that context: beyond it
-    a row would depend on how many tokens are fed with it.
+    Rotary embeddings that are stretched when a text is longer than the original context are used up to that context:
+    beyond it a row would depend on how many tokens are fed with it.
     """
     positions = getattr(config, "max_position_embeddings", None)
     rope = getattr(config, "rope_parameters", None) or {}
@@ -75,9 +79,9 @@ def context(config: PreTrainedConfig) -> int | None:
 def check_forward(model) -> None:
     """Raise ``ValueError`` if a model's rows in our session differ from those of its own forward pass.
 
-    Three forward passes of a few tokens: the model by itself over a short text, and a session that reads half of it and has the
-    other half in a tree between other drafts. This detects what a config does not show: attention that looks ahead, positions or
-    masks that a model makes itself. ``model`` is an :class:`~hsd_viz.decoding.model.HFModel`.
+    Three forward passes of a few tokens: the model by itself over a short text, and a session that reads half of it and
+    has the other half in a tree between other drafts. This detects what a config does not show: attention that looks
+    ahead, positions or masks that a model makes itself. ``model`` is an :class:`~hsd_viz.decoding.model.HFModel`.
     """
     stride = max(1, model.vocab_size // (3 * _PROBE))
     text = [(1 + stride * k) % model.vocab_size for k in range(_PROBE)]
@@ -105,7 +109,8 @@ def check_forward(model) -> None:
         ) from None
     if not own.isfinite().all():
         raise ValueError(
-            f"{model.name} gives logits that are not finite in {str(model.dtype).removeprefix('torch.')}: try another dtype"
+            f"{model.name} gives logits that are not finite in {str(model.dtype).removeprefix('torch.')}: "
+            "try another dtype"
         )
     apart = (rows.to(own.device) - own).norm(dim=-1) / (own - own.mean(-1, keepdim=True)).norm(dim=-1).clamp_min(1e-9)
     # Half precision alone moves a row by a few per cent (mixtures of experts by more); a wrong mask gives another row.

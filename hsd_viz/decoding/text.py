@@ -61,7 +61,8 @@ class TokenText:
         return max(self.tokenizer.get_vocab().values(), default=-1) + 1
 
     def piece(self, token_id: int) -> tuple[str, str | None]:
-        """(text, raw) of one token: ``raw`` is None where the bytes are whole characters, else their hexadecimal form."""
+        """(text, raw) of one token: ``raw`` is None where the bytes are whole characters, else their hexadecimal
+        form."""
         found = self._pieces.get(token_id)
         if found is None:
             raw = self._bytes(token_id)

@@ -1,10 +1,12 @@
-"""The two verification rules, in numpy: the reference for all backends. Both give tokens distributed exactly as the verifier's own.
+"""The two verification rules, in numpy: the reference for all backends. Both give tokens distributed exactly as the
+verifier's own.
 
-* :func:`walk`, for **point-mass** drafts (from a database or a baseline, or any draft under greedy decoding): at each place the
-  verifier draws its own token y; while y is among the drafted continuations the walk continues, else y is the correction. This is
-  exact, because every token is the verifier's own draw.
-* :func:`verify_chain`, for tokens **sampled from rows q**: accepted one by one while u * q(d) < p(d); after a rejection the correction
-  is drawn from the residual (p - q)+, after full acceptance a bonus from p (Leviathan et al. 2023, Chen et al. 2023).
+* :func:`walk`, for **point-mass** drafts (from a database or a baseline, or any draft under greedy decoding): at each
+  place the verifier draws its own token y; while y is among the drafted continuations the walk continues, else y is the
+  correction. This is exact, because every token is the verifier's own draw.
+* :func:`verify_chain`, for tokens **sampled from rows q**: accepted one by one while u * q(d) < p(d); after a rejection
+  the correction is drawn from the residual (p - q)+, after full acceptance a bonus from p (Leviathan et al. 2023, Chen
+  et al. 2023).
 """
 
 from __future__ import annotations
@@ -25,11 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Verdict:
-    """The result of one verification: the ``accepted`` nodes in order, then the verifier's own ``token`` and the ``row`` it is from.
+    """The result of one verification: the ``accepted`` nodes in order, then the verifier's own ``token`` and the
+    ``row`` it is from.
 
-    ``row`` is 0 for the row after the text, 1 + i for the row after node i. ``examined`` counts the places that had draft tokens to
-    compare with. ``p``, ``q``, ``u`` are per node, ``None`` where not examined. ``residual`` is the unnormalised row of a chain's
-    correction. ``tokens`` are the tokens of a sampled chain, for the case that only the device knew them.
+    ``row`` is 0 for the row after the text, 1 + i for the row after node i. ``examined`` counts the places that had
+    draft tokens to compare with. ``p``, ``q``, ``u`` are per node, ``None`` where not examined. ``residual`` is the
+    unnormalised row of a chain's correction. ``tokens`` are the tokens of a sampled chain, for the case that only the
+    device knew them.
     """
 
     accepted: list[int]
@@ -74,13 +78,15 @@ def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] |
     """Walk a tree of point-mass drafts.
 
     ``drawn`` has the verifier's own token for each row (0: after the text, 1 + i: after node i); ``probabilities`` its
-    probability of each node's token after that node's parent, ``None`` for greedy decoding (then 1 where it is the arg-max).
+    probability of each node's token after that node's parent, ``None`` for greedy decoding (then 1 where it is the
+    arg-max).
     """
     tokens = tree.tokens
     if not tokens:
         return Verdict([], drawn[0], 0, 0, [], [], [])
     p: list[float | None] = [None] * len(tokens)
-    # The walked nodes (-1: the text) with the verifier's token after each. Parents come before children: one pass is enough.
+    # The walked nodes (-1: the text) with the verifier's token after each. Parents come before children: one pass is
+    # enough.
     says = {-1: drawn[0]}
     accepted: list[int] = []
     last, tried = -1, False
@@ -105,9 +111,9 @@ def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] |
 def verify_chain(tokens: list[int], q: np.ndarray, p: np.ndarray, u: Sequence[float], r: Sequence[float]) -> Verdict:
     """Accept the longest prefix of a sampled chain and draw the token after it.
 
-    ``tokens`` ``[n]`` were sampled from the rows ``q`` ``[n, V]``; ``p`` ``[n + 1, V]`` are the verifier's rows at the same
-    places and after the last token. ``u`` ``[n]`` and ``r`` ``[n + 1]`` are uniform numbers in [0, 1): ``u[k]`` decides on
-    token k, ``r[k]`` draws the new token at place k.
+    ``tokens`` ``[n]`` were sampled from the rows ``q`` ``[n, V]``; ``p`` ``[n + 1, V]`` are the verifier's rows at the
+    same places and after the last token. ``u`` ``[n]`` and ``r`` ``[n + 1]`` are uniform numbers in [0, 1): ``u[k]``
+    decides on token k, ``r[k]`` draws the new token at place k.
     """
     n, k, residual = len(tokens), 0, None
     while k < n and u[k] * float(q[k, tokens[k]]) < float(p[k, tokens[k]]):
@@ -126,7 +132,8 @@ def verify_chain(tokens: list[int], q: np.ndarray, p: np.ndarray, u: Sequence[fl
 def walk_sampled(
     tree: DraftTree, scores: np.ndarray, sampling: Sampling, number: Callable[[int], float]
 ) -> tuple[Verdict, list[np.ndarray]]:
-    """Apply :func:`walk` to rows of ``scores`` ``[n + 1, V]`` that are made and drawn from one by one, as far as the walk gets.
+    """Apply :func:`walk` to rows of ``scores`` ``[n + 1, V]`` that are made and drawn from one by one, as far as the
+    walk gets.
 
     ``number(k)`` is the uniform number for the k-th of them. Returns the verdict and these rows.
     """
@@ -139,7 +146,8 @@ def walk_sampled(
 
 
 class _DrawnTokens:
-    """The verifier's own tokens by row of ``scores``, each drawn when it is first asked for. ``p`` has the rows made, in that order."""
+    """The verifier's own tokens by row of ``scores``, each drawn when it is first asked for. ``p`` has the rows made,
+    in that order."""
 
     __slots__ = ("_number", "_place", "_sampling", "_scores", "_tokens", "p")
 

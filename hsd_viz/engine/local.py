@@ -54,14 +54,15 @@ def load_engine(
 ) -> LocalEngine:
     """Make an engine in this process.
 
-    ``target`` is what ``target`` means in a stack: a ladder name, a hub id or a path. ``device`` is ``cpu``, ``cuda`` or ``auto``,
-    which spreads a model over devices, memory and disk (default: the best device there is), ``dtype`` a torch dtype's name
-    (default: float32 on the CPU, bfloat16 on a GPU), ``threads`` the CPU threads of torch, for the whole process. ``runtime`` is
-    ``auto`` (the fastest available for each model; see :class:`hsd_viz.backends.choose.Runtimes`) or ``eager`` (transformers' own
-    forward passes). ``pad_layers`` and ``pad_noise`` make the target, and no draft, a cost-padded model (:func:`hsd_viz.ladder.pad.pad`): real
-    cost and real decoding at any cost and acceptance, named as such wherever it appears (``target+12``, ``target+12~0.05``).
-    ``databases`` is a folder with the databases to use in place of the shipped ones, which serve models of the ladder's tokenizer.
-    Models load when a stack first needs them.
+    ``target`` is what ``target`` means in a stack: a ladder name, a hub id or a path. ``device`` is ``cpu``, ``cuda``
+    or ``auto``, which spreads a model over devices, memory and disk (default: the best device there is), ``dtype`` a
+    torch dtype's name (default: float32 on the CPU, bfloat16 on a GPU), ``threads`` the CPU threads of torch, for the
+    whole process. ``runtime`` is ``auto`` (the fastest available for each model; see
+    :class:`hsd_viz.backends.choose.Runtimes`) or ``eager`` (transformers' own forward passes). ``pad_layers`` and
+    ``pad_noise`` make the target, and no draft, a cost-padded model (:func:`hsd_viz.ladder.pad.pad`): real cost and
+    real decoding at any cost and acceptance, named as such wherever it appears (``target+12``, ``target+12~0.05``).
+    ``databases`` is a folder with the databases to use in place of the shipped ones, which serve models of the ladder's
+    tokenizer. Models load when a stack first needs them.
 
     Raises:
         ValueError: if an option is invalid; the message has the value and what is allowed.
@@ -77,7 +78,8 @@ def load_engine(
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A checked request to decode. ``parsed`` has the levels; with ``choosing`` they are candidates, of which the fastest are used."""
+    """A checked request to decode. ``parsed`` has the levels; with ``choosing`` they are candidates, of which the
+    fastest are used."""
 
     prompt: str | Sequence[int]
     written: str
@@ -99,7 +101,8 @@ class LocalEngine:
         self.models.packed = runtimes.packed
         self._runtimes = runtimes
         self._folder = databases
-        #: The clock of decodes, in ns. The thread's own processor time (``time.thread_time_ns``) leaves out other work on the CPU.
+        #: The clock of decodes, in ns. The thread's own processor time (``time.thread_time_ns``) leaves out other work
+        #: on the CPU.
         self.clock: Callable[[], int] = time.perf_counter_ns
         #: Called with the loop and the recorder of each decode before it starts: where a profiler attaches.
         self.on_decode: Callable[[Loop, Recorder], None] | None = None
@@ -133,7 +136,8 @@ class LocalEngine:
         return self._runtimes.pick(self.models.get(self._name(name)))[0]
 
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
-        """Wait until nothing is being compiled: earlier figures would be of another runtime. ``progress`` is called with a text."""
+        """Wait until nothing is being compiled: earlier figures would be of another runtime. ``progress`` is called
+        with a text."""
         self._runtimes.wait(progress)
 
     def run(self, prompt: str | Sequence[int], stack: str = "target", **options: Any) -> Trace:
@@ -160,9 +164,9 @@ class LocalEngine:
     ) -> Iterator[Event]:
         """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``; see :class:`hsd_viz.engine.Engine`.
 
-        ``memory`` is what drafters remember from run to run (some baselines do): the same one for every run of a stack means warm;
-        by default each run begins cold. ``budget`` is the most draft tokens that a database or baseline may propose at a
-        time, 1-256, regardless of their cost; by default each uses its own limit.
+        ``memory`` is what drafters remember from run to run (some baselines do): the same one for every run of a stack
+        means warm; by default each run begins cold. ``budget`` is the most draft tokens that a database or baseline may
+        propose at a time, 1-256, regardless of their cost; by default each uses its own limit.
 
         What can be checked without loading anything is checked at once, before the first event is requested.
         """
@@ -176,7 +180,8 @@ class LocalEngine:
         named = self._chain(parsed)
         if self.models.pad_layers and named[-1] != self.models.target:
             raise ValueError(
-                f"'{stack.strip()}' ends in {named[-1]}, which is not padded: end it in target, which means {self.models.target}"
+                f"'{stack.strip()}' ends in {named[-1]}, which is not padded: "
+                f"end it in target, which means {self.models.target}"
             )
         for name in named:
             self.models.where(name)
@@ -262,7 +267,8 @@ class LocalEngine:
     def drafter(
         self, stack: str, *, memory: Memory | None = None, temperature: float = 0.0
     ) -> tuple[Drafter, frozenset[int]]:
-        """Return the drafter at the bottom of ``stack`` as a decode with a ``budget`` has it, and the tokens that end a text.
+        """Return the drafter at the bottom of ``stack`` as a decode with a ``budget`` has it, and the tokens that end a
+        text.
 
         Raises:
             ValueError: if the stack has no database or baseline.

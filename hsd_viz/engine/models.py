@@ -35,9 +35,9 @@ _HUB_TIMEOUT = 3.0
 class Models:
     """The models of one engine: a target and its draft models, on one device and dtype.
 
-    The device ``auto`` spreads a model that is too large for one device over all there are, the memory of the machine and its
-    disk (by the package ``accelerate``). ``allow_models=False`` refuses everything but ladder names. With ``pad_layers`` the target,
-    and no draft, is a cost-padded model (:func:`hsd_viz.ladder.pad.pad`).
+    The device ``auto`` spreads a model that is too large for one device over all there are, the memory of the machine
+    and its disk (by the package ``accelerate``). ``allow_models=False`` refuses everything but ladder names. With
+    ``pad_layers`` the target, and no draft, is a cost-padded model (:func:`hsd_viz.ladder.pad.pad`).
 
     Raises:
         ValueError: if a name is not a model, a draft's tokenizer is not the target's, or the padding is out of range.
@@ -161,7 +161,8 @@ class Models:
     def prepare(
         self, chain: Sequence[str], ids: Sequence[int], max_new_tokens: int
     ) -> Generator[Stage, None, list[HFModel]]:
-        """Load what is missing of a stack's models (``chain``, the target last) for a prompt of token ``ids``; returns them all.
+        """Load what is missing of a stack's models (``chain``, the target last) for a prompt of token ``ids``; returns
+        them all.
 
         Yields its stages with progress, first how much memory the decode needs. Closing it stops the loading.
 
@@ -194,7 +195,8 @@ class Models:
         if max(ids) >= target.vocab_size:
             token = self.text(target.name).piece(max(ids))[0]
             raise ValueError(
-                f"the prompt holds the token {token!r} ({max(ids)}) and {target.name} knows {target.vocab_size} tokens only"
+                f"the prompt holds the token {token!r} ({max(ids)}) "
+                f"and {target.name} knows {target.vocab_size} tokens only"
             )
         return models
 
@@ -224,7 +226,8 @@ class Models:
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _memory(self, chain: Sequence[str], prompt: int, length: int) -> str:
-        """Return how much memory a decode needs whose text grows to ``length``. Raises ``ValueError`` if there is clearly less."""
+        """Return how much memory a decode needs whose text grows to ``length``. Raises ``ValueError`` if there is
+        clearly less."""
         needs, held = [], 0
         for name in chain:
             key, config = self._key(name), self.config(name)
@@ -237,7 +240,8 @@ class Models:
             )
         if not self._spread:  # else the disk takes what does not fit
             memory.check(needs, held, self.device)
-        # A runtime that packs the weights holds them once more; without the room for that a model stays eager, so it is not a need.
+        # A runtime that packs the weights holds them once more; without the room for that a model stays eager, so it is
+        # not a need.
         packed = sum(
             n.weights for n, name in zip(needs, chain, strict=True) if self.config(name).model_type in self.packed
         )
@@ -280,7 +284,8 @@ class Models:
             ) from None
 
     def _source(self, where: str) -> dict[str, Any]:
-        """Return transformers' options for files: code that comes with a checkpoint is never run, and an unreachable hub is asked once.
+        """Return transformers' options for files: code that comes with a checkpoint is never run, and an unreachable
+        hub is asked once.
 
         By itself the hub's client retries each file for most of a minute.
         """

@@ -69,8 +69,10 @@ def by_position(drafts: Sequence[DraftRow], empty: str = "") -> Panel:
         kept, seen = sum(accepted[k] for k in depths), sum(examined[k] for k in depths)
         here = [d for d in drafts if d.depth in depths]
         rows.append(Row(range_words(depths), _parts(here), (f"{kept} / {seen}", share(kept, seen))))
-    words = f"{CONDITIONAL} The bars show all draft tokens at a position; in a tree with several, the verifier "
-    "chooses once."
+    words = (
+        f"{CONDITIONAL} The bars show all draft tokens at a position; in a tree with several, the verifier "
+        "chooses once."
+    )
     heads = ("position", "draft tokens", "accepted / examined", "rate")
     keys = _keys(drafts)
     return Panel(

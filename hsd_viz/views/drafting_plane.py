@@ -65,8 +65,10 @@ class LatencyAcceptance(DraftPlane):
         table += [[r.method, f"{1e3 * r.draft:.3f}", percent(r.ratio)] for r in sorted(rows, key=lambda r: r.draft)]
         for p in published.METHODS if beside else ():
             ms, ratio, speed = (p.figures[k] for k in ("draft_ms", "acceptance_ratio", "speedup"))
-            words = f"{p.what}, published: {ms:g} ms per step, {percent(ratio)}, {speed:g} times the speed of plain "
-            "decoding."
+            words = (
+                f"{p.what}, published: {ms:g} ms per step, {percent(ratio)}, {speed:g} times the speed of plain "
+                "decoding."
+            )
             points.append({**_point(ms, ratio, p.what, words), "kind": "there"})
             table.append([f"{p.what}, published", f"{ms:g}", percent(ratio)])
         xs = [p["x"] for p in points]
@@ -119,8 +121,10 @@ class SpeedPlane(DraftPlane):
         for r in rows:
             expected = r.length / (step + r.draft)
             spent = f" Measured {r.speed:.0f}: verifying a draft costs more than one token." if r.speed else ""
-            words = f"{r.method}: {_time(r.draft)} and {r.length:.2f} tokens per round, {expected:.0f} tokens/s on "
-            f"the curves.{spent}"
+            words = (
+                f"{r.method}: {_time(r.draft)} and {r.length:.2f} tokens per round, {expected:.0f} tokens/s on "
+                f"the curves.{spent}"
+            )
             points.append(_point(1e6 * r.draft, r.length, r.method, words))
             speed = "–" if r.speed is None else f"{r.speed:.0f}"
             table.append([r.method, f"{1e6 * r.draft:.0f}", f"{r.length:.2f}", f"{expected:.0f}", speed])

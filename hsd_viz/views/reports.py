@@ -94,8 +94,10 @@ def title_of(report: Report | dict[str, Any]) -> str:
     """Return what was measured, how, on what."""
     if is_ablation(report):
         stacks = len({row["stack"] for row in report["rows"]})
-        return f"Databases, orders and baselines at several temperatures: {counted(stacks, 'stack')} on "
-        f"{counted(report['suite']['prompts'], 'prompt')}"
+        return (
+            f"Databases, orders and baselines at several temperatures: {counted(stacks, 'stack')} on "
+            f"{counted(report['suite']['prompts'], 'prompt')}"
+        )
     settings, suite = report.settings, report.suite
     how = "greedy" if settings.temperature == 0 else f"temperature {settings.temperature:g}"
     cuda = settings.device.startswith("cuda")

@@ -36,8 +36,10 @@ class LinkedSection(Section):
 
 class RoundSection(LinkedSection):
     title, view = "Round", RoundInspector
-    words = "The target round under the cursor: its draft, and why each token was accepted or rejected. All values "
-    "are recorded."
+    words = (
+        "The target round under the cursor: its draft, and why each token was accepted or rejected. All values "
+        "are recorded."
+    )
 
 
 class TimelineSection(LinkedSection):

@@ -42,8 +42,10 @@ def whole(
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
     script, style = _script(views), joined("standalone.css", "linked.css", *(view.style for view in views), "paper.css")
-    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri "
-    "'none'; form-action 'none'"
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri "
+        "'none'; form-action 'none'"
+    )
     return f"""<!doctype html>
 <html lang="en">
 <head>

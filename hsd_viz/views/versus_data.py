@@ -35,8 +35,10 @@ def refusal(traces: Sequence[Trace]) -> str | None:
     ]
     if len({p[:2] for p in prompts}) > 1 or len({p[2] for p in prompts if p[2]}) > 1:
         one, other = next((prompts[0], p) for p in prompts[1:] if p != prompts[0])
-        return f"These runs have different prompts, {_prompt(one)} and {_prompt(other)}: their positions do not "
-        "correspond."
+        return (
+            f"These runs have different prompts, {_prompt(one)} and {_prompt(other)}: their positions do not "
+            "correspond."
+        )
     targets = [target_of(t) for t in traces]
     if len(set(targets)) > 1:
         one, other = targets[0], next(t for t in targets if t != targets[0])

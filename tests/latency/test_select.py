@@ -168,11 +168,11 @@ def test_selection_is_quick():
                 calibration = random_calibration(
                     np.random.default_rng(seed), models - 1, databases=databases, ladder=True
                 )
-                zero = time.perf_counter()
+                zero = time.thread_time()
                 affine(calibration)
-                one = time.perf_counter()
+                one = time.thread_time()
                 select(calibration)
-                times.append((one - zero, time.perf_counter() - one))
+                times.append((one - zero, time.thread_time() - one))
             middle = np.median(times, axis=0) * 1e3
             print(f"{models:6d}  {'yes' if databases else 'no':>9}  {middle[0]:9.2f}  {middle[1]:10.1f}")
             assert models != 5 or min(t[1] for t in times) < 0.05

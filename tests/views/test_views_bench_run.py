@@ -65,9 +65,7 @@ def test_nothing_starts_while_a_run_goes_on():
     assert bench.notice.message == "a run is in progress: measure after it ends" and bench.thread is None
 
 
-@pytest.mark.parametrize(
-    ("partial", "said"), [(None, "nothing was measured"), ({"a": 1}, "the prompts decoded by every stack")]
-)
+@pytest.mark.parametrize(("partial", "said"), [(None, "no results"), ({"a": 1}, "the prompts decoded by every stack")])
 def test_it_can_be_cancelled_and_the_page_is_free_again(monkeypatch, partial, said):
     begun, host, reports = threading.Event(), Host(), []
 
@@ -141,6 +139,6 @@ def test_a_real_bench_makes_a_report_that_opens_again():
     file = saved_report(report, "report")
     assert file.name == "hsd_viz_bench_python.json" and report_of(file.content, file.name) == report
     assert b"<html" in saved_report(report, "page").content
-    with pytest.raises(ValueError, match="saved as report, page"):
+    with pytest.raises(ValueError, match="use report, page"):
         saved_report(report, "trace")
     assert set(REPORT_FORMS) == {"report", "page"}

@@ -154,5 +154,5 @@ def test_what_is_shown_can_be_saved_and_nothing_else():
     assert section.save.disabled
     with pytest.raises(ValueError, match="no runs to save"):
         section.save._make("page")
-    with pytest.raises(ValueError, match="not as 'csv'"):
+    with pytest.raises(ValueError, match="unknown form 'csv'"):
         section.save._make("csv")

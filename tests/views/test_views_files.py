@@ -99,7 +99,9 @@ def test_a_choice_brings_the_bytes_of_the_run_shown(page, sent):
 def test_what_cannot_be_saved_is_one_sentence_and_the_menu_works_again(page, sent, monkeypatch):
     page.files.save._on_message(None, {"kind": "save", "form": "../../x"}, [])
     assert (
-        sent == [({"kind": "failed"}, None)] and "not as '../../x'" in page.notice.message and page.notice.details == ""
+        sent == [({"kind": "failed"}, None)]
+        and "unknown form '../../x'" in page.notice.message
+        and page.notice.details == ""
     )
     page.notice.clear()
     monkeypatch.setattr(page, "trace", None)

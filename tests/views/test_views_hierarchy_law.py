@@ -334,7 +334,7 @@ def test_levels_show_the_counters_of_the_run_beside_the_laws():
     assert abs(own["off"]) < 0.2 and "estimated from this run" in views.Levels(trace).spec["source"]
     with pytest.raises(ValueError, match="no emitted tokens"):
         views.Levels(Trace({}))
-    with pytest.raises(ValueError, match="the acceptance of .* is unknown"):
+    with pytest.raises(ValueError, match=r"the acceptance of .* is unknown"):
         views.Levels(trace, Calibration(DEAR.models, DEAR.costs, {}))
 
 

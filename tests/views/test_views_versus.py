@@ -463,6 +463,6 @@ def test_a_speed_up_that_cannot_be_is_doubted_at_the_figures():
     seconds = plain.meta["wall_ns"] - plain.meta["prefill_ns"]
     slow = otherwise(plain, wall_ns=plain.meta["prefill_ns"] + 10 * seconds)
     said = doubt([drafted, slow])
-    assert said.startswith("A is ") and "the plain run was disturbed" in said
+    assert said.startswith("A has ") and "the plain run was disturbed" in said
     assert doubt([drafted]) == doubt([drafted, drafted]) == "", "there is no plain run to be held against"
     assert Versus([drafted, slow]).data["doubt"] == said

@@ -12,7 +12,8 @@ SMALLEST = 512
 
 
 def bucket_of(length: int) -> int:
-    """The smallest of 512, 768, 1024, 1536, 2048, 3072, ... that holds ``length`` places: the number of places attention reads."""
+    """The smallest of 512, 768, 1024, 1536, 2048, 3072, ... that holds ``length`` places: the number of places
+    attention reads."""
     capacity = capacity_of(length)
     return capacity // 4 * 3 if capacity > SMALLEST and length <= capacity // 4 * 3 else capacity
 
@@ -34,7 +35,8 @@ class Layout:
 
     @classmethod
     def of(cls, module: torch.nn.Module, layers: int) -> Layout:
-        """Ask the module itself, with a single token. Raises ``ValueError`` where it caches anything but keys and values."""
+        """Ask the module itself, with a single token. Raises ``ValueError`` where it caches anything but keys and
+        values."""
         cache = DynamicCache()
         module(
             input_ids=torch.zeros(1, 1, dtype=torch.long, device=module.device), past_key_values=cache, use_cache=True
@@ -80,11 +82,12 @@ class _StaticLayer(CacheLayerMixin):
 
 
 class StaticCache(Cache):
-    """Keys and values of one sequence, ``capacity`` places; a forward pass writes at ``places`` and attends to the first ``bucket``.
+    """Keys and values of one sequence, ``capacity`` places; a forward pass writes at ``places`` and attends to the
+    first ``bucket``.
 
-    All layers of one shape are in one block ``[layers, heads, capacity, size]``, so that moving places is two launches for
-    the whole model. Stale places are masked, yet their values are multiplied by zero: they start as zeros, never as uninitialised
-    memory.
+    All layers of one shape are in one block ``[layers, heads, capacity, size]``, so that moving places is two launches
+    for the whole model. Stale places are masked, yet their values are multiplied by zero: they start as zeros, never as
+    uninitialised memory.
     """
 
     def __init__(self, layout: Layout, capacity: int, device: torch.device) -> None:
@@ -106,7 +109,8 @@ class StaticCache(Cache):
         return sum(block.nbytes for block in self.blocks)
 
     def aim(self, places: Tensor, filled: Tensor, bucket: int) -> None:
-        """Where the next forward writes (ids ``[w]`` of places, on the device), how many are filled before, how many it reads."""
+        """Where the next forward writes (ids ``[w]`` of places, on the device), how many are filled before, how many it
+        reads."""
         self.places, self.filled, self.bucket = places, filled, bucket
 
     def grow(self, capacity: int) -> None:

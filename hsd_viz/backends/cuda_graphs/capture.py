@@ -41,9 +41,10 @@ class _CudaGraph:
 class CudaCapturer:
     """CUDA graphs of one model. They share one pool of memory, for they never run at the same time.
 
-    Graphs of one pool may put their passing results, and even their outputs, into the same places: a replay and the copying
-    of its outputs must follow each other on one stream with no other replay between (see :class:`~hsd_viz.backends.cuda_graphs.slot.Slot`).
-    ``compiled`` work is not checked before: torch.compile falls back under a dispatch mode.
+    Graphs of one pool may put their passing results, and even their outputs, into the same places: a replay and the
+    copying of its outputs must follow each other on one stream with no other replay between (see
+    :class:`~hsd_viz.backends.cuda_graphs.slot.Slot`). ``compiled`` work is not checked before: torch.compile falls back
+    under a dispatch mode.
     """
 
     # Only one capture may be under way in a process.
@@ -60,7 +61,8 @@ class CudaCapturer:
         with self._alone, torch.cuda.device(self._device):
             before = torch.cuda.current_stream()
             self._stream.wait_stream(before)
-            # Once on the side: libraries take their work space and compiled kernels are loaded while that is still allowed.
+            # Once on the side: libraries take their work space and compiled kernels are loaded while that is still
+            # allowed.
             with torch.cuda.stream(self._stream), nullcontext() if self._compiled else Capturable():
                 work()
             before.wait_stream(self._stream)
@@ -78,7 +80,8 @@ class CudaCapturer:
 
 
 class Capturable(TorchDispatchMode):
-    """Raises ``RuntimeError`` at the first operation that makes the host wait or whose result's shape depends on the data.
+    """Raises ``RuntimeError`` at the first operation that makes the host wait or whose result's shape depends on the
+    data.
 
     Such work cannot be captured. A failed capture is costly to clean up, so it is better found in an ordinary run.
     """

@@ -73,9 +73,9 @@ def width_of(n: int) -> int:
 class Feed:
     """``width`` tokens: their ids, their positions in the text, what they see of each other, and how many are cached.
 
-    ``sees`` has one bit per fed token in each row (bit j: this token sees fed token j), ``last`` is the index of the last one. Tokens
-    beyond those that are fed are padding: they see themselves and the cached ones, no token sees them, and what they write is
-    beyond the valid length.
+    ``sees`` has one bit per fed token in each row (bit j: this token sees fed token j), ``last`` is the index of the
+    last one. Tokens beyond those that are fed are padding: they see themselves and the cached ones, no token sees them,
+    and what they write is beyond the valid length.
     """
 
     def __init__(self, width: int, device: torch.device) -> None:
@@ -147,7 +147,8 @@ class Next:
 
 
 def lineage(n: int, cached: int, parents: Sequence[int] | None) -> tuple[list[int], list[int]]:
-    """Positions of ``n`` fed tokens in the text, and as bits which of the fed ones each sees: itself and its ancestors."""
+    """Positions of ``n`` fed tokens in the text, and as bits which of the fed ones each sees: itself and its
+    ancestors."""
     if parents is None:
         return list(range(cached, cached + n)), [(2 << k) - 1 for k in range(n)]
     positions: list[int] = []
@@ -161,7 +162,8 @@ def lineage(n: int, cached: int, parents: Sequence[int] | None) -> tuple[list[in
 def run(
     forward: Forward, rules: Rules, cache: StaticCache, feed: Feed | WideFeed | Next, bucket: int, rows: int
 ) -> Tensor:
-    """Run a forward pass of what ``feed`` holds: the logits ``[rows, V]`` of its last ``rows`` tokens, padding included.
+    """Run a forward pass of what ``feed`` holds: the logits ``[rows, V]`` of its last ``rows`` tokens, padding
+    included.
 
     All that changes from one forward pass to the next is read from device tensors, so that this can be captured.
     """
@@ -176,7 +178,8 @@ def run(
 
 
 def see(rules: Rules, seen: Tensor, places: Tensor, positions: Tensor, cache: StaticCache) -> Seen:
-    """Return masks to add to the scores, 0 or -inf ``[width, bucket]``, one per kind of layer; ``seen`` is what the text allows."""
+    """Return masks to add to the scores, 0 or -inf ``[width, bucket]``, one per kind of layer; ``seen`` is what the
+    text allows."""
     index = cache.index[: seen.shape[1]]
     # A cached place is its own position; a fed token's is its depth, wherever its entry is stored.
     at = index.index_copy(0, places, positions) if any(rules.values()) else index

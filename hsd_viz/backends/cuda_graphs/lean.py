@@ -1,8 +1,9 @@
-"""Llama and its relatives written for few launches: at batch 1 a step is as long as its weights take to read, if nothing else is.
+"""Llama and its relatives written for few launches: at batch 1 a step is as long as its weights take to read, if
+nothing else is.
 
-Against the Hugging Face module: queries, keys and values are one product, so are gate and up; residuals are added by the
-products themselves; norms are one launch; the rotary table is computed once; grouped queries share their keys without
-copying them. Numbers differ from the module's by rounding.
+Against the Hugging Face module: queries, keys and values are one product, so are gate and up; residuals are added by
+the products themselves; norms are one launch; the rotary table is computed once; grouped queries share their keys
+without copying them. Numbers differ from the module's by rounding.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ def block(
     cos: Tensor,
     sin: Tensor,
 ) -> Tensor:
-    """One layer: ``x`` ``[w, width]`` to the same; writes its keys and values ``[1, kv heads, capacity, size]`` at ``places``.
+    """One layer: ``x`` ``[w, width]`` to the same; writes its keys and values ``[1, kv heads, capacity, size]`` at
+    ``places``.
 
     ``mask`` is ``[group * w, bucket]``, ``cos`` and ``sin`` are ``[w, 1, size]``, the latter with the rotation's sign.
     """
@@ -133,7 +135,8 @@ def block(
 
 
 def _add(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """``x + y @ weight.T + bias``, the product adding ``x`` itself. Takes ``x`` over: otherwise it would have to be copied first."""
+    """``x + y @ weight.T + bias``, the product adding ``x`` itself. Takes ``x`` over: otherwise it would have to be
+    copied first."""
     added = torch.addmm(x, y, weight.t()) if torch.compiler.is_compiling() else x.addmm_(y, weight.t())
     return added if bias is None else added + bias
 
@@ -181,7 +184,8 @@ class LeanForward:
         return Layer(*(None if t is None else t.detach() for t in tensors), kind)
 
     def compile(self, backend: str) -> None:
-        """Run captured layers through ``torch.compile`` with that backend: one compilation per width and bucket serves all."""
+        """Run captured layers through ``torch.compile`` with that backend: one compilation per width and bucket serves
+        all."""
         # Every width and bucket is a compilation of the same function; torch gives up after eight.
         torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 128)
         self._compiled = torch.compile(block, backend=backend, fullgraph=True, dynamic=False)
@@ -189,7 +193,8 @@ class LeanForward:
     def prepare(self, cache: StaticCache) -> None:
         cos, sin = self._rotary(self._embedding[:1, None], cache.index[None])
         left, right = sin[0, :, None].chunk(2, dim=-1)
-        # The left half is turned by minus the right one: with the sign in the table, swapping the halves is all that is left.
+        # The left half is turned by minus the right one: with the sign in the table, swapping the halves is all that is
+        # left.
         cache.rotary = cos[0, :, None].contiguous(), torch.cat([-left, right], dim=-1)
 
     def __call__(self, ids: Tensor, positions: Tensor, seen: Seen, cache: StaticCache, rows: int) -> Tensor:

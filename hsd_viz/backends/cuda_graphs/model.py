@@ -15,8 +15,8 @@ from hsd_viz.backends.cuda_graphs.slot import Replays, Slot
 from hsd_viz.backends.llama import unsupported
 from hsd_viz.decoding.model import CachedModel, HFModel
 
-#: Rows over static buffers may differ from the module's own by rounding (TF32 included): this much of the rows' spread. A token that
-#: is seen where it should not be, or is not, changes them by about all of it.
+#: Rows over static buffers may differ from the module's own by rounding (TF32 included): this much of the rows' spread.
+#: A token that is seen where it should not be, or is not, changes them by about all of it.
 _TOLERANCE = {torch.float64: 1e-4, torch.float32: 0.02, torch.float16: 0.05, torch.bfloat16: 0.2}
 #: Slots kept for the next decodes; more decodes at once make more, which are given back.
 _SPARE = 2
@@ -25,15 +25,17 @@ _SPARE = 2
 class GraphModel:
     """The weights of ``model`` over static buffers, its work replayed as CUDA graphs.
 
-    Small models on a GPU spend their time on launches: a step is hundreds of them, a graph is one. Every width of a forward pass
-    and every length of a draft has its graph per bucket of text length (512, 768, 1024, ...), captured when it is needed for the
-    second time. Llama and its relatives run through :class:`~hsd_viz.backends.cuda_graphs.lean.LeanForward` (``lean=False``: as
-    they are), everything else through its own module.
+    Small models on a GPU spend their time on launches: a step is hundreds of them, a graph is one. Every width of a
+    forward pass and every length of a draft has its graph per bucket of text length (512, 768, 1024, ...), captured
+    when it is needed for the second time. Llama and its relatives run through
+    :class:`~hsd_viz.backends.cuda_graphs.lean.LeanForward` (``lean=False``: as they are), everything else through its
+    own module.
 
-    Rows over static buffers are compared with the module's own at the start. Where a model cannot be run this way, or gives
-    other rows, sessions are those of ``model`` itself and ``reason`` says why; ``reason`` also keeps the first failed capture,
-    whose work is then done each time. Without a GPU everything is the same but the capture. ``compile`` runs the lean
-    layers through ``torch.compile`` inside the graphs (``True``: its default backend; or a backend's name).
+    Rows over static buffers are compared with the module's own at the start. Where a model cannot be run this way, or
+    gives other rows, sessions are those of ``model`` itself and ``reason`` says why; ``reason`` also keeps the first
+    failed capture, whose work is then done each time. Without a GPU everything is the same but the capture. ``compile``
+    runs the lean layers through ``torch.compile`` inside the graphs (``True``: its default backend; or a backend's
+    name).
 
     Safe for several threads, one session each, as long as they use one CUDA stream (torch's default).
     """
@@ -118,7 +120,8 @@ class GraphModel:
             ) from None
 
     def _try(self, make: type[Forward]) -> str | None:
-        """Run a little over static buffers with that forward; ``None`` where its rows are the module's, else the reason."""
+        """Run a little over static buffers with that forward; ``None`` where its rows are the module's, else the
+        reason."""
         try:
             devices = {parameter.device for parameter in self.module.parameters()}
             if len(devices) > 1:
@@ -134,7 +137,8 @@ class GraphModel:
 
     @torch.inference_mode()
     def _probe(self) -> None:
-        """A text fed in pieces, a draft tree walked and rolled back, against one pass of the module. Raises ``ValueError``."""
+        """A text fed in pieces, a draft tree walked and rolled back, against one pass of the module. Raises
+        ``ValueError``."""
         self._layout = Layout.of(self.module, self.layers)
         stride = max(1, self.vocab_size // 16)
         text = [(1 + stride * k) % self.vocab_size for k in range(12)]

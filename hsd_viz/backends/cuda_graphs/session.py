@@ -15,7 +15,8 @@ from hsd_viz.backends.cuda_graphs.slot import Slot
 from hsd_viz.backends.device import distribution, draw, fill, put
 from hsd_viz.decoding.settings import Sampling
 
-#: Tokens fed in the first forward of a launch: the last one of the text, and a draft token before it that was never fed.
+#: Tokens fed in the first forward of a launch: the last one of the text, and a draft token before it that was never
+#: fed.
 _PENDING = 2
 #: A number of draft tokens wanted this often gets a graph of its own; until then a longer one serves.
 _OFTEN = 3
@@ -91,7 +92,8 @@ class GraphSession:
         self.length = base + len(places)
 
     def _draft(self, slot: Slot, bucket: int, n: int, sampling: Sampling, chances: Tensor) -> tuple[Tensor, ...]:
-        """Draft in one launch: feed what is pending, then draw a token and feed it, ``n`` times (the last is not fed)."""
+        """Draft in one launch: feed what is pending, then draw a token and feed it, ``n`` times (the last is not
+        fed)."""
         feed = slot.feed(_PENDING)
         logits = run(slot.forward, slot.rules, slot.cache, feed, bucket, _PENDING).index_select(0, feed.last)
         length = feed.length + feed.last
@@ -111,7 +113,8 @@ class GraphSession:
 
     @contextmanager
     def _memory(self, length: int) -> Iterator[Slot]:
-        """Yield the slot with room for ``length`` places. Where memory runs out, all of it is released and the error says so."""
+        """Yield the slot with room for ``length`` places. Where memory runs out, all of it is released and the error
+        says so."""
         slot = self._slot
         try:
             slot.reserve(length)

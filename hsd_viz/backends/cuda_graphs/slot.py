@@ -12,7 +12,8 @@ from hsd_viz.backends.cuda_graphs.buffers import Layout, StaticCache, capacity_o
 from hsd_viz.backends.cuda_graphs.capture import Captured, Capturer, Work
 from hsd_viz.backends.cuda_graphs.forward import Feed, Forward, Rules
 
-#: Graphs kept per slot. Widths, buckets and settings of sampling make many over the days of a server; the one not used longest goes.
+#: Graphs kept per slot. Widths, buckets and settings of sampling make many over the days of a server; the one not used
+#: longest goes.
 MOST = 64
 
 
@@ -31,9 +32,11 @@ class Replays:
 
 
 class Slot:
-    """Static buffers for one sequence of the model ``name``. What is done over them a second time is captured, then replayed.
+    """Static buffers for one sequence of the model ``name``. What is done over them a second time is captured, then
+    replayed.
 
-    ``forward`` and ``rules`` are the model's forward pass and which positions its layers attend to, ``positions`` its longest text.
+    ``forward`` and ``rules`` are the model's forward pass and which positions its layers attend to, ``positions`` its
+    longest text.
     """
 
     def __init__(
@@ -89,7 +92,8 @@ class Slot:
         return self._asked[key]
 
     def run(self, key: tuple, work: Work, *, again: bool) -> tuple[Tensor, ...]:
-        """Do ``work``, which reads and writes static tensors only; ``again``: it is worth capturing. The results are the caller's own."""
+        """Do ``work``, which reads and writes static tensors only; ``again``: it is worth capturing. The results are
+        the caller's own."""
         replays = self._replays
         captured = self._captured.pop(key, None)
         if captured is None:

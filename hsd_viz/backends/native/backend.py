@@ -14,7 +14,8 @@ from hsd_viz.decoding.backend import TOP
 
 
 class NativeBackend(HostBackend):
-    """:class:`~hsd_viz.decoding.backend.Backend` for logits of a native model, float32 or float64 ``[n, V]`` in rows without gaps."""
+    """:class:`~hsd_viz.decoding.backend.Backend` for logits of a native model, float32 or float64 ``[n, V]`` in rows
+    without gaps."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._describe = library.quick.hsd_describe

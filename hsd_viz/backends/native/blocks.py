@@ -1,6 +1,7 @@
 """Memory for rows of logits that is reused when they are no longer referenced.
 
-New memory is expensive: the system maps it page by page on first access, and takes large pieces back when they are freed.
+New memory is expensive: the system maps it page by page on first access, and takes large pieces back when they are
+freed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _LARGEST = 1 << 23
 
 
 class Blocks:
-    """Rows of ``width`` numbers, for one session. Rows are not overwritten while a tensor of them, or a view, is referenced."""
+    """Rows of ``width`` numbers, for one session. Rows are not overwritten while a tensor of them, or a view, is
+    referenced."""
 
     def __init__(self, width: int, dtype: torch.dtype) -> None:
         self._width = width

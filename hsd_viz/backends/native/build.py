@@ -1,9 +1,10 @@
 """Compiling the C++ sources with the machine's own compiler, once; the library is kept on disk.
 
-The library is in ``~/.cache/hsd_viz/native`` (below ``$XDG_CACHE_HOME`` where that is set, or in ``$HSD_VIZ_CACHE``). Its
-name is a hash over the sources, the compiler's version, the flags and the processor's features: a home directory that moves
-to another processor never runs instructions that it lacks. ``$CXX`` names the compiler, ``$HSD_VIZ_CXXFLAGS`` takes the
-place of ``-march=native``. When a library is added, those that were not loaded for a while are removed.
+The library is in ``~/.cache/hsd_viz/native`` (below ``$XDG_CACHE_HOME`` where that is set, or in ``$HSD_VIZ_CACHE``).
+Its name is a hash over the sources, the compiler's version, the flags and the processor's features: a home directory
+that moves to another processor never runs instructions that it lacks. ``$CXX`` names the compiler,
+``$HSD_VIZ_CXXFLAGS`` takes the place of ``-march=native``. When a library is added, those that were not loaded for a
+while are removed.
 """
 
 from __future__ import annotations
@@ -43,12 +44,14 @@ COMPILE_SECONDS = 300
 #: Every file that is made here: a library, and one that is being compiled.
 _OURS = re.compile(r"\.?[0-9a-f]{24}(?:\.so(?:\.\w+)?|\w+\.tmp)\Z")
 _DAY = 24 * 3600.0
-#: Seconds since a library was last loaded, and since a compiler began on a file, after which the file is removed. No compiler takes that long.
+#: Seconds since a library was last loaded, and since a compiler began on a file, after which the file is removed. No
+#: compiler takes that long.
 UNUSED_SECONDS, STALE_SECONDS = 30 * _DAY, _DAY
 
 
 class Build:
-    """One attempt to have the library. ``state`` is ``"compiling"``, ``"ready"`` or ``"unavailable"``; then ``reason`` says why.
+    """One attempt to have the library. ``state`` is ``"compiling"``, ``"ready"`` or ``"unavailable"``; then ``reason``
+    says why.
 
     Several processes and threads may build at once: each compiles to a name of its own and renames.
     """
@@ -153,7 +156,8 @@ def cache_folder() -> Path:
 
 
 def sweep(folder: Path) -> None:
-    """Remove libraries that were not loaded for 30 days and what compilers left behind more than a day ago; all else stays.
+    """Remove libraries that were not loaded for 30 days and what compilers left behind more than a day ago; all else
+    stays.
 
     A process that loaded a library keeps its pages when the file is removed.
     """

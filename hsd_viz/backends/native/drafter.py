@@ -1,8 +1,9 @@
 """The database drafter in the native runtime: the trees of :class:`~hsd_viz.drafting.db.DatabaseDrafter`, faster.
 
-Between two rounds the forward pass sweeps the model's weights through the processor's caches, so drafting starts cold in every round,
-and an interpreter then takes several times as long as in a loop of its own. The class in :mod:`hsd_viz.drafting` documents what is
-drafted and why; ``src/drafter.hpp`` does the same, with the same arithmetic in the same order.
+Between two rounds the forward pass sweeps the model's weights through the processor's caches, so drafting starts cold
+in every round, and an interpreter then takes several times as long as in a loop of its own. The class in
+:mod:`hsd_viz.drafting` documents what is drafted and why; ``src/drafter.hpp`` does the same, with the same arithmetic
+in the same order.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _NAN = float("nan")
 
 
 def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | None:
-    """Return the native equivalent of a drafter if there is one, else the drafter itself. To be called before a run begins."""
+    """Return the native equivalent of a drafter if there is one, else the drafter itself. To be called before a run
+    begins."""
     if type(drafter) is not DatabaseDrafter or drafter.longest > LONGEST:
         return drafter
     files = [drafter.databases[source] for source in drafter.sources if source != "context"]
@@ -129,7 +131,8 @@ class NativeDatabaseDrafter:
         self._checked(self._native.hsd_drafter_extend(self._handle, len(tokens)))
 
     def _make_room(self, tokens: int, budget: int) -> None:
-        """Make buffers for so many tokens and nodes or more; pass them to the library with the costs and the end tokens."""
+        """Make buffers for so many tokens and nodes or more; pass them to the library with the costs and the end
+        tokens."""
         native, handle, reference = self._native, self._handle, self._reference
         self._most_in, self._budget = max(tokens, self._most_in), max(budget, self._budget, self.nodes)
         self._in = (ctypes.c_int32 * self._most_in)()

@@ -72,7 +72,8 @@ _FUNCTIONS = {
     ),
     "hsd_session_free": (None, [c_void_p]),
 }
-#: Functions of some microseconds. Python's lock is kept: another thread that took it meanwhile would hold it for milliseconds.
+#: Functions of some microseconds. Python's lock is kept: another thread that took it meanwhile would hold it for
+#: milliseconds.
 _QUICK = {
     "hsd_session_keep": (None, [c_void_p, c_int, c_void_p, c_int]),
     "hsd_describe": (None, [c_void_p, c_int, c_int, c_void_p, c_void_p, c_int, c_int, c_void_p]),

@@ -13,8 +13,8 @@ from hsd_viz.decoding.model import HFModel
 
 #: The types of a module that have a native forward pass.
 TYPES = (torch.float32, torch.float64, torch.bfloat16)
-#: The largest difference from the module's logits, relative to the largest logit. The module rounds its norms to float32 even in
-#: float64, and all its activations to bfloat16 in bfloat16.
+#: The largest difference from the module's logits, relative to the largest logit. The module rounds its norms to
+#: float32 even in float64, and all its activations to bfloat16 in bfloat16.
 TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-4, torch.bfloat16: 0.15}
 _PROBE = 24
 
@@ -29,15 +29,17 @@ def unsupported(module: nn.Module) -> str | None:
 
 
 class NativeModel:
-    """The weights of an :class:`~hsd_viz.decoding.model.HFModel`, packed for the native forward pass, shared by all decodes.
+    """The weights of an :class:`~hsd_viz.decoding.model.HFModel`, packed for the native forward pass, shared by all
+    decodes.
 
-    In float32 and float64 all arithmetic is of that type (norms in float32, as in transformers). With bfloat16 only the weights
-    are: activations, sums and the cache are float32. Float32 weights that are exactly representable in 16 bits, as those of a
-    float16 or bfloat16 checkpoint are, are stored in 16 bits (``storage``): half the bytes, and the same results to the last bit,
-    because widening is exact. Later changes of the module's weights have no effect.
+    In float32 and float64 all arithmetic is of that type (norms in float32, as in transformers). With bfloat16 only the
+    weights are: activations, sums and the cache are float32. Float32 weights that are exactly representable in 16 bits,
+    as those of a float16 or bfloat16 checkpoint are, are stored in 16 bits (``storage``): half the bytes, and the same
+    results to the last bit, because widening is exact. Later changes of the module's weights have no effect.
 
     Raises:
-        ValueError: if there is no native runtime here, the model has no native forward pass, or the packed model does not give the
+        ValueError: if there is no native runtime here, the model has no native forward pass, or the packed model does
+        not give the
             module's logits on a probe.
     """
 
@@ -87,5 +89,6 @@ class NativeModel:
             off = float((got - expected).abs().max() / expected.abs().max().clamp_min(torch.finfo(got.dtype).tiny))
             if not off <= TOLERANCE[self.dtype]:
                 raise ValueError(
-                    f"{self.name}: the native forward pass differs from the model's own by {off:.1e} of its largest logit"
+                    f"{self.name}: the native forward pass differs from the model's own by {off:.1e} of its "
+                    "largest logit"
                 )

@@ -17,7 +17,8 @@ from hsd_viz.decoding.model import GreedyForward
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict
 
-#: Bytes of weights that a thread must read in a forward pass to be worth waking (about 0.1 ms; one read serves a few tokens).
+#: Bytes of weights that a thread must read in a forward pass to be worth waking (about 0.1 ms; one read serves a few
+#: tokens).
 BYTES_A_THREAD = 6_000_000
 _TOKENS_A_READ = 4
 #: Tokens of a call that there is room for at first.
@@ -29,9 +30,10 @@ _FATES = (0.0, 1.0, None)
 class NativeSession:
     """A cache in the native runtime. ``length`` tokens of it are valid.
 
-    Logits do not depend on how tokens were fed: one at a time, as a chain or as a draft tree, on any number of threads, the row
-    after a token is the same to the last bit. One session is used by one thread at a time; sessions of one model run side by side.
-    The threads of a forward pass are those of torch (``torch.get_num_threads()``), fewer for small models.
+    Logits do not depend on how tokens were fed: one at a time, as a chain or as a draft tree, on any number of threads,
+    the row after a token is the same to the last bit. One session is used by one thread at a time; sessions of one
+    model run side by side. The threads of a forward pass are those of torch (``torch.get_num_threads()``), fewer for
+    small models.
     """
 
     can_sample = can_verify = True
@@ -66,13 +68,15 @@ class NativeSession:
     def forward_greedy(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, details: int = 0
     ) -> GreedyForward:
-        """Feed tokens, walk the draft and describe the walked rows; see :class:`~hsd_viz.decoding.model.GreedyVerifier`.
+        """Feed tokens, walk the draft and describe the walked rows; see
+        :class:`~hsd_viz.decoding.model.GreedyVerifier`.
 
         At most 16 likeliest tokens per row. Raises as :meth:`forward` does.
         """
         most = min(details, self._weights.vocab_size)
         logits = self._forward(tokens, rows, parents, most)
-        # Per row its arg-max, then how many rows were walked, how many places examined, the walked rows, and a fate per node.
+        # Per row its arg-max, then how many rows were walked, how many places examined, the walked rows, and a fate per
+        # node.
         found = self._found[: 3 * rows + 1]
         walked = found[rows + 2 : rows + 2 + found[rows]]
         p, nodes = [_FATES[fate] for fate in found[2 * rows + 2 :]], rows - 1
@@ -112,7 +116,8 @@ class NativeSession:
     def sample(
         self, tokens: Sequence[int], n: int, sampling: Sampling, chances: Sequence[float], eos: frozenset[int]
     ) -> tuple[list[int], Tensor | None]:
-        """Decode ``n`` tokens in one call, fewer after one of ``eos``; see :class:`~hsd_viz.decoding.model.Launcher`."""
+        """Decode ``n`` tokens in one call, fewer after one of ``eos``; see
+        :class:`~hsd_viz.decoding.model.Launcher`."""
         fed, cached = len(tokens), self.length
         assert fed and n and (sampling.greedy or len(chances) >= n)
         if fed + n > self._most or cached + fed + n > self._places:
@@ -160,7 +165,8 @@ class NativeSession:
         self.length = base + n
 
     def _make_room(self, tokens: int, places: int, details: int = 0) -> None:
-        """Allocate buffers for so many tokens per call and likeliest tokens per row, and the angles of so many places."""
+        """Allocate buffers for so many tokens per call and likeliest tokens per row, and the angles of so many
+        places."""
         self._most, self._details = max(tokens, self._most), max(details, self._details)
         self._tokens, self._parents = ((ctypes.c_int32 * self._most)() for _ in range(2))
         self._found = (ctypes.c_int32 * (3 * self._most + 1))()

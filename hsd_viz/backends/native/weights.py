@@ -20,8 +20,8 @@ STORAGE = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2, torch.float16:
 class PackedWeights:
     """The weights of ``module`` in ``library``, with the first ``vocab_size`` rows of its head. Freed with this object.
 
-    ``compute`` is the type of logits and of the cache, ``storage`` that in which the weights are stored, ``bytes`` their size
-    (padding included): what one forward pass reads, except the embedding's rows.
+    ``compute`` is the type of logits and of the cache, ``storage`` that in which the weights are stored, ``bytes``
+    their size (padding included): what one forward pass reads, except the embedding's rows.
     """
 
     def __init__(self, module: nn.Module, vocab_size: int, library: ctypes.CDLL) -> None:
