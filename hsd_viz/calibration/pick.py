@@ -55,8 +55,8 @@ def pick(
     wanted = identity(meta)
     temperature = min(BUCKETS, key=lambda bucket: abs(bucket - wanted["sampling"]["temperature"]))
     bucket = {**wanted, "sampling": {"temperature": temperature, "top_k": 0, "top_p": 1.0}}
-    for who in (wanted, bucket):
-        if (found := _decide(fastest, levels, who)) is not None:
+    for machine_and_models in (wanted, bucket):
+        if (found := _decide(fastest, levels, machine_and_models)) is not None:
             return found
     key = json.dumps([str(levels), bucket], sort_keys=True)
     if key not in measured:
@@ -115,8 +115,10 @@ def calibrated_lookaheads(stack: Stack, meta: Mapping[str, Any]) -> Stack | None
     return None if found is None else Stack(found.bottom, (*found.drafts, stack.target))
 
 
-def _decide(rule: Callable[[Stack, Mixture], Stack], stack: Stack, who: Mapping[str, Any]) -> Stack | None:
-    """Return the decision of ``rule`` by the stored calibration of identity ``who``.
+def _decide(
+    rule: Callable[[Stack, Mixture], Stack], stack: Stack, machine_and_models: Mapping[str, Any]
+) -> Stack | None:
+    """Return the decision of ``rule`` by the stored calibration of identity ``machine_and_models``.
 
     Cached until the folder changes.
     """
@@ -124,12 +126,14 @@ def _decide(rule: Callable[[Stack, Mixture], Stack], stack: Stack, who: Mapping[
         state = folder().stat().st_mtime_ns
     except OSError:
         return None
-    return _decided(rule, stack, json.dumps(who, sort_keys=True), str(folder()), state)
+    return _decided(rule, stack, json.dumps(machine_and_models, sort_keys=True), str(folder()), state)
 
 
 @functools.lru_cache(maxsize=64)
-def _decided(rule: Callable[[Stack, Mixture], Stack], stack: Stack, who: str, where: str, state: int) -> Stack | None:
-    stored = newest(json.loads(who))
+def _decided(
+    rule: Callable[[Stack, Mixture], Stack], stack: Stack, machine_and_models: str, where: str, state: int
+) -> Stack | None:
+    stored = newest(json.loads(machine_and_models))
     try:
         return None if stored is None else rule(stack, stored.mixture)
     except ValueError:  # part of the stack was not measured

@@ -2,8 +2,8 @@
 
 Source: Cho et al., "Lossless Acceleration of Large Language Models with Hierarchical Drafting based on Temporal
 Locality in Speculative Decoding", Findings of NAACL 2025, arXiv 2502.05609 (repository zomss/Hierarchy_Drafting),
-re-implemented from its description. The access order is :meth:`HierarchyDrafting.add_in_access_order`. The method, with
-the paper's settings:
+re-implemented from its description. :meth:`HierarchyDrafting.add_in_access_order` accesses ``sources`` in
+their order. The method, with the paper's settings:
 
 * A draft is 4 tokens, at most 7 drafts per step, at most 5 tokens emitted. The databases are accessed in order
   (context, model, statistics); once 7 drafts are found, the less local ones are skipped. There are no scores and no

@@ -107,7 +107,7 @@ class LocalEngine:
         #: Called with the loop and the recorder of each decode before it starts: where a profiler attaches.
         self.on_decode: Callable[[Loop, Recorder], None] | None = None
         self._databases: dict[str, SharedDatabases] = {}
-        #: What `hd` has worked out from the databases: a matter of time alone, so every run may use it.
+        #: The drafts that `hd` has read from the databases, cached for all runs.
         self._stored: dict[str, StoredDrafts] = {}
         #: What the drafts of `db` cost their verifiers.
         self._costs = DraftCosts()

@@ -1,4 +1,4 @@
-"""Expected latency of a stack, in scalars: the law that predictions and selection are built on.
+"""Expected latency of a stack, in scalars: the law that predictions and selection evaluate in vectorised form.
 
 Level i proposes at least γ_i tokens, overshoot kept. N_i is the number of tokens that one call of level i returns, R_i
 the number that one of its rounds gains (the accepted tokens and one of its own), S_i(k) the probability that the first
@@ -11,9 +11,9 @@ k tokens of a draft of level i - 1 are all accepted, and c_i the cost of a forwa
 
 Assumed: tokens are accepted independently of each other and of the text, forward passes run one after the other, the
 text is long, and a forward pass costs the same for any number of tokens. :mod:`hsd_viz.latency.vectorised` evaluates
-the same law over cost curves c_i(tokens fed) and over many settings at a time; the tests compare the two. Hierarchies
-of models with a closed form for their latency are from Globerson et al. 2025 (arXiv 2510.19705); this derivation is the
-project's own.
+the same law (distributions in :mod:`~hsd_viz.latency.recursion`) over cost curves c_i(tokens fed) and over many
+settings at a time; the tests compare the two. Hierarchies of models with a closed form for their latency are from
+Globerson et al. 2025 (arXiv 2510.19705); this derivation is the project's own.
 """
 
 from __future__ import annotations

@@ -24,20 +24,20 @@ def events_of(trace: Trace) -> list[RunEvent]:
         if row.round in drafts:
             drafts[row.round].append(row)
     tokens, found, at = trace.token_rows, [], 0
-    for number, put_up in drafts.items():
-        refused = sorted((d for d in put_up if d.verdict == "rejected"), key=lambda d: (d.depth, d.node))
-        kept = {(d.depth, d.token_id): d for d in reversed(put_up) if d.verdict == "accepted"}
-        if put_up:
+    for number, drafted in drafts.items():
+        rejected = sorted((d for d in drafted if d.verdict == "rejected"), key=lambda d: (d.depth, d.node))
+        kept = {(d.depth, d.token_id): d for d in reversed(drafted) if d.verdict == "accepted"}
+        if drafted:
             found.append(RunEvent("draft", number, at, None))
         while at < len(tokens) and tokens[at].round == number:
             token = tokens[at]
             accepted = token.kind == "accepted"
             # At one position, rejected tokens come before the accepted one.
-            while refused and (not accepted or refused[0].depth <= token.depth):
-                found.append(RunEvent("verdict", number, at, refused.pop(0)))
+            while rejected and (not accepted or rejected[0].depth <= token.depth):
+                found.append(RunEvent("verdict", number, at, rejected.pop(0)))
             row = kept.get((token.depth, token.token_id)) if accepted else None
             found.append(RunEvent("verdict" if accepted else "token", number, at, row))
             at += 1
-        found += [RunEvent("verdict", number, at, row) for row in refused]
+        found += [RunEvent("verdict", number, at, row) for row in rejected]
     last = len(tokens) - 1
     return [event._replace(token=min(event.token, last)) for event in found]
