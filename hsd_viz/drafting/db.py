@@ -31,9 +31,7 @@ class DatabaseDrafter:
     the tree fills the budget. ``temperature`` is that of the target's sampling: the higher, the lower the initial trust
     in proposals. An end-of-text token (``eos``: one id or several) may be drafted, nothing after it.
 
-    ``min_gain_rate``, if set, is the number of tokens per cost (of a step without a draft) that the decode reaches
-    overall: a node is then drafted if it adds more than that. Otherwise each tree maximizes its own ratio of tokens to
-    cost.
+    Each tree maximizes its own ratio of tokens to cost.
     """
 
     name = "db"
@@ -56,7 +54,6 @@ class DatabaseDrafter:
         self.min_score = LEAST_FREE if costs is None else LEAST_SCORE
         self.temperature = temperature
         self.longest = longest
-        self.min_gain_rate: float | None = None
         self._cost_tables: dict[int, tuple[list[float], list[float]]] = {}
         self.start(())
 
@@ -123,7 +120,7 @@ class DatabaseDrafter:
         """Return the tree of at most ``budget`` nodes after ``text`` with the most expected tokens for its cost.
 
         Nodes are added best first, so scores never increase from one to the next. Returned is the prefix with the best
-        ratio of expected tokens (1 + Σ scores) to cost, or with ``min_gain_rate`` all nodes that exceed it.
+        ratio of expected tokens (1 + Σ scores) to cost.
         """
         if budget < 1:
             return DraftTree(why_empty="no room")
@@ -135,10 +132,7 @@ class DatabaseDrafter:
         answers: dict[int, list[tuple]] = {}
         queue: list[tuple] = []
         picked: list[tuple] = []
-        min_gain_rate = self.min_gain_rate
-        expected = 1.0
-        best_ratio = min_gain_rate or 1.0
-        best = -1
+        expected, best_ratio, best = 1.0, 1.0, -1
         node, reach, tail, bound = -1, 1.0, spell(text[-longest:]), longest
         matched = False
         while True:
@@ -165,9 +159,7 @@ class DatabaseDrafter:
             picked.append((token, parent, entry))
             expected += reach
             ratio = expected / at[node + 1]
-            if min_gain_rate is not None:
-                best = node
-            elif ratio > best_ratio:
+            if ratio > best_ratio:
                 best_ratio, best = ratio, node
             tail = (tail + chr(token))[-longest:]
         self._drafts.append((len(text), tuple(text[len(self._context.text) :]), picked, answers))

@@ -109,11 +109,10 @@ def same(one, other) -> None:
 
 @st.composite
 def run(draw, token=tokens):
-    """A prompt, and rounds of it: (tokens kept but not emitted, budget, what is reached min_gain_rate) per draft, then tokens emitted."""
+    """A prompt, and rounds of it: (tokens kept but not emitted, budget) per draft, then tokens emitted."""
     prompt = draw(st.lists(token, max_size=60))
     ahead = st.lists(token, max_size=4)
-    min_gain_rate = st.one_of(st.none(), st.floats(0.5, 4), st.just(0.0))
-    drafts = st.lists(st.tuples(ahead, st.integers(0, 64), min_gain_rate), max_size=3)
+    drafts = st.lists(st.tuples(ahead, st.integers(0, 64)), max_size=3)
     return prompt, draw(st.lists(st.tuples(drafts, st.lists(token, max_size=9), st.booleans()), max_size=12))
 
 
@@ -124,8 +123,7 @@ def follow(one, twin, prompt, rounds) -> int:
     text, nodes = list(prompt), 0
     for drafts, emitted, obedient in rounds:
         tree = None
-        for ahead, budget, min_gain_rate in drafts:
-            one.min_gain_rate = twin.min_gain_rate = min_gain_rate
+        for ahead, budget in drafts:
             tree = one.draft(text + ahead, budget)
             same(tree, twin.draft(text + ahead, budget))
             nodes += len(tree)

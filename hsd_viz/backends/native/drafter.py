@@ -27,7 +27,6 @@ LONGEST = 16
 #: Tokens that there is room for at first.
 MOST_IN = 512
 #: Passed in place of a number that is not known.
-_NAN = float("nan")
 
 
 def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | None:
@@ -55,7 +54,6 @@ class NativeDatabaseDrafter:
         self._reference = reference
         self.sources = reference.sources
         #: See :class:`~hsd_viz.drafting.db.DatabaseDrafter`.
-        self.min_gain_rate = reference.min_gain_rate
         self._free: weakref.finalize | None = None
         self._most_in, self._budget = 0, 0
         self.start(())
@@ -94,14 +92,14 @@ class NativeDatabaseDrafter:
         """Return the tree of at most ``budget`` nodes after ``text``."""
         if budget < 1:
             return DraftTree(why_empty="no room")
-        length, min_gain_rate, pending = len(text), self.min_gain_rate, self._pending
+        length, pending = len(text), self._pending
         new = -1 if pending is None else len(pending)
         tail = text[-max(self._reference.longest, length - self._emitted) :]
         given = [*pending, *tail] if new > 0 else tail
         if len(given) > self._most_in or budget > self._budget:
             self._make_room(len(given), budget)
         self._in[: len(given)] = given
-        n = self._draft(self._handle, new, len(tail), length, budget, _NAN if min_gain_rate is None else min_gain_rate)
+        n = self._draft(self._handle, new, len(tail), length, budget)
         self._pending = None
         if n < 1:
             if n < -1:

@@ -83,7 +83,7 @@ _QUICK = {
     "hsd_drafter_ends": (c_int, [c_void_p, c_void_p, c_int]),
     "hsd_drafter_buffers": (None, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "hsd_drafter_extend": (c_int, [c_void_p, c_int]),
-    "hsd_drafter_draft": (c_int, [c_void_p, c_int, c_int, c_int64, c_int, c_double]),
+    "hsd_drafter_draft": (c_int, [c_void_p, c_int, c_int, c_int64, c_int]),
     "hsd_drafter_free": (None, [c_void_p]),
 }
 

@@ -68,18 +68,16 @@ class Drafter {
     }
 
     // First the buffer has the tokens that were `emitted` and not yet passed to extend (-1: none are pending), then the last `n` of
-    // a text of `length` tokens: at least those that were not emitted, and as many as the longest key has. `min_gain_rate` is NaN
-    // where that is not known. Returns how many nodes the tree after the text has; 0: no match, -1: not worth it. Out come seven columns
+    // a text of `length` tokens: at least those that were not emitted, and as many as the longest key has. Returns how many nodes the tree after the text has; 0: no match, -1: not worth it. Out come seven columns
     // as long as the tree: token, parent, database, key length, count, position, depth.
-    int draft(int emitted, int n, int64_t length, int budget, double min_gain_rate) {
+    int draft(int emitted, int n, int64_t length, int budget) {
         if (emitted >= 0) extend(emitted);
         const int32_t* text = in_ + std::max(0, emitted);
         if (budget < 1 || (size_t)budget >= at_.size()) throw std::invalid_argument("the costs of so many nodes are not known");
-        const bool known = !std::isnan(min_gain_rate);
         Round& round = open(text, n, length);
         queue_.clear();
         nodes_.clear();
-        double expected = 1.0, best_ratio = known && min_gain_rate != 0 ? min_gain_rate : 1.0, reach = 1.0;
+        double expected = 1.0, best_ratio = 1.0, reach = 1.0;
         int node = -1, best = -1, bound = rules_.longest;
         bool matched = false;
         Tail tail;
@@ -111,10 +109,7 @@ class Drafter {
             bound = nodes_[node].bound;
             expected += reach;
             const double ratio = expected / at_[node + 1];
-            if (known)
-                best = node;
-            else if (ratio > best_ratio)
-                best_ratio = ratio, best = node;
+            if (ratio > best_ratio) best_ratio = ratio, best = node;
         }
         close(round);
         if (best < 0) return matched ? -1 : 0;

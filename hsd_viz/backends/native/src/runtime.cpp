@@ -87,7 +87,7 @@ API int hsd_drafter_extend(Drafter* drafter, int n) {
     return guarded(0, [&] { return drafter->extend(n), 1; });
 }
 // Returns how many nodes the tree has, 0 or -1 where there is none; -2 when it failed.
-API int hsd_drafter_draft(Drafter* drafter, int emitted, int n, int64_t length, int budget, double min_gain_rate) {
-    return guarded(-2, [&] { return drafter->draft(emitted, n, length, budget, min_gain_rate); });
+API int hsd_drafter_draft(Drafter* drafter, int emitted, int n, int64_t length, int budget) {
+    return guarded(-2, [&] { return drafter->draft(emitted, n, length, budget); });
 }
 API void hsd_drafter_free(Drafter* drafter) { delete drafter; }
