@@ -98,7 +98,7 @@ def test_what_cannot_be_measured_is_said_at_the_button(open_page, voila):
     button = panel.get_by_role("button", name="Measure", exact=True)
     button.click()
     alert = panel.get_by_role("alert")
-    expect(alert).to_contain_text("'hf-generate' is one of transformers' own loops")
+    expect(alert).to_contain_text("'hf-generate' is a transformers loop")
     below = alert.bounding_box()["y"] - button.bounding_box()["y"]
     assert 0 < below < 100 and alert.bounding_box()["y"] + 40 < 1000
     shown.check()

@@ -280,7 +280,11 @@ def test_recordings_are_chosen_and_a_refusal_is_read_out(open_page):
     )
     assert not page.get_by_role("alert").is_visible()
     titles = page.eval_on_selector_all(".hsd-vs-lane .hsd-vs-title", "all => all.map(n => n.textContent)")
-    assert titles == ["plain decoding", "two draft models", "databases below HSD with two draft models"]
+    assert titles == [
+        "plain decoding",
+        "two draft models: Hierarchical Speculative Decoding (HSD)",
+        "databases below HSD with two draft models",
+    ]
     page.evaluate("leave()")
     assert page.locator(".hsd-versus").count() == 0
     shown.check()

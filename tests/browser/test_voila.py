@@ -125,7 +125,7 @@ def test_bad_stack_text_shows_a_card_and_a_run_after_it_works(shared):
     page.get_by_role("button", name="Run", exact=True).click()
     expect(notice).to_contain_text("is empty")
     fill(page, "Stack", "some/model > target")
-    expect(blocks).to_contain_text("'some/model' is not allowed here")
+    expect(blocks).to_contain_text("'some/model' is not allowed on this page")
     fill(page, "Stack", "target")
     expect(notice).to_have_count(0)
     fill(page, "New tokens", "8")
