@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -170,7 +171,9 @@ class Trace(Rows):
             if payload[:2] == b"\x1f\x8b":
                 payload = gzip.decompress(payload)
             data = json.loads(payload)
-        except (OSError, EOFError, ValueError, RecursionError):
+        except (OSError, EOFError, zlib.error):
+            raise TraceError(f"{name} is not a valid trace: its gzip data is incomplete or damaged") from None
+        except (ValueError, RecursionError):
             raise TraceError(f"{name} is not a valid trace: the JSON is incomplete") from None
         try:
             return cls.from_dict(data)

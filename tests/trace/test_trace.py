@@ -157,3 +157,10 @@ def test_a_trace_is_one_line_of_its_figures():
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(TraceError, match=r"nowhere\.json"):
         Trace.load(tmp_path / "nowhere.json")
+
+
+def test_damaged_gzip_data_is_a_trace_error():
+    whole = gzip.compress(b'{"schema": 1, "padding": "' + bytes(range(32, 127)) * 50 + b'"}')
+    for damaged in (whole[: len(whole) // 2], whole[:20] + b"\xff" * 20 + whole[40:]):
+        with pytest.raises(TraceError, match="gzip data is incomplete or damaged"):
+            Trace.from_bytes(damaged, name="run.json.gz")
