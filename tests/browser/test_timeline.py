@@ -81,12 +81,12 @@ def test_a_click_on_a_call_of_a_level_below_shows_the_round_it_served(open_page)
         area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 22 + 22 + 4 + 36 * 2 + 18
     )
     page.wait_for_timeout(100)
-    assert "below: nano’s round" in title(page)
+    assert ", nano’s round" in title(page)
     assert len(nodes(page)) == 1 + served.drafted + (served.outcome != "stopped")
     # A click on the target's own round goes back up.
     page.mouse.click(area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 33)
     page.wait_for_timeout(100)
-    assert "below" not in title(page)
+    assert "nano’s round" not in title(page)
     # So does the inspector itself, whatever was pinned before: its own nodes can be pinned then.
     page.mouse.click(
         area["x"] + area["width"] * (call.start_ns + call.duration_ns / 2) / wall, area["y"] + 22 + 22 + 4 + 36 * 2 + 18
