@@ -299,10 +299,10 @@ def test_an_address_opens_a_recording_at_its_step_and_the_link_to_it_is_the_same
     [
         (
             "trace=../../etc/passwd&step=3&theme=blue",
-            "There is no recorded run '../../etc/passwd'; the theme 'blue' is neither light nor dark.",
+            "No recording is named '../../etc/passwd'; the theme 'blue' is not 'light' or 'dark'.",
         ),
-        ("trace=both&step=99999", "and no event 99999."),
-        ("step=<img src=x onerror=window.pwned=1>", "is no whole number from 1."),
+        ("trace=both&step=99999", "Step 99999 is out of range: the run has"),
+        ("step=<img src=x onerror=window.pwned=1>", "is not a whole number from 1."),
     ],
 )
 def test_what_an_address_asks_in_vain_is_said_and_the_page_opens(open_page, voila, query, words):
