@@ -82,7 +82,7 @@ def test_without_a_query_it_shows_the_first_run_and_each_visitor_has_a_kernel_of
 
 def test_a_query_in_vain_is_told(heated, visit):
     shown, _ = visit(f"{heated}?trace=nonesuch&theme=light")
-    expect(shown.page.get_by_role("alert")).to_contain_text("There is no recorded run 'nonesuch'")
+    expect(shown.page.get_by_role("alert")).to_contain_text("No recording is named 'nonesuch'")
     expect_run(shown.page, NAMES[0])
     shown.check()
 

@@ -138,7 +138,7 @@ def test_a_file_of_another_kind_is_named(data, words):
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"{", b"\x1f\x8bxx"])
 def test_no_sentence_names_a_class(content):
-    with pytest.raises(TraceError, match=r"^mine is not a valid trace: (the JSON is incomplete|its gzip data is incomplete or damaged)$"):
+    with pytest.raises(TraceError, match=r"^mine is not a valid trace: (the JSON|its gzip data) is incomplete"):
         Trace.from_bytes(content, "mine")
 
 
