@@ -133,8 +133,8 @@ def test_a_file_that_cannot_be_shown_is_one_sentence_and_nothing_is_lost(shared,
     newer = load_bundled(RUNS[0]).to_dict() | {"schema": 99}
     content, words = {
         "half": (whole[:-100], "is not a valid trace"),
-        "newer": (json.dumps(newer).encode(), "update hsd_viz to open it"),
-        "huge": (b"\0" * 8_000_001, "is too large: this page takes files up to 8 MB"),
+        "newer": (json.dumps(newer).encode(), "update hsd_viz"),
+        "huge": (b"\0" * 8_000_001, "is too large: the maximum is 8 MB"),
     }[kind]
     path = tmp_path / f"{kind}.json.gz"
     path.write_bytes(content)
