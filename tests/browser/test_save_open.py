@@ -219,12 +219,12 @@ def test_a_small_bench_runs_on_the_page_and_its_report_is_kept(shared, tmp_path)
         field.blur()
     panel.get_by_role("button", name="Measure", exact=True).click()
     expect(panel.get_by_text("Measured.", exact=True)).to_be_visible()
-    expect(panel.get_by_label("Report", exact=True).locator("option:checked")).to_contain_text("measured here")
+    expect(panel.get_by_label("Report", exact=True).locator("option:checked")).to_contain_text("Measured here")
     panel.get_by_role("button", name="Save report", exact=True).click()
     with page.expect_download() as coming:
         panel.get_by_role("menuitem", name="Report").click()
     content = Path(coming.value.path()).read_bytes()
-    report = report_of(content, coming.value.suggested_filename)
+    report = report_of(content, coming.value.suggested_filename).to_dict()
     assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"] and report["suite"]["name"] == "python"
     fastest = max(report["stacks"], key=lambda s: s["speedup_over_plain"])["stack"]
     assert panel.locator(".hsd-report tbody tr").first.locator("code").text_content() == fastest
