@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from hsd_viz.disk import write_whole
+from hsd_viz.intervals import QUANTILES, resample
 from hsd_viz.machine import describe
 from hsd_viz.prompts.suites import Suite, load_suite
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
-
-RESAMPLES = 2000
 
 
 def say(text: str) -> None:
@@ -125,12 +124,11 @@ def interleave(items: Iterable[Any], variants: Sequence[Any], repeats: int = 1) 
 def interval(draw: Callable[[np.ndarray], np.ndarray], n: int, seed: int = 0) -> list[float] | None:
     """Return the 95 % bootstrap interval over ``n`` prompts, or None for a single one.
 
-    ``draw`` maps counts ``[RESAMPLES, n]``, how often each prompt was drawn, to one figure per resample.
+    ``draw`` maps counts ``[resamples, n]``, how often each prompt was drawn, to one figure per resample.
     """
     if n < 2:
         return None
-    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
-    return [float(x) for x in np.quantile(draw(counts), (0.025, 0.975))]
+    return [float(x) for x in np.quantile(draw(resample(n, seed)[1:]), QUANTILES)]
 
 
 def write(path: Path | None, report: dict[str, Any], rows: str | None = None) -> None:

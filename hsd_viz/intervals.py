@@ -1,4 +1,4 @@
-"""Estimates with bootstrap intervals: one implementation for benches, calibration and figures. Needs numpy alone."""
+"""Estimates with bootstrap intervals: one implementation for benches and experiments. Needs numpy alone."""
 
 from __future__ import annotations
 
