@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hsd_viz import views
+    from hsd_viz import figures, views
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.replay import bundled, load_bundled
     from hsd_viz.stack import StackError, parse
@@ -27,6 +27,7 @@ __all__ = [
     "TraceError",
     "bundled",
     "dashboard",
+    "figures",
     "load_bundled",
     "load_engine",
     "parse",
@@ -40,6 +41,7 @@ _HOMES: dict[str, tuple[str, str | None]] = {
     "TraceError": ("hsd_viz.trace", "TraceError"),
     "bundled": ("hsd_viz.engine.replay", "bundled"),
     "dashboard": ("hsd_viz.views.app.dashboard", "dashboard"),
+    "figures": ("hsd_viz.figures", None),
     "load_bundled": ("hsd_viz.engine.replay", "load_bundled"),
     "load_engine": ("hsd_viz.engine.local", "load_engine"),
     "parse": ("hsd_viz.stack", "parse"),

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.figures.palette import HUES, ink, label
 from hsd_viz.trace import Trace
-from hsd_viz.views.palette import HUES, ink, label
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -12,14 +12,14 @@ from typing import Any
 import anywidget
 import traitlets
 
+from hsd_viz.figures.latency_sources import USUAL, Basis, basis_of, rate, tier_rate, unseen
+from hsd_viz.figures.palette import HUES, family
 from hsd_viz.latency.affine import MOST
 from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost
 from hsd_viz.latency.mixture import choose
 from hsd_viz.latency.select import Choice
 from hsd_viz.stack import DATABASES, parse
-from hsd_viz.views.latency_sources import USUAL, Basis, basis_of, rate, tier_rate, unseen
-from hsd_viz.views.palette import HUES, family
 from hsd_viz.views.scripts import STATIC, joined
 
 KINDS = {
@@ -34,8 +34,8 @@ class HierarchyGraph(anywidget.AnyWidget):
     """Models as circles with area proportional to cost per token, edges as wide as acceptance, the selected stack
     highlighted.
 
-    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.views.latency_sources.basis_of`), ``out`` the names of
-    removed draft models and databases, toggled by click or Enter. Raises: ValueError: if a name cannot be removed.
+    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.figures.latency_sources.basis_of`), ``out`` the names
+    of removed draft models and databases, toggled by click or Enter. Raises: ValueError: if a name cannot be removed.
     """
 
     _esm = joined("dom.js", "hierarchy.js")

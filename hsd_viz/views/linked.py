@@ -33,9 +33,9 @@ from typing import Any
 import anywidget
 import traitlets
 
+from hsd_viz.figures.palette import BASELINES, DATABASES, HUES
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
-from hsd_viz.views.palette import BASELINES, DATABASES, HUES
 from hsd_viz.views.scripts import joined
 
 #: Scripts before every linked view's own.

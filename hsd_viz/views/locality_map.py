@@ -8,10 +8,10 @@ import anywidget
 import numpy as np
 import traitlets
 
+from hsd_viz.figures.latency_sources import machine_words
+from hsd_viz.figures.palette import DATABASES, HUES, family, label
 from hsd_viz.trace import Trace
 from hsd_viz.views.drafting_bars import CSS
-from hsd_viz.views.latency_sources import machine_words
-from hsd_viz.views.palette import DATABASES, HUES, family, label
 from hsd_viz.views.scripts import joined
 from hsd_viz.words import counted
 

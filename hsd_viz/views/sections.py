@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import ipywidgets as widgets
 
+from hsd_viz.figures.acceptance_panels import acceptance_panels, terms, verifiers
 from hsd_viz.trace import Trace
 from hsd_viz.views import charts
-from hsd_viz.views.acceptance_panels import acceptance_panels, terms, verifiers
 from hsd_viz.views.chartbox import ChartBox
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.panels import Panels

@@ -9,8 +9,8 @@ from make_trace import make_trace
 
 from hsd_viz import load_bundled
 from hsd_viz.engine.replay import bundled
+from hsd_viz.figures.acceptance_panels import acceptance_panels, terms, verifiers
 from hsd_viz.trace import Trace
-from hsd_viz.views.acceptance_panels import acceptance_panels, terms, verifiers
 from hsd_viz.views.panels import MOST_ROWS, Panels, range_words, ranges
 
 RUNS = [r.name for r in bundled()]

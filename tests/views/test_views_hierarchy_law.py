@@ -13,6 +13,9 @@ from make_trace import make_trace
 
 from hsd_viz import views
 from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.figures import latency_figures as figures
+from hsd_viz.figures.latency_contours import contours
+from hsd_viz.figures.latency_sources import level_use, rate
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.affine import affine
 from hsd_viz.latency.calibration import Calibration
@@ -23,10 +26,7 @@ from hsd_viz.latency.vectorised import predict
 from hsd_viz.latency.whatif import second_draft, surface
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
-from hsd_viz.views import latency_figures as figures
-from hsd_viz.views.latency_contours import contours
 from hsd_viz.views.latency_plot import affine_along
-from hsd_viz.views.latency_sources import level_use, rate
 
 #: No draft is worth its time here: whoever is not held to a chain would leave it.
 DEAR = Calibration(
