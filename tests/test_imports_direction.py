@@ -10,8 +10,9 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 ALLOWED = {
-    "trace": {"disk", "words"},
-    "stack": {"words"},
+    "card": set(),
+    "trace": {"card", "disk", "words"},
+    "stack": {"card", "words"},
     "disk": set(),
     "words": set(),
     "checks": set(),
@@ -28,6 +29,7 @@ ALLOWED = {
     "backends": {"decoding", "disk", "drafting", "ladder", "trace"},
     "calibration": {"decoding", "disk", "latency", "progress", "prompts", "stack", "trace"},
     "engine": {
+        "card",
         "backends",
         "checks",
         "calibration",
@@ -43,6 +45,7 @@ ALLOWED = {
         "words",
     },
     "bench": {
+        "card",
         "checks",
         "calibration",
         "decoding",
@@ -61,10 +64,14 @@ ALLOWED = {
         "trace",
         "words",
     },
+    "figures": {"bench", "calibration", "disk", "engine", "latency", "stack", "trace", "words"},
     "views": {
         "bench",
         "calibration",
+        "card",
+        "disk",
         "engine",
+        "figures",
         "latency",
         "machine",
         "progress",

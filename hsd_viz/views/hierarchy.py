@@ -9,7 +9,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-import anywidget
 import traitlets
 
 from hsd_viz.figures.latency_sources import USUAL, Basis, basis_of, rate, tier_rate, unseen
@@ -20,6 +19,7 @@ from hsd_viz.latency.costs import LevelCost
 from hsd_viz.latency.mixture import choose
 from hsd_viz.latency.select import Choice
 from hsd_viz.stack import DATABASES, parse
+from hsd_viz.views.doors import View
 from hsd_viz.views.scripts import STATIC, joined
 
 KINDS = {
@@ -30,7 +30,7 @@ KINDS = {
 }
 
 
-class HierarchyGraph(anywidget.AnyWidget):
+class HierarchyGraph(View):
     """Models as circles with area proportional to cost per token, edges as wide as acceptance, the selected stack
     highlighted.
 

@@ -9,6 +9,7 @@ import ipywidgets as widgets
 from hsd_viz.figures.latency_sources import Basis, basis_of
 from hsd_viz.figures.latency_whatif import CUSTOM, SLOPE
 from hsd_viz.latency.affine import MOST
+from hsd_viz.views.doors import Doors
 from hsd_viz.views.latency_plot import Plot
 from hsd_viz.views.names import Names
 from hsd_viz.views.notice import Notice
@@ -17,7 +18,7 @@ OWN = "custom"
 INSTANT = "Sliders are instant: the law is recomputed and no model runs."
 
 
-class WhatIf(widgets.VBox):
+class WhatIf(Doors, widgets.VBox):
     """Sliders above a plot. Subclasses define ``self._sliders`` and :meth:`_spec`."""
 
     def __init__(
