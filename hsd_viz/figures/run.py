@@ -68,9 +68,12 @@ def acceptance(trace: Given, dark: bool = False) -> go.Figure:
     quiet = "rgba(162,171,182,0.38)" if dark else "rgba(87,96,106,0.28)"
     mean = {"line": {"color": strong, "width": 2}, "hovertemplate": "%{y:.2f} tokens per round so far"}
     plain = {"line": {"color": muted, "width": 1, "dash": "dot"}, "hovertemplate": "%{y:.0f}"}
+    count = {"hovertemplate": "%{y} tokens"}
     data = [
-        go.Bar(name="drafted", x=x, y=drafted, marker={"color": quiet, "line": {"color": muted, "width": 0.5}}),
-        go.Bar(name="accepted", x=x, y=accepted, marker_color=ink("context", dark), width=0.5),
+        go.Bar(
+            name="drafted", x=x, y=drafted, marker={"color": quiet, "line": {"color": muted, "width": 0.5}}, **count
+        ),
+        go.Bar(name="accepted", x=x, y=accepted, marker_color=ink("context", dark), width=0.5, **count),
         go.Scatter(name="mean acceptance length", x=x, y=running, mode="lines", **mean),
         go.Scatter(name="plain decoding", x=x, y=[1.0] * len(x), mode="lines", **plain),
     ]

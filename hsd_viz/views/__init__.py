@@ -23,7 +23,7 @@ from typing import Any
 _NAMES = {
     "blocks": ("StackBlocks",),
     "chartbox": ("show",),
-    "compose": ("compose",),
+    "composition": ("compose",),
     "drafting_bars": ("CategoryBars", "DatabaseAblation", "OrderAblation"),
     "drafting_plane": ("LatencyAcceptance", "SpeedPlane", "TemperatureCurves"),
     "hierarchy": ("HierarchyGraph",),

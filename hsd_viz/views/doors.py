@@ -46,8 +46,8 @@ class Doors:
         if ending == ".svg":
             write_whole(path, result(page_of(self, dark=bool(dark), then="svg"), width))
         else:
-            height = int(result(page_of(self, dark=bool(dark), then="height"), width))
-            write_whole(path, screenshot(page_of(self, dark=bool(dark)), width, height, scale))
+            page = page_of(self, dark=bool(dark), then="height")
+            write_whole(path, screenshot(page, width, int(result(page, width)), scale))
         return path
 
     def _repr_mimebundle_(self, **options: Any) -> Any:

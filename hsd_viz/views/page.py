@@ -18,12 +18,14 @@ _POLICY = (
 )
 #: Traits of every widget that a page does not need.
 _SKIPPED = frozenset(widgets.DOMWidget.class_trait_names())
+_DARK = (
+    "--jp-layout-color0: #17181a; --jp-layout-color1: #17181a; background: #17181a; color: #e8eaed; color-scheme: dark;"
+)
 _STYLE = """body { margin: 0; background: #ffffff; color: #1f2328; font: 14px/1.5 system-ui, sans-serif; }
-body.still-dark { background: #17181a; color: #e8eaed; color-scheme: dark; }
-@media (prefers-color-scheme: dark) { body:not([data-jp-theme-light]) { background: #17181a; color: #e8eaed;
-  color-scheme: dark; } }
+body.still-dark { DARK }
+@media (prefers-color-scheme: dark) { body:not([data-jp-theme-light]) { DARK } }
 .still { display: grid; gap: 24px; padding: 16px; } .still > * { min-width: 0; } #result { display: none; }
-@media (max-width: 720px) { .still { grid-template-columns: minmax(0, 1fr) !important; } }"""
+@media (max-width: 720px) { .still { grid-template-columns: minmax(0, 1fr) !important; } }""".replace("DARK", _DARK)
 #: A stand-in for each model; imports each script from a blob, so that views stay apart.
 _HOST = """
 const bytes = Uint8Array.from(atob(document.getElementById("views").textContent.trim()), (c) => c.charCodeAt(0));
@@ -70,6 +72,8 @@ if (then) {
       image.style.cssText = `width:${drawn[k].clientWidth}px;height:${drawn[k].clientHeight}px`;
       node.replaceWith(image);
     });
+    const inputs = [...main.querySelectorAll("input")];
+    copy.querySelectorAll("input").forEach((node, k) => node.toggleAttribute("checked", inputs[k].checked));
     const style = document.createElement("style");
     style.textContent = [...document.styleSheets].flatMap((s) => [...s.cssRules].map((r) => r.cssText)).join("\\n");
     copy.prepend(style);
@@ -87,7 +91,8 @@ if (then) {
 def page_of(view: Any, *, dark: bool | None = None, then: str = "") -> str:
     """Return a view, or a box of views and figures, as a page.
 
-    ``dark`` fixes the theme. ``then`` puts the page's ``height`` or its ``svg`` into ``<pre id="result">``.
+    ``dark`` fixes the theme. For a picture, ``then`` puts the page's ``height`` or its ``svg`` into
+    ``<pre id="result">``.
     """
     parts = list(parts_of(view))
     if not parts:
@@ -96,7 +101,7 @@ def page_of(view: Any, *, dark: bool | None = None, then: str = "") -> str:
     shown, styles, figures = [], [_STYLE], False
     for part in parts:
         if (figure := getattr(part, "figure", None)) is not None:
-            shown.append({"figure": _plotly(figure)})
+            shown.append({"figure": _plotly(figure, still=bool(then))})
             figures = True
             continue
         script, style = str(part._esm), str(getattr(part, "_css", ""))
@@ -150,10 +155,10 @@ def _state(part: anywidget.AnyWidget) -> dict[str, Any]:
     return state
 
 
-def _plotly(figure: Any) -> dict[str, Any]:
+def _plotly(figure: Any, still: bool) -> dict[str, Any]:
     from hsd_viz.figures.style import CONFIG
 
-    return {**json.loads(figure.to_json()), "config": CONFIG}
+    return {**json.loads(figure.to_json()), "config": CONFIG | {"staticPlot": still}}
 
 
 def _plotly_script() -> str:

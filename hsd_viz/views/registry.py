@@ -9,7 +9,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from hsd_viz.trace import Trace
-from hsd_viz.views.compose import as_widget
+from hsd_viz.views.composition import as_widget
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.section import Page, Section, refill, tried
 
