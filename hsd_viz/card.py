@@ -10,7 +10,7 @@ import html
 from collections.abc import Iterable, Sequence
 
 _QUIET = "opacity:.75;font-size:.9em"
-_CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
+_CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top;white-space:pre-wrap"
 
 
 def escape(text: object) -> str:

@@ -64,7 +64,7 @@ ALLOWED = {
         "trace",
         "words",
     },
-    "figures": {"bench", "calibration", "disk", "engine", "latency", "stack", "trace", "words"},
+    "figures": {"bench", "calibration", "card", "disk", "engine", "latency", "stack", "trace", "words"},
     "views": {
         "bench",
         "calibration",

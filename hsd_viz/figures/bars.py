@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.figures.panels import Panel
-from hsd_viz.figures.style import INKS, figure, legend_room, mix, plain, signed
+from hsd_viz.figures.style import INKS, chart, figure, legend_room, mix, plain, signed
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -170,6 +170,7 @@ def _panes(groups: Sequence[Mapping[str, Any]], title: str, words: str, dark: bo
     gaps = AROUND * (len(groups) - 1)
     inner, below = sum(heights) + gaps, legend_room(labels)
     fig = make_subplots(
+        figure=chart()(),
         rows=len(groups),
         cols=1,
         row_heights=heights,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.card import card, line
 from hsd_viz.figures.palette import HUES
 from hsd_viz.trace import Trace
 
@@ -27,6 +29,7 @@ INKS = {
     False: ("#1f2328", "#57606a", "#e3e7ec", "#ffffff", HUES["context"].light, HUES["nano"].light),
     True: ("#e8eaed", "#a2abb6", "#33393f", "#17181a", HUES["context"].dark, HUES["nano"].dark),
 }
+_STATIC = "For a chart in exported notebooks: plotly.io.renderers.default = 'plotly_mimetype+notebook'"
 #: A trace or the path of its file.
 Given = Trace | str | Path
 
@@ -79,6 +82,34 @@ def template(dark: bool = False) -> go.layout.Template:
     return pio.templates[name]
 
 
+@cache
+def chart() -> type[go.Figure]:
+    """Return the class of all figures: a plotly figure that is described where it cannot be drawn."""
+    import plotly.graph_objects as go
+    import plotly.io as pio
+
+    class Figure(go.Figure):
+        """A plotly figure; in a notebook's static HTML its description is shown unless plotly adds its own HTML."""
+
+        def _repr_mimebundle_(self, *args: Any, **options: Any) -> dict[str, Any]:
+            bundle = super()._repr_mimebundle_(*args, **options)
+            meta = self.layout.meta or {}
+            words = line(meta.get("description", "")) + line(_STATIC)
+            return {"text/html": card(meta.get("title", "Figure"), "", words)} | bundle
+
+        def _ipython_display_(self) -> None:
+            if not (pio.renderers.render_on_display and pio.renderers.default):
+                print(repr(self))
+            elif "mimetype" in pio.renderers.default and "+" not in pio.renderers.default:
+                from IPython.display import display
+
+                display(self._repr_mimebundle_(), raw=True)
+            else:
+                super()._ipython_display_()
+
+    return Figure
+
+
 def figure(
     data: list, title: str, words: str, dark: bool, *, note: str = "", height: int = HEIGHT, **layout: Any
 ) -> go.Figure:
@@ -86,8 +117,6 @@ def figure(
 
     ``note`` is small text below the title, ``words`` describe the figure to screen readers (``layout.meta``).
     """
-    import plotly.graph_objects as go
-
     lines = wrapped(note)
     heading = {
         "text": plain(title),
@@ -96,7 +125,7 @@ def figure(
     meta = {"title": title, "description": words, "words": f"{title}: {words}{'' if words.endswith('.') else '.'}"}
     more = 16 * len(lines) + (10 if lines else 0)
     base = {"template": template(dark), "height": height + more, "title": heading, "meta": meta}
-    return go.Figure(data=data, layout=base | {"margin": {"t": 44 + more}} | layout)
+    return chart()(data=data, layout=base | {"margin": {"t": 44 + more}} | layout)
 
 
 def legend_room(labels: Iterable[str]) -> int:

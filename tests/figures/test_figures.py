@@ -332,6 +332,18 @@ def test_text_of_others_cannot_be_read_as_markup():
     assert not any(re.search(r"<(?!br>)", text) for text in texts)
 
 
+def test_a_static_notebook_shows_the_words_of_a_figure(trace, monkeypatch):
+    import plotly.io as pio
+
+    monkeypatch.setattr(pio.renderers, "default", "plotly_mimetype")
+    for name in ("by_source", "acceptance_by_source"):
+        bundle = getattr(figures, name)(trace)._repr_mimebundle_()
+        assert "application/vnd.plotly.v1+json" in bundle
+        assert "context database" in bundle["text/html"] and "<script" not in bundle["text/html"]
+    pio.renderers.default = "notebook"
+    assert "<script" in figures.by_source(trace)._repr_mimebundle_()["text/html"], "plotly's own HTML comes first"
+
+
 # --- files ------------------------------------------------------------------------------------------------------------
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import re
+from pathlib import Path
 
-import anywidget
 import ipywidgets as widgets
 import plotly.graph_objects as go
 import pytest
-import traitlets
 from make_trace import make_trace
 
 import hsd_viz as hsd
@@ -161,14 +160,8 @@ def test_a_view_is_saved_as_svg_and_png(tmp_path):
 # --- tabs of other packages -------------------------------------------------------------------------------------------
 
 
-class Entropies(anywidget.AnyWidget):
-    """The view of docs/how-to/figures.md."""
-
-    _esm = "export default { render({ model, el }) { el.textContent = model.get('values').length; } };"
-    values = traitlets.List().tag(sync=True)
-
-    def __init__(self, trace: Trace) -> None:
-        super().__init__(values=[t.entropy or 0.0 for t in trace.token_rows])
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "figures.md"
+EXAMPLE = re.search(r"```python\n(import anywidget.*?)```", DOCS.read_text(encoding="utf-8"), re.S)[1]
 
 
 class Page:
@@ -193,15 +186,22 @@ def tab():
         views.unregister(name)
 
 
-def test_a_registered_view_is_a_tab_that_follows_the_run(tab):
-    section = tab("Entropy", Entropies)
+def test_the_example_of_the_documentation_is_a_tab_that_follows_the_run(tab):
+    assert len(EXAMPLE.splitlines()) <= 42
+    made = {}
+    exec(EXAMPLE.replace("hsd.dashboard()", "page = hsd.dashboard()"), made)
+    try:
+        assert [p.title for p in made["page"].tabs.panels][-2:] == ["Entropy", "Tokens by source"]
+    finally:
+        views.unregister("Tokens by source")
+    section = tab("Entropy", made["Entropy"])
     section.open()
     (view,) = section.box.children
-    assert view.values == [0.4, 1.0, 0.0]
+    assert view.tokens == [["<script>", 0.4], ["\\xe2\\x9c", 1.0]]
     section.page.trace = hsd.load_bundled("both")
     section.open()
-    assert len(section.box.children[0].values) == 128
-    assert [s.title for s in sections.sections(section.page)][-1] == "Entropy"
+    assert len(section.box.children[0].tokens) == 128 and view.comm is None
+    assert 'id="view-0"' in views.compose([section.box.children[0]]).to_html()
 
 
 def test_a_tab_can_be_a_figure_or_a_linked_view(tab):
@@ -231,7 +231,7 @@ def test_a_view_that_fails_shows_its_error_in_its_tab(tab):
 
 def test_names_and_classes_are_checked():
     with pytest.raises(ValueError, match="invalid name"):
-        views.register(" ", Entropies)
+        views.register(" ", figures.by_source)
     with pytest.raises(TypeError, match="cannot be registered"):
         views.register("x", 3)
     assert "x" not in registry.registered()
