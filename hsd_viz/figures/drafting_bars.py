@@ -143,16 +143,7 @@ def category_spec(
             else [r for r in there if r.stack in first]
         )
         for row in there:
-            length, interval, speed = row.categories[name]
-            cells = [f"{length:.2f}"]
-            cells += [f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "–"] if sure else []
-            cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
-            line = {
-                "label": row.method,
-                "code": True,
-                "parts": _parts(length, {sources[row.stack]: length - 1}),
-                "cells": cells,
-            }
+            line = _category_row(row, name, sources[row.stack], sure, fast)
             (lines if row in opened else rest).append(line)
         note = (words or {}).get(name)
         title = f"{name}: {note}" if note else name
@@ -170,6 +161,15 @@ def category_spec(
         "groups": [{**g, "end": end, "what": "stack"} for g in groups],
         "source": f"Measured: {study.source}.",
     }
+
+
+def _category_row(row: Supply, name: str, source: str, sure: bool, fast: bool) -> dict[str, Any]:
+    """Return a stack's row for one kind of text: with an interval if ``sure``, with a speed-up if ``fast``."""
+    length, interval, speed = row.categories[name]
+    cells = [f"{length:.2f}"]
+    cells += [f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "–"] if sure else []
+    cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
+    return {"label": row.method, "code": True, "parts": _parts(length, {source: length - 1}), "cells": cells}
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------

@@ -146,10 +146,6 @@ def second_draft_spec(
         if at_cost <= widest and at_rate >= LEAST_ACCEPTANCE:
             marks.append(mark(at_cost, at_rate, "model", name, f"{name}, as calibrated"))
     values = found.gain
-    steps = [0.2, 0.1, 0.05, 0.02] if values.max() < 0.3 else [1.0, 0.5, 0.3, 0.2, 0.1]
-    levels = [level for level in (*steps, -0.05, -0.1, -0.2) if values.min() < level < values.max()]
-    lines = lines_of(costs, acceptances, values, levels, _percent)
-    lines += [{**line, "main": True} for line in lines_of(costs, acceptances, values, [0.0], lambda _: "breaks even")]
     return {
         "name": "Gain of a second draft by cost and acceptance",
         "x": {
@@ -160,16 +156,8 @@ def second_draft_spec(
             **axis("acceptance by the larger draft", LEAST_ACCEPTANCE, 0.99, TENTHS, lambda t: f"{t:.0%}"),
             "values": _words_of(acceptances, "{:.0%}"),
         },
-        "cells": {
-            "x": costs.round(5).tolist(),
-            "y": acceptances.round(5).tolist(),
-            "values": values.round(4).tolist(),
-            "scale": "gain",
-            "end": max(0.1, float(np.abs(values).max())),
-            "phrase": "Cost {x}, acceptance {y}: {v} tokens/s with the second draft",
-            "ends": ["slower with it", "no change", "faster with it"],
-        },
-        "contours": lines,
+        "cells": _gain_cells(costs, acceptances, values),
+        "contours": _gain_lines(costs, acceptances, values),
         "regions": _regions(costs, acceptances, values, marks),
         "marks": marks,
         "legend": legend(marks),
@@ -186,6 +174,27 @@ def second_draft_spec(
         "source": source,
         "shape": 0.72,
     }
+
+
+def _gain_cells(costs: np.ndarray, acceptances: np.ndarray, values: np.ndarray) -> dict[str, Any]:
+    """Return the cells of a gain."""
+    return {
+        "x": costs.round(5).tolist(),
+        "y": acceptances.round(5).tolist(),
+        "values": values.round(4).tolist(),
+        "scale": "gain",
+        "end": max(0.1, float(np.abs(values).max())),
+        "phrase": "Cost {x}, acceptance {y}: {v} tokens/s with the second draft",
+        "ends": ["slower with it", "no change", "faster with it"],
+    }
+
+
+def _gain_lines(costs: np.ndarray, acceptances: np.ndarray, values: np.ndarray) -> list[dict[str, Any]]:
+    """Return the contours of a gain; the main one is where it is zero."""
+    steps = [0.2, 0.1, 0.05, 0.02] if values.max() < 0.3 else [1.0, 0.5, 0.3, 0.2, 0.1]
+    levels = [level for level in (*steps, -0.05, -0.1, -0.2) if values.min() < level < values.max()]
+    even = lines_of(costs, acceptances, values, [0.0], lambda _: "breaks even")
+    return lines_of(costs, acceptances, values, levels, _percent) + [{**line, "main": True} for line in even]
 
 
 def _two_words(

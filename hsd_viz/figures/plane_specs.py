@@ -166,12 +166,8 @@ def temperature_spec(
             for t, v in curve
         ]
     if metric == "speedup" and beside:
-        for p in published.TEMPERATURES:
-            curve = [[t, v] for t, v in p.figures["speedup"].items()]
-            lines.append({"points": curve, "kind": "there"})
-            words = [f"{p.what}, published, temperature {t:g}: {v:.2f}." for t, v in curve]
-            ends = [f"{p.what}, published" if t == curve[-1][0] else "" for t, _ in curve]
-            points += [{**_point(*c, e, w), "kind": "there"} for c, w, e in zip(curve, words, ends, strict=True)]
+        there, at = _published_curves()
+        lines, points = lines + there, points + at
     shown = {p["kind"] for p in points}
     legend = [[k, _LEGEND[k]] for k in ("strong", "second", "plain", "there") if k in shown]
     top = math.ceil(2 * max(p["y"] for p in points) + 0.2) / 2
@@ -233,6 +229,19 @@ def _curves(study: Study, metric: str, stacks: Sequence[str] | None) -> dict[str
     if not curves:
         raise ValueError("no stack was measured at two temperatures")
     return curves
+
+
+def _published_curves() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the lines and points of the published speed-up by temperature."""
+    lines: list[dict[str, Any]] = []
+    points: list[dict[str, Any]] = []
+    for p in published.TEMPERATURES:
+        curve = [[t, v] for t, v in p.figures["speedup"].items()]
+        lines.append({"points": curve, "kind": "there"})
+        words = [f"{p.what}, published, temperature {t:g}: {v:.2f}." for t, v in curve]
+        ends = [f"{p.what}, published" if t == curve[-1][0] else "" for t, _ in curve]
+        points += [{**_point(*c, e, w), "kind": "there"} for c, w, e in zip(curve, words, ends, strict=True)]
+    return lines, points
 
 
 def _point(x: float, y: float, name: str, words: str) -> dict[str, Any]:

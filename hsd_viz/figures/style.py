@@ -67,7 +67,7 @@ def template(dark: bool = False) -> go.layout.Template:
             "margin": {"l": 8, "r": 8, "t": 44, "b": 8},
             "autosize": True,
             "xaxis": axis,
-            "yaxis": axis,
+            "yaxis": axis | {"ticklabelstandoff": 4},
             "bargap": 0.28,
             "hoverlabel": {
                 "font": {"family": FONT, "size": 12, "color": strong},
