@@ -136,7 +136,7 @@ def second_draft_spec(
     widest = max(cost, 0.05)
     acceptances = np.linspace(LEAST_ACCEPTANCE, 0.99, GRID)
     costs = np.linspace(0, widest, GRID)
-    found = second_draft(acceptances, costs, **fixed)
+    values = second_draft(acceptances, costs, **fixed).gain
     here = second_draft(np.array([a]), np.array([c]), **fixed)
     gain = float(here.gain[0, 0])
     marks = []
@@ -145,7 +145,6 @@ def second_draft_spec(
     for name, (at_cost, at_rate) in (models or {}).items():
         if at_cost <= widest and at_rate >= LEAST_ACCEPTANCE:
             marks.append(mark(at_cost, at_rate, "model", name, f"{name}, as calibrated"))
-    values = found.gain
     return {
         "name": "Gain of a second draft by cost and acceptance",
         "x": {
