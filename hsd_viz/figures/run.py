@@ -185,17 +185,23 @@ def acceptance_by_position(trace: Given, dark: bool = False, *, level: int | Non
 
 
 def accepted_per_round(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
-    """Plot a histogram of rounds by number of accepted draft tokens; ``level`` as above."""
+    """Plot a histogram of rounds by number of accepted draft tokens.
+
+    ``level`` is the verifier's (default: the target)."""
     return panel(_acceptance(trace, level, 1), dark)
 
 
 def acceptance_by_source(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
-    """Plot draft tokens by source and verdict, with each source's acceptance rate; ``level`` as above."""
+    """Plot draft tokens by source and verdict, with each source's acceptance rate.
+
+    ``level`` is the verifier's (default: the target)."""
     return panel(_acceptance(trace, level, 2), dark)
 
 
 def acceptance_by_match(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
-    """Plot draft tokens by the number of text tokens that a database matched; ``level`` as above."""
+    """Plot draft tokens by the number of text tokens that a database matched.
+
+    ``level`` is the verifier's (default: the target)."""
     return panel(_acceptance(trace, level, 3), dark)
 
 
