@@ -95,7 +95,9 @@ class LinkedView(View):
     def trace(self) -> Trace | None:
         """The trace shown: the view's own, or that of its group; ``None`` without one."""
         group = [self, *(view for view in list(_VIEWS) if view is not self and view.group == self.group)]
-        return next((v._shown for v in group if v._shown is not None and v.data.get("tokens")), None)
+        # During a live run the stream's data are those of its start.
+        published = lambda view: view.data.get("tokens") or getattr(view, "live", False)
+        return next((view._shown for view in group if view._shown is not None and published(view)), None)
 
     @property
     def selection(self) -> pd.DataFrame:

@@ -54,7 +54,7 @@ class TokenStream(LinkedView):
             self._begin(trace)
             self._seq = 1
             self._publish()
-            self.pinned, self.live = -1, False
+            self.pinned, self.live, self.selected = -1, False, []
 
     def begin(self, meta: dict[str, Any], pieces: dict[int, str] | None = None) -> None:
         """Start a live run with ``meta`` and ``pieces`` of :class:`~hsd_viz.trace.Started`."""
@@ -63,7 +63,7 @@ class TokenStream(LinkedView):
         trace.pieces.update(pieces or {})
         with self._lock:
             self._begin(trace)
-            self.pinned = -1
+            self.pinned, self.selected = -1, []
             self._publish()
             self.live = True
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import ipywidgets as widgets
 import plotly.graph_objects as go
 import pytest
-from make_trace import make_trace
+from make_trace import META, STEPS, make_trace
 
 import hsd_viz as hsd
 from hsd_viz import figures, views
@@ -109,8 +109,19 @@ def test_the_cursor_and_the_selection_are_visible_in_python():
     assert list(inspector.selection["index"]) == [0, 1, 2]
     assert list(inspector.selection.columns) == list(trace.tokens.columns)
     assert list(inspector.selected_rounds["accepted"]) == [1, 0]
+    stream.selected = [1]
     stream.show(make_trace())
-    assert stream.cursor == {} and stream.pinned == -1
+    assert stream.cursor == {} and stream.pinned == -1 and stream.selected == []
+
+
+def test_a_live_run_is_the_trace_of_its_group():
+    stream, inspector = views.TokenStream(), views.RoundInspector()
+    views.link(stream, inspector)
+    stream.begin(META)
+    stream.append(STEPS[0])
+    assert len(inspector.trace.token_rows) == 2
+    inspector.selected = [1]
+    assert list(inspector.selection["kind"]) == ["accepted", "correction"]
 
 
 def test_a_linked_view_without_data_takes_its_run_to_its_page():
