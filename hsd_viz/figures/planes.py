@@ -165,13 +165,13 @@ def labels(points: Sequence[Mapping[str, Any]], x: Mapping, y: Mapping, aligned:
 
 
 def _column(spots: Sequence[tuple[Any, float, float]]) -> list[tuple[Any, dict]]:
-    """Place labels right of their points, one below the other without overlap, within the plot."""
+    """Place labels right of their points, one below the other without overlap, about within the plot."""
     spots = sorted(spots, key=lambda spot: spot[2])
     places: list[float] = []
     for _, _, py in spots:
         places.append(max(py, places[-1] + LINE if places else py))
     for k in reversed(range(len(places))):
-        places[k] = min(places[k], HIGH if k + 1 == len(places) else places[k + 1] - LINE)
+        places[k] = min(places[k], HIGH + 3 * LINE if k + 1 == len(places) else places[k + 1] - LINE)
     return [
         (point, {"xanchor": "left", "xshift": 12, "yshift": round(py - at)})
         for (point, _, py), at in zip(spots, places, strict=True)
