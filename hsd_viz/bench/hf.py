@@ -16,7 +16,7 @@ import torch
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 from transformers.utils import logging
 
-from hsd_viz.bench.output import Output, Tuned
+from hsd_viz.bench.output import Output, Tuned, arrival_times
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.prompts.suites import Prompt, Suite, load_suite
@@ -153,6 +153,7 @@ class _Watch(StoppingCriteria):
         self._device = device
         self._widths: list[int] = []
         self._lengths: list[int] = []
+        self._times: list[float] = []
         self._prefilled = 0.0
 
     def before(self, module, args, kwargs) -> None:
@@ -167,14 +168,16 @@ class _Watch(StoppingCriteria):
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor, **kwargs) -> torch.BoolTensor:
         self._lengths.append(input_ids.shape[1])
+        self._times.append(perf_counter())
         return torch.zeros(input_ids.shape[0], dtype=torch.bool, device=input_ids.device)
 
     def output(self, tokens: list[int], started: float, ended: float) -> Output:
-        first = self._lengths[0] - self._prompt
+        emitted = tuple(after - before for before, after in pairwise([self._prompt, *self._lengths]))
+        arrivals = [(at - started, n) for at, n in zip(self._times, emitted, strict=True) if n]
         return Output(
             token_ids=tuple(tokens),
             seconds=ended - self._prefilled,
-            timed_tokens=len(tokens) - first,
+            timed_tokens=len(tokens) - emitted[0],
             prefill_seconds=self._prefilled - started,
             target_forwards=len(self._widths),
             # The first pass feeds the whole prompt, each later one the last token, then the draft.
@@ -182,7 +185,8 @@ class _Watch(StoppingCriteria):
             accepted=len(tokens) - len(self._widths),
             draft_seconds=None,
             runtime="transformers",
-            emitted=tuple(after - before for before, after in pairwise([self._prompt, *self._lengths])),
+            emitted=emitted,
+            **arrival_times(arrivals),
         )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from hsd_viz.bench.answers import SpecBench, build_section
 from hsd_viz.bench.output import PLAIN, Output
 from hsd_viz.bench.profile import RoundProfile, summary
-from hsd_viz.intervals import RESAMPLES, Estimate, estimate, ratio, resample
+from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.machine import Machine
 from hsd_viz.serialize import from_dict, to_dict
 from hsd_viz.trace.metrics import repetition_share
@@ -28,9 +28,16 @@ if TYPE_CHECKING:
 LOW_REPETITION = 0.2
 
 
+#: Figures that older reports do not hold.
+_OPTIONAL = {"omit": True}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What decoding ``outputs`` prompts measured. Speeds are tokens per second, times seconds, shares 0-1."""
+    """What decoding ``outputs`` prompts measured. Speeds are tokens per second, times seconds, shares 0-1.
+
+    The tokens of a round appear together: for the time between tokens, they share the time of the round evenly.
+    """
 
     outputs: int
     tokens_per_second: Estimate
@@ -41,6 +48,9 @@ class Figures:
     speedup_over_plain: Estimate
     acceptance_rate: Estimate
     repetition_share: Estimate
+    first_token_seconds: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
+    inter_token_seconds_median: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
+    inter_token_seconds_p99: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
 
 
 FIGURES = tuple(f.name for f in dataclasses.fields(Figures) if f.name != "outputs")
@@ -65,14 +75,15 @@ class DecodeMemory:
 class StackResult(GroupFigures):
     """The results of a row. ``state``: ``cold`` or ``warm`` for drafters that learn, ``runtime``: what ran the models.
 
-    ``token_identical_to_plain``: (equal outputs, outputs), ``None`` above temperature 0. ``baseline_settings``: the
-    options of transformers that were the fastest, with ``tuned_on`` (prompt ids) and ``tried`` (all options with their
-    tokens per second).
+    ``token_identical_to_plain``: (equal outputs, outputs), ``None`` above temperature 0. ``by_prompt``: timed tokens
+    and their seconds by prompt id, for :mod:`hsd_viz.bench.compare`. ``baseline_settings``: the options of transformers
+    that were the fastest, with ``tuned_on`` (prompt ids) and ``tried`` (all options with their tokens per second).
     """
 
     stack: str = field(metadata={"first": True})
     by_category: dict[str, GroupFigures]
     token_identical_to_plain: tuple[int, int] | None
+    by_prompt: dict[str, tuple[int, float]] | None = None
     state: str | None = None
     runtime: str | None = None
     memory: DecodeMemory | None = None
@@ -174,6 +185,9 @@ def build_report(
                 **_group(outputs, plain, range(len(plain)), low),
                 by_category={c: GroupFigures(**_group(outputs, plain, ks, low)) for c, ks in groups.items()},
                 token_identical_to_plain=(same, len(plain)) if settings.sampling.greedy else None,
+                by_prompt={
+                    p.id: (o.timed_tokens, o.seconds) for p, o in zip(measurement.prompts, outputs, strict=True)
+                },
                 state=measurement.rows[name].state if name in measurement.rows else None,
                 runtime=next((o.runtime for o in outputs), None),
                 memory=None if found is None else DecodeMemory(**found),
@@ -238,6 +252,10 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
     plain_speed = ratio(total([o.timed_tokens for o in plain]), total([o.seconds for o in plain]))
     undefined = np.full(len(weights), np.nan)
     reported = all(o.draft_seconds is not None for o in outputs)
+    arrived = all(o.first_token_seconds is not None for o in outputs)
+    (draft_p99,) = _percentiles([[(s, 1) for s in o.draft_seconds or ()] for o in outputs], weights, [0.99])
+    pace = [[(seconds / tokens, tokens) for seconds, tokens in o.waits] for o in outputs]
+    pace_median, pace_p99 = _percentiles(pace, weights, [0.5, 0.99])
     rounds = [o.draft_seconds or () for o in outputs]
     per_round = ratio(total([sum(r) for r in rounds]), total([len(r) for r in rounds]))
     repeated = total([repetition_share(o.token_ids) * len(o.token_ids) for o in outputs])
@@ -246,23 +264,33 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
         "tokens_per_second_with_prefill": ratio(tokens, seconds + total([o.prefill_seconds for o in outputs])),
         "mean_acceptance_length": ratio(tokens, total([o.target_forwards for o in outputs])),
         "draft_seconds_per_round": per_round if reported else undefined,
-        "draft_seconds_p99": _percentile(rounds, weights, 0.99) if reported else undefined,
+        "draft_seconds_p99": draft_p99 if reported else undefined,
         "speedup_over_plain": ratio(speed, plain_speed),
         "acceptance_rate": ratio(total([o.accepted for o in outputs]), total([o.drafted for o in outputs])),
         "repetition_share": ratio(repeated, tokens),
+        "first_token_seconds": ratio(total([o.first_token_seconds for o in outputs]), weights.sum(1))
+        if arrived
+        else undefined,
+        "inter_token_seconds_median": pace_median if arrived else undefined,
+        "inter_token_seconds_p99": pace_p99 if arrived else undefined,
     }
     return Figures(outputs=n, **{name: estimate(values, n) for name, values in samples.items()})
 
 
-def _percentile(rounds: Sequence[Sequence[float]], weights: np.ndarray, share: float) -> np.ndarray:
-    """Return for each row of ``weights`` ``[rows, prompts]`` the percentile over the rounds of all its prompts."""
-    values = np.concatenate([np.asarray(r, float) for r in rounds]) if rounds else np.zeros(0)
-    if not len(values):
-        return np.full(len(weights), np.nan)
-    order = np.argsort(values, kind="stable")
-    owner = np.repeat(np.arange(len(rounds)), [len(r) for r in rounds])[order]
-    found = []
-    for row in weights:
-        reached = np.cumsum(row[owner])
-        found.append(values[order[np.searchsorted(reached, share * reached[-1])]] if reached[-1] else np.nan)
-    return np.array(found)
+def _percentiles(
+    samples: Sequence[Sequence[tuple[float, int]]], weights: np.ndarray, shares: Sequence[float]
+) -> np.ndarray:
+    """Return ``[shares, rows]``: percentiles over the samples of all prompts, for each row of ``weights``.
+
+    ``weights`` are ``[rows, prompts]``; ``samples[k]`` are those of prompt ``k``: (value, how often it counts).
+    """
+    flat = np.array([sample for prompt in samples for sample in prompt]).reshape(-1, 2)
+    order = np.argsort(flat[:, 0], kind="stable")
+    values, counts = flat[order].T
+    owner = np.repeat(np.arange(len(samples)), [len(prompt) for prompt in samples])[order]
+    found = np.full((len(shares), len(weights)), np.nan)
+    for k, row in enumerate(weights if len(values) else ()):
+        reached = np.cumsum(row[owner] * counts)
+        if reached[-1]:
+            found[:, k] = values[np.searchsorted(reached, np.multiply(shares, reached[-1]))]
+    return found
