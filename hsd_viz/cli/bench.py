@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,8 +62,8 @@ their prompts. A stack is slower if the ratio is below 1 - SHARE and its interva
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    text = "Measure stacks side by side on a suite of prompts."
-    parser = commands.add_parser("bench", help="measure stacks side by side", description=text, epilog=_EPILOG)
+    about = "Measure stacks side by side on a suite of prompts."
+    parser = arguments.add_command(commands, "bench", "measure stacks side by side", run, about=about, epilog=_EPILOG)
     text = "a stack to measure (lookahead 1-64); may be given several times"
     parser.add_argument("--stack", action="append", default=[], metavar="S", help=text)
     _add_suite(parser.add_argument)
@@ -72,7 +71,6 @@ def add(commands: argparse._SubParsersAction) -> None:
     _add_files(parser.add_argument)
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)
-    parser.set_defaults(run=run)
 
 
 def _add_suite(add: Callable[..., Any]) -> None:
@@ -145,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
         checkpoint.remove()
         return 0
     where = f"; the partial report is in {args.json}, and the same command resumes from there" if args.json else ""
-    print(f"hsd-viz: interrupted{where}", file=sys.stderr)
+    arguments.say(f"interrupted{where}")
     return 130
 
 
@@ -262,7 +260,7 @@ def _checkpoint(args: argparse.Namespace, engine: Any, suite: Suite, settings: S
     found = Checkpoint.resume(path, about)
     if len(found):
         decodes = counted(len(found), "finished decode")
-        print(f"hsd-viz: resuming after {decodes}, stored in {path}", file=sys.stderr)
+        arguments.say(f"resuming after {decodes}, stored in {path}")
     return found
 
 
