@@ -55,8 +55,8 @@ def add(commands: argparse._SubParsersAction) -> None:
 def run(args: argparse.Namespace) -> int:
     """Plan and return the exit code; ``ValueError`` for bad input."""
     from hsd_viz.bench import Progress, load_suite
-    from hsd_viz.bench.plan import PlanRequest, plan, report
-    from hsd_viz.bench.plan_text import plan_table
+    from hsd_viz.bench.plan import PlanRequest, plan
+    from hsd_viz.bench.plan_report import plan_table, report
 
     request = PlanRequest(
         models=None if args.models is None else tuple(name.strip() for name in args.models.split(",")),

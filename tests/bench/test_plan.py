@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fake_engine import WORLD, FakeEngine
 
 from hsd_viz.bench import Prompt, Suite, load_suite
-from hsd_viz.bench.plan import PlanRequest, plan, report, split
-from hsd_viz.bench.plan_text import plan_table
+from hsd_viz.bench.plan import PlanRequest, plan, split
+from hsd_viz.bench.plan_report import plan_table, report
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.stack import parse
 

@@ -1,17 +1,121 @@
-"""A plan as text."""
+"""A plan as JSON data and as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from statistics import median
 from typing import Any
 
-from hsd_viz.bench.plan import Plan
+from hsd_viz.bench.plan import MeasuredStack, Plan
+from hsd_viz.calibration.calibrate import TARGET
+from hsd_viz.latency.vectorised import Prediction
+from hsd_viz.stack import parse
 from hsd_viz.terminal import table_lines
 from hsd_viz.words import counted
 
 #: Predicted rows that are shown even if they were not measured.
 SHOWN = 12
 _SENSITIVITIES = 3
+
+
+def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
+    """Return the plan as JSON data, with its calibration."""
+    choice, stored = found.choice, found.stored
+    rows = [
+        _row_data(prediction, measured, found.repriced.get(prediction.stack)) for prediction, measured in found.rows
+    ]
+    measured = [row for row in rows if row["measured_ms_per_token"] is not None]
+    best = min(measured, key=lambda row: row["measured_ms_per_token"], default=None)
+    picked = next((row for row in measured if row["stack"] == choice.picked.stack), None)
+    over = None if picked is None else picked["measured_ms_per_token"] / best["measured_ms_per_token"] - 1
+    return {
+        "machine": machine,
+        "models": list(found.models),
+        "hierarchies": rows,
+        "picked": choice.picked.stack,
+        "best_single_draft": None if choice.best_single_draft is None else choice.best_single_draft.stack,
+        "kind": choice.kind,
+        "affine": {
+            "stack": str(choice.affine.stack),
+            "affine_ms_per_token": choice.affine.ms_per_token,
+            "predicted_ms_per_token": choice.affine_exact.ms_per_token,
+        },
+        "best_measured": None if best is None else best["stack"],
+        "picked_over_best_measured": over,
+        "measured_on": found.measured_on if measured else None,
+        "errors": _errors(rows),
+        "doubts": [asdict(s) for s in found.sensitivities],
+        "calibration": {
+            "kept": found.was_stored,
+            "age_seconds": stored.age(),
+            "seconds": stored.seconds,
+            "identity": dict(stored.identity),
+            "texts": dict(stored.texts),
+            "groups": len(stored.mixture.parts),
+            "acceptance": [asdict(a) for a in stored.acceptance],
+            "lookups": dict(stored.lookups),
+            "forwards": dict(stored.forwards),
+            "costs": stored.calibration.to_dict()["costs"],
+        },
+        "complete": found.complete,
+    }
+
+
+def _row_data(prediction: Prediction, measured: MeasuredStack | None, repriced: float | None) -> dict[str, Any]:
+    stack = parse(prediction.stack)
+    by_name = list(zip(prediction.names, prediction.forwards_per_token, strict=True))
+    bottom = str(stack.bottom) if stack.bottom is not None else None
+    looked = None if measured is None else next(iter(measured.lookups_per_token.values()), 0.0)
+    return {
+        "stack": prediction.stack,
+        "predicted_ms_per_token": prediction.ms_per_token,
+        "measured_ms_per_token": None if measured is None else measured.ms_per_token,
+        "measured_ms_per_token_ci": None if measured is None else list(measured.interval),
+        "error": None if measured is None else prediction.ms_per_token / measured.ms_per_token - 1,
+        "predicted_at_measured_costs": repriced,
+        "error_at_measured_costs": None if measured is None else repriced / measured.ms_per_token - 1,
+        "forwards_per_token": {
+            name: {"predicted": n, "measured": None if measured is None else measured.forwards_per_token.get(name)}
+            for name, n in by_name
+            if name != bottom
+        },
+        "lookups_per_token": {bottom: {"predicted": by_name[0][1], "measured": looked}} if bottom is not None else {},
+        "acceptance_length": {
+            "predicted": prediction.acceptance_length,
+            "measured": None if measured is None else measured.acceptance_length,
+        },
+    }
+
+
+def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return relative errors of the predictions: raw, without the machine's drift since the calibration, at measured
+    costs.
+
+    The drift is that of plain decoding, whose prediction is only the cost of a forward pass.
+    """
+    done = [row for row in rows if row["measured_ms_per_token"] is not None]
+    if not done:
+        return None
+    plain = next((row for row in done if row["stack"] == TARGET), None)
+    drift = None if plain is None else plain["measured_ms_per_token"] / plain["predicted_ms_per_token"]
+    counts = [
+        n["predicted"] / n["measured"] - 1
+        for row in done
+        if row["stack"] != TARGET
+        for n in row["forwards_per_token"].values()
+        if n["measured"]
+    ]
+    spread = lambda values: {"median": median(map(abs, values)), "worst": max(map(abs, values))} if values else None
+    return {
+        "drift": drift,
+        "ms_per_token": spread([row["error"] for row in done]),
+        "ms_per_token_without_drift": spread([(1 + row["error"]) * drift - 1 for row in done if row is not plain])
+        if drift
+        else None,
+        "ms_per_token_at_measured_costs": spread([row["error_at_measured_costs"] for row in done]),
+        "forwards_per_token": spread(counts),
+    }
 
 
 def plan_table(found: Plan, data: dict[str, Any]) -> str:
