@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
@@ -136,18 +136,8 @@ class LoopDecoder:
             self._options["memory"] = Memory()
 
     def __call__(self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:
-        trace = self._engine.run(
-            prompt,
-            self._row.stack,
-            max_new_tokens=max_new_tokens,
-            temperature=sampling.temperature,
-            top_k=sampling.top_k,
-            top_p=sampling.top_p,
-            seed=sampling.seed,
-            record=False,
-            **self._options,
-        )
-        return from_trace(trace)
+        options = {"max_new_tokens": max_new_tokens, **asdict(sampling), "record": False, **self._options}
+        return from_trace(self._engine.run(prompt, self._row.stack, **options))
 
 
 def ask(decode: Decoder, prompt: Prompt, max_new_tokens: int, sampling: Sampling, template: Template | None) -> Output:
@@ -170,12 +160,8 @@ def from_trace(trace: Trace) -> Output:
     arrivals = [((r.start_ns + r.duration_ns) / 1e9, emitted[r.id]) for r in rounds if emitted[r.id]]
     return Output(
         token_ids=tuple(trace.token_ids),
-        seconds=figures["seconds"],
         timed_tokens=figures["tokens"],
-        prefill_seconds=figures["prefill_seconds"],
-        target_forwards=figures["target_forwards"],
-        drafted=figures["drafted"],
-        accepted=figures["accepted"],
+        **{name: figures[name] for name in ("seconds", "prefill_seconds", "target_forwards", "drafted", "accepted")},
         draft_seconds=draft_seconds(trace),
         runtime=trace.meta.get("runtime"),
         emitted=tuple(emitted[r.id] for r in rounds),

@@ -5,10 +5,9 @@ On disk an :class:`Estimate` is two keys, the figure and ``..._ci: [low, high]``
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +52,7 @@ class Figures:
     inter_token_seconds_p99: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
 
 
-FIGURES = tuple(f.name for f in dataclasses.fields(Figures) if f.name != "outputs")
+FIGURES = tuple(f.name for f in fields(Figures) if f.name != "outputs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,47 +170,50 @@ def build_report(
     ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: the fields of :class:`ReportSettings` that describe the
     engine; ``memory``: the fields of :class:`DecodeMemory` by row; ``command``: the command line.
     """
-    suite, settings, plain = measurement.suite, measurement.settings, measurement.outputs[PLAIN]
+    settings, plain = measurement.settings, measurement.outputs[PLAIN]
     low = {k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION}
-    groups = {c: [k for k, p in enumerate(measurement.prompts) if p.category == c] for c in suite.categories}
-    groups = {category: members for category, members in groups.items() if members}
-    stacks = []
-    for name, outputs in measurement.outputs.items():
-        same = sum(o.token_ids == p.token_ids for o, p in zip(outputs, plain, strict=True))
-        found = (memory or {}).get(name)
-        stacks.append(
-            StackResult(
-                stack=name,
-                **_group(outputs, plain, range(len(plain)), low),
-                by_category={c: GroupFigures(**_group(outputs, plain, ks, low)) for c, ks in groups.items()},
-                token_identical_to_plain=(same, len(plain)) if settings.sampling.greedy else None,
-                by_prompt={
-                    p.id: (o.timed_tokens, o.seconds) for p, o in zip(measurement.prompts, outputs, strict=True)
-                },
-                state=measurement.rows[name].state if name in measurement.rows else None,
-                runtime=next((o.runtime for o in outputs), None),
-                memory=None if found is None else DecodeMemory(**found),
-                profile=summary(measurement.profiles.get(name, ())),
-                baseline_settings=_tuned(measurement, name),
-            )
-        )
+    used = [p.category for p in measurement.prompts]
+    groups = {c: [k for k, own in enumerate(used) if own == c] for c in measurement.suite.categories if c in used}
+    stacks = tuple(
+        _stack_result(measurement, name, groups, low, (memory or {}).get(name)) for name in measurement.outputs
+    )
     shared = {name: getattr(settings, name) for name in ("max_new_tokens", "repeats", "state", "budget")}
+    categories = {c: measurement.suite.categories[c] for c in groups}
     section = None
     if measurement.template is not None:
         answers = {name: [o.turns for o in outputs] for name, outputs in measurement.outputs.items()}
         section = build_section(measurement.prompts, answers, measurement.template, measurement.left_out)
     return Report(
         machine=from_dict(Machine, machine),
-        suite=SuiteInfo(
-            name=suite.name, prompts=len(measurement.prompts), categories={c: suite.categories[c] for c in groups}
-        ),
-        settings=ReportSettings(
-            **shared, **dataclasses.asdict(settings.sampling), **engine, bootstrap_resamples=RESAMPLES
-        ),
+        suite=SuiteInfo(name=measurement.suite.name, prompts=len(used), categories=categories),
+        settings=ReportSettings(**shared, **asdict(settings.sampling), **engine, bootstrap_resamples=RESAMPLES),
         command=command,
         complete=measurement.complete,
-        stacks=tuple(stacks),
+        stacks=stacks,
         spec_bench=section,
+    )
+
+
+def _stack_result(
+    measurement: Measurement,
+    name: str,
+    groups: Mapping[str, Sequence[int]],
+    low: set[int],
+    memory: Mapping[str, int | None] | None,
+) -> StackResult:
+    outputs, plain = measurement.outputs[name], measurement.outputs[PLAIN]
+    same = sum(o.token_ids == p.token_ids for o, p in zip(outputs, plain, strict=True))
+    return StackResult(
+        stack=name,
+        **_group(outputs, plain, range(len(plain)), low),
+        by_category={c: GroupFigures(**_group(outputs, plain, ks, low)) for c, ks in groups.items()},
+        token_identical_to_plain=(same, len(plain)) if measurement.settings.sampling.greedy else None,
+        by_prompt={p.id: (o.timed_tokens, o.seconds) for p, o in zip(measurement.prompts, outputs, strict=True)},
+        state=measurement.rows[name].state if name in measurement.rows else None,
+        runtime=next((o.runtime for o in outputs), None),
+        memory=None if memory is None else DecodeMemory(**memory),
+        profile=summary(measurement.profiles.get(name, ())),
+        baseline_settings=_tuned(measurement, name),
     )
 
 
@@ -229,10 +231,7 @@ def _group(outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[
     """Return the fields of :class:`GroupFigures` over the chosen prompts."""
     few = [k for k in chosen if k in low]
     whole, part = (figures([outputs[k] for k in ks], [plain[k] for k in ks]) for ks in (chosen, few))
-    return {
-        **{f.name: getattr(whole, f.name) for f in dataclasses.fields(whole)},
-        "low_repetition": part if few else None,
-    }
+    return {f.name: getattr(whole, f.name) for f in fields(whole)} | {"low_repetition": part if few else None}
 
 
 def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> Figures:
@@ -244,37 +243,37 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
     n = len(outputs)
     weights = resample(n, seed)
 
-    def total(values: Sequence[float]) -> np.ndarray:
-        return weights @ np.asarray(values, float)
+    def total(values: Iterable[float]) -> np.ndarray:
+        return weights @ np.fromiter(values, float, n)
 
-    tokens, seconds = total([len(o.token_ids) for o in outputs]), total([o.seconds for o in outputs])
-    speed = ratio(total([o.timed_tokens for o in outputs]), seconds)
-    plain_speed = ratio(total([o.timed_tokens for o in plain]), total([o.seconds for o in plain]))
-    undefined = np.full(len(weights), np.nan)
-    reported = all(o.draft_seconds is not None for o in outputs)
-    arrived = all(o.first_token_seconds is not None for o in outputs)
-    (draft_p99,) = _percentiles([[(s, 1) for s in o.draft_seconds or ()] for o in outputs], weights, [0.99])
-    pace = [[(seconds / tokens, tokens) for seconds, tokens in o.waits] for o in outputs]
-    pace_median, pace_p99 = _percentiles(pace, weights, [0.5, 0.99])
-    rounds = [o.draft_seconds or () for o in outputs]
-    per_round = ratio(total([sum(r) for r in rounds]), total([len(r) for r in rounds]))
-    repeated = total([repetition_share(o.token_ids) * len(o.token_ids) for o in outputs])
+    tokens, timed, seconds = (
+        total(len(o.token_ids) for o in outputs),
+        total(o.timed_tokens for o in outputs),
+        total(o.seconds for o in outputs),
+    )
+    speed = ratio(timed, seconds)
+    plain_speed = ratio(total(o.timed_tokens for o in plain), total(o.seconds for o in plain))
     samples = {
         "tokens_per_second": speed,
-        "tokens_per_second_with_prefill": ratio(tokens, seconds + total([o.prefill_seconds for o in outputs])),
-        "mean_acceptance_length": ratio(tokens, total([o.target_forwards for o in outputs])),
-        "draft_seconds_per_round": per_round if reported else undefined,
-        "draft_seconds_p99": draft_p99 if reported else undefined,
+        "tokens_per_second_with_prefill": ratio(tokens, seconds + total(o.prefill_seconds for o in outputs)),
+        "mean_acceptance_length": ratio(tokens, total(o.target_forwards for o in outputs)),
         "speedup_over_plain": ratio(speed, plain_speed),
-        "acceptance_rate": ratio(total([o.accepted for o in outputs]), total([o.drafted for o in outputs])),
-        "repetition_share": ratio(repeated, tokens),
-        "first_token_seconds": ratio(total([o.first_token_seconds for o in outputs]), weights.sum(1))
-        if arrived
-        else undefined,
-        "inter_token_seconds_median": pace_median if arrived else undefined,
-        "inter_token_seconds_p99": pace_p99 if arrived else undefined,
+        "acceptance_rate": ratio(total(o.accepted for o in outputs), total(o.drafted for o in outputs)),
+        "repetition_share": ratio(total(repetition_share(o.token_ids) * len(o.token_ids) for o in outputs), tokens),
     }
-    return Figures(outputs=n, **{name: estimate(values, n) for name, values in samples.items()})
+    # Figures that every output must report.
+    if all(o.draft_seconds is not None for o in outputs):
+        drafting = [o.draft_seconds for o in outputs]
+        samples["draft_seconds_per_round"] = ratio(total(map(sum, drafting)), total(map(len, drafting)))
+        (p99,) = _percentiles([[(s, 1) for s in rounds] for rounds in drafting], weights, [0.99])
+        samples["draft_seconds_p99"] = p99
+    if all(o.first_token_seconds is not None for o in outputs):
+        samples["first_token_seconds"] = ratio(total(o.first_token_seconds for o in outputs), weights.sum(1))
+        pace = [[(wait / count, count) for wait, count in o.waits] for o in outputs]
+        middle, p99 = _percentiles(pace, weights, [0.5, 0.99])
+        samples |= {"inter_token_seconds_median": middle, "inter_token_seconds_p99": p99}
+    found = {name: estimate(samples[name], n) if name in samples else UNKNOWN for name in FIGURES}
+    return Figures(outputs=n, **found)
 
 
 def _percentiles(

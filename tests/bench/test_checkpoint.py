@@ -43,7 +43,14 @@ def test_another_bench_and_damage_are_refused_in_one_sentence(tmp_path):
         Checkpoint.resume(path, {**ABOUT, "settings": {"repeats": 3}})
     assert "\n" not in str(caught.value)
     whole = path.read_text()
-    for text in ("x" + whole, whole[:20], "", "{}\n", whole.replace('"seconds"', '"minutes"'), '{"format": "x", "about": {}}\n'):
+    for text in (
+        "x" + whole,
+        whole[:20],
+        "",
+        "{}\n",
+        whole.replace('"seconds"', '"minutes"'),
+        '{"format": "x", "about": {}}\n',
+    ):
         path.write_text(text)
         with pytest.raises(ValueError, match="is damaged") as caught:
             Checkpoint.resume(path, ABOUT)
