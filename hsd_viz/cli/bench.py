@@ -303,7 +303,7 @@ def _write_answers(answers: Path, measurement: Measurement, report: Report) -> N
 def _memory(args: argparse.Namespace, engine: Any, measurement: Measurement) -> dict[str, dict[str, int | None]]:
     """Measure the memory of one decode of each stack, on the first prompt."""
     from hsd_viz.bench import read_stacks
-    from hsd_viz.cli.memory import measure
+    from hsd_viz.bench.memory import measure
     from hsd_viz.prompts.templates import choose_template, opening
 
     name, settings = measurement.template, measurement.settings
