@@ -258,23 +258,20 @@ def measure(
     sampling = sampling or Sampling()
     done: dict[tuple[int, str], list[_Decode]] = {}
     traces: list[Trace] = []
-    total, complete = repeats * len(suite.prompts) * len(stacks), False
+    turns = [(k, stack) for _ in range(repeats) for k in range(len(suite.prompts)) for stack in stacks]
+    complete = False
     try:
         for stack in stacks:
-            progress(Progress(0, total, stack, ""))
+            progress(Progress(0, len(turns), stack, ""))
             decode(engine, suite.prompts[0], stack, min(WARM_UP_TOKENS, max_new_tokens), sampling)
-        count = 0
-        for _ in range(repeats):
-            for k, prompt in enumerate(suite.prompts):
-                for stack in stacks:
-                    if cancelled():
-                        raise KeyboardInterrupt
-                    progress(Progress(count, total, stack, prompt.id))
-                    trace = decode(engine, prompt, stack, max_new_tokens, at(sampling, k))
-                    done.setdefault((k, stack), []).append(_one(trace))
-                    trace.token_rows.clear()
-                    traces.append(trace)
-                    count += 1
+        for count, (k, stack) in enumerate(turns):
+            if cancelled():
+                raise KeyboardInterrupt
+            progress(Progress(count, len(turns), stack, suite.prompts[k].id))
+            trace = decode(engine, suite.prompts[k], stack, max_new_tokens, at(sampling, k))
+            done.setdefault((k, stack), []).append(_one(trace))
+            trace.token_rows.clear()
+            traces.append(trace)
         complete = True
     except KeyboardInterrupt:
         pass
@@ -289,31 +286,26 @@ def measure(
 
 
 def _one(trace: Trace) -> _Decode:
-    forwards, lookups = Counter(), Counter()
-    for call in trace.call_rows:
+    calls = trace.call_rows
+    lookups = Counter(call.name for call in calls if call.kind == "lookup")
+    # Levels without a call count as 0.
+    forwards = Counter({name: 0 for name in level_names(trace).values() if name not in lookups})
+    for call in calls:
         if call.kind in ("draft", "verify"):
             forwards[call.name] += call.steps
-        elif call.kind == "lookup":
-            lookups[call.name] += 1
     seconds = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e9
-    for name in level_names(trace).values():
-        if name not in lookups:
-            forwards.setdefault(name, 0)
     return _Decode(len(trace.token_rows), seconds, forwards, lookups)
 
 
 def _pooled(runs: Sequence[Sequence[_Decode]]) -> MeasuredStack:
     tokens = np.array([run[0].tokens for run in runs], float)
     ms = np.array([median(one.seconds for one in run) * 1e3 for run in runs])
-    weights = resample(len(runs))
-    over_prompts = estimate((weights @ ms) / np.maximum(1, weights @ tokens), len(runs))
-    count = tokens.sum()
-    forwards, lookups = Counter(), Counter()
-    for run in runs:
-        forwards.update(run[0].forwards)
-        lookups.update(run[0].lookups)
-    rate = lambda counted: {name: n / count for name, n in counted.items()}
-    per_token = rate(forwards)
+    weights, count = resample(len(runs)), tokens.sum()
+    found = estimate((weights @ ms) / np.maximum(1, weights @ tokens), len(runs))
+    sums = {"forwards": Counter(), "lookups": Counter()}
+    for kind, counted in sums.items():
+        for run in runs:
+            counted.update(getattr(run[0], kind))
+    forwards, lookups = ({name: n / count for name, n in counted.items()} for counted in sums.values())
     value = float(ms.sum() / count)
-    interval = over_prompts.interval or (value, value)
-    return MeasuredStack(value, interval, per_token, rate(lookups), 1 / per_token["target"])
+    return MeasuredStack(value, found.interval or (value, value), forwards, lookups, 1 / forwards["target"])

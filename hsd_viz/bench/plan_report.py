@@ -17,6 +17,12 @@ from hsd_viz.words import counted
 #: Predicted rows that are shown even if they were not measured.
 SHOWN = 12
 _SENSITIVITIES = 3
+_ERRORS = {
+    "ms/token": "ms_per_token",
+    "ms/token without the machine's drift": "ms_per_token_without_drift",
+    "ms/token at the costs of the measured decodes": "ms_per_token_at_measured_costs",
+    "forwards/token": "forwards_per_token",
+}
 
 
 def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
@@ -63,28 +69,24 @@ def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
 
 
 def _row_data(prediction: Prediction, measured: MeasuredStack | None, repriced: float | None) -> dict[str, Any]:
-    stack = parse(prediction.stack)
-    by_name = list(zip(prediction.names, prediction.forwards_per_token, strict=True))
-    bottom = str(stack.bottom) if stack.bottom is not None else None
-    looked = None if measured is None else next(iter(measured.lookups_per_token.values()), 0.0)
+    bottom = parse(prediction.stack).bottom
+    levels = dict(zip(prediction.names, prediction.forwards_per_token, strict=True))
+    asked = {str(bottom): levels.pop(str(bottom))} if bottom is not None else {}
+    ms, length, forwards, looked = None, None, {}, None
+    if measured is not None:
+        ms, length, forwards = measured.ms_per_token, measured.acceptance_length, measured.forwards_per_token
+        looked = next(iter(measured.lookups_per_token.values()), 0.0)
     return {
         "stack": prediction.stack,
         "predicted_ms_per_token": prediction.ms_per_token,
-        "measured_ms_per_token": None if measured is None else measured.ms_per_token,
+        "measured_ms_per_token": ms,
         "measured_ms_per_token_ci": None if measured is None else list(measured.interval),
-        "error": None if measured is None else prediction.ms_per_token / measured.ms_per_token - 1,
+        "error": None if ms is None else prediction.ms_per_token / ms - 1,
         "predicted_at_measured_costs": repriced,
-        "error_at_measured_costs": None if measured is None else repriced / measured.ms_per_token - 1,
-        "forwards_per_token": {
-            name: {"predicted": n, "measured": None if measured is None else measured.forwards_per_token.get(name)}
-            for name, n in by_name
-            if name != bottom
-        },
-        "lookups_per_token": {bottom: {"predicted": by_name[0][1], "measured": looked}} if bottom is not None else {},
-        "acceptance_length": {
-            "predicted": prediction.acceptance_length,
-            "measured": None if measured is None else measured.acceptance_length,
-        },
+        "error_at_measured_costs": None if ms is None else repriced / ms - 1,
+        "forwards_per_token": {name: {"predicted": n, "measured": forwards.get(name)} for name, n in levels.items()},
+        "lookups_per_token": {name: {"predicted": n, "measured": looked} for name, n in asked.items()},
+        "acceptance_length": {"predicted": prediction.acceptance_length, "measured": length},
     }
 
 
@@ -107,12 +109,11 @@ def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
         if n["measured"]
     ]
     spread = lambda values: {"median": median(map(abs, values)), "worst": max(map(abs, values))} if values else None
+    undrifted = [(1 + row["error"]) * drift - 1 for row in done if row is not plain] if drift else []
     return {
         "drift": drift,
         "ms_per_token": spread([row["error"] for row in done]),
-        "ms_per_token_without_drift": spread([(1 + row["error"]) * drift - 1 for row in done if row is not plain])
-        if drift
-        else None,
+        "ms_per_token_without_drift": spread(undrifted),
         "ms_per_token_at_measured_costs": spread([row["error_at_measured_costs"] for row in done]),
         "forwards_per_token": spread(counts),
     }
@@ -195,27 +196,16 @@ def _sensitivities(found: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _outcome(data: dict[str, Any]) -> list[str]:
-    errors = data["errors"]
+    errors, over = data["errors"], data["picked_over_best_measured"]
     if errors is None:
         return []
     lines = [""]
-    over = data["picked_over_best_measured"]
     if over is not None:
-        fastest = data["best_measured"]
-        lines.append(
-            f"measured: {fastest} is the fastest"
-            + ("" if fastest == data["picked"] else f", the pick is {over:.1%} slower")
-        )
-    for what, key in (
-        ("ms/token", "ms_per_token"),
-        ("ms/token without the machine's drift", "ms_per_token_without_drift"),
-        ("ms/token at the costs of the measured decodes", "ms_per_token_at_measured_costs"),
-        ("forwards/token", "forwards_per_token"),
-    ):
-        if errors[key]:
-            lines.append(
-                f"error of the law, {what}: median {errors[key]['median']:.1%}, worst {errors[key]['worst']:.1%}"
-            )
+        slower = "" if data["best_measured"] == data["picked"] else f", the pick is {over:.1%} slower"
+        lines.append(f"measured: {data['best_measured']} is the fastest{slower}")
+    for what, key in _ERRORS.items():
+        if found := errors[key]:
+            lines.append(f"error of the law, {what}: median {found['median']:.1%}, worst {found['worst']:.1%}")
     if errors["drift"]:
         lines.append(f"drift since the calibration, by plain decoding: {errors['drift'] - 1:+.1%}")
     return lines
