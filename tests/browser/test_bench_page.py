@@ -62,7 +62,9 @@ def test_the_tab_answers_first_and_fits_every_window(open_page, voila):
     panel = page.get_by_role("tabpanel", name="Benchmark")
     report = panel.locator(".hsd-report")
     measured = read_report(SAVED.read_text(encoding="utf-8"), SAVED.name)
-    expect(report.locator(".hsd-report-answer")).to_have_text("".join(text for text, _ in answer(measured)), timeout=60_000)
+    expect(report.locator(".hsd-report-answer")).to_have_text(
+        "".join(text for text, _ in answer(measured)), timeout=60_000
+    )
     seen = {}
     for width in (1400, 1024, 420):
         page.set_viewport_size({"width": width, "height": 1000})
