@@ -74,6 +74,15 @@ def busy_words() -> str:
     return f"The machine had more to do than its {has}: times and speeds are unsure."
 
 
+def process_bytes(name: str) -> int | None:
+    """Return an entry of ``/proc/self/status`` such as ``VmRSS`` in bytes, ``None`` where the system has none."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:")), None)
+
+
 def _own_version() -> str | None:
     """Return ``None`` where the package is run from its source, not installed."""
     try:

@@ -1,6 +1,7 @@
 """The command ``hsd-viz``.
 
-Exit codes: 0 done, 2 bad usage or input (one line on stderr), 130 interrupted or output closed.
+Exit codes: 0 done, 1 slower (bench --compare), 2 bad usage or input (one line on stderr), 130 interrupted or output
+closed.
 Nothing heavy is imported before a command runs.
 """
 
@@ -44,7 +45,7 @@ A stack is read left to right; '>' means "drafts for" and the last part is the t
   nano:4 > small:8 > target        a hierarchy of draft models
   db > nano:6 > small:8 > target   databases below a hierarchy
 
-Exit codes: 0 done, 2 bad usage or input, 130 interrupted or output closed (as by `| head -1`).
+Exit codes: 0 done, 1 slower (bench --compare), 2 bad usage or input, 130 interrupted or output closed (as by `| head -1`).
 
 `hsd-viz COMMAND --help` describes a command.
 """

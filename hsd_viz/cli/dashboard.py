@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from hsd_viz.cli.arguments import add_command
+
 _EPILOG = """\
 examples:
   hsd-viz dashboard
@@ -16,22 +18,17 @@ The page makes no network requests. Hosts other than loopback need a token. Only
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "dashboard",
-        help="serve the explorer to a browser",
-        description="Serve the explorer to a browser until Ctrl-C.",
-        epilog=_EPILOG,
-    )
-    parser.add_argument(
-        "--host", default="127.0.0.1", help="the address to serve on (default 127.0.0.1: this machine only)"
-    )
-    parser.add_argument("--port", type=int, default=8866, help="the port to serve on (default 8866)")
-    parser.add_argument("--token", help="access token for visitors; required for a host other than loopback")
-    parser.add_argument("--allow-models", action="store_true", help="allow models by hub id or path")
-    parser.add_argument("--open-browser", action="store_true", help="open the page in a browser")
-    parser.add_argument("--no-preheat", action="store_true", help="do not keep a kernel ready for the next visitor")
-    parser.set_defaults(run=run)
+    """Add the command."""
+    about = "Serve the explorer to a browser until Ctrl-C."
+    add = add_command(
+        commands, "dashboard", "serve the explorer to a browser", run, about=about, epilog=_EPILOG
+    ).add_argument
+    add("--host", default="127.0.0.1", help="the address to serve on (default 127.0.0.1: this machine only)")
+    add("--port", type=int, default=8866, help="the port to serve on (default 8866)")
+    add("--token", help="access token for visitors; required for a host other than loopback")
+    add("--allow-models", action="store_true", help="allow models by hub id or path")
+    add("--open-browser", action="store_true", help="open the page in a browser")
+    add("--no-preheat", action="store_true", help="do not keep a kernel ready for the next visitor")
 
 
 def run(args: argparse.Namespace) -> int:
