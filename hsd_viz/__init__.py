@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from hsd_viz.trace import Trace, TraceError
     from hsd_viz.views.app.dashboard import dashboard
 
+#: The version of the package; the build reads it here, so that a checkout on the path needs no installation.
+__version__ = "0.1.0"
+
 __all__ = [
     "StackError",
     "Trace",

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from hsd_viz import __version__
 from hsd_viz.serialize import to_dict
 from hsd_viz.words import counted
 
@@ -50,7 +51,7 @@ def describe(threads: int | None = None) -> dict[str, Any]:
             python=platform.python_version(),
             torch=str(torch.__version__),
             transformers=metadata.version("transformers"),
-            hsd_viz=_own_version(),
+            hsd_viz=__version__,
         )
     )
 
@@ -72,14 +73,6 @@ def busy_words() -> str:
         return ""
     has = f"{counted(there, 'core')} (load average {load:.1f})"
     return f"The machine had more to do than its {has}: times and speeds are unsure."
-
-
-def _own_version() -> str | None:
-    """Return ``None`` where the package is run from its source, not installed."""
-    try:
-        return metadata.version("hsd-viz")
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def cpu_model() -> str:

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 
+from hsd_viz import __version__
 from hsd_viz.backends.choose import Runtimes, backend_for
 from hsd_viz.calibration.draft_costs import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
@@ -373,9 +374,9 @@ class LocalEngine:
             "prompt": prompt,
             "max_new_tokens": max_new_tokens,
             "versions": {
-                "hsd_viz": version("hsd-viz"),
+                "hsd_viz": __version__,
                 "torch": torch.__version__,
-                "transformers": version("transformers"),
+                "transformers": transformers.__version__,
                 "python": platform.python_version(),
             },
         }

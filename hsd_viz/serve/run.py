@@ -1,0 +1,46 @@
+"""Start the service with Ray and keep it until interrupted."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from typing import Any
+
+from hsd_viz.listen import url
+
+
+def serve(host: str, port: int, arguments: dict[str, Any], address: str | None = None) -> int:
+    """Serve until Ctrl-C or SIGTERM; ``arguments`` are those of :func:`hsd_viz.serve.cluster.build`.
+
+    Without ``address`` Ray is started on this machine and ends with the service; otherwise the service runs on the
+    cluster there and is removed from it at the end.
+    """
+    # Ray reports its usage over the network otherwise, and looks for a newer version.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+    from ray import serve as ray_serve
+
+    from hsd_viz.serve.cluster import APPLICATION, build
+
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is None:
+        cpus = max(os.cpu_count() or 1, -(-int(arguments["replicas"] * arguments["cpus"]) // 1))
+        ray.init(num_cpus=cpus, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+    else:
+        ray.init(address, **quiet)
+    try:
+        ray_serve.start(http_options={"host": host, "port": port})
+        ray_serve.run(build(arguments), name=APPLICATION, logging_config={"enable_access_log": False})
+        print(f"engine: {url(host, port)} (Ctrl-C to stop)", flush=True)
+        stopped.wait()
+        ray_serve.delete(APPLICATION)
+    finally:
+        if address is None:
+            ray_serve.shutdown()
+        ray.shutdown()
+    return 0
