@@ -67,6 +67,7 @@ class FairQueue:
         ticket.position = -1
         self._waiting.append(ticket)
         self._advance()
+        ticket.moved.clear()
         return ticket
 
     def leave(self, ticket: Ticket) -> None:

@@ -94,4 +94,3 @@ def _by_id(pieces: dict[str, str]) -> dict[int, str]:
 
 def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
