@@ -9,8 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from hsd_viz import __version__
 from hsd_viz.serialize import to_dict
+from hsd_viz.version import __version__
 from hsd_viz.words import counted
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 import transformers
 
-from hsd_viz import __version__
 from hsd_viz.backends.choose import Runtimes, backend_for
 from hsd_viz.calibration.draft_costs import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
@@ -35,6 +34,7 @@ from hsd_viz.latency.mixture import Mixture
 from hsd_viz.machine import cpu_model
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
+from hsd_viz.version import __version__
 
 DEFAULT_LOOKAHEAD = 4
 MAX_NEW_TOKENS = 100_000

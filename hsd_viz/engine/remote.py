@@ -26,7 +26,7 @@ def connect(url: str, token: str | None = None) -> RemoteEngine:
         ValueError: if the address is not valid, the server cannot be reached, or the token is refused.
     """
     engine = RemoteEngine(url, token)
-    engine.models()
+    engine.model_names()
     return engine
 
 
@@ -42,7 +42,7 @@ class RemoteEngine:
     def __repr__(self) -> str:
         return f"RemoteEngine({self.url!r})"
 
-    def models(self) -> list[str]:
+    def model_names(self) -> list[str]:
         """Return the names of the models that the server offers."""
         return [str(name) for name in self._get("/models")["models"]]
 

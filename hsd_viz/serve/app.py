@@ -1,4 +1,4 @@
-"""The web application of ``hsd-viz serve``: ``POST /decode`` streams events; ``GET /models``, ``/health``, ``/metrics``.
+"""The web application: ``POST /decode`` streams events; ``GET /models``, ``/health`` and ``/metrics``.
 
 It knows nothing of Ray: it passes requests to :class:`~hsd_viz.serve.worker.Decoders`. Visitors are strangers: bodies,
 prompts, lengths and models are limited; a model is a name on the list, never a path or hub id.
@@ -86,7 +86,7 @@ class Service:
         self.figures = _Figures(self.queue)
         self._decoders = decoders
         #: Idempotency key -> the stream that has it.
-        self._keys: dict[str, "Stream"] = {}
+        self._keys: dict[str, Stream] = {}
 
     def check(self, body: bytes) -> dict[str, Any]:
         """Return the arguments of a decode.

@@ -39,7 +39,7 @@ class Replica:
 
 
 class _Replicas:
-    """Passes requests to whichever replica is free."""
+    """Passes requests to a replica that is free."""
 
     def __init__(self, handle: DeploymentHandle) -> None:
         self._handle = handle

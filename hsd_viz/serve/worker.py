@@ -8,6 +8,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from typing import Any, Protocol
 
 from hsd_viz.engine import Engine
@@ -73,10 +74,8 @@ class _Run:
 
     async def wait(self) -> bool:
         """Wait for the next batch; return whether the decode has ended."""
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._urgent.wait(), FLUSH)
-        except TimeoutError:
-            pass
         self._urgent.clear()
         return self._ended
 

@@ -71,7 +71,7 @@ class EventReader:
                 self.trace.append(step)  # type: ignore[union-attr]
                 return step
             case "finished":
-                # In place: whoever has the meta of the start has the final one, as in a local decode.
+                # In place, as in a local decode: the meta of the start becomes the final one.
                 self.trace.meta.update(record["meta"])  # type: ignore[union-attr]
                 return Finished(self.trace)
             case "error":

@@ -2,14 +2,13 @@
 
 import http.client
 import json
+import re
 import threading
 import time
 from contextlib import contextmanager
 
 import pytest
-
-pytest.importorskip("fastapi")
-uvicorn = pytest.importorskip("uvicorn")
+import uvicorn
 
 from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.remote import RemoteEngine, connect
@@ -39,7 +38,7 @@ def serving(decoders, **settings):
     while not server.started:
         time.sleep(0.01)
     try:
-        yield "http://127.0.0.1:{}".format(server.servers[0].sockets[0].getsockname()[1])
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(20)
@@ -141,7 +140,7 @@ def test_a_decode_is_cancelled_in_the_engine(engine, address):
 def test_bad_requests_get_one_line(address, body, message):
     status, _, (answer,) = post(address, body)
     assert status == 422
-    assert __import__("re").match(message.replace("(", r"\("), answer["error"]), answer
+    assert re.match(message.replace("(", r"\("), answer["error"]), answer
     assert "\n" not in answer["error"]
 
 
@@ -167,7 +166,7 @@ def test_requests_of_web_pages_and_other_hosts_are_refused(address):
 
 def test_a_token_is_required_where_one_is_set(engine):
     with serving(Worker(engine), token="secret") as address:
-        assert connect(address, "secret").models() == ["nano", "small", "target"]
+        assert connect(address, "secret").model_names() == ["nano", "small", "target"]
         for wrong in (None, "Secret", "sécret"):
             with pytest.raises(ServerError, match="a valid token is required"):
                 connect(address, wrong and wrong.encode().decode("latin-1"))
@@ -257,7 +256,8 @@ def test_many_clients_all_get_an_answer(engine):
         connection = http.client.HTTPConnection(address.removeprefix("http://"))
         connection.request("GET", "/metrics")
         figures = connection.getresponse().read().decode()
-        assert 'hsd_viz_requests_total{outcome="finished"} %.1f' % outcomes.count((200, "finished")) in figures
+        finished = float(outcomes.count((200, "finished")))
+        assert f'hsd_viz_requests_total{{outcome="finished"}} {finished}' in figures
         assert "hsd_viz_running 0.0" in figures
         assert "hsd_viz_queue_length 0.0" in figures
 

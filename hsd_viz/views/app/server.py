@@ -18,6 +18,9 @@ from pathlib import Path
 
 from hsd_viz.listen import check_address, url
 
+#: Environment variables of a served page: the address of the server that decodes, and the token for it.
+ENGINE_URL, ENGINE_TOKEN = "HSD_VIZ_ENGINE", "HSD_VIZ_ENGINE_TOKEN"
+
 PACKAGE = Path(__file__).resolve().parents[2]
 CHECKOUT_NOTEBOOK = PACKAGE.parent / "notebooks" / "dashboard.ipynb"
 #: Seconds until a kernel without a page is shut down, and between checks.
@@ -42,15 +45,20 @@ def serve(
     allow_models: bool = False,
     open_browser: bool = False,
     preheat: bool = True,
+    engine: tuple[str, str | None] | None = None,
+    pages: int | None = None,
 ) -> int:
     """Serve until interrupted (Ctrl-C, SIGTERM, or end of the terminal) and return Voilà's exit code; its kernels end
     with it.
 
-    ``preheat`` keeps one kernel with a rendered page ready for the next visitor. Prints the address. Raises:
+    ``preheat`` keeps one kernel with a rendered page ready for the next visitor. ``engine`` is the address and token of
+    the server that decodes for all pages; ``pages`` limits how many may be open. Prints the address. Raises:
     ValueError: if Voilà is not installed, the port is in use, or a host other than loopback has no token."""
     check_voila()
     check_address(host, port, token)
-    arguments, environment, folder = command(host, port, token, allow_models=allow_models, preheat=preheat)
+    arguments, environment, folder = command(
+        host, port, token, allow_models=allow_models, preheat=preheat, engine=engine, pages=pages
+    )
     with folder:
         address = url(host, port)
         print(f"dashboard: {address} (Ctrl-C to stop)", flush=True)
@@ -85,6 +93,8 @@ def command(
     allow_models: bool = False,
     preheat: bool = False,
     notebook: Path | None = None,
+    engine: tuple[str, str | None] | None = None,
+    pages: int | None = None,
     gone: int = GONE_SECONDS,
     look: int = LOOK_SECONDS,
 ) -> tuple[list[str], dict[str, str], tempfile.TemporaryDirectory]:
@@ -112,12 +122,16 @@ def command(
         r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
         *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
     ]
+    if pages is not None:
+        arguments.append(f"--PageKernels.pages={pages}")
     if preheat:
         # Voilà starts the next kernel one second after a visit; an earlier visitor waits for it.
         arguments += ["--VoilaConfiguration.preheat_kernel=True", "--VoilaConfiguration.default_pool_size=1"]
     environment = dict(os.environ)
     path = [str(PACKAGE), *filter(None, [environment.get("JUPYTER_PATH")])]
     environment["JUPYTER_PATH"] = os.pathsep.join(path)
+    if engine is not None:
+        environment[ENGINE_URL], environment[ENGINE_TOKEN] = engine[0], engine[1] or ""
     if token:
         # Not on the command line, which other users can read; "auto" makes Voilà read the environment.
         environment["JUPYTER_TOKEN"] = token
