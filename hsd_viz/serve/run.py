@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import sys
@@ -33,11 +34,10 @@ def serve(host: str, port: int, arguments: dict[str, Any], address: str | None =
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if address is None:
-        cpus = max(os.cpu_count() or 1, -(-int(arguments["replicas"] * arguments["cpus"]) // 1))
-        ray.init(num_cpus=cpus, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
-    else:
-        ray.init(address, **quiet)
+    try:
+        _start_ray(ray, arguments, address)
+    except Exception as error:  # Ray raises plain exceptions
+        raise ValueError(f"Ray did not start: {str(error).strip().splitlines()[0]}") from None
     try:
         ray_serve.start(http_options={"host": host, "port": port})
         ray_serve.run(build(arguments), name=APPLICATION, logging_config={"enable_access_log": False})
@@ -51,6 +51,16 @@ def serve(host: str, port: int, arguments: dict[str, Any], address: str | None =
             ray_serve.shutdown()
         ray.shutdown()
     return 0
+
+
+def _start_ray(ray: Any, arguments: dict[str, Any], address: str | None) -> None:
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is not None:
+        ray.init(address, **quiet)
+        return
+    # Ray refuses replicas that need more CPUs than it has; ours may share them.
+    cpus = max(os.cpu_count() or 1, math.ceil(arguments["replicas"] * arguments["cpus"]))
+    ray.init(num_cpus=cpus, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
 
 
 def _ready(ray_serve: Any, stopped: threading.Event) -> bool:
