@@ -33,7 +33,6 @@ def serve(host: str, port: int, arguments: dict[str, Any], address: str | None =
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         _start_ray(ray, arguments, address)
     except Exception as error:  # Ray raises plain exceptions
