@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.serialize import to_dict
+from hsd_viz.version import __version__
 from hsd_viz.words import counted
 
 
@@ -50,7 +51,7 @@ def describe(threads: int | None = None) -> dict[str, Any]:
             python=platform.python_version(),
             torch=str(torch.__version__),
             transformers=metadata.version("transformers"),
-            hsd_viz=_own_version(),
+            hsd_viz=__version__,
         )
     )
 
@@ -81,14 +82,6 @@ def process_bytes(name: str) -> int | None:
     except OSError:
         return None
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:")), None)
-
-
-def _own_version() -> str | None:
-    """Return ``None`` where the package is run from its source, not installed."""
-    try:
-        return metadata.version("hsd-viz")
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def cpu_model() -> str:

@@ -19,7 +19,9 @@ ALLOWED = {
     "intervals": set(),
     "serialize": {"intervals"},
     "terminal": set(),
-    "machine": {"serialize", "words"},
+    "version": set(),
+    "listen": set(),
+    "machine": {"serialize", "version", "words"},
     "drafting": {"checks", "disk", "stack", "trace"},
     "latency": {"stack", "trace"},
     "decoding": {"drafting", "latency", "stack", "trace"},
@@ -40,6 +42,7 @@ ALLOWED = {
         "prompts",
         "stack",
         "trace",
+        "version",
         "words",
     },
     "bench": {
@@ -66,6 +69,7 @@ ALLOWED = {
         "calibration",
         "engine",
         "latency",
+        "listen",
         "machine",
         "progress",
         "prompts",
@@ -73,6 +77,7 @@ ALLOWED = {
         "trace",
         "words",
     },
+    "serve": {"engine", "listen", "stack", "trace"},
     "dashboard": {"views"},
 }
 #: May import anything.

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 
 from hsd_viz.backends.choose import Runtimes, backend_for
 from hsd_viz.calibration.draft_costs import DraftCosts
@@ -34,6 +34,7 @@ from hsd_viz.latency.mixture import Mixture
 from hsd_viz.machine import cpu_model
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
+from hsd_viz.version import __version__
 
 DEFAULT_LOOKAHEAD = 4
 MAX_NEW_TOKENS = 100_000
@@ -373,9 +374,9 @@ class LocalEngine:
             "prompt": prompt,
             "max_new_tokens": max_new_tokens,
             "versions": {
-                "hsd_viz": version("hsd-viz"),
+                "hsd_viz": __version__,
                 "torch": torch.__version__,
-                "transformers": version("transformers"),
+                "transformers": transformers.__version__,
                 "python": platform.python_version(),
             },
         }
