@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.context import Database, spell
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
@@ -45,7 +44,7 @@ class NgramCache:
     """N-gram caches with llama.cpp's thresholds, for one run.
 
     Source: llama.cpp's ``lookup`` (ggml-org/llama.cpp, ``common/ngram-cache.cpp``, pull request 5479, MIT),
-    re-implemented from its description. Token by token, up to ``most`` (16): of the n-grams of 4 down to 1 tokens at
+    re-implemented from its description. Token by token, up to 16: of the n-grams of 4 down to 1 tokens at
     the end of text and draft, the longest in the **context** cache whose best follower passes the thresholds
     :data:`LAX`; else the same in the **dynamic** cache with :data:`STRICT`; else the most frequent follower of the last
     2 tokens in the **static** cache (lax). Followers in context and dynamic cache rank by count × (100 · static count
@@ -58,6 +57,7 @@ class NgramCache:
     """
 
     name = "ngram-cache"
+    nodes = 16
 
     def __init__(
         self,
@@ -65,13 +65,10 @@ class NgramCache:
         dynamic: DynamicCache | None = None,
         static: Database | None = None,
         eos: int | Collection[int] | None = None,
-        most: int = 16,
     ) -> None:
-        check_range("the number of draft tokens", most, 1)
         self.eos = as_eos_set(eos)
         self.dynamic = dynamic if dynamic is not None else DynamicCache()
         self.static = static
-        self.most = self.nodes = most
         self._text = ""
         self._context: Counts = {}
 
@@ -95,14 +92,11 @@ class NgramCache:
         tail = spell(text[-LONGEST:])
         seen = False
         # As in llama.cpp, there is no draft for a text shorter than a static n-gram.
-        while len(tail) >= STATIC and len(tree) < min(self.most, budget):
+        while len(tail) >= STATIC and len(tree) < min(self.nodes, budget):
             static, total = self._followers(tail[-STATIC:])
-            best = (
-                _pick(self._context, tail, static, LAX)
-                or _pick(self.dynamic.counts, tail, static, STRICT)
-                or _most_frequent(static, total)
-            )
             caches = (self._context, self.dynamic.counts)
+            best = _pick(caches[0], tail, static, LAX) or _pick(caches[1], tail, static, STRICT)
+            best = best or _most_frequent(static, total)
             seen = seen or bool(static) or any(tail[-n:] in c for c in caches for n in range(1, LONGEST + 1))
             if best is None:
                 break
@@ -111,9 +105,7 @@ class NgramCache:
             if token in self.eos:
                 break
             tail = (tail + chr(token))[-LONGEST:]
-        if not tree.tokens:
-            tree.why_empty = "no room" if budget < 1 else "not worth it" if seen else "no match"
-        return tree
+        return tree.or_reason(budget, "not worth it" if seen else "no match")
 
     def _followers(self, pair: str) -> tuple[dict[int, int], int]:
         """Return the static counts of what follows two tokens, most frequent first, and the total."""

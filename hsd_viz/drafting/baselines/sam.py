@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
 #: Separates texts; no token has this id, so nothing matches across it.
@@ -104,7 +103,7 @@ class SAMDecoding:
     Source: Hu et al., "SAM Decoding: Speculative Decoding via Suffix Automaton", ACL 2025, arXiv 2411.10666 (repository
     hyx1999/SAM-Decoding), re-implemented from its description. A suffix automaton of the text (``dynamic``) and one of
     other texts (``static``, optional) find the longest suffix of the text, of any length. After a match of m tokens, up
-    to min(``most``, 1 + ``alpha`` · m) tokens are drafted (60 and 4):
+    to min(60, 1 + ``alpha`` · m) tokens are drafted (alpha 4):
 
     * from the text, a chain: the copy after the **earliest** occurrence of the match. If fewer tokens than that follow
       it, the next shorter suffix with another earliest occurrence is tried; the shortest one takes what exists.
@@ -115,27 +114,11 @@ class SAMDecoding:
     """
 
     name = "sam"
+    nodes, alpha, bias, width = 60, 4, 5, 8
 
-    def __init__(
-        self,
-        *,
-        static: StaticAutomaton | None = None,
-        eos: int | Collection[int] | None = None,
-        most: int = 60,
-        alpha: int = 4,
-        bias: int = 5,
-        width: int = 8,
-    ) -> None:
-        check_range("the number of draft tokens", most, 1)
-        check_range("alpha", alpha, 0)
-        check_range("the bias", bias, 0)
-        check_range("the width", width, 1)
+    def __init__(self, *, static: StaticAutomaton | None = None, eos: int | Collection[int] | None = None) -> None:
         self.eos = as_eos_set(eos)
         self.static = static
-        self.most = self.nodes = most
-        self.alpha = alpha
-        self.bias = bias
-        self.width = width
         self.start(())
 
     def start(self, prompt: Sequence[int]) -> None:
@@ -155,8 +138,7 @@ class SAMDecoding:
         """Return a chain or tree of at most ``budget`` nodes that may follow ``text``."""
         tree = DraftTree()
         if budget < 1:
-            tree.why_empty = "no room"
-            return tree
+            return tree.or_reason(budget)
         ahead = text[len(self._text.tokens) :]
         state, matched = self._local(ahead)
         if self.static is not None:
@@ -167,9 +149,7 @@ class SAMDecoding:
                 self._grow(tree, *match, budget)
         if not tree.tokens and matched:
             self._copy(tree, state, matched, budget)
-        if not tree.tokens:
-            tree.why_empty = "no match"
-        return tree
+        return tree.or_reason(budget)
 
     def _local(self, ahead: Sequence[int]) -> tuple[int, int]:
         """Return state and length of the longest suffix of text + ``ahead`` that occurs in the text with a follower."""
@@ -183,7 +163,7 @@ class SAMDecoding:
         return state, matched
 
     def _draft_length(self, matched: int, budget: int) -> int:
-        return min(self.most, 1 + self.alpha * matched, budget)
+        return min(self.nodes, 1 + self.alpha * matched, budget)
 
     def _copy(self, tree: DraftTree, state: int, matched: int, budget: int) -> None:
         """Add the chain after the earliest occurrence of the match."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.index.read import Index, open_index
+from hsd_viz.drafting.index.format import Index, open_index
 
 #: Keys of each length that are extended to longer ones, per requested entry.
 _FOLLOWED = 20
