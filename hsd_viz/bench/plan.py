@@ -15,7 +15,7 @@ from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, 
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import names
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.latency.mixture import MixedLaw, choose, fill
 from hsd_viz.latency.select import Choice, Sensitivity, sensitivities
 from hsd_viz.latency.vectorised import Prediction

@@ -18,8 +18,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 
 from hsd_viz.calibration.timing import Timing, timings
-from hsd_viz.latency.acceptance import Edge, Tier
-from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import RoundRow, Trace

@@ -17,7 +17,7 @@ from typing import Any
 
 from hsd_viz.calibration.estimate import AcceptanceCounts
 from hsd_viz.disk import cache_folder, write_whole
-from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.mixture import Mixture
 
 #: The schema changes with the form of the file and with the method of measuring.

@@ -10,7 +10,7 @@ from statistics import median
 
 import numpy as np
 
-from hsd_viz.latency.costs import LevelCost, LookupCost
+from hsd_viz.latency.inputs import LevelCost, LookupCost
 from hsd_viz.trace import CallRow, Trace
 
 _MS = 1e-6

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hsd_viz.latency.affine import MOST, check_limits
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.mixture import MixedLaw, Mixture
 from hsd_viz.latency.recursion import drafting, repeat_rounds, verify
 from hsd_viz.latency.select import split
@@ -42,8 +41,8 @@ def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int
     for k, draft in enumerate(stack.drafts):
         if draft.lookahead is None and k not in (place, place + 1):
             raise ValueError(f"'{draft}' in '{stack}' has no lookahead: write one, as in '{draft.name}:4'")
-    way, lookaheads = split(stack)
-    return law.plane(*way, lookaheads, place, most)
+    hierarchy, lookaheads = split(stack)
+    return law.plane(*hierarchy, lookaheads, place, most)
 
 
 @dataclass(frozen=True, slots=True)

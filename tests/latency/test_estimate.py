@@ -11,8 +11,7 @@ from random_stacks import chain_tier
 import hsd_viz
 from hsd_viz.calibration.estimate import edge_estimate, estimate, wilson
 from hsd_viz.calibration.timing import monotone
-from hsd_viz.latency.acceptance import Edge
-from hsd_viz.latency.costs import LookupCost
+from hsd_viz.latency.inputs import Edge, LookupCost
 from hsd_viz.latency.vectorised import predict
 from hsd_viz.trace import CallRow, RoundRow, Trace
 
@@ -122,7 +121,7 @@ def test_a_database_is_counted_by_length_and_luck():
     tier = found.tiers["db[context]", "target"]
     # The look-up near the limit says nothing of the database.
     assert tier.rounds == 4 and tier.tier.outcomes == ((0, 0, 0.25), (2, 2, 0.25), (3, 1, 0.5))
-    assert tier.tier.hit_rate == 0.75 and tier.tier.tokens == 2.0
+    assert tier.tier.drafted()[0] == 0.25 and tier.tier.tokens == 2.0
     assert found.timing.lookups == {"db[context]": LookupCost(0.02, 0.01)} and not found.edges
     assert predict("db[context] > target", found.calibration()).forwards_per_token == (0.5, 0.5)
 
@@ -137,7 +136,7 @@ def test_shifted_acceptance_moves_as_far_as_it_says():
     assert rate(tier) == pytest.approx(0.6)
     assert rate(tier.shifted(0.05)) == pytest.approx(0.65, abs=1e-9)
     assert rate(tier.shifted(-0.05)) == pytest.approx(0.55, abs=1e-3)
-    assert tier.shifted(-1).tokens == 1.0 and tier.shifted(0.05).hit_rate == pytest.approx(0.7)
+    assert tier.shifted(-1).tokens == 1.0 and 1 - tier.shifted(0.05).drafted()[0] == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("name", ["plain", "one-draft", "hierarchy", "databases", "both", "sampled"])

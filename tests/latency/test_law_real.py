@@ -19,9 +19,7 @@ from toys import Guesser, loop_of
 
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.latency.acceptance import Edge
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.vectorised import predict
 from hsd_viz.trace import Trace
 
