@@ -26,7 +26,7 @@ ALLOWED = {
     "ladder": {"drafting", "disk", "prompts", "trace"},
     "prompts": {"checks", "disk", "words"},
     "backends": {"decoding", "disk", "drafting", "ladder", "trace"},
-    "calibration": {"decoding", "disk", "latency", "progress", "prompts", "stack", "trace"},
+    "calibration": {"decoding", "disk", "latency", "progress", "prompts", "serialize", "stack", "trace"},
     "engine": {
         "backends",
         "checks",

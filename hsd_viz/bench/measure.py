@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.calibration.calibrate import WARM_UP_TOKENS, at, decode
-from hsd_viz.calibration.estimate import bottom_of, level_names
-from hsd_viz.calibration.timing import timings
+from hsd_viz.calibration.timing import level_names, timings
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.intervals import estimate, resample
 from hsd_viz.latency.inputs import LevelCost
@@ -92,7 +91,7 @@ def measure(
         runs = [done[k, stack] for k in finished]
         if sum(run[0].tokens for run in runs):
             found[stack] = _pooled(runs)
-    costs = timings((trace, level_names(trace), bottom_of(trace)) for trace in traces).models
+    costs = timings(traces).models
     return found, dict(costs), complete
 
 

@@ -45,14 +45,14 @@ OVER_DATABASE = (3, 8)
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The decodes of a calibration: draft models (smallest first) and databases (``bottoms``) under ``target``.
+    """The decodes of a calibration: draft models (smallest first) and databases under ``target``.
 
     ``max_levels`` leaves out the stacks that only higher hierarchies need.
     """
 
     suite: Suite
     drafts: Sequence[str]
-    bottoms: Sequence[str] = ("db",)
+    databases: Sequence[str] = ("db",)
     target: str = TARGET
     max_levels: int | None = None
     sampling: Sampling = field(default_factory=Sampling)
@@ -61,7 +61,7 @@ class Workload:
     def stacks(self) -> tuple[str, ...]:
         """Return the stacks to decode each prompt with."""
         most, top = self.max_levels or 3, Model(self.target)
-        sources = [parse(f"{bottom} > {TARGET}").bottom for bottom in self.bottoms]
+        sources = [parse(f"{database} > {TARGET}").bottom for database in self.databases]
         stacks = [Stack(None, (top,))]
         if most >= 2:
             stacks += [Stack(None, (Model(i, g), top)) for i in self.drafts for g in ALONE]
@@ -80,7 +80,7 @@ class Workload:
             **texts_of(self.suite.name, texts, self.max_new_tokens),
             "levels": self.max_levels,
             "drafts": list(self.drafts),
-            "bottoms": list(self.bottoms),
+            "bottoms": list(self.databases),
             "clock": "wall" if _clock(engine) is time.perf_counter_ns else "processor",
         }
 
@@ -168,9 +168,9 @@ def calibration_steps(
         texts=work.texts(engine, len(texts)),
         created=created,
         seconds=time.time() - created,
-        mixture=_shaped(estimate_mixture(parts, found), found, shapes),
-        acceptance=tuple(edge.counts for edge in found.edges.values()),
-        lookups={f"{b} > {v}": tier.rounds for (b, v), tier in found.tiers.items()},
+        mixture=_shaped(estimate_mixture(parts, found.calibration()), found, shapes),
+        acceptance=tuple(found.counts.values()),
+        lookups={f"{database} > {verifier}": n for (database, verifier), n in found.lookups.items()},
         forwards=dict(found.timing.forwards),
         isolated=shapes,
         complete=complete,

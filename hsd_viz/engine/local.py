@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from hsd_viz.backends.choose import Runtimes, backend_for
-from hsd_viz.calibration.draft_costs import DraftCosts
+from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
 from hsd_viz.checks import check_budget, check_range
 from hsd_viz.decoding.log import Log

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.calibration.estimate import estimate, level_names
+from hsd_viz.calibration.estimate import estimate
+from hsd_viz.calibration.timing import level_names
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.mixture import Mixture

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hsd_viz.backends import default_build
 from hsd_viz.backends.choose import Runtimes
 from hsd_viz.backends.native.drafter import NativeDatabaseDrafter, native_drafter
-from hsd_viz.calibration.draft_costs import DraftCosts
+from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.db import DatabaseDrafter, LogitsDatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
