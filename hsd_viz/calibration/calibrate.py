@@ -17,17 +17,16 @@ compiling.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from hsd_viz.calibration.estimate import Estimates, estimate, estimate_mixture, stretches
+from hsd_viz.calibration.estimate import estimate, estimate_mixture, stretches
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
 from hsd_viz.calibration.store import StoredCalibration, identity, load, path_of, save, texts_of
 from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.latency.mixture import Mixture
 from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import Model, Stack, parse
@@ -102,8 +101,7 @@ def calibrate(
     Cancelled (``cancelled`` is called before each decode) or interrupted with Ctrl-C, the calibration covers the
     prompts that every stack had finished, with ``complete`` False; ``None`` without any.
 
-    Raises:
-        ValueError: for bad input, or if all texts ended at once.
+    Raises: ValueError: for bad input, or if all texts ended at once.
     """
     steps = calibration_steps(engine, work, report=progress, cancelled=cancelled)
     stop = False
@@ -163,12 +161,16 @@ def calibration_steps(
     found = estimate([trace for text in texts for trace in text], (*work.drafts, TARGET))
     # With greedy decoding all stacks write the same text, so its stretches can be grouped, too.
     parts = [part for text in texts for part in stretches(text)] if sampling.greedy else texts
+    costs = dict(found.timing.models)
+    for name in shapes.keys() & costs.keys():
+        if real := found.timing.medians[name]:
+            costs[name] = replace(costs[name], forward=fit_curve(shapes[name], real))
     return StoredCalibration(
         identity=who,
         texts=work.texts(engine, len(texts)),
         created=created,
         seconds=time.time() - created,
-        mixture=_shaped(estimate_mixture(parts, found.calibration()), found, shapes),
+        mixture=estimate_mixture(parts, found.calibration()).priced(costs),
         acceptance=tuple(found.counts.values()),
         lookups={f"{database} > {verifier}": n for (database, verifier), n in found.lookups.items()},
         forwards=dict(found.timing.forwards),
@@ -213,10 +215,6 @@ def calibrated(
     return found, False
 
 
-def _clock(engine: Any) -> Callable[[], int]:
-    return getattr(engine, "clock", time.perf_counter_ns)
-
-
 def decode(engine: Any, prompt: Prompt, stack: str, max_new_tokens: int, sampling: Sampling) -> Trace:
     """Run one unrecorded decode and drop its draft rows, which are not needed here and are most of a trace."""
     try:
@@ -232,11 +230,5 @@ def at(sampling: Sampling, k: int) -> Sampling:
     return replace(sampling, seed=(sampling.seed + k) % 2**63)
 
 
-def _shaped(mixed: Mixture, found: Estimates, shapes: Mapping[str, Mapping[int, float]]) -> Mixture:
-    """Return the mixture with verification curves of the shape of isolated forward passes."""
-    costs = dict(mixed.pooled.costs)
-    for name, shape in shapes.items():
-        real = found.timing.medians.get(name)
-        if real and name in costs:
-            costs[name] = replace(costs[name], forward=fit_curve(shape, real))
-    return mixed.priced(costs)
+def _clock(engine: Any) -> Callable[[], int]:
+    return getattr(engine, "clock", time.perf_counter_ns)

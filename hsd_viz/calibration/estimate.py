@@ -76,11 +76,7 @@ class Estimates:
     timing: Timing
 
     def calibration(self) -> Calibration:
-        """Return the inputs of the law.
-
-        Raises:
-            ValueError: if no forward pass of a model was timed.
-        """
+        """Return the inputs of the law. Raises: ValueError: if no forward pass of a model was timed."""
         timing = self.timing
         return Calibration(self.models, dict(timing.models), dict(self.edges), dict(self.tiers), dict(timing.lookups))
 

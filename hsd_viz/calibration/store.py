@@ -106,11 +106,7 @@ def path_of(identity: Mapping[str, Any], texts: Mapping[str, Any]) -> Path:
 
 
 def save(stored: StoredCalibration) -> Path:
-    """Write a calibration and return its file.
-
-    Raises:
-        ValueError: if the file cannot be written.
-    """
+    """Write a calibration and return its file. Raises: ValueError: if the file cannot be written."""
     path = path_of(stored.identity, stored.texts)
     try:
         write_whole(path, json.dumps(to_dict(stored)) + "\n")

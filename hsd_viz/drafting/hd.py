@@ -268,7 +268,6 @@ class WindowedHierarchyDrafting(HierarchyDrafting):
     nodes = HierarchyDrafting.nodes + WIDTH - 1 + WIDTH * (LENGTH - 1)
 
     def start(self, prompt: Sequence[int]) -> None:
-        """Begin a run with this prompt."""
         self.window = JacobiWindow(prompt)
         self._sent = False
         super().start(prompt)

@@ -86,8 +86,7 @@ class SharedDatabases:
     def require(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
         """Open a folder that the user named, like :meth:`open`.
 
-        Raises:
-            DatabaseError: if the folder has no database, or one that cannot be used.
+        Raises: DatabaseError: if the folder has no database, or one that cannot be used.
         """
         check_folder(folder)
         opened = cls.open(folder, vocabulary, size)
@@ -137,9 +136,8 @@ def make_drafter(
     (relative cost of one more draft token, or costs by number of draft tokens); ``None`` drafts up to the budget. Only
     ``db`` uses ``costs`` and the ``temperature`` of the sampling: the baselines draft as published.
 
-    Raises:
-        ValueError: if a named database, or the statistics database of ``retrieval``, is missing, or the name is
-        unknown.
+    Raises: ValueError: if a named database, or the statistics database of ``retrieval``, is missing, or the name is
+    unknown.
     """
     shared = databases if databases is not None else SharedDatabases()
     memory = memory if memory is not None else Memory()

@@ -66,11 +66,11 @@ class DraftTree:
 
     def _take(self, nodes: Sequence[int] | slice, parents: list[int]) -> DraftTree:
         """Return a tree of these nodes, with other parents."""
-        columns: tuple[list[Any], ...] = (self.tokens, self.sources, self.key_lengths)
-        columns += (self.counts, self.scores, self.positions)
-        is_slice = isinstance(nodes, slice)
-        tokens, *rest = (column[nodes] if is_slice else [column[k] for k in nodes] for column in columns)
-        return DraftTree(tokens, parents, *rest)
+        columns: list[Any] = [self.tokens, self.sources, self.key_lengths, self.counts, self.scores, self.positions]
+        taken: list[Any] = [
+            column[nodes] if isinstance(nodes, slice) else [column[k] for k in nodes] for column in columns
+        ]
+        return DraftTree(taken[0], parents, *taken[1:])
 
     def path(self, nodes: Sequence[int]) -> DraftTree:
         """Return the nodes of one path, in its order, as a chain."""

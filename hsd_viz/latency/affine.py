@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.stack import MAX_LOOKAHEAD, DraftSource, Model, Stack, parse
@@ -88,7 +90,7 @@ def _sweep(calibration: Calibration, database: str | None, most: int, max_drafts
                     continue
                 own = costs[j].verifying(most + 1)[2:] + extra[j]
                 tokens = calibration.edges[i, j].curve(most).cumsum()[1:]
-                below = []
+                below: list[tuple[NDArray[Any], tuple[tuple[str, int], ...]]] = []
                 if database is None:
                     below.append((lookaheads * costs[i].drafting(1)[1] + costs[i].draft_overhead, ()))
                 if i in known:

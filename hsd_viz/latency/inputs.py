@@ -243,11 +243,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, data: Any) -> Calibration:
-        """Return the calibration of :meth:`to_dict`.
-
-        Raises:
-            ValueError: if the data have another form.
-        """
+        """Return the calibration of :meth:`to_dict`. Raises: ValueError: if the data have another form."""
         try:
             return cls(
                 models=tuple(data["models"]),

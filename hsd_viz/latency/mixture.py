@@ -58,8 +58,7 @@ class Mixture:
     def from_dict(cls, data: Any) -> Mixture:
         """Return the mixture of :meth:`to_dict`; without parts one kind of text.
 
-        Raises:
-            ValueError: if the data have another form.
+        Raises: ValueError: if the data have another form.
         """
         try:
             pooled = Calibration.from_dict(data["pooled"])
@@ -131,8 +130,7 @@ def choose(mixture: Mixture, *, most: int = MOST, max_levels: int | None = None)
 def fill(stack: Stack, mixture: Mixture, *, most: int = MOST) -> Stack:
     """Return the stack with its left-out lookaheads set to the fastest by the law, one at a time until none improves.
 
-    Raises:
-        ValueError: if something of the stack was not measured.
+    Raises: ValueError: if something of the stack was not measured.
     """
     law = MixedLaw(mixture)
     places = [k for k, draft in enumerate(stack.drafts) if draft.lookahead is None]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hsd_viz.latency.affine import MOST, Affine, affine, check_limits, stack_of
 from hsd_viz.latency.inputs import Calibration
-from hsd_viz.latency.recursion import CallDistribution, drafting, repeat_rounds, verify
+from hsd_viz.latency.recursion import CallDistribution, RoundDistribution, drafting, repeat_rounds, verify
 from hsd_viz.latency.vectorised import Law, Prediction
 from hsd_viz.stack import Stack, parse
 
@@ -143,8 +143,8 @@ def _changes(calibration: Calibration, acceptance: float, cost: float) -> Iterat
         measured = getattr(calibration, kind)
         for (draft, verifier), one in measured.items():
             for by in (-acceptance, acceptance):
-                changed = {**measured, (draft, verifier): one.shifted(by)}
-                yield f"acceptance of {draft} by {verifier} {by:+.2f}", replace(calibration, **{kind: changed})
+                changed: dict[str, Any] = {kind: {**measured, (draft, verifier): one.shifted(by)}}
+                yield f"acceptance of {draft} by {verifier} {by:+.2f}", replace(calibration, **changed)
     for model, one in calibration.costs.items():
         for by in (-cost, cost):
             costs = {**calibration.costs, model: one.scaled(1 + by)}
@@ -182,7 +182,7 @@ def _search(
         is_target = model == calibration.target
         source, cost = database if is_target else None, calibration.costs[model]
         # This model as a target: (ms of the best settings, drafts, lookaheads below, the round).
-        here = []
+        here: list[tuple[NDArray[Any], tuple[str, ...], NDArray[np.intp], RoundDistribution]] = []
         if (is_target and database is None) or (database, model) in calibration.tiers:
             top = law.round(database, ((model, None),))
             here.append((law.times(top, source).sum(-1)[None], (), np.zeros((1, 0), int), top.index((None,))))

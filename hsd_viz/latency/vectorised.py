@@ -15,16 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hsd_viz.latency import recursion
 from hsd_viz.latency.inputs import Calibration
-from hsd_viz.latency.recursion import (
-    CallDistribution,
-    RoundDistribution,
-    drafting,
-    no_draft,
-    repeat_rounds,
-    verify,
-    verify_lookup,
-)
+from hsd_viz.latency.recursion import CallDistribution, RoundDistribution, drafting, repeat_rounds, verify
 from hsd_viz.stack import MAX_LOOKAHEAD, Stack, parse
 
 
@@ -63,9 +56,8 @@ class Law:
     def predict(self, stack: Stack | str) -> Prediction:
         """Return the prediction for ``stack``.
 
-        Raises:
-            ValueError: if a lookahead is left out or something of the stack was not measured (``StackError`` for
-            unreadable text).
+        Raises: ValueError: if a lookahead is left out or something of the stack was not measured (``StackError`` for
+        unreadable text).
         """
         stack = parse(stack) if isinstance(stack, str) else stack
         for draft in stack.drafts:
@@ -129,9 +121,9 @@ class Law:
                 this = verify(call, self.curve(models[-2][0], top, call.sizes.shape[-1]), cost, self.reach)
             elif database is not None:
                 tier, lookup = self.calibration.tier(database, top), self.calibration.lookup(database)
-                this = verify_lookup(tier, lookup, cost, self.reach)
+                this = recursion.verify_lookup(tier, lookup, cost, self.reach)
             else:
-                this = verify(no_draft(self.reach), np.ones(1), cost, self.reach)
+                this = verify(recursion.no_draft(self.reach), np.ones(1), cost, self.reach)
             self._rounds[key] = this
         return self._rounds[key]
 

@@ -25,9 +25,8 @@ def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int
     ``[most, most]``: row g - 1, column h - 1 is lookahead g at draft model ``place`` (0: the lowest) and h at the one
     above it; ``[most]`` where there is none above. Only the other lookaheads need to be written.
 
-    Raises:
-        ValueError: if there is no such draft model, another lookahead is left out or the target is not the calibrated
-        one.
+    Raises: ValueError: if there is no such draft model, another lookahead is left out or the target is not the
+    calibrated one.
     """
     check_limits(most)
     stack = parse(stack) if isinstance(stack, str) else stack

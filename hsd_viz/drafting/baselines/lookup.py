@@ -28,15 +28,12 @@ class PromptLookup:
         self._text = ""
 
     def start(self, prompt: Sequence[int]) -> None:
-        """Begin a run with this prompt."""
         self._text = spell(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """Append these emitted tokens to the text."""
         self._text += spell(tokens)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return a chain of at most ``budget`` tokens that may follow ``text``."""
         # Tokens that are not emitted yet are text, too.
         whole = self._text + spell(text[len(self._text) :])
         length = len(whole)

@@ -87,7 +87,6 @@ class NgramCache:
             self._text += chr(token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return a chain of at most ``budget`` tokens that may follow ``text``."""
         tree = DraftTree()
         tail = spell(text[-LONGEST:])
         seen = False
@@ -96,7 +95,9 @@ class NgramCache:
             static, total = self._followers(tail[-STATIC:])
             caches = (self._context, self.dynamic.counts)
             best = _pick(caches[0], tail, static, LAX) or _pick(caches[1], tail, static, STRICT)
-            best = best or _most_frequent(static, total)
+            if best is None and static:
+                token = max(static, key=static.__getitem__)
+                best = (token, STATIC, static[token]) if _passes(static[token], total, LAX[STATIC - 1]) else None
             seen = seen or bool(static) or any(tail[-n:] in c for c in caches for n in range(1, LONGEST + 1))
             if best is None:
                 break
@@ -124,17 +125,10 @@ def _pick(
         if followers is None:
             continue
         token = max(followers, key=lambda t: followers[t] * (100 * static[t] if t in static else 1))
-        size, share = thresholds[n - 1]
-        total = sum(followers.values())
-        if total >= size and 100 * followers[token] >= share * total:
+        if _passes(followers[token], sum(followers.values()), thresholds[n - 1]):
             return token, n, followers[token]
     return None
 
 
-def _most_frequent(static: dict[int, int], total: int) -> tuple[int, int, int] | None:
-    """Return the same from the static cache alone."""
-    if not static:
-        return None
-    token = max(static, key=static.__getitem__)
-    size, share = LAX[STATIC - 1]
-    return (token, STATIC, static[token]) if total >= size and 100 * static[token] >= share * total else None
+def _passes(count: int, total: int, threshold: tuple[int, int]) -> bool:
+    return total >= threshold[0] and 100 * count >= threshold[1] * total

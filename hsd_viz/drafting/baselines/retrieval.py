@@ -78,7 +78,6 @@ class Retrieval:
         """Do nothing: only the end of the text matters."""
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return the most frequent continuations of ``text`` as a tree of at most ``budget`` nodes."""
         tree = DraftTree()
         match = self.corpus.lookup(spell(text[-self.longest :])) if budget > 0 and len(text) else None
         if match is not None and match[0] >= self.shortest:

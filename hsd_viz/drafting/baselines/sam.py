@@ -18,7 +18,7 @@ class SuffixAutomaton:
     Appending takes amortized constant time. A state represents substrings that end at the same places. ``length[s]`` is
     the length of its longest, ``link[s]`` the state of its longest suffix that ends at more places (-1 for the root,
     state 0), ``follow[s]`` maps a token to the next state, ``first[s]`` is its earliest end. ``last`` is the state of
-    the whole text, ``tokens`` the text.
+    the whole text.
     """
 
     __slots__ = ("_own", "first", "follow", "last", "length", "link", "tokens")
@@ -122,20 +122,17 @@ class SAMDecoding:
         self.start(())
 
     def start(self, prompt: Sequence[int]) -> None:
-        """Begin a run with this prompt."""
         self._text = SuffixAutomaton()
         self._match = (0, 0)
         self.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """Append these emitted tokens to the text."""
         for token in tokens:
             self._text.append(token)
             if self.static is not None:
                 self._match = self.static.automaton.step(*self._match, token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return a chain or tree of at most ``budget`` nodes that may follow ``text``."""
         tree = DraftTree()
         if budget < 1:
             return tree.or_reason(budget)

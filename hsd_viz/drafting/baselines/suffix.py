@@ -171,7 +171,6 @@ class SuffixDecoding:
         self.start(())
 
     def start(self, prompt: Sequence[int]) -> None:
-        """Begin a run with this prompt."""
         self._text = SuffixTree(self.depth)
         self._text.begin()
         for token in prompt:
@@ -179,7 +178,6 @@ class SuffixDecoding:
         self._output: int | None = None
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """Append these emitted tokens to both trees."""
         if self.outputs.current != self._output:
             self._output = self.outputs.begin()
         for token in tokens:
@@ -187,7 +185,6 @@ class SuffixDecoding:
             self.outputs.append(token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return the speculation tree of at most ``budget`` nodes after ``text``."""
         if budget < 1:
             return DraftTree(why_empty="no room")
         # A key is shorter than the text, and leaves the tree one token of depth.

@@ -58,8 +58,7 @@ def build_database(
     outputs, where a continuation counts once per output; at most 2 MB). Memory and disk space: see
     :mod:`hsd_viz.drafting.index.count`; temporary files are next to ``path`` and are always removed.
 
-    Raises:
-        ValueError: if there are no tokens, or ``kind`` or ``longest`` is not valid.
+    Raises: ValueError: if there are no tokens, or ``kind`` or ``longest`` is not valid.
     """
     if kind not in PRUNING:
         raise ValueError(f"unknown database '{kind}': expected {' or '.join(PRUNING)}")

@@ -36,11 +36,7 @@ class CorpusWriter:
         self.tokens = 0
 
     def add(self, tokens: Sequence[int] | np.ndarray) -> None:
-        """Append tokens to the current document.
-
-        Raises:
-            ValueError: if a token is outside the vocabulary.
-        """
+        """Append tokens to the current document. Raises: ValueError: if a token is outside the vocabulary."""
         tokens = np.asarray(tokens)
         if not len(tokens):
             return
@@ -89,8 +85,7 @@ class TextFile:
 def find_texts(paths: Sequence[str | Path]) -> list[TextFile]:
     """Return the files of ``paths``, and those below folders, sorted; hidden ones and links are skipped.
 
-    Raises:
-        ValueError: if a path does not exist or there are no files.
+    Raises: ValueError: if a path does not exist or there are no files.
     """
     found: dict[Path, TextFile] = {}
     for path in map(Path, paths):
@@ -146,8 +141,7 @@ def write_texts(
     Returns the numbers ``files`` and ``passed_over``. A file in a folder that is not UTF-8 text or cannot be read is
     skipped. Small files are tokenized together, large ones piece by piece.
 
-    Raises:
-        ValueError: if a file given by the user cannot be read as text.
+    Raises: ValueError: if a file given by the user cannot be read as text.
     """
     around = [] if eos is None else [eos]
     sizes = [_size(file.path) for file in files]

@@ -141,9 +141,8 @@ class Index:
     a mark to its bucket, ``wide`` whether values are u32. ``whole=False`` does not read, and so does not check, the
     arrays.
 
-    Raises:
-        DatabaseError: if the file is missing, truncated, damaged, of another version or, if ``vocabulary_hash`` is
-            given, made with another tokenizer.
+    Raises: DatabaseError: if the file is missing, truncated, damaged, of another version or, if ``vocabulary_hash`` is
+    given, made with another tokenizer.
     """
 
     #: Most keys to examine in one bucket.
@@ -296,8 +295,7 @@ def open_index(
 
     So is a file whose vocabulary is larger than the models' ``vocabulary_size``.
 
-    Raises:
-        DatabaseError: if the file cannot be used.
+    Raises: DatabaseError: if the file cannot be used.
     """
     try:
         small = Path(path).stat().st_size <= read_whole

@@ -167,8 +167,7 @@ def write_chosen(candidates: Candidates, path: str | Path, header: Header, *, ma
     Keys are divided by the upper bits of their marks into files of about :data:`SORTED_TOGETHER`, of which one is in
     memory at a time.
 
-    Raises:
-        ValueError: if there are too many values for one file.
+    Raises: ValueError: if there are too many values for one file.
     """
     wide = header.vocabulary_size > 2**16
     value_bytes = 4 if wide else 2
