@@ -21,7 +21,7 @@ ALLOWED = {
     "terminal": set(),
     "machine": {"serialize", "words"},
     "drafting": {"checks", "disk", "stack", "trace"},
-    "latency": {"serialize", "stack", "trace"},
+    "latency": {"checks", "serialize", "stack", "trace"},
     "decoding": {"drafting", "latency", "stack", "trace"},
     "ladder": {"drafting", "disk", "prompts", "trace"},
     "prompts": {"checks", "disk", "words"},

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hsd_viz.checks import check_range
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.stack import MAX_LOOKAHEAD, DraftSource, Model, Stack, parse
 
@@ -53,10 +54,9 @@ def affine(calibration: Calibration, *, most: int = MOST, max_drafts: int | None
 
 def check_limits(most: int, max_drafts: int | None = None) -> None:
     """Raise ``ValueError`` for limits outside what a stack can express."""
-    if not 1 <= most <= MAX_LOOKAHEAD:
-        raise ValueError(f"the largest lookahead must be a whole number from 1 to {MAX_LOOKAHEAD}, not {most}")
-    if max_drafts is not None and max_drafts < 0:
-        raise ValueError(f"the number of draft models must be at least 0, not {max_drafts}")
+    check_range("the largest lookahead", most, 1, MAX_LOOKAHEAD)
+    if max_drafts is not None:
+        check_range("the number of draft models", max_drafts, 0)
 
 
 def stack_of(database: str | None, drafts: Sequence[tuple[str, int]], target: str) -> Stack:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hsd_viz.checks import check_range
 from hsd_viz.latency.affine import MOST, Affine, check_limits
 from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.select import Choice, Hierarchy, join, refine, select, split
@@ -106,8 +107,8 @@ def choose(mixture: Mixture, *, most: int = MOST, max_levels: int | None = None)
     target included. The affine pick is the pool's; ``affine_exact`` is the mixture's prediction for it.
     """
     check_limits(most)
-    if max_levels is not None and max_levels < 1:
-        raise ValueError(f"the number of levels must be at least 1, not {max_levels}")
+    if max_levels is not None:
+        check_range("the number of levels", max_levels, 1)
     law, target = MixedLaw(mixture), mixture.pooled.target
     seeds: list[Affine] = []
     starts: dict[Hierarchy, tuple[int, ...]] = {(None, ()): ()}

@@ -83,18 +83,14 @@ class SuffixAutomaton:
         return counts
 
 
-class StaticAutomaton:
+class StaticAutomaton(SuffixAutomaton):
     """The automaton of finished texts (a corpus, outputs of a model), with the occurrences of each state. Read-only."""
 
-    __slots__ = ("automaton", "counts")
+    __slots__ = ("counts",)
 
     def __init__(self, texts: Iterable[Sequence[int]]) -> None:
-        self.automaton = SuffixAutomaton()
-        for text in texts:
-            for token in text:
-                self.automaton.append(token)
-            self.automaton.append(BREAK)
-        self.counts = self.automaton.occurrences()
+        super().__init__(token for text in texts for token in (*text, BREAK))
+        self.counts = self.occurrences()
 
 
 class SAMDecoding:
@@ -130,7 +126,7 @@ class SAMDecoding:
         for token in tokens:
             self._text.append(token)
             if self.static is not None:
-                self._match = self.static.automaton.step(*self._match, token)
+                self._match = self.static.step(*self._match, token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree = DraftTree()
@@ -141,7 +137,7 @@ class SAMDecoding:
         if self.static is not None:
             match = self._match
             for token in ahead:
-                match = self.static.automaton.step(*match, token)
+                match = self.static.step(*match, token)
             if match[1] - self.bias > matched:
                 self._grow(tree, *match, budget)
         if not tree.tokens and matched:
@@ -177,7 +173,7 @@ class SAMDecoding:
     def _grow(self, tree: DraftTree, state: int, matched: int, budget: int) -> None:
         """Add the tree of what followed the match in the static texts, best first, then the lower token."""
         assert self.static is not None
-        follow, counts = self.static.automaton.follow, self.static.counts
+        follow, counts = self.static.follow, self.static.counts
         total, most = counts[state], self._draft_length(matched, budget)
         at_depth: Counter[int] = Counter()
         queue: list[tuple] = []

@@ -56,19 +56,17 @@ class CountSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A key of ``length`` tokens that is already counted, with which all keys of a part end.
+class Counted:
+    """Keys of ``length`` tokens that are counted, by number.
 
-    ``followers``: int64 token ids, ascending; ``counts``: int64; ``total``: their sum.
+    ``pairs`` (key number * vocabulary size + following token, ascending), their ``counts``, and ``totals`` by key:
+    int64.
     """
 
     length: int
-    followers: np.ndarray
+    pairs: np.ndarray
     counts: np.ndarray
-
-    @property
-    def total(self) -> int:
-        return int(self.counts.sum())
+    totals: np.ndarray
 
 
 class ExternalCount:
@@ -108,7 +106,7 @@ class ExternalCount:
     def _document(self, places: np.ndarray) -> np.ndarray:
         return np.searchsorted(self._ends, places, side="right")
 
-    def _visit(self, chunks: Chunks, suffix: Known | None) -> float:
+    def _visit(self, chunks: Chunks, suffix: Counted | None) -> float:
         """Count every extension of ``suffix`` at these places; return the highest gain of those one token longer."""
         depth = suffix.length if suffix else 0
         best = -np.inf
@@ -162,7 +160,7 @@ class ExternalCount:
         del divided
         path.unlink()
 
-    def _count_one(self, places: np.ndarray, suffix: Known | None) -> float:
+    def _count_one(self, places: np.ndarray, suffix: Counted | None) -> float:
         """Count the one key that ends at all of these places in one pass, then its extensions; return its gain."""
         length = suffix.length + 1 if suffix else 1
 
@@ -184,23 +182,17 @@ class ExternalCount:
                 after = after[new]
             counts += np.bincount(after, minlength=self._size)
         followers = np.flatnonzero(counts)
-        known = Known(length, followers, counts[followers])
-        if known.total < self._settings.pruning.least:
+        known = Counted(length, followers, counts[followers], np.array([counts.sum()]))
+        if known.totals[0] < self._settings.pruning.least:
             self._report(len(places))
             return -np.inf
-        owners, total = np.zeros_like(followers), np.array([known.total])
-        stored, first = select_continuations(owners, followers, known.counts, total, self._settings.pruning)
-        gain = float(known.counts[first[0]])
-        if suffix:
-            gain -= known.total * (suffix.counts[np.searchsorted(suffix.followers, followers[first[0]])] / suffix.total)
         if length == self._settings.longest:
             self._report(len(places))
-        gain = max(gain, self._visit(chunks, known))
-        key = self._tokens[int(places[0]) + np.arange(1 - length, 1)]
-        firsts, counts = np.array([0, len(stored)]), known.counts[stored]
-        row = Level(marks(key[None, :]), np.array([length]), total, firsts, followers[stored], counts, np.array([gain]))
-        self.candidates.add([row])
-        return gain
+        key, only = self._tokens[int(places[0]) + np.arange(1 - length, 1)], np.zeros(1, dtype=np.int64)
+        level = _level(marks(key[None, :]), known, only == 0, only, suffix, self._settings)
+        level.gains[0] = max(level.gains[0], self._visit(chunks, known))
+        self.candidates.add([level])
+        return float(level.gains[0])
 
 
 def divide(frequencies: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -220,17 +212,8 @@ def divide(frequencies: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     return part_of, np.array(sizes, dtype=np.int64)
 
 
-@dataclass(slots=True)
-class _Counted:
-    """Keys of one length: ``pairs`` (key number * vocabulary size + follower), their ``counts``, ``totals`` by key."""
-
-    pairs: np.ndarray
-    counts: np.ndarray
-    totals: np.ndarray
-
-
 def count_part(
-    tokens: np.ndarray, ends: np.ndarray, places: np.ndarray, settings: CountSettings, suffix: Known | None = None
+    tokens: np.ndarray, ends: np.ndarray, places: np.ndarray, settings: CountSettings, suffix: Counted | None = None
 ) -> list[Level]:
     """Return the levels of all keys that end at ``places`` (int64) of the corpus ``tokens``.
 
@@ -244,7 +227,7 @@ def count_part(
     keys = np.zeros(len(places), dtype=np.int64)
     levels: list[Level] = []
     parents_of: list[np.ndarray] = []
-    shorter = None if suffix is None else _Counted(suffix.followers, suffix.counts, np.array([suffix.total]))
+    shorter = suffix
     for n in range(suffix.length + 1 if suffix else 1, settings.longest + 1):
         inside = places - (n - 1) >= begin
         places, document, begin, keys = (a[inside] for a in (places, document, begin, keys))
@@ -258,11 +241,11 @@ def count_part(
             break
         parents, ends_at = grown // wide, places[first[keep]]
         hashes = marks(tokens[ends_at[:, None] + np.arange(1 - n, 1)])
-        found = _Counted(pairs, counts, totals)
-        levels.append(_level(n, hashes, found, keep, parents, shorter, settings))
+        levels.append(_level(hashes, Counted(n, pairs, counts, totals), keep, parents, shorter, settings))
         parents_of.append(parents[keep])
         renumber, kept = np.cumsum(keep) - 1, keep[pairs // wide]
-        shorter = _Counted(renumber[pairs[kept] // wide] * wide + pairs[kept] % wide, counts[kept], totals[keep])
+        pairs = renumber[pairs[kept] // wide] * wide + pairs[kept] % wide
+        shorter = Counted(n, pairs, counts[kept], totals[keep])
         on = keep[number]
         places, document, begin, keys = places[on], document[on], begin[on], renumber[number[on]]
     # A key gains at least what its extensions gain, because a look-up passes through it.
@@ -272,15 +255,14 @@ def count_part(
 
 
 def _level(
-    n: int,
     hashes: np.ndarray,
-    found: _Counted,
+    found: Counted,
     keep: np.ndarray,
     parents: np.ndarray,
-    shorter: _Counted | None,
+    shorter: Counted | None,
     settings: CountSettings,
 ) -> Level:
-    """Return the level of the keys of ``n`` tokens where ``keep``; ``parents`` are their suffixes among ``shorter``."""
+    """Return the level of the keys ``found`` where ``keep``; ``parents`` are their suffixes among ``shorter``."""
     wide = np.int64(settings.vocabulary_size)
     owners, follower, counts, totals = found.pairs // wide, found.pairs % wide, found.counts, found.totals
     stored, best = select_continuations(owners, follower, counts, totals, settings.pruning)
@@ -292,7 +274,7 @@ def _level(
         gains -= totals * (shorter.counts[at] / shorter.totals[parents])
     numbers = np.bincount(owners[stored], minlength=len(keep))[keep]
     firsts = np.concatenate(([0], np.cumsum(numbers)))
-    lengths = np.full(len(numbers), n)
+    lengths = np.full(len(numbers), found.length)
     return Level(hashes, lengths, totals[keep], firsts, follower[stored], counts[stored], gains[keep])
 
 
