@@ -41,6 +41,9 @@ ALONE = (1, 2, 4, 8)
 PAIRS = ((2, 4), (4, 8))
 OVER_DATABASE = (3, 8)
 
+#: Receives the progress.
+Report = Callable[[Progress], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
@@ -90,11 +93,7 @@ class Workload:
 
 
 def calibrate(
-    engine: Any,
-    work: Workload,
-    *,
-    progress: Callable[[Progress], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    engine: Any, work: Workload, *, progress: Report = lambda _: None, cancelled: Callable[[], bool] = lambda: False
 ) -> StoredCalibration | None:
     """Measure the decodes of ``work``.
 
@@ -118,11 +117,7 @@ def calibrate(
 
 
 def calibration_steps(
-    engine: Any,
-    work: Workload,
-    *,
-    report: Callable[[Progress], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    engine: Any, work: Workload, *, report: Report = lambda _: None, cancelled: Callable[[], bool] = lambda: False
 ) -> Generator[Progress, None, StoredCalibration | None]:
     """Yield the progress before each decode of a calibration, and return the calibration.
 
@@ -184,7 +179,7 @@ def calibrated(
     work: Workload,
     *,
     fresh: bool = False,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: Report = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
     note: Callable[[str], None] = lambda message: None,
 ) -> tuple[StoredCalibration | None, bool]:

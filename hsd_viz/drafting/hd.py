@@ -13,7 +13,7 @@ their order. The method, with the paper's settings:
   first token. Frozen.
 * **Statistics**: what followed the last 2 tokens in a corpus, then the last 1: the 64 most frequent prefixes of up to
   10 tokens, their leaves longest first, truncated to 4 tokens. Frozen.
-* **Window** (optional): the 5-grams of Lookahead's window join the context database; see :class:`JacobiWindow`.
+* **Window** (optional): the 5-grams of Lookahead's :class:`JacobiWindow` join the context database.
 
 Differences from the published code:
 
@@ -26,9 +26,8 @@ Differences from the published code:
 * The drafts are verified as one tree: common prefixes are verified once, and a draft contained in another does not
   count. The code verifies seven separate chains, including duplicates. The longest chain that agrees with the target is
   the same.
-* Statistics is read from a pre-counted index (see :func:`hsd_viz.drafting.baselines.retrieval.continuation_trie`)
-  instead of a suffix array: it contains the most frequent followers of a key, and counts of paths longer than its keys
-  are estimates.
+* Statistics is read from a pre-counted index instead of a suffix array: see
+  :func:`hsd_viz.drafting.baselines.retrieval.continuation_trie`.
 """
 
 from __future__ import annotations
@@ -259,10 +258,9 @@ def _row(children: Mapping[tuple[int, int], int], path: Sequence[int]) -> int | 
 
 
 class WindowedHierarchyDrafting(HierarchyDrafting):
-    """Hierarchy Drafting with Lookahead's window.
+    """Hierarchy Drafting with Lookahead's window, whose tokens (at most 27) join the draft tree.
 
-    The window's tokens (at most 27) join the draft tree, its n-grams the context database. :meth:`observe` advances the
-    window; until then it is not drafted again.
+    :meth:`observe` advances the window; until then it is not drafted again.
     """
 
     nodes = HierarchyDrafting.nodes + WIDTH - 1 + WIDTH * (LENGTH - 1)

@@ -73,10 +73,9 @@ class SharedDatabases:
                 continue
             try:
                 index = open_index(path, ours, vocabulary_size=size)
-                if index.header["kind"] != source:
-                    raise DatabaseError(
-                        f"'{path.name}' contains a {index.header['kind']} database, not a {source} database"
-                    )
+                kind = index.header["kind"]
+                if kind != source:
+                    raise DatabaseError(f"'{path.name}' contains a {kind} database, not a {source} database")
                 found[source] = index
             except DatabaseError as error:
                 absent[source] = str(error)

@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 #: Number of most probable tokens that an observer receives for each verified row.
 TOP = 8
-#: Lowest temperature of the probabilities passed to a :class:`LogitsObserver`. Greedy decoding accepts only the most
-#: probable token, but in a similar context it may be another one.
+#: Lowest temperature of the probabilities for a :class:`LogitsObserver`: in a similar context, greedy decoding may
+#: accept another token than the most probable one here.
 MIN_TEMPERATURE = 0.5
 
 
@@ -164,11 +164,7 @@ class Observer(Drafter, Protocol):
 
 @runtime_checkable
 class LogitsObserver(Drafter, Protocol):
-    """A drafter that learns from the target's probabilities.
-
-    Separate from :class:`Observer` because probabilities cost a softmax over all verified rows, which observers of the
-    order alone do not need.
-    """
+    """A drafter that learns from the target's probabilities, which cost a softmax that an :class:`Observer` saves."""
 
     def observe_probabilities(
         self,
@@ -177,8 +173,7 @@ class LogitsObserver(Drafter, Protocol):
         top: Sequence[Sequence[int]],
         probabilities: Sequence[Sequence[float]],
     ) -> None:
-        """Process a verification like :meth:`Observer.observe`.
+        """Process a verification like :meth:`Observer.observe`; ``probabilities`` are those of the tokens in ``top``.
 
-        ``probabilities`` are those of the tokens in ``top``, before top-k and top-p, at the temperature of the sampling
-        but at least :data:`MIN_TEMPERATURE`.
+        They are before top-k and top-p, at the temperature of the sampling but at least :data:`MIN_TEMPERATURE`.
         """

@@ -10,6 +10,7 @@ state.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,7 @@ class Law:
         # Full acceptance can add 1 to a backlog at each level above, and a stack has at most as many levels as there
         # are models.
         self.reach = len(calibration.costs) + 1
-        self._rounds: dict[tuple, RoundDistribution] = {}
-        self._calls: dict[tuple, CallDistribution] = {}
+        self.round, self.call = cache(self._round), cache(self._call)
         self._curves: dict[tuple[str, str], NDArray[Any]] = {}
 
     def predict(self, stack: Stack | str) -> Prediction:
@@ -77,10 +77,7 @@ class Law:
         )
 
     def times(self, top: RoundDistribution, database: str | None) -> NDArray[Any]:
-        """Return ms per token by level, ``[..., L]``, of a target's round.
-
-        A database's update is in the database's row.
-        """
+        """Return ms per token by level, ``[..., L]``, of a target's round; a database's update is in its row."""
         times = top.per_token()
         if database is not None:
             times[..., 0] += self.calibration.lookup(database).update / top.mean()
@@ -89,8 +86,7 @@ class Law:
     def plane(
         self, database: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
     ) -> NDArray[Any]:
-        """Return ms per token for all lookaheads 1, ..., ``most`` at ``place`` and at the place above it, the others as
-        they are.
+        """Return ms per token for all lookaheads 1, ..., ``most`` at ``place`` and at the place above it.
 
         Shape ``[most, most]``, or ``[most]`` where ``place`` is the last of ``drafts``.
         """
@@ -110,34 +106,25 @@ class Law:
                 calls = repeat_rounds(top, most if varied else lookaheads[below + 1], every=varied)
         return self.times(top, database).sum(-1)
 
-    def round(self, database: str | None, models: tuple[tuple[str, int | None], ...]) -> RoundDistribution:
+    def _round(self, database: str | None, models: tuple[tuple[str, int | None], ...]) -> RoundDistribution:
         """Return one round of the last of ``models``, (name, lookahead) each, over the drafts of the others."""
         top = models[-1][0]
-        key = (database, models[:-1], top)
-        if key not in self._rounds:
-            cost = self.calibration.cost(top)
-            if len(models) > 1:
-                call = self.call(database, models[:-1])
-                this = verify(call, self.curve(models[-2][0], top, call.sizes.shape[-1]), cost, self.reach)
-            elif database is not None:
-                tier, lookup = self.calibration.tier(database, top), self.calibration.lookup(database)
-                this = recursion.verify_lookup(tier, lookup, cost, self.reach)
-            else:
-                this = verify(recursion.no_draft(self.reach), np.ones(1), cost, self.reach)
-            self._rounds[key] = this
-        return self._rounds[key]
+        cost = self.calibration.cost(top)
+        if len(models) > 1:
+            call = self.call(database, models[:-1])
+            return verify(call, self.curve(models[-2][0], top, call.sizes.shape[-1]), cost, self.reach)
+        if database is not None:
+            tier, lookup = self.calibration.tier(database, top), self.calibration.lookup(database)
+            return recursion.verify_lookup(tier, lookup, cost, self.reach)
+        return verify(recursion.no_draft(self.reach), np.ones(1), cost, self.reach)
 
-    def call(self, database: str | None, models: tuple[tuple[str, int | None], ...]) -> CallDistribution:
+    def _call(self, database: str | None, models: tuple[tuple[str, int | None], ...]) -> CallDistribution:
         """Return one call of the last of ``models``."""
-        key = (database, models)
-        if key not in self._calls:
-            name, lookahead = models[-1]
-            assert lookahead is not None
-            if database is None and len(models) == 1:
-                self._calls[key] = drafting(lookahead, self.calibration.cost(name), self.reach)
-            else:
-                self._calls[key] = repeat_rounds(self.round(database, models), lookahead)
-        return self._calls[key]
+        name, lookahead = models[-1]
+        assert lookahead is not None
+        if database is None and len(models) == 1:
+            return drafting(lookahead, self.calibration.cost(name), self.reach)
+        return repeat_rounds(self.round(database, (*models[:-1], (name, None))), lookahead)
 
     def curve(self, draft: str, verifier: str, n: int) -> NDArray[Any]:
         """Return S(0), ..., at least up to S(``n``)."""

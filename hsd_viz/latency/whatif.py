@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int = MOST, place: int = 0) -> Array:
-    """Return ms per token over the lookaheads of two neighbouring draft models, the rest of the stack as it is.
+    """Return ms per token over the lookaheads of two neighbouring draft models.
 
     ``[most, most]``: row g - 1, column h - 1 is lookahead g at draft model ``place`` (0: the lowest) and h at the one
     above it; ``[most]`` where there is none above. Only the other lookaheads need to be written.
@@ -61,10 +61,7 @@ class SecondDraft:
 
     @property
     def gain(self) -> Array:
-        """Return the speed of the two over the best without a second draft, as a share.
-
-        Negative where it does not pay.
-        """
+        """The speed of the two over the best without a second draft, as a share; negative where it does not pay."""
         return self.one / self.both - 1
 
 
