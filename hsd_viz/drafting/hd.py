@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 
 from .baselines.retrieval import continuation_trie
 from .context import Database, spell
@@ -58,41 +59,35 @@ class StoredDrafts:
 
     def __init__(self, shared: Mapping[str, Database]) -> None:
         self.shared = dict(shared)
-        self._model: dict[str, list[Row]] = {}
-        self._statistics: dict[str, list[Row]] = {}
+        self.model, self.statistics = cache(self._model), cache(self._statistics)
 
-    def model(self, last: str) -> list[Row]:
+    def _model(self, last: str) -> list[Row]:
         """Return the up to 7 most frequent 5-grams that begin with the token ``last``, most frequent first."""
-        if last not in self._model:
-            rows: list[Row] = []
-            for rank in range(BUCKET):
-                match = self.shared["fivegrams"].lookup(last + chr(rank))
-                if match is None or match[0] != 2:
-                    break
-                rows.append((1, match[1], "".join(chr(token) for token, _, _ in match[2]), None))
-            self._model[last] = rows
-        return self._model[last]
+        rows: list[Row] = []
+        for rank in range(BUCKET):
+            match = self.shared["fivegrams"].lookup(last + chr(rank))
+            if match is None or match[0] != 2:
+                break
+            rows.append((1, match[1], "".join(chr(token) for token, _, _ in match[2]), None))
+        return rows
 
-    def statistics(self, key: str) -> list[Row]:
+    def _statistics(self, key: str) -> list[Row]:
         """Return what followed ``key`` in the corpus: up to 4 tokens each, longest first, no prefixes of others."""
-        if key not in self._statistics:
-            lookup = self.shared["statistics"].lookup
-            nodes = continuation_trie(lookup, key, nodes=STATISTICS_NODES, depth=STATISTICS_DEPTH)
-            spelled: list[str] = []
-            for token, parent, _ in nodes:
-                spelled.append((spelled[parent] if parent >= 0 else "") + chr(token))
-            inner = {parent for _, parent, _ in nodes}
-            leaves = [node for node in range(len(nodes)) if node not in inner]
-            leaves.sort(key=lambda node: -len(spelled[node]))
-            rows: dict[str, Row] = {}
-            for node in leaves:
-                row = spelled[node][:LENGTH]
-                if not any(other.startswith(row) for other in rows):
-                    rows[row] = (len(key), round(nodes[node][2]), row, None)
-                if len(rows) == DRAFTS:
-                    break
-            self._statistics[key] = list(rows.values())
-        return self._statistics[key]
+        lookup = self.shared["statistics"].lookup
+        nodes = continuation_trie(lookup, key, nodes=STATISTICS_NODES, depth=STATISTICS_DEPTH)
+        spelled: list[str] = []
+        for token, parent, _ in nodes:
+            spelled.append((spelled[parent] if parent >= 0 else "") + chr(token))
+        inner = {parent for _, parent, _ in nodes}
+        leaves = [node for node in range(len(nodes)) if node not in inner]
+        rows: dict[str, Row] = {}
+        for node in sorted(leaves, key=lambda node: -len(spelled[node])):
+            row = spelled[node][:LENGTH]
+            if not any(other.startswith(row) for other in rows):
+                rows[row] = (len(key), round(nodes[node][2]), row, None)
+            if len(rows) == DRAFTS:
+                break
+        return list(rows.values())
 
 
 class HierarchyDrafting:

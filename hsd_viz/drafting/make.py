@@ -119,7 +119,7 @@ class Memory:
 
 
 def make_drafter(
-    bottom: DraftSource,
+    source: DraftSource,
     *,
     databases: SharedDatabases | None = None,
     memory: Memory | None = None,
@@ -127,7 +127,7 @@ def make_drafter(
     costs: CostCurve | Sequence[float] | float | None = CPU_MARGINAL,
     temperature: float = 0.0,
 ) -> Drafter:
-    """Create the drafter that ``bottom`` names, for one run.
+    """Create the drafter that ``source`` names, for one run.
 
     ``databases`` are those of the models' tokenizer. Without brackets, ``db`` and ``hd`` use all that exist; if ``db``
     finds neither a model nor a statistics database, it adds ``logits`` to the context (next to them it gains little).
@@ -140,22 +140,22 @@ def make_drafter(
     """
     shared = databases if databases is not None else SharedDatabases()
     memory = memory if memory is not None else Memory()
-    name, statistics = bottom.name, shared.found.get("statistics")
+    name, statistics = source.name, shared.found.get("statistics")
     if name == "db":
-        sources = _sources(bottom, shared, {})
+        sources = _sources(source, shared, {})
         options: dict[str, Any] = {"eos": eos, "costs": costs, "temperature": temperature}
-        if LOGITS in bottom.items or (not bottom.items and sources == ("context",)):
-            named = bottom.items or (*sources, LOGITS)
+        if LOGITS in source.items or (not source.items and sources == ("context",)):
+            named = source.items or (*sources, LOGITS)
             return LogitsDatabaseDrafter(named, {**shared.found, LOGITS: memory.logits}, **options)
         return DatabaseDrafter(sources, shared.found, **options)
     if name == "hd":
-        sources = _sources(bottom, shared, {"model": FIVEGRAMS})
+        sources = _sources(source, shared, {"model": FIVEGRAMS})
         if memory.stored is None or memory.stored.shared != shared.found:
             memory.stored = StoredDrafts(shared.found)
-        kind = WindowedHierarchyDrafting if "window" in bottom.items else HierarchyDrafting
+        kind = WindowedHierarchyDrafting if "window" in source.items else HierarchyDrafting
         return kind(sources, shared.found, eos=eos, stored=memory.stored)
     if name == "lookup":
-        return PromptLookup(eos=eos, longest=3, whole=True) if "original" in bottom.items else PromptLookup(eos=eos)
+        return PromptLookup(eos=eos, longest=3, whole=True) if "original" in source.items else PromptLookup(eos=eos)
     if name == "sam":
         return SAMDecoding(static=memory.static, eos=eos)
     if name == "suffix":
@@ -164,18 +164,18 @@ def make_drafter(
         return TokenRecycling(successors=memory.successors, eos=eos)
     if name == "retrieval":
         if statistics is None:
-            raise ValueError(f"'{bottom}' cannot be used: {shared.why_absent('statistics')}")
+            raise ValueError(f"'{source}' cannot be used: {shared.why_absent('statistics')}")
         return Retrieval(statistics, eos=eos)
     if name == "ngram-cache":
         return NgramCache(dynamic=memory.ngrams, static=statistics, eos=eos)
     raise ValueError(f"unknown drafter '{name}': expected {_DRAFTERS}")
 
 
-def _sources(bottom: DraftSource, shared: SharedDatabases, stored_as: dict[str, str]) -> tuple[str, ...]:
+def _sources(source: DraftSource, shared: SharedDatabases, stored_as: dict[str, str]) -> tuple[str, ...]:
     """Return the named databases, or all that exist. ``stored_as`` maps a database to the name of its file."""
-    named = tuple(item for item in bottom.items if item in DATABASES)
-    available = tuple(s for s in DATABASES if s == "context" or stored_as.get(s, s) in shared.found)
-    for source in named:
-        if source not in available:
-            raise ValueError(f"'{bottom}' cannot be used: {shared.why_absent(stored_as.get(source, source))}")
+    named = tuple(item for item in source.items if item in DATABASES)
+    available = tuple(name for name in DATABASES if name == "context" or stored_as.get(name, name) in shared.found)
+    for name in named:
+        if name not in available:
+            raise ValueError(f"'{source}' cannot be used: {shared.why_absent(stored_as.get(name, name))}")
     return named or available

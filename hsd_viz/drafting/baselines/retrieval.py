@@ -80,11 +80,9 @@ class Retrieval:
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree = DraftTree()
         match = self.corpus.lookup(spell(text[-self.longest :])) if budget > 0 and len(text) else None
-        if match is not None and match[0] >= self.shortest:
-            self._grow(tree, text, match[0], match[1], budget)
-        return tree.or_reason(budget)
-
-    def _grow(self, tree: DraftTree, text: Sequence[int], length: int, total: int, budget: int) -> None:
+        if match is None or match[0] < self.shortest:
+            return tree.or_reason(budget)
+        length, total, _ = match
         key, nodes = spell(text[-length:]), min(self.nodes, budget)
         found = continuation_trie(self.corpus.lookup, key, nodes=nodes, depth=self.depth)
         place: list[int | None] = []
@@ -94,3 +92,4 @@ class Retrieval:
                 place.append(None)
                 continue
             place.append(tree.add(token, above, self.name, length, round(count), min(1.0, count / total)))
+        return tree.or_reason(budget)

@@ -99,12 +99,11 @@ def build_fivegrams(
     vocabulary_size: int,
     vocabulary_hash: str,
     most: int = FIVEGRAMS,
-    per_token: int = FIVEGRAMS_PER_TOKEN,
     meta: Mapping | None = None,
 ) -> None:
     """Write the most frequent 5-grams of a model's own outputs, for Hierarchy Drafting.
 
-    There are ``most`` in all, ``per_token`` per first token. A 5-gram counts once per output; among equals the lower
+    There are ``most`` in all, seven per first token. A 5-gram counts once per output; among equals the lower
     tokens come first. In the file the key is (first token, rank from 0) and its continuations are the other four tokens
     in order, each with the count of the 5-gram.
     """
@@ -116,7 +115,7 @@ def build_fivegrams(
     taken: Counter[int] = Counter()
     keys, tails, counts = [], [], []
     for gram, seen in ranked:
-        if taken[gram[0]] < per_token:
+        if taken[gram[0]] < FIVEGRAMS_PER_TOKEN:
             keys.append((gram[0], taken[gram[0]]))
             tails.append(gram[1:])
             counts.append(seen)
