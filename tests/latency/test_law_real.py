@@ -91,7 +91,7 @@ def errors(trace: Trace) -> tuple[float, float]:
     """The same with acceptance estimated from the run: independent, and as measured curves."""
     found = estimate([trace])
     known = found.calibration()
-    even = {pair: Edge(tail=e.acceptance) for pair, e in found.edges.items()}
+    even = {pair: Edge(tail=e.acceptance) for pair, e in found.counts.items()}
     independent, curves = (error(trace, edges, known.tiers) for edges in (even, known.edges))
     print(
         f"\n{trace.meta['stack']}, {trace.meta['tokens']} tokens: independent {independent:+.2%}, curves {curves:+.2%}"
