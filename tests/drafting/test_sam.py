@@ -70,7 +70,7 @@ def reference(text, ahead, most, alpha, budget):
     return choice or ([], None, None)
 
 
-@settings(max_examples=300)
+@settings(deadline=None, max_examples=300)
 @given(texts, st.lists(st.integers(0, 3), max_size=3), st.integers(1, 12), st.integers(1, 3), st.integers(1, 20))
 def test_the_rule(text, ahead, most, alpha, budget):
     drafter = SAMDecoding()
