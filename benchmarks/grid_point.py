@@ -20,7 +20,7 @@ from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, 
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.affine import MOST, stack_of
-from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.mixture import MixedLaw, Mixture
 from hsd_viz.latency.select import refine
 from hsd_viz.latency.vectorised import Prediction

@@ -29,7 +29,7 @@ from benchmarks.harness import arguments, command, numbers, say, write
 from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.read import open_index
+from hsd_viz.drafting.index.format import open_index
 from hsd_viz.machine import describe, process_bytes
 
 LOOKUPS = 20_000

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import Memory
-from hsd_viz.drafting.logits import LOGITS
+from hsd_viz.drafting.context import LOGITS
 from hsd_viz.prompts.suites import Prompt
 from hsd_viz.prompts.templates import Template
 from hsd_viz.stack import HFStack, Stack

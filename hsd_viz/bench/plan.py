@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.calibration.calibrate import TARGET, TOKENS, WARM_UP_TOKENS, Workload, at, calibrated, decode
-from hsd_viz.calibration.estimate import bottom_of, level_names
 from hsd_viz.calibration.store import StoredCalibration
-from hsd_viz.calibration.timing import timings
+from hsd_viz.calibration.timing import level_names, timings
 from hsd_viz.checks import check_range
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.intervals import estimate, resample
 from hsd_viz.ladder.load import names
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.latency.mixture import MixedLaw, choose, fill
 from hsd_viz.latency.select import Choice, Sensitivity, sensitivities
 from hsd_viz.latency.vectorised import Prediction
@@ -281,7 +280,7 @@ def measure(
         runs = [done[k, stack] for k in finished]
         if sum(run[0].tokens for run in runs):
             found[stack] = _pooled(runs)
-    costs = timings((trace, level_names(trace), bottom_of(trace)) for trace in traces).models
+    costs = timings(traces).models
     return found, dict(costs), complete
 
 

@@ -134,7 +134,7 @@ def run_inspect(args: argparse.Namespace) -> int:
 
 def _tokenizer(name: str | None, required: bool) -> tuple[Any, str | None]:
     """Return a tokenizer and the hash of its vocabulary; without a name the shipped one, (None, None) if missing."""
-    from hsd_viz.drafting.shared import vocabulary_hash
+    from hsd_viz.drafting.make import vocabulary_hash
     from hsd_viz.ladder.load import weights_dir
 
     if name is not None:
@@ -156,8 +156,8 @@ def _tokenizer(name: str | None, required: bool) -> tuple[Any, str | None]:
 
 
 def _hit_rates(path: str, tokenizer: Any, text: str) -> dict[str, Any]:
+    from hsd_viz.drafting.index.format import open_index
     from hsd_viz.drafting.index.inspect import hit_rates
-    from hsd_viz.drafting.index.read import open_index
 
     encoded = tokenizer.encode(text, add_special_tokens=False)
     return hit_rates(open_index(path), getattr(encoded, "ids", encoded))

@@ -14,7 +14,7 @@ import torch
 import transformers
 
 from hsd_viz.backends.choose import Runtimes, backend_for
-from hsd_viz.calibration.draft_costs import DraftCosts
+from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
 from hsd_viz.checks import check_budget, check_range
 from hsd_viz.decoding.log import Log
@@ -25,7 +25,7 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
-from hsd_viz.drafting.shared import check_folder
+from hsd_viz.drafting.make import check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
