@@ -65,6 +65,7 @@ ALLOWED = {
         "words",
     },
     "views": {
+        "disk",
         "bench",
         "calibration",
         "engine",
