@@ -19,6 +19,17 @@ from hsd_viz.disk import write_whole
 DTYPES = ("float32", "bfloat16", "float64")
 
 
+def add_command(
+    commands: Any, name: str, text: str, run: Callable | None = None, *, about: str | None = None, epilog: str = ""
+) -> argparse.ArgumentParser:
+    """Add a command: ``text`` is its line in a list, ``about`` its description (default: ``text`` as a sentence)."""
+    about = about or f"{text[0].upper()}{text[1:]}."
+    parser = commands.add_parser(name, help=text, description=about, epilog=epilog)
+    if run is not None:
+        parser.set_defaults(run=run)
+    return parser
+
+
 def add_sampling(parser: argparse.ArgumentParser) -> None:
     """Add ``--max-new-tokens``, ``--temperature``, ``--top-k``, ``--top-p`` and ``--seed``."""
     add = parser.add_argument_group("sampling").add_argument

@@ -1,4 +1,5 @@
-"""Engines: :func:`load_engine` decodes in this process, :class:`ReplayEngine` replays recorded traces. No torch."""
+"""Engines: :func:`load_engine` decodes in this process, :class:`ReplayEngine` replays recorded traces,
+:class:`RemoteEngine` decodes on a server. No torch."""
 
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -6,7 +7,7 @@ from typing import Any, Protocol
 
 from hsd_viz.trace import Event, Trace
 
-_LAZY = {"load_engine": "local", "LocalEngine": "local", "ReplayEngine": "replay"}
+_LAZY = {"load_engine": "local", "LocalEngine": "local", "ReplayEngine": "replay", "RemoteEngine": "remote"}
 
 __all__ = ["Engine", "prepare", *_LAZY]
 

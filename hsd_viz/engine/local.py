@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 
 from hsd_viz.backends.choose import Runtimes, backend_for
-from hsd_viz.calibration.draft_costs import DraftCosts
+from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
 from hsd_viz.card import card, line, table
 from hsd_viz.checks import check_budget, check_range
@@ -26,7 +26,7 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
-from hsd_viz.drafting.shared import check_folder
+from hsd_viz.drafting.make import check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
@@ -35,6 +35,7 @@ from hsd_viz.latency.mixture import Mixture
 from hsd_viz.machine import cpu_model
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
+from hsd_viz.version import __version__
 
 DEFAULT_LOOKAHEAD = 4
 MAX_NEW_TOKENS = 100_000
@@ -385,9 +386,9 @@ class LocalEngine:
             "prompt": prompt,
             "max_new_tokens": max_new_tokens,
             "versions": {
-                "hsd_viz": version("hsd-viz"),
+                "hsd_viz": __version__,
                 "torch": torch.__version__,
-                "transformers": version("transformers"),
+                "transformers": transformers.__version__,
                 "python": platform.python_version(),
             },
         }

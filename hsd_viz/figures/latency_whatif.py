@@ -10,9 +10,8 @@ import numpy as np
 from hsd_viz.figures import latency_figures as law
 from hsd_viz.figures.latency_sources import rate
 from hsd_viz.figures.surface_specs import axis, legend, lines_of, mark
-from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.affine import MOST
-from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.inputs import Calibration, Edge
 from hsd_viz.latency.whatif import second_draft
 
 #: Cells per side of the map.

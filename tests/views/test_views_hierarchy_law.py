@@ -17,10 +17,8 @@ from hsd_viz.figures import latency_figures as figures
 from hsd_viz.figures.latency_contours import contours
 from hsd_viz.figures.latency_sources import level_use, rate
 from hsd_viz.figures.surface_specs import affine_along
-from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.affine import affine
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost, LookupCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import select
 from hsd_viz.latency.vectorised import predict

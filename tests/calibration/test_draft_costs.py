@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import torch
 
-from hsd_viz.calibration import draft_costs as costs
-from hsd_viz.calibration.draft_costs import DraftCosts
+from hsd_viz.calibration import forwards as costs
+from hsd_viz.calibration.forwards import DraftCosts
 
 
 class Session:
