@@ -21,17 +21,7 @@ if TYPE_CHECKING:
     from hsd_viz.trace import Trace, TraceError
     from hsd_viz.views.app.dashboard import dashboard
 
-__all__ = [
-    "StackError",
-    "Trace",
-    "TraceError",
-    "bundled",
-    "dashboard",
-    "load_bundled",
-    "load_engine",
-    "parse",
-    "views",
-]
+__all__ = ["StackError", "Trace", "TraceError", "bundled", "dashboard", "load_bundled", "load_engine", "parse", "views"]
 
 # Public name -> (module, attribute); without an attribute, the module itself.
 _HOMES: dict[str, tuple[str, str | None]] = {

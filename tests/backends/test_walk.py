@@ -10,8 +10,7 @@ import torch
 from models import VOCAB, ids, native, random_tree
 
 from hsd_viz.backends import default_build
-from hsd_viz.backends.host import HostBackend
-from hsd_viz.backends.native.backend import NativeBackend
+from hsd_viz.backends.host import HostBackend, NativeBackend
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import walk
