@@ -17,8 +17,7 @@ _FIRST_CAPACITY = 512
 
 
 def capacity(length: int) -> int:
-    """Return the places of a cache for ``length`` tokens: it doubles when it is full, so that each is copied about
-    once."""
+    """Return the places of a cache for ``length`` tokens: it doubles when it is full."""
     places = _FIRST_CAPACITY
     while places < length:
         places *= 2
@@ -26,8 +25,7 @@ def capacity(length: int) -> int:
 
 
 class _Extent:
-    """How many places are filled. Layers refer to this and not to the cache: without a reference cycle all memory is
-    released at once."""
+    """How many places are filled. Layers refer to this and not to the cache: a cycle would keep memory alive."""
 
     __slots__ = ("length",)
 
@@ -36,8 +34,7 @@ class _Extent:
 
 
 class _RollingLayer(CacheLayerMixin):
-    """Keys and values of one layer in buffers ``[1, heads, capacity, head_dim]`` of which ``extent.length`` places are
-    filled."""
+    """Keys and values of one layer ``[1, heads, capacity, head_dim]``, ``extent.length`` places filled."""
 
     is_compileable = False
     is_croppable = True
@@ -127,6 +124,18 @@ def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
     return frozenset({FULL if getattr(config, "attention_chunk_size", None) is None else CHUNKED})
 
 
+def layer_limits(config: PreTrainedConfig) -> dict[str, tuple[int, Callable[[Tensor, Tensor], Tensor]]]:
+    """Return by kind of layer how far it reaches and which positions (query, key) it may attend to, where not all."""
+    found: dict[str, tuple[int, Callable[[Tensor, Tensor], Tensor]]] = {}
+    kinds = layer_kinds(config)
+    window, chunk = getattr(config, "sliding_window", None), getattr(config, "attention_chunk_size", None)
+    if SLIDING in kinds and window is not None:
+        found[SLIDING] = window, lambda query, key: query - key < window
+    if CHUNKED in kinds and chunk is not None:
+        found[CHUNKED] = chunk, lambda query, key: query // chunk == key // chunk
+    return found
+
+
 class Masks:
     """The attention masks of one model.
 
@@ -139,12 +148,7 @@ class Masks:
         self._kinds = layer_kinds(config)
         self._device = device
         self._additive = dtype if getattr(config, "_attn_implementation", None) == "eager" else None
-        self._limits: dict[str, tuple[int, Callable[[Tensor, Tensor], Tensor]]] = {}
-        window, chunk = getattr(config, "sliding_window", None), getattr(config, "attention_chunk_size", None)
-        if SLIDING in self._kinds and window is not None:
-            self._limits[SLIDING] = window, lambda query, key: query - key < window
-        if CHUNKED in self._kinds and chunk is not None:
-            self._limits[CHUNKED] = chunk, lambda query, key: query // chunk == key // chunk
+        self._limits = layer_limits(config)
 
     def make(self, cached: int, parents: Sequence[int] | None, n: int) -> Tensor | dict[str, Tensor] | None:
         """Return what each of ``n`` fed tokens may attend to: ``[1, 1, n, cached + n]``, or one such mask per kind of

@@ -189,8 +189,7 @@ class HFModel:
         return self._masks.make(cached, parents, n)
 
     def options(self, places: Tensor, rows: int) -> dict[str, Tensor | int]:
-        """Return the optional arguments that the module's forward accepts: positions ``[1, n]`` and the number of
-        rows."""
+        """Return the options that the module's forward accepts: positions ``[1, n]`` and the number of rows."""
         accepted: dict[str, Tensor | int] = {"position_ids": places} if self._placed else {}
         return accepted | ({"logits_to_keep": rows} if self._rows_only else {})
 

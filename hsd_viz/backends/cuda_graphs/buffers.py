@@ -12,8 +12,7 @@ SMALLEST = 512
 
 
 def bucket_of(length: int) -> int:
-    """The smallest of 512, 768, 1024, 1536, 2048, 3072, ... that holds ``length`` places: the number of places
-    attention reads."""
+    """Return the smallest of 512, 768, 1024, 1536, ... that holds ``length`` places: those that attention reads."""
     capacity = capacity_of(length)
     return capacity // 4 * 3 if capacity > SMALLEST and length <= capacity // 4 * 3 else capacity
 
@@ -35,8 +34,7 @@ class Layout:
 
     @classmethod
     def of(cls, module: torch.nn.Module, layers: int) -> Layout:
-        """Ask the module itself, with a single token. Raises ``ValueError`` where it caches anything but keys and
-        values."""
+        """Ask the module itself. Raises ``ValueError`` where it caches anything but keys and values."""
         cache = DynamicCache()
         module(
             input_ids=torch.zeros(1, 1, dtype=torch.long, device=module.device), past_key_values=cache, use_cache=True
@@ -109,8 +107,7 @@ class StaticCache(Cache):
         return sum(block.nbytes for block in self.blocks)
 
     def aim(self, places: Tensor, filled: Tensor, bucket: int) -> None:
-        """Where the next forward writes (ids ``[w]`` of places, on the device), how many are filled before, how many it
-        reads."""
+        """Set where the next forward pass writes (ids ``[w]``), how many places are filled, and how many it reads."""
         self.places, self.filled, self.bucket = places, filled, bucket
 
     def grow(self, capacity: int) -> None:
