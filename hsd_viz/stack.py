@@ -2,8 +2,8 @@
 
     stack    := part (">" part)*                 the last part is the target and has no lookahead
     part     := source | model [":" digits]      lookahead 1-64; only an all-digit suffix is one
-    source   := name ["[" item ("," item)* "]"]  first part only: one of DRAFT_SOURCES, with the items given there; auto takes
-                                                 db and models, and must be followed by the target
+    source   := name ["[" item ("," item)* "]"]  first part only: one of DRAFT_SOURCES, with the items given there; auto
+                                                 takes db and models, and must be followed by the target
     model    := ladder name (a bare word) | hub id (exactly one "/") | path starting with ./ ../ / ~ | any of these
     quoted
 
@@ -274,8 +274,8 @@ def _parse_model(part: str) -> Model:
         raise StackError(f"the lookahead {lookahead} in '{part}' is out of range: {_LOOKAHEADS}")
     if not _is_model_name(name):
         raise StackError(
-            f"unknown part '{part}': expected one of {', '.join(DRAFT_SOURCES)} (first only), a ladder name such as nano, "
-            "a hub id with one '/', or a path starting with ./ ../ / or ~ (quote names with spaces)"
+            f"unknown part '{part}': expected one of {', '.join(DRAFT_SOURCES)} (first only), a ladder name "
+            "such as nano, a hub id with one '/', or a path starting with ./ ../ / or ~ (quote names with spaces)"
         )
     return Model(name, lookahead)
 

@@ -8,7 +8,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from hsd_viz.stack import DRAFT_SOURCES, DATABASES, MAX_LOOKAHEAD, DraftSource, Model, Stack, StackError, parse
+from hsd_viz.stack import DATABASES, DRAFT_SOURCES, MAX_LOOKAHEAD, DraftSource, Model, Stack, StackError, parse
 from hsd_viz.views.linked import css, esm, page_palette
 
 #: Description of each draft source.
