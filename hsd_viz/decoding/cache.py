@@ -13,12 +13,12 @@ from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
-_FIRST_CAPACITY = 512
+FIRST_CAPACITY = 512
 
 
 def capacity(length: int) -> int:
     """Return the places of a cache for ``length`` tokens: it doubles when it is full."""
-    places = _FIRST_CAPACITY
+    places = FIRST_CAPACITY
     while places < length:
         places *= 2
     return places
@@ -111,6 +111,16 @@ class RollingCache(Cache):
                 buffer[:, :, base : base + len(places)] = buffer[:, :, indices[device]]
 
 
+def positions_of(n: int, cached: int, parents: Sequence[int] | None) -> list[int]:
+    """Return the positions in the text of ``n`` fed tokens; ``parents`` as in ``CachedModel.forward``."""
+    if parents is None:
+        return list(range(cached, cached + n))
+    positions: list[int] = []
+    for parent in parents:
+        positions.append(cached if parent < 0 else positions[parent] + 1)
+    return positions
+
+
 def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
     """Return the kinds of layers of a decoder, by transformers' names: from its config's list, else from its limits.
 
@@ -162,20 +172,17 @@ class Masks:
             return None
         if parents is None:
             seen = torch.ones(n, cached + n, dtype=torch.bool).tril(cached)
-            place = torch.arange(cached, cached + n)
         else:
             seen = torch.zeros(n, cached + n, dtype=torch.bool)
             seen[:, :cached] = True
-            places: list[int] = []
             for i, parent in enumerate(parents):
                 if parent >= 0:
                     seen[i] = seen[parent]
                 seen[i, cached + i] = True
-                places.append(places[parent] + 1 if parent >= 0 else cached)
-            place = torch.tensor(places)
         full = self._finish(seen)
         masks = dict.fromkeys(self._kinds, full)
         if limited:
+            place = torch.tensor(positions_of(n, cached, parents))
             keys = torch.cat([torch.arange(cached), place])
             for kind in limited:
                 masks[kind] = self._finish(seen & self._limits[kind][1](place[:, None], keys[None, :]))

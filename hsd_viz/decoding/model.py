@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.cache import Masks, RollingCache
+from hsd_viz.decoding.cache import Masks, RollingCache, positions_of
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.suitable import check_module, context
 from hsd_viz.decoding.verify import Verdict
@@ -225,12 +225,7 @@ class HFSession:
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None
     ) -> Tensor:
         model, cached, n = self._model, self._cache.length, len(tokens) + (0 if tail is None else len(tail))
-        if parents is None:
-            places = list(range(cached, cached + n))
-        else:
-            places = []
-            for parent in parents:
-                places.append(cached if parent < 0 else places[parent] + 1)
+        places = positions_of(n, cached, parents)
         ids = torch.tensor([list(tokens)], device=model.device)
         logits = model.module(
             input_ids=ids if tail is None else torch.cat([ids, tail[None]], dim=1),

@@ -8,21 +8,13 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicCache
 
-SMALLEST = 512
+from hsd_viz.decoding.cache import FIRST_CAPACITY, capacity
 
 
 def bucket_of(length: int) -> int:
     """Return the smallest of 512, 768, 1024, 1536, ... that holds ``length`` places: those that attention reads."""
-    capacity = capacity_of(length)
-    return capacity // 4 * 3 if capacity > SMALLEST and length <= capacity // 4 * 3 else capacity
-
-
-def capacity_of(length: int) -> int:
-    """The smallest of 512, 1024, 2048, ... that holds ``length`` places: the size of the buffers."""
-    capacity = SMALLEST
-    while capacity < length:
-        capacity *= 2
-    return capacity
+    whole = capacity(length)
+    return whole // 4 * 3 if whole > FIRST_CAPACITY and length <= whole // 4 * 3 else whole
 
 
 @dataclass(frozen=True, slots=True)

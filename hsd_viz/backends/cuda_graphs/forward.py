@@ -12,7 +12,7 @@ from transformers import PreTrainedConfig
 
 from hsd_viz.backends.cuda_graphs.buffers import StaticCache
 from hsd_viz.backends.device import fill, put
-from hsd_viz.decoding.cache import CHUNKED, FULL, SLIDING, layer_kinds, layer_limits
+from hsd_viz.decoding.cache import CHUNKED, FULL, SLIDING, layer_kinds, layer_limits, positions_of
 from hsd_viz.decoding.model import HFModel
 
 #: Widths with a graph each; other widths up to the last are padded to the next.
@@ -143,14 +143,10 @@ class Next:
 
 def lineage(n: int, cached: int, parents: Sequence[int] | None) -> tuple[list[int], list[int]]:
     """Return positions of ``n`` fed tokens, and as bits which of them each sees: itself and its ancestors."""
-    if parents is None:
-        return list(range(cached, cached + n)), [(2 << k) - 1 for k in range(n)]
-    positions: list[int] = []
     sees: list[int] = []
-    for k, parent in enumerate(parents):
-        positions.append(cached if parent < 0 else positions[parent] + 1)
+    for k, parent in enumerate(range(-1, n - 1) if parents is None else parents):
         sees.append(1 << k | (0 if parent < 0 else sees[parent]))
-    return positions, sees
+    return positions_of(n, cached, parents), sees
 
 
 def run(
