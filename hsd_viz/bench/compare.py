@@ -16,8 +16,8 @@ import numpy as np
 
 from hsd_viz.bench.report import Report, StackResult
 from hsd_viz.bench.tables import Rows, show
-from hsd_viz.checks import check_range
 from hsd_viz.intervals import UNKNOWN, Estimate, estimate, ratio, resample
+from hsd_viz.words import check_range
 
 #: The default share by which a stack may become slower.
 TOLERANCE = 0.05

@@ -16,7 +16,6 @@ import numpy as np
 from hsd_viz.calibration.calibrate import TARGET, TOKENS, WARM_UP_TOKENS, Workload, at, calibrated, decode
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.calibration.timing import level_names, timings
-from hsd_viz.checks import check_range
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.intervals import estimate, resample
 from hsd_viz.ladder.load import names
@@ -24,10 +23,11 @@ from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.latency.mixture import MixedLaw, choose, fill
 from hsd_viz.latency.select import Choice, Sensitivity, sensitivities
 from hsd_viz.latency.vectorised import Prediction
-from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
+from hsd_viz.words import check_range
 
 DATABASES = ("db",)
 #: Prompts for the calibration, and as many for the measurement.

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hsd_viz.checks import check_range
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.stack import MAX_LOOKAHEAD, DraftSource, Model, Stack, parse
+from hsd_viz.words import check_range
 
 #: Largest lookahead that is considered.
 MOST = 16

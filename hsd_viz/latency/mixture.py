@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hsd_viz.checks import check_range
 from hsd_viz.latency.affine import MOST, Affine, check_limits
 from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.select import Choice, Hierarchy, join, refine, select, split
 from hsd_viz.latency.vectorised import Law, Prediction
 from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.words import check_range
 
 
 @dataclass(frozen=True, slots=True)

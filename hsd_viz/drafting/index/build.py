@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.index.corpus import Corpus, CorpusWriter
 from hsd_viz.drafting.index.count import PART_TOKENS, CountSettings, ExternalCount, Pruning
 from hsd_viz.drafting.index.format import Table, marks
 from hsd_viz.drafting.index.select import Header, beside, write_chosen, write_index
+from hsd_viz.words import check_range
 
 #: Longest keys of the shipped databases, and of any database, in tokens.
 LONGEST, MOST_LONGEST = 6, 32

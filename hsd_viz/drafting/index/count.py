@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.index.corpus import Corpus
 from hsd_viz.drafting.index.format import MOST_CONTINUATIONS, marks
 from hsd_viz.drafting.index.select import Candidates, Level
+from hsd_viz.words import check_range
 
 #: Most places processed together in a pass over all of them.
 CHUNK = 2**20
