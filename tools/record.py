@@ -232,9 +232,7 @@ def _selected(
         own = {key: one.score(run) for key, run in runs.items() if key[0] in one.stacks and key[1] in one.prompts}
         stack, prompt, seed = max(own, key=lambda key: own[key])
         blurb = f"{one.blurb} selected from {len(own)} runs by measurement, without looking at the text."
-        recipes.append(
-            Recipe(one.name, one.stacks[stack], blurb, stack, PRESETS[prompt], {**SAMPLED, "seed": seed})
-        )
+        recipes.append(Recipe(one.name, one.stacks[stack], blurb, stack, PRESETS[prompt], {**SAMPLED, "seed": seed}))
     return recipes
 
 

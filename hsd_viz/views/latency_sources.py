@@ -83,9 +83,7 @@ def recorded() -> Basis:
     """
     loaded = [load_bundled(r.name) for r in bundled()]
     traces = [
-        t
-        for t in loaded
-        if t.meta["sampling"]["temperature"] == TEMPERATURE and t.metrics()["repetition_share"] < LOOP
+        t for t in loaded if t.meta["sampling"]["temperature"] == TEMPERATURE and t.metrics()["repetition_share"] < LOOP
     ]
     if not traces:
         raise ValueError("no recordings are installed: measure a calibration with 'hsd-viz plan'")
@@ -97,7 +95,12 @@ def recorded() -> Basis:
         f"{machine_words(traces[0])}{_day_of(traces[0])} ({counted(tokens, 'token')}, {repeated:.0%} repeated)"
     )
     return Basis(
-        estimate(traces).calibration(), words, measured(traces), temperature=TEMPERATURE, tokens=tokens, runs=len(traces)
+        estimate(traces).calibration(),
+        words,
+        measured(traces),
+        temperature=TEMPERATURE,
+        tokens=tokens,
+        runs=len(traces),
     )
 
 

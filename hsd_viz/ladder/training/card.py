@@ -150,6 +150,12 @@ def _samples(evaluation: dict) -> str:
     return "\n\n".join(shown)
 
 
+def stale_models(found: dict) -> list[str]:
+    """Return the models of ``load.info()`` whose present weights were not evaluated."""
+    measured = found.get("evaluation", {}).get("models", {})
+    return [name for name, row in found["models"].items() if measured.get(name, {}).get("hash") != row["hash"]]
+
+
 def render(found: dict) -> str:
     """Return the model card as Markdown, from ``load.info()``.
 
@@ -159,6 +165,8 @@ def render(found: dict) -> str:
     missing = [key for key in ("corpus", "evaluation") if key not in found]
     if missing or not found["models"]:
         raise ValueError(f"no record of {', '.join(missing) or 'any model'}: train and evaluate the ladder first")
+    if names := stale_models(found):
+        raise ValueError(f"the evaluation is of other weights of {', '.join(names)}: evaluate the ladder first")
     corpus, evaluation = found["corpus"], found["evaluation"]
     total, first = corpus["total"], next(iter(found["models"].values()))
     return _TEXT.format(

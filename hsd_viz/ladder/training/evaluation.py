@@ -17,6 +17,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from hsd_viz.prompts.suites import load_suite
+
 from ..load import NAMES, load_model, load_tokenizer, weights_hash
 from .data import heldout_windows
 from .quality import measure_writing
@@ -104,6 +106,12 @@ def measure(
     if "target" in present and prompts is not None:
         found["writing"] = measure_writing(models["target"], load_tokenizer(root / "target"), prompts)
     return found
+
+
+def suite_prompts() -> dict[str, list[str]]:
+    """Return the prompts of ``quality.measure_writing`` from the shipped suites."""
+    edits = [p.text for p in load_suite("python").prompts if p.category == "edit"]
+    return {"heldout": [p.text for p in load_suite("heldout").prompts], "edit": edits}
 
 
 def evaluate_ladder(
