@@ -20,8 +20,6 @@ BENCH = ROOT / "docs" / "bench"
 #: The columns of the README's table: heading and report.
 REPORTS = (("T = 0.7", "python-t07-cpu"), ("T = 1", "heldout-t1-cpu"), ("greedy", "heldout-greedy-cpu"))
 _PLAIN = "target"
-#: What `auto` was in the version that wrote some reports.
-_OLD_AUTO = " (0.1: selected per round)"
 
 
 def _read(name: str) -> dict:
@@ -49,7 +47,7 @@ def measurements() -> str:
         head += [f"{title}: speed-up", "MAL"]
     lines, greedy = [], reports[-1][1]
     for stack in stacks:
-        line = [f"`{stack}`" + _OLD_AUTO * (stack.startswith("auto") and greedy["machine"]["hsd_viz"] == "0.1.0")]
+        line = [f"`{stack}`"]
         for found in rows:
             line += [_figure(found.get(stack), key) for key in ("speedup_over_plain", "mean_acceptance_length")]
         lines.append([*line, _figure((rows[-1].get(stack) or {}).get("low_repetition"), "speedup_over_plain")])
@@ -64,7 +62,8 @@ def measurements() -> str:
         f"{'; '.join(settings)}. MAL: mean acceptance length, tokens per forward pass of the target. –: not measured.\n"
         f"Greedy outputs are {equal} plain decoding for all of our stacks. {plain['repetition_share']:.0%} of their\n"
         f"tokens repeat an 8-gram: the greedy speed-ups are mostly those of loops. The last column covers the "
-        f"{plain['low_repetition']['outputs']} outputs\nwith less than {greedy['settings']['low_repetition_below']:.0%}."
+        f"{plain['low_repetition']['outputs']}\n"
+        f"outputs with less than {greedy['settings']['low_repetition_below']:.0%}."
     )
     return f"{_markdown([*head, 'low repetition: speed-up'], lines)}\n\n{words}"
 
@@ -91,8 +90,8 @@ def copying() -> str:
     share = _evaluation().get("writing", {}).get("copied")
     known = "has not been measured" if share is None else f"is {share:.0%}"
     return (
-        "The share of the 4-grams that the shipped target writes with greedy decoding after an `edit` and that occur in\n"
-        f"the prompt {known} (median over prompts), compared with 85 % in the authors' text."
+        "The share of the 4-grams that the shipped target writes with greedy decoding after an `edit` and that occur\n"
+        f"in the prompt {known} (median over prompts), compared with 85 % in the authors' text."
     )
 
 

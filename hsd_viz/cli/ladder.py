@@ -139,7 +139,7 @@ def _line(name: str, row: dict[str, Any], measured: dict[str, Any]) -> str:
 def run_train(args: argparse.Namespace) -> int:
     """Train and print where the weights are."""
     from hsd_viz.ladder import train_ladder
-    from hsd_viz.ladder.training.transport import split_weights, unpack_corpus
+    from hsd_viz.ladder.training.storage import split_weights, unpack_corpus
 
     if args.corpus is not None:
         unpack_corpus(args.corpus, args.out)

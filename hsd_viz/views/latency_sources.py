@@ -91,8 +91,9 @@ def recorded() -> Basis:
     repeated = sum(t.metrics()["repetition_share"] * len(t.token_rows) for t in traces) / tokens
     prompts = len({t.meta.get("prompt") for t in traces})
     words = (
-        f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, {temperature_words(TEMPERATURE)}, on "
-        f"{machine_words(traces[0])}{_day_of(traces[0])} ({counted(tokens, 'token')}, {repeated:.0%} repeated)"
+        f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, "
+        f"{temperature_words(TEMPERATURE)}, on {machine_words(traces[0])}{_day_of(traces[0])} "
+        f"({counted(tokens, 'token')}, {repeated:.0%} repeated)"
     )
     return Basis(
         estimate(traces).calibration(),

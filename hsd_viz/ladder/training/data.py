@@ -1,18 +1,63 @@
-"""The corpus as token arrays on disk, and the windows that each step reads."""
+"""The tokenizer, the corpus as token arrays on disk, and the windows that each step reads."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
 
-from ..tokenizer import EOS_ID, save, train_tokenizer
 from . import corpus
 from .recipe import Profile
+
+EOS = "<|endoftext|>"
+EOS_ID = 0
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
+    """Train byte-level BPE on ``texts``.
+
+    ``vocabulary`` is the number of tokens, at least 257: 256 bytes and the end-of-text token.
+    """
+    if vocabulary < 257:
+        raise ValueError(f"a byte-level vocabulary needs at least 257 tokens, not {vocabulary}")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[EOS],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def wrap(tokenizer: Tokenizer, context: int) -> PreTrainedTokenizerFast:
+    """Return the tokenizer as a transformers object.
+
+    It adds no special tokens; ``<|endoftext|>`` begins and ends a file.
+    """
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token=EOS,
+        eos_token=EOS,
+        pad_token=EOS,
+        model_max_length=context,
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def save_tokenizer(tokenizer: Tokenizer, directory: Path, context: int = 2048) -> None:
+    """Write tokenizer.json and tokenizer_config.json, readable by ``tokenizers`` and by ``AutoTokenizer``."""
+    directory.mkdir(parents=True, exist_ok=True)
+    wrap(tokenizer, context).save_pretrained(str(directory))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +88,7 @@ def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> D
             files = train + corpus.heldout_files(files)[: max(2, profile.corpus_files // 10)]
         if tokenizer_dir is None:
             texts = _sample(corpus.train_files(files), profile.tokenizer_bytes)
-            save(train_tokenizer(texts, profile.vocabulary), out / "tokenizer", profile.context)
+            save_tokenizer(train_tokenizer(texts, profile.vocabulary), out / "tokenizer", profile.context)
         else:
             (out / "tokenizer").mkdir(parents=True, exist_ok=True)
             for name in ("tokenizer.json", "tokenizer_config.json"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.ladder.tokenizer import EOS, EOS_ID, save, train_tokenizer, wrap
+from hsd_viz.ladder.training.data import EOS, EOS_ID, save_tokenizer, train_tokenizer, wrap
 
 SAMPLE = ["def add(a, b):\n    return a + b\n", "class Stack:\n    def __init__(self):\n        self.items = []\n"] * 20
 BPE = train_tokenizer(SAMPLE, 300)
@@ -54,7 +54,7 @@ def test_saved_and_loaded_alike(tmp_path) -> None:
 
     from hsd_viz.ladder.load import load_tokenizer
 
-    save(BPE, tmp_path, 128)
+    save_tokenizer(BPE, tmp_path, 128)
     text = "def f(x):\n    return 'é' * x  # 日本\n"
     ids = BPE.encode(text).ids
     for loaded in (AutoTokenizer.from_pretrained(str(tmp_path)), load_tokenizer(tmp_path)):
