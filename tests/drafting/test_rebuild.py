@@ -17,9 +17,8 @@ TEXTS = [f"def name_{i}(x):\n    for item in range({i}):\n        x = x + item\n
 @pytest.fixture(scope="module")
 def ladder(tmp_path_factory):
     import torch
-    from hsd_viz.ladder.training.network import export
 
-    from hsd_viz.ladder.training.network import Network
+    from hsd_viz.ladder.training.network import Network, export
     from hsd_viz.ladder.training.recipe import profile
 
     folder = tmp_path_factory.mktemp("ladder")
