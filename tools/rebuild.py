@@ -29,10 +29,14 @@ from tools.tables import BENCH, ROOT, write_tables
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a part needs: the training folder, if any, the folder for partial results, and where to report progress."""
+    """What a part needs: the training folder, if any, and the folder for partial results.
+
+    ``say`` prints a line, ``progress`` replaces the terminal's last one.
+    """
 
     trained: Path | None
     work: Path
+    say: Callable[[str], None]
     progress: Callable[[str], None]
 
     @property
@@ -98,7 +102,7 @@ def _measured(job: Job, path: Path, module: Sequence[str]) -> Path:
     """Run a module that writes its report into the folder of partial results; then replace the report."""
     fresh, done = job.work / path.name, job.work / f"{path.name}.done"
     if not done.exists():
-        job.progress(path.name)
+        job.say(path.name)
         _run(module)
         write_whole(path, fresh.read_bytes())
         done.touch()
@@ -130,8 +134,8 @@ PARTS: dict[str, tuple[str, Callable[[Job], Iterable[Path]]]] = {
     "evaluation": ("measure the models on held-out text (needs --trained)", _evaluation),
     "databases": ("count the corpus and the target's outputs", _databases),
     "recordings": ("record the dashboard's traces and select its opening run", lambda job: record_traces(
-        progress=job.progress)),
-    "side-by-side": ("record one prompt with several stacks", lambda job: record_side_by_side(progress=job.progress)),
+        progress=job.say)),
+    "side-by-side": ("record one prompt with several stacks", lambda job: record_side_by_side(progress=job.say)),
     "reports": ("measure the reports of hsd-viz bench in docs/bench again", _reports),
     "tables": ("write the tables of README and docs", lambda job: write_tables()),
     "pictures": ("take the pictures of the docs (needs Chromium)", _pictures),
@@ -168,7 +172,7 @@ def rebuild(
         if part not in PARTS:
             raise ValueError(f"unknown part {part!r}: choose from {', '.join(PARTS)}")
     paths = install_models(trained) if trained is not None else []
-    job = Job(trained, work_folder(), progress)
+    job = Job(trained, work_folder(), say, progress)
     job.work.mkdir(parents=True, exist_ok=True)
     for path in paths:
         say(f"installed {path}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hsd_viz.disk import write_whole
 from hsd_viz.ladder.load import weights_dir
-from hsd_viz.ladder.training.evaluation import table
+from hsd_viz.ladder.training.evaluation import markdown, table
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCH = ROOT / "docs" / "bench"
@@ -24,11 +24,6 @@ _PLAIN = "target"
 
 def _read(name: str) -> dict:
     return json.loads((BENCH / f"{name}.json").read_text(encoding="utf-8"))
-
-
-def _markdown(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _figure(row: dict | None, key: str) -> str:
@@ -65,7 +60,8 @@ def measurements() -> str:
         f"{plain['low_repetition']['outputs']}\n"
         f"outputs with less than {greedy['settings']['low_repetition_below']:.0%}."
     )
-    return f"{_markdown([*head, 'low repetition: speed-up'], lines)}\n\n{words}"
+    shown = markdown([[*head, "low repetition: speed-up"], *lines], "---:")
+    return f"{shown}\n\n{words}"
 
 
 def _evaluation() -> dict:
@@ -82,7 +78,7 @@ def reference() -> str:
     found = _read("reference")["mean_acceptance_length"]
     categories = list(next(iter(found.values())))
     rows = [[f"`{stack.split(' > ')[0]}`", *(f"{row[c]:.2f}" for c in categories)] for stack, row in found.items()]
-    return _markdown(["drafter", *(f"`{c}`" for c in categories)], rows)
+    return markdown([["drafter", *(f"`{c}`" for c in categories)], *rows], "---:")
 
 
 def copying() -> str:

@@ -102,14 +102,14 @@ def test_reports_are_measured_by_their_own_command(tmp_path, monkeypatch):
 
     monkeypatch.setattr(tool, "BENCH", bench)
     monkeypatch.setattr(tool, "_run", measure)
-    job = tool.Job(None, tmp_path, lambda text: None)
+    job = tool.Job(None, tmp_path, print, print)
     assert tool._reports(job) == [bench / "a.json", bench / "reference.json"]
     assert ran[0] == ["hsd_viz", "bench", "--stack", "db > target", "--json", str(tmp_path / "a.json")]
     assert json.loads((bench / "a.json").read_text())["new"] == 1 and (bench / "other.json").read_text() == "{}"
 
 
 def test_the_evaluation_must_be_of_the_weights(monkeypatch, tmp_path):
-    job = tool.Job(None, tmp_path, lambda text: None)
+    job = tool.Job(None, tmp_path, print, print)
     monkeypatch.setattr(tool, "info", lambda: {"models": {"nano": {"hash": "new"}}, "evaluation": {"models": {}}})
     with pytest.raises(ValueError, match=r"other weights.*give --trained"):
         tool._evaluation(job)

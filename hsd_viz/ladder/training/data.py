@@ -39,25 +39,15 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
     return tokenizer
 
 
-def wrap(tokenizer: Tokenizer, context: int) -> PreTrainedTokenizerFast:
-    """Return the tokenizer as a transformers object.
+def save_tokenizer(tokenizer: Tokenizer, directory: Path, context: int = 2048) -> None:
+    """Write tokenizer.json and tokenizer_config.json, readable by ``tokenizers`` and by ``AutoTokenizer``.
 
     It adds no special tokens; ``<|endoftext|>`` begins and ends a file.
     """
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        bos_token=EOS,
-        eos_token=EOS,
-        pad_token=EOS,
-        model_max_length=context,
-        clean_up_tokenization_spaces=False,
-    )
-
-
-def save_tokenizer(tokenizer: Tokenizer, directory: Path, context: int = 2048) -> None:
-    """Write tokenizer.json and tokenizer_config.json, readable by ``tokenizers`` and by ``AutoTokenizer``."""
     directory.mkdir(parents=True, exist_ok=True)
-    wrap(tokenizer, context).save_pretrained(str(directory))
+    special = dict.fromkeys(("bos_token", "eos_token", "pad_token"), EOS)
+    settings = {"model_max_length": context, "clean_up_tokenization_spaces": False}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special, **settings).save_pretrained(str(directory))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +77,19 @@ def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> D
             train = corpus.train_files(files)[: profile.corpus_files]
             files = train + corpus.heldout_files(files)[: max(2, profile.corpus_files // 10)]
         if tokenizer_dir is None:
-            texts = _sample(corpus.train_files(files), profile.tokenizer_bytes)
-            save_tokenizer(train_tokenizer(texts, profile.vocabulary), out / "tokenizer", profile.context)
+            texts = [f.text for f in corpus.train_files(files)]
+            before = np.cumsum([0, *(len(text.encode()) for text in texts)])[:-1]
+            sample = [text for text, size in zip(texts, before, strict=True) if size <= profile.tokenizer_bytes]
+            save_tokenizer(train_tokenizer(sample, profile.vocabulary), out / "tokenizer", profile.context)
         else:
             (out / "tokenizer").mkdir(parents=True, exist_ok=True)
             for name in ("tokenizer.json", "tokenizer_config.json"):
                 shutil.copy(tokenizer_dir / name, out / "tokenizer" / name)
-        _tokenize(files, _tokenizer(out), folder)
+    tokenizer = Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
+    if not (folder / "manifest.json").exists():
+        _tokenize(files, tokenizer, folder)
     train, heldout = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("train", "heldout"))
-    return Data(train, heldout, line_breaks(_tokenizer(out)))
-
-
-def _tokenizer(out: Path) -> Tokenizer:
-    return Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
+    return Data(train, heldout, line_breaks(tokenizer))
 
 
 def _tokenize(files: list[corpus.SourceFile], tokenizer: Tokenizer, folder: Path) -> None:
@@ -127,17 +117,6 @@ def line_breaks(tokenizer: Tokenizer) -> np.ndarray:
         if all(part in vocabulary for part in pair) and set(spaces) == {"Ġ"}:
             table[number] = [vocabulary[part] for part in pair]
     return table
-
-
-def _sample(files: list[corpus.SourceFile], size: int) -> list[str]:
-    """Return the texts of the first files, about ``size`` bytes."""
-    texts, used = [], 0
-    for f in files:
-        if used > size:
-            break
-        texts.append(f.text)
-        used += len(f.text.encode())
-    return texts
 
 
 def step_chunks(tokens: np.ndarray, step: int, count: int, length: int, seed: int) -> np.ndarray:

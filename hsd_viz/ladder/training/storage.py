@@ -23,6 +23,7 @@ PART_BYTES = 15 * 2**20
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
     """Write ``state`` atomically; the checkpoint before it is kept as ``<name>.previous.pt``."""
+    # One temporary name, so that a kill in the middle leaves at most one file behind.
     fresh, previous = path.with_suffix(".tmp"), path.with_suffix(".previous.pt")
     with fresh.open("wb") as f:
         torch.save(state, f)
