@@ -18,7 +18,7 @@ from hsd_viz.views.database_panels import keys_hit, saved_alone
 
 RUNS = [r.name for r in bundled()]
 #: Runs of one text: what would have been saved is a matter of the text alone.
-SAME = ("plain", "databases", "both")
+SAME = ("plain", "databases")
 
 
 @pytest.mark.parametrize("name", RUNS)
