@@ -151,7 +151,8 @@ def work_folder() -> Path:
 
 def pending() -> list[str]:
     """Return the parts that were not rebuilt for the present weights."""
-    return [part for part in PARTS if not (work_folder() / f"{part}.done").exists()]
+    folder = work_folder()
+    return [part for part in PARTS if not (folder / f"{part}.done").exists()]
 
 
 def rebuild(
@@ -176,8 +177,9 @@ def rebuild(
     job.work.mkdir(parents=True, exist_ok=True)
     for path in paths:
         say(f"installed {path}")
+    wanted = parts or pending()
     for part, (what, work) in PARTS.items():
-        if part not in (parts or pending()):
+        if part not in wanted:
             continue
         say(f"{part}: {what} ...")
         started = time.monotonic()

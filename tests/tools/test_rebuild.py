@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.ladder.load import weights_dir
 from tools import rebuild as tool
 from tools import tables
 
@@ -19,7 +18,9 @@ def checkout(tmp_path, monkeypatch):
     """A checkout whose weights can be replaced and whose parts only note that they ran."""
     weights, ran = tmp_path / "weights", []
     for name in ("nano", "small", "target"):
-        shutil.copytree(weights_dir() / name, weights / name)
+        (weights / name).mkdir(parents=True)
+        (weights / name / "config.json").write_text("{}")
+        (weights / name / "model.safetensors").write_text(name)
     monkeypatch.setattr(tool, "weights_dir", lambda: weights)
     monkeypatch.setattr(tool, "ROOT", tmp_path)
     parts = {
