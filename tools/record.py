@@ -67,7 +67,7 @@ MIXED = Selected(
     ("edit", "tests", "idioms", "docstring"),
     lambda facts: (-len(facts.missing), facts.speedup or 0.0),
 )
-#: One run for each part of the databases.
+#: Runs that show one part each: the databases one by one, and all of them under a hierarchy.
 PARTS = (
     Selected(
         "copied",
@@ -90,16 +90,16 @@ PARTS = (
         ("new",),
         lambda facts: supplied(facts, ()),
     ),
+    Selected(
+        "both",
+        "The databases draft for nano, nano for small, small for the target: every level verifies the one below.",
+        {"db > nano:4 > small:7 > target": "Databases under two draft models"},
+        ("edit", "tests", "idioms"),
+        lambda facts: supplied(facts, ["context", "model", "statistics"]),
+    ),
 )
 
 RECIPES = (
-    Recipe(
-        "both",
-        "Databases under two draft models",
-        "The databases draft for nano, nano for small, small for the target: every level verifies the one below.",
-        "db > nano:4 > small:7 > target",
-        PRESETS["idioms"],
-    ),
     Recipe(
         "databases",
         "Databases: context, model, statistics",

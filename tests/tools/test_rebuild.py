@@ -79,7 +79,7 @@ def test_bad_input_is_one_line(checkout, tmp_path):
     with pytest.raises(ValueError, match="unknown part 'traces': choose from evaluation, databases"):
         run(["traces"])
     with pytest.raises(ValueError, match="contains no trained ladder"):
-        run(trained=tmp_path)
+        run(trained=tmp_path / "none")
 
 
 def test_the_command_lists_the_parts(checkout, capsys):
