@@ -14,7 +14,7 @@ from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
 from hsd_viz.trace.trace import SCHEMA_VERSION
 from hsd_viz.views.drafting_data import study_of
-from hsd_viz.views.latency_sources import basis_of
+from hsd_viz.views.latency_sources import plan_machine, plan_measured, read_json
 from hsd_viz.views.readout import origin, tiles
 from hsd_viz.views.standalone import page
 
@@ -35,7 +35,7 @@ def test_an_old_recording_opens_replays_and_is_exported(path, tmp_path):
     check(trace)
     assert sum(len(step.tokens) for step in steps(trace)) == len(trace.token_rows) > 100
     assert len(tiles(trace)) == 5 and origin(trace.meta, "recording")["facts"]
-    assert trace.meta["prompt"].splitlines()[0] in page(trace)
+    assert "<html" in page(trace)
     assert Trace.load(trace.save(tmp_path / "again.json.gz")).to_dict() == trace.to_dict()
 
 
@@ -52,5 +52,5 @@ def test_old_reports_open():
         assert report.stacks[0].tokens_per_second.value > 0
         assert study_of(folder / name).rows
     assert study_of(folder / "ablation.json").temperatures == (0.0, 0.7, 1.0)
-    plan = basis_of(folder / "plan.json")
-    assert plan.measured and plan.calibration.models
+    plan = read_json(folder / "plan.json")
+    assert plan_machine(plan).startswith("AMD EPYC") and plan_measured(plan)["target"].ms_per_token > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -188,13 +189,13 @@ def record_traces(
     seeds: Sequence[int] = SEEDS,
     progress: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:
-    """Record every recipe on the CPU with one thread, write ``index.json`` beside the traces, and return the paths.
+    """Record every recipe, write ``index.json`` beside the traces, and return the paths.
 
-    The selected recordings are the best of one run per candidate (stack, prompt, seed). Each recording and plain
-    decoding of its prompt alternate, ``repeats`` times after one warm-up; the fastest run of each is used, the plain
-    one as figures in the meta of the other (:func:`hsd_viz.engine.baseline.note`). Each trace must satisfy all
-    identities (:func:`hsd_viz.trace.metrics.check`). The index begins with the run that
-    :func:`tools.selection.opening` selects.
+    On the CPU with one thread, in processor time. The selected recordings are the best of one run per candidate (stack,
+    prompt, seed). Each recording and plain decoding of its prompt alternate, ``repeats`` times after one warm-up; the
+    fastest run of each is used, the plain one as figures in the meta of the other
+    (:func:`hsd_viz.engine.baseline.note`). Each trace must satisfy all identities
+    (:func:`hsd_viz.trace.metrics.check`). The index begins with the run that :func:`tools.selection.opening` selects.
     """
     folder = Path(out) if out is not None else TRACES
     paths, index, shown = [], [], {}
@@ -251,7 +252,7 @@ def record_side_by_side(
     """Record each group of :data:`GROUPS` into its own folder with an ``index.json``, and return the paths.
 
     On the CPU with one thread, in the fastest runtime. The stacks of a group alternate, ``repeats`` times after one
-    warm-up, and the fastest run of each stack is used: background load only adds time.
+    warm-up, and the fastest run of each stack is used. Times are processor time.
     """
     paths = []
     with _engine() as engine:
@@ -283,7 +284,7 @@ def _fastest(engine: LocalEngine, stacks: Sequence[str], repeats: int, prompt: s
         if done >= repeats and not _disturbed(stacks, fastest):
             break
     for trace in fastest:
-        trace.meta["fastest_of"] = done
+        trace.meta |= {"fastest_of": done, "clock": "processor time"}
     return fastest
 
 
@@ -306,7 +307,10 @@ def _engine() -> Iterator[LocalEngine]:
     """Yield the engine for recordings; restore torch's number of threads afterwards."""
     threads = torch.get_num_threads()
     try:
-        yield load_engine(device="cpu", dtype="float32", threads=1)
+        engine = load_engine(device="cpu", dtype="float32", threads=1)
+        # One thread: its processor time is what an idle machine takes, regardless of other load.
+        engine.clock = time.thread_time_ns
+        yield engine
     finally:
         torch.set_num_threads(threads)
 
