@@ -13,14 +13,14 @@ from typing import Any
 import torch
 
 from hsd_viz.bench.verdict import impossible
-from hsd_viz.checks import check_range
 from hsd_viz.disk import write_whole
-from hsd_viz.engine.baseline import note
+from hsd_viz.engine import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
 from hsd_viz.views.presets import PROMPTS, TEMPERATURE
+from hsd_viz.words import check_range
 from tools.selection import Facts, facts, opening, speedup, supplied
 
 PRESETS = {preset.name: preset.prompt for preset in PROMPTS}
@@ -194,7 +194,7 @@ def record_traces(
     On the CPU with one thread, in processor time. The selected recordings are the best of one run per candidate (stack,
     prompt, seed). Each recording and plain decoding of its prompt alternate, ``repeats`` times after one warm-up; the
     fastest run of each is used, the plain one as figures in the meta of the other
-    (:func:`hsd_viz.engine.baseline.note`). Each trace must satisfy all identities
+    (:func:`hsd_viz.engine.note_plain`). Each trace must satisfy all identities
     (:func:`hsd_viz.trace.metrics.check`). The index begins with the run that :func:`tools.selection.opening` selects.
     """
     folder = Path(out) if out is not None else TRACES
@@ -206,7 +206,7 @@ def record_traces(
             stacks = list(dict.fromkeys([recipe.stack, "target"]))
             trace, *plain = _fastest(engine, stacks, repeats, recipe.prompt, max_new_tokens=tokens, **recipe.options)
             for other in plain:
-                note(trace, other)
+                note_plain(trace, other)
             paths.append(_save(trace, recipe, folder, index))
             shown[recipe.name] = facts(trace)
             progress(f"{recipe.name}: {_figures(trace)}; lacks: {', '.join(shown[recipe.name].missing) or 'nothing'}")
@@ -229,7 +229,7 @@ def _selected(
             sampling = {**SAMPLED, "seed": seed}
             plain, *traces = _fastest(engine, ["target", *stacks], 1, PRESETS[prompt], **options, **sampling)
             for stack, trace in zip(stacks, traces, strict=True):
-                note(trace, plain)
+                note_plain(trace, plain)
                 runs[stack, prompt, seed] = facts(trace)
     recipes = []
     for one in (MIXED, *PARTS):
@@ -263,7 +263,7 @@ def record_side_by_side(
             traces = _fastest(engine, [r.stack for r in recipes], repeats, prompt, max_new_tokens=tokens, **options)
             index: list[dict] = []
             for recipe, trace in zip(recipes, traces, strict=True):
-                note(trace, traces[0])
+                note_plain(trace, traces[0])
                 paths.append(_save(trace, recipe, folder, index))
                 progress(f"{group}, {recipe.name}: {trace.metrics()['tokens_per_second']:.0f} tokens/s")
             paths.append(_write_index(folder, index))
