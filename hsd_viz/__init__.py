@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hsd_viz.version import __version__
 
 if TYPE_CHECKING:
-    from hsd_viz import views
+    from hsd_viz import figures, views
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.remote import connect
     from hsd_viz.engine.replay import bundled, load_bundled
@@ -32,6 +32,7 @@ __all__ = [
     "bundled",
     "connect",
     "dashboard",
+    "figures",
     "load_bundled",
     "load_engine",
     "parse",
@@ -46,6 +47,7 @@ _HOMES: dict[str, tuple[str, str | None]] = {
     "bundled": ("hsd_viz.engine.replay", "bundled"),
     "connect": ("hsd_viz.engine.remote", "connect"),
     "dashboard": ("hsd_viz.views.app.dashboard", "dashboard"),
+    "figures": ("hsd_viz.figures", None),
     "load_bundled": ("hsd_viz.engine.replay", "load_bundled"),
     "load_engine": ("hsd_viz.engine.local", "load_engine"),
     "parse": ("hsd_viz.stack", "parse"),

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from hsd_viz.card import card, table
 from hsd_viz.words import did_you_mean
 
 DATABASES = ("context", "model", "statistics")
@@ -85,6 +86,17 @@ class Stack:
 
     bottom: DraftSource | None
     models: tuple[Model, ...]
+
+    def _repr_html_(self) -> str:
+        """Return the parts with their roles for a notebook, the lowest level first."""
+        roles = ["draft source"] if self.bottom is not None else []
+        roles += ["draft model"] * len(self.drafts) + ["target model"]
+        rows = []
+        for level, (part, role) in enumerate(zip(self.parts, roles, strict=True)):
+            lookahead = part.lookahead if isinstance(part, Model) and role == "draft model" else None
+            chosen = "–" if role != "draft model" else "selected at run time" if lookahead is None else lookahead
+            rows.append((level, part, role, chosen))
+        return card("Stack", self, table(("level", "part", "role", "lookahead"), rows))
 
     @property
     def target(self) -> Model:

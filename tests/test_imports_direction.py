@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
-BASE = {"intervals", "serialize", "version", "words"}
+BASE = {"card", "intervals", "serialize", "version", "words"}
 ALLOWED = {
     "serialize": {"intervals"},
     "trace": {"disk"},
@@ -53,11 +53,13 @@ ALLOWED = {
         "terminal",
         "trace",
     },
+    "figures": {"bench", "calibration", "disk", "engine", "latency", "stack", "trace"},
     "views": {
         "bench",
         "calibration",
         "disk",
         "engine",
+        "figures",
         "latency",
         "listen",
         "machine",

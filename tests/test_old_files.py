@@ -10,11 +10,11 @@ import pytest
 
 from hsd_viz.bench.report import read_report
 from hsd_viz.engine.replay import bundled, steps
+from hsd_viz.figures.drafting_data import study_of
+from hsd_viz.figures.latency_sources import plan_machine, plan_measured, read_json
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
 from hsd_viz.trace.trace import SCHEMA_VERSION
-from hsd_viz.views.drafting_data import study_of
-from hsd_viz.views.latency_sources import plan_machine, plan_measured, read_json
 from hsd_viz.views.readout import origin, tiles
 from hsd_viz.views.standalone import page
 

@@ -15,6 +15,7 @@ import numpy as np
 from hsd_viz.bench.answers import SpecBench, build_section
 from hsd_viz.bench.output import PLAIN, Output
 from hsd_viz.bench.profile import RoundProfile, summary
+from hsd_viz.card import card, line, table
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.machine import Machine
 from hsd_viz.serialize import from_dict, to_dict
@@ -138,6 +139,24 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as the JSON data that ``hsd-viz bench --json`` writes."""
         return to_dict(self)
+
+    def _repr_html_(self) -> str:
+        """Return the stacks with their speed-ups for a notebook, the fastest first."""
+        write = lambda e, form: "–" if e.value is None else form.format(e.value)
+        between = lambda e: "" if e.interval is None else f" [{e.low:.2f}, {e.high:.2f}]"
+        rows = [
+            (
+                s.stack,
+                write(s.speedup_over_plain, "{:.2f}×") + between(s.speedup_over_plain),
+                write(s.tokens_per_second, "{:.0f}"),
+                write(s.mean_acceptance_length, "{:.2f}"),
+                write(s.acceptance_rate, "{:.0%}"),
+            )
+            for s in sorted(self.stacks, key=lambda s: -(s.speedup_over_plain.value or 0.0))
+        ]
+        head = ("stack", "speed-up over plain [95 %]", "tokens/s", "tokens per forward pass", "acceptance rate")
+        about = f"{self.suite.prompts} prompts, {self.processor or 'unknown machine'}"
+        return card("Bench report", self.suite.name, line(about), table(head, rows))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:

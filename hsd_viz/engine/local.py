@@ -16,6 +16,7 @@ import transformers
 from hsd_viz.backends.choose import Runtimes, backend_for
 from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
+from hsd_viz.card import card, line, table
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import Model
@@ -113,6 +114,17 @@ class LocalEngine:
         self._costs = DraftCosts()
         #: What was measured for `auto`.
         self._measured: dict[str, Mixture | None] = {}
+
+    def __repr__(self) -> str:
+        """Return one line: the target, the device and the dtype."""
+        return f"LocalEngine(target={self.models.target!r}, device={self.device!r}, dtype={self.dtype!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the target, the device and how to decode for a notebook."""
+        rows = [("target", self.models.target), ("device", self.device), ("dtype", self.dtype)]
+        rows += [("ladder", ", ".join(names())), ("databases", self._folder or "shipped")]
+        use = 'Decode with engine.run(prompt, stack="db > target"); models load when a stack first needs them.'
+        return card("Engine", self.models.target, table((), rows), line(use))
 
     @property
     def device(self) -> str:

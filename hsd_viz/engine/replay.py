@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.card import card, table
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace, TraceError
 from hsd_viz.trace.metrics import target_round_of
 from hsd_viz.words import check_range, did_you_mean
@@ -101,6 +102,11 @@ class ReplayEngine:
     def __init__(self, folder: Path = TRACES, pace: float = 1.0) -> None:
         check_range("the pace", pace, 0.0)
         self._folder, self._pace = folder, pace
+
+    def _repr_html_(self) -> str:
+        """Return the recordings for a notebook."""
+        rows = [(r.name, r.stack, r.title) for r in bundled(self._folder)]
+        return card("Replay engine", f"pace {self._pace:g}", table(("recording", "stack", "title"), rows))
 
     def decode(
         self,

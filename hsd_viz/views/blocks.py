@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import anywidget
 import traitlets
 
 from hsd_viz.stack import DATABASES, DRAFT_SOURCES, MAX_LOOKAHEAD, DraftSource, Model, Stack, StackError, parse
+from hsd_viz.views.doors import View
 from hsd_viz.views.linked import css, esm, page_palette
 
 #: Description of each draft source.
@@ -29,7 +29,7 @@ OPTION_WORDS = {"window": "Lookahead window", "original": "first published versi
 MOST_PARTS, MOST_NAME = 16, 400
 
 
-class StackBlocks(anywidget.AnyWidget):
+class StackBlocks(View):
     """A stack as blocks: the target at the top, its drafters below.
 
     ``text`` is the stack's text, parsed by :func:`hsd_viz.stack.parse`. If it is invalid, ``error`` has the reason and

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: The temperature of the form, the recordings and the examples.
-TEMPERATURE = 0.7
+from hsd_viz.figures.definitions import TEMPERATURE as TEMPERATURE
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ import anywidget
 import traitlets
 
 from hsd_viz.bench.verdict import impossible
+from hsd_viz.figures.definitions import LATENCY, LENGTH, RATE, SPEED, SPEEDUP
 from hsd_viz.stack import Stack, StackError, parse
 from hsd_viz.trace import Stage, Trace
-from hsd_viz.views.definitions import LATENCY, LENGTH, RATE, SPEED, SPEEDUP
 from hsd_viz.views.scripts import joined
 from hsd_viz.words import counted
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import anywidget
 import traitlets
 
-from hsd_viz.views.drafting_data import study_of
+from hsd_viz.figures.drafting_data import study_of
 from hsd_viz.views.scripts import joined
 from hsd_viz.words import counted
 

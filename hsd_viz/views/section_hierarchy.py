@@ -10,6 +10,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from hsd_viz.figures.latency_sources import Basis, basis_of, of_run, recorded, temperature_words
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.machine import cpu_model
 from hsd_viz.trace import Trace
@@ -17,7 +18,6 @@ from hsd_viz.views.controls import Prose
 from hsd_viz.views.hierarchy import HierarchyGraph
 from hsd_viz.views.latency_compare import Levels, Ranking
 from hsd_viz.views.latency_plot import LatencySurface
-from hsd_viz.views.latency_sources import Basis, basis_of, of_run, recorded, temperature_words
 from hsd_viz.views.latency_whatif import OneDraftWhatIf, SecondDraftWhatIf
 from hsd_viz.views.presets import TEMPERATURE
 from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled, tried

@@ -13,6 +13,10 @@ from make_trace import make_trace
 
 from hsd_viz import views
 from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.figures import latency_figures as figures
+from hsd_viz.figures.latency_contours import contours
+from hsd_viz.figures.latency_sources import level_use, rate
+from hsd_viz.figures.surface_specs import affine_along
 from hsd_viz.latency.affine import affine
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.mixture import MixedLaw, choose
@@ -21,10 +25,6 @@ from hsd_viz.latency.vectorised import predict
 from hsd_viz.latency.whatif import second_draft, surface
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
-from hsd_viz.views import latency_figures as figures
-from hsd_viz.views.latency_contours import contours
-from hsd_viz.views.latency_plot import affine_along
-from hsd_viz.views.latency_sources import level_use, rate
 
 #: No draft is worth its time here: whoever is not held to a chain would leave it.
 DEAR = Calibration(
@@ -428,6 +428,6 @@ def test_what_a_slider_raises_is_said_on_the_page(monkeypatch):
     def broken(*_args, **_options):
         raise ArithmeticError("no number")
 
-    monkeypatch.setattr("hsd_viz.views.latency_whatif.second_draft", broken)
+    monkeypatch.setattr("hsd_viz.figures.latency_whatif.second_draft", broken)
     view._sliders["cost"].value = 0.5
     assert view.notice.message == "no number"

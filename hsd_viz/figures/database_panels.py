@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from hsd_viz.bench.replay import Alone
+from hsd_viz.figures.palette import HUES, label
+from hsd_viz.figures.panels import Panel, Row, level_names, range_words, ranges, source_keys
 from hsd_viz.trace import Trace
-from hsd_viz.views.palette import HUES, label
-from hsd_viz.views.panels import Panel, Row, range_words, ranges, source_keys
-from hsd_viz.views.payload import level_names
 from hsd_viz.words import counted
 
 #: Labels of the replayed drafters.

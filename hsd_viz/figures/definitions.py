@@ -11,3 +11,5 @@ LATENCY = (
     "Drafting latency = time per target round spent finding drafts, updating databases and building the draft tree. "
     "Excludes forward passes of draft models."
 )
+#: The temperature of the form, the recordings and the examples.
+TEMPERATURE = 0.7

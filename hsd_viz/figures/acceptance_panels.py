@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from hsd_viz.figures.definitions import CONDITIONAL, LENGTH, RATE
+from hsd_viz.figures.palette import label
+from hsd_viz.figures.panels import Panel, Row, level_names, range_words, ranges, share, source_keys
 from hsd_viz.trace import DraftRow, RoundRow, Trace
-from hsd_viz.views.definitions import CONDITIONAL, LENGTH, RATE
-from hsd_viz.views.palette import label
-from hsd_viz.views.panels import Panel, Row, range_words, ranges, share, source_keys
-from hsd_viz.views.payload import level_names
 from hsd_viz.words import counted
 
 REFUSED = {

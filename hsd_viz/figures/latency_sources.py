@@ -17,10 +17,10 @@ from typing import Any
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.calibration.timing import level_names
 from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.figures.definitions import TEMPERATURE
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.trace import Trace
-from hsd_viz.views.presets import TEMPERATURE
 from hsd_viz.words import counted
 
 #: Recordings with more repetition than this are excluded.
