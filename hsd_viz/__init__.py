@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hsd_viz import views
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.replay import bundled, load_bundled
+    from hsd_viz.logs.report import replay
     from hsd_viz.stack import StackError, parse
     from hsd_viz.trace import Trace, TraceError
     from hsd_viz.views.app.dashboard import dashboard
@@ -30,6 +31,7 @@ __all__ = [
     "load_bundled",
     "load_engine",
     "parse",
+    "replay",
     "views",
 ]
 
@@ -43,6 +45,7 @@ _HOMES: dict[str, tuple[str, str | None]] = {
     "load_bundled": ("hsd_viz.engine.replay", "load_bundled"),
     "load_engine": ("hsd_viz.engine.local", "load_engine"),
     "parse": ("hsd_viz.stack", "parse"),
+    "replay": ("hsd_viz.logs.report", "replay"),
     "views": ("hsd_viz.views", None),
 }
 
