@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hsd_viz import views
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.replay import bundled, load_bundled
+    from hsd_viz.logs import vocabulary as metrics
     from hsd_viz.logs.report import replay
     from hsd_viz.stack import StackError, parse
     from hsd_viz.trace import Trace, TraceError
@@ -30,6 +31,7 @@ __all__ = [
     "dashboard",
     "load_bundled",
     "load_engine",
+    "metrics",
     "parse",
     "replay",
     "views",
@@ -44,6 +46,7 @@ _HOMES: dict[str, tuple[str, str | None]] = {
     "dashboard": ("hsd_viz.views.app.dashboard", "dashboard"),
     "load_bundled": ("hsd_viz.engine.replay", "load_bundled"),
     "load_engine": ("hsd_viz.engine.local", "load_engine"),
+    "metrics": ("hsd_viz.logs.vocabulary", None),
     "parse": ("hsd_viz.stack", "parse"),
     "replay": ("hsd_viz.logs.report", "replay"),
     "views": ("hsd_viz.views", None),
