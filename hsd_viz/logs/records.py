@@ -91,7 +91,7 @@ class LogReader:
         """Return the number of the last entry, read without parsing lines."""
         self.skip = sys.maxsize
         try:
-            return max((number for number, _ in self._entries()), default=0)
+            return max((number for number, _ in self.entries()), default=0)
         except (OSError, EOFError):
             return 0
         finally:
@@ -100,7 +100,7 @@ class LogReader:
     def __iter__(self) -> Iterator[Request | BrokenEntry]:
         number = 0
         try:
-            for number, entry in self._entries():
+            for number, entry in self.entries():
                 if number <= self.skip:
                     continue
                 if isinstance(entry, BrokenEntry):
@@ -114,7 +114,7 @@ class LogReader:
         except (OSError, EOFError) as error:
             yield BrokenEntry(number + 1, f"the file cannot be read further: {error}")
 
-    def _entries(self) -> Iterator[tuple[int, Any]]:
+    def entries(self) -> Iterator[tuple[int, Any]]:
         """Yield (number, JSON value or broken entry)."""
         start = self._file.read(1)
         while start in (b" ", b"\t", b"\r", b"\n", b"\xef", b"\xbb", b"\xbf"):
