@@ -71,6 +71,7 @@ ALLOWED = {
         "engine",
         "intervals",
         "ladder",
+        "prompts",
         "latency",
         "serialize",
         "stack",

@@ -53,6 +53,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     add("--build-databases", type=arguments.folder_name, metavar="DIR", help=text)
     text = "the part of the log that databases are built from, 0.01-0.99 (default 0.5)"
     add("--train-share", type=arguments.number(0.01, 0.99, float), default=0.5, metavar="S", help=text)
+    add("--suite", metavar="S", help="the questions of an answer file: a suite or a file (Spec-Bench, SPEED-Bench)")
     add("--limit", type=arguments.number(1, 10**9), metavar="N", help="replay at most N requests")
     add("--strict", action="store_true", help="stop at a broken record instead of counting it")
     add("--include-text", action="store_true", help="list the start of prompts and outputs in the report")
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     if args.databases is not None and args.build_databases is not None:
         raise ValueError("--databases and --build-databases exclude each other: use one of them")
     names = ("tokenizer", "state", "budget", "temperature", "eos", "databases", "build_databases", "train_share")
-    options = {name: getattr(args, name) for name in (*names, "limit", "strict", "include_text", "restart")}
+    options = {name: getattr(args, name) for name in (*names, "suite", "limit", "strict", "include_text", "restart")}
     if args.drafter:
         options["drafters"] = args.drafter
     state = None if args.json is None else args.json.with_name(args.json.name + ".partial")

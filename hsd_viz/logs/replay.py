@@ -29,6 +29,7 @@ from hsd_viz.drafting.tree import Drafter
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.logs.records import BrokenEntry, LogReader
 from hsd_viz.logs.tokens import LogTokenizer, TokenizedRequest
+from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import DraftSource, parse
 from hsd_viz.words import did_you_mean
 
@@ -70,7 +71,7 @@ class ReplaySettings:
     ``state``: for drafters that learn from request to request, ``cold`` (each request alone), ``warm`` or ``both``.
     ``budget``: the most draft tokens per round, cost stopping off (default: each drafter's own limit, and ``db`` stops
     by ``verify_cost``). ``strict``: a broken record is an error. ``limit``: the most requests. ``include_text`` lists
-    the start of the requests' texts, which reports do not hold otherwise.
+    the start of the requests' texts, which reports do not hold otherwise. ``suite`` has the questions of answer files.
     """
 
     drafters: tuple[str, ...] = DRAFTERS
@@ -81,6 +82,7 @@ class ReplaySettings:
     strict: bool = False
     limit: int | None = None
     include_text: bool = False
+    suite: str | None = None
 
     def __post_init__(self) -> None:
         if self.state not in ("cold", "warm", "both"):
@@ -262,7 +264,12 @@ class LogReplay:
         """
         facts, warm = self.facts, any(row.warm for row in self.rows)
         resumed, part, known, shown = facts.entries, facts.part, 0, 0.0
-        reader = LogReader(path, skip=facts.training_entries if warm else max(0, resumed - (part > 0)))
+        questions = None
+        if self.settings.suite is not None:
+            prompts = load_suite(self.settings.suite).prompts
+            questions = {prompt.id: (prompt.category, prompt.turns or (prompt.text,)) for prompt in prompts}
+        skip = facts.training_entries if warm else max(0, resumed - (part > 0))
+        reader = LogReader(path, skip, questions)
         try:
             for request in tokenized(reader, self.tokenizer, facts, self.settings.strict, resumed):
                 known += request.request.number == resumed
