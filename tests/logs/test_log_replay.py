@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -222,3 +224,26 @@ def test_more_requests_than_groups_have_an_interval(tmp_path):
     assert row.requests == GROUPS + 50 and low <= row.tokens / row.rounds <= high
     assert report.frame.loc["lookup", "tokens"] == 4 * (GROUPS + 50)
     assert list(report.request_frame["record"][:2]) == [1, 2]
+
+
+def test_the_memory_does_not_grow_with_the_file(tmp_path):
+    """A file of 60 MB, most of it in long prompts and broken lines, needs hardly more memory than one of 1 MB."""
+    script = """
+import resource, sys
+from hsd_viz.logs.report import replay
+report = replay(sys.argv[1], drafters=("lookup", "suffix"), budget=4)
+print(report.log["requests"], report.log["broken"], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+    good = json.dumps({"prompt_ids": [1, 2, 3], "output_ids": [1, 2, 3, 4]}) + "\n"
+    long = json.dumps({"prompt": "x" * 100_000}) + "\n"
+    peaks = []
+    for blocks in (10, 600):
+        path = tmp_path / f"{blocks}.jsonl"
+        with path.open("w") as file:
+            for _ in range(blocks):
+                file.write(good + long)
+        done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
+        requests, broken, peak = map(int, done.stdout.split())
+        assert requests == broken == blocks
+        peaks.append(peak)
+    assert peaks[1] < peaks[0] + 40 < 500
