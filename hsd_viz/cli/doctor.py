@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hsd_viz.cli import arguments
 from hsd_viz.terminal import show
@@ -56,17 +57,18 @@ def run(args: argparse.Namespace) -> int:
     given = {name: value for name, value in given.items() if value is not None}
     # Measured curves do not apply to given times.
     found = diagnose(replace(seen, batch=args.batch, **given, **({"calibration": None} if given else {})))
-    tables = found.tables()
-    show(
-        [
-            *found.lines(),
-            *(part for table in tables for part in ("", table.title, table.note, table.rows) if part or part == ""),
-        ]
-    )
+    parts: list[Any] = found.lines()
+    for table in found.tables():
+        parts += ["", f"{table.title}: {table.note}" if table.note else table.title, table.rows]
+    # On lines of their own, to be pasted.
+    settings = [f"  {engine}: {text}" for engine, text in found.flags.items()]
+    show([*parts, *(["", f"{found.settings().title}:", *settings] if settings else [])])
     if args.json is not None:
         arguments.write_json(args.json, found.to_dict())
     if args.html is not None:
         from hsd_viz.logs.page import page
 
-        arguments.write_text(args.html, page(f"Diagnosis of {seen.source}", found.lines(), tables))
+        arguments.write_text(
+            args.html, page(f"Diagnosis of {seen.source}", found.lines(), [*found.tables(), found.settings()])
+        )
     return 0

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         with arguments.writing(args.csv):
             written += write_csv(trace, args.csv)
     if args.aiperf:
-        from hsd_viz.logs.engines import aiperf_record, to_json
+        from hsd_viz.logs.aiperf import aiperf_record, to_json
 
         arguments.write_text(args.aiperf, to_json([aiperf_record(t, k) for k, t in enumerate(traces)]))
         written.append(args.aiperf)

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.bench.tables import Table, show
-from hsd_viz.checks import check_range
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
 from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.affine import MOST
@@ -30,6 +29,7 @@ from hsd_viz.latency.calibration import Calibration
 from hsd_viz.latency.costs import LevelCost, LookupCost
 from hsd_viz.latency.select import Choice, select, sensitivities
 from hsd_viz.logs.flags import flags
+from hsd_viz.logs.observation import MOST_BATCH, Observation
 from hsd_viz.stack import parse
 
 #: Cause -> the verdict, and what to do.
@@ -55,95 +55,8 @@ CAUSES = {
         "use a compiled runtime or CUDA graphs, and fewer, longer rounds",
     ),
 }
-#: Largest batch that is considered, and the sign of a speed-up that is worth naming.
-MOST_BATCH, LEAST_GAIN = 4096, 1.02
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What was observed of a drafter. Times in ms at batch size 1, ``None`` where they were not observed.
-
-    ``rounds`` counts verifications by (depth of the draft, accepted tokens), rounds without a draft included. ``step``
-    is a plain step of the target, ``verify`` the forward pass of a round, ``draft`` the drafting of a round,
-    ``overhead`` its other time. ``database``: whether the drafter is a database or an n-gram method. ``exact`` is False
-    where only the means of ``rounds`` were observed: there are then no intervals and no acceptance by position.
-    """
-
-    source: str
-    rounds: Mapping[tuple[int, int], int]
-    step: float | None = None
-    verify: float | None = None
-    draft: float | None = None
-    overhead: float | None = None
-    batch: int = 1
-    database: bool = False
-    exact: bool = True
-    calibration: Calibration | None = field(default=None, compare=False)
-
-    def __post_init__(self) -> None:
-        if not self.rounds or not any(depth for depth, _ in self.rounds):
-            raise ValueError(f"{self.source} has no round with a draft: there is nothing to explain")
-        for name in ("step", "verify", "draft", "overhead"):
-            if (value := getattr(self, name)) is not None:
-                check_range(f"the {name} time", value, 0.0)
-        check_range("the batch", self.batch, 1, MOST_BATCH)
-        if self.step == 0:
-            raise ValueError("the time of a step must be more than 0")
-
-    @property
-    def depth(self) -> float:
-        """Mean depth of the draft of a round."""
-        return sum(depth * n for (depth, _), n in self.rounds.items()) / sum(self.rounds.values())
-
-    @property
-    def slope(self) -> float | None:
-        """Cost of one more token in a forward pass, relative to a step, at batch size 1."""
-        if self.step is None or self.verify is None:
-            return None
-        return max(0.0, self.verify / self.step - 1) / self.depth
-
-    def by_position(self) -> list[tuple[int, int]]:
-        """Return by position k: rounds that accepted k or more, and rounds whose draft reached k."""
-        deepest = max(depth for depth, _ in self.rounds)
-        found = []
-        for k in range(1, deepest + 1):
-            taken = sum(n for (_, accepted), n in self.rounds.items() if accepted >= k)
-            found.append((taken, sum(n for (depth, _), n in self.rounds.items() if depth >= k)))
-        return found
-
-    def survival(self) -> list[float]:
-        """Return S(k), the probability that the first k tokens of a draft are accepted, k = 1, 2, ...
-
-        A product of conditional acceptances; of equal ones where only means were observed.
-        """
-        deepest, found, chain = max(depth for depth, _ in self.rounds), [], 1.0
-        if not self.exact:
-            mean = sum(a * n for (_, a), n in self.rounds.items()) / sum(self.rounds.values())
-            low, high = 0.0, 1.0
-            for _ in range(60):
-                middle = (low + high) / 2
-                low, high = (middle, high) if sum(middle**k for k in range(1, deepest + 1)) < mean else (low, middle)
-            return [high**k for k in range(1, deepest + 1)]
-        for k in range(1, deepest + 1):
-            taken = sum(n for (_, accepted), n in self.rounds.items() if accepted >= k)
-            examined = sum(n for (depth, accepted), n in self.rounds.items() if min(depth, accepted + 1) >= k)
-            chain *= taken / examined if examined else 0.0
-            found.append(chain)
-        return found
-
-    def extra(self) -> dict[str, float | None]:
-        """Return the extra time of a round by cause, in plain steps of the same batch."""
-        slope, step = self.slope, self.step
-        scale = 1.0 if slope is None else 1 + slope * (self.batch - 1)
-        alone = None if slope is None else slope * self.depth
-        full = None if slope is None else slope * self.batch * self.depth / scale
-        relative = lambda ms: None if ms is None or step is None else ms / (step * scale)
-        return {
-            "drafting": relative(self.draft),
-            "verification": None if alone is None or full is None else min(alone, full),
-            "batch": None if alone is None or full is None else max(0.0, full - alone),
-            "overhead": relative(self.overhead),
-        }
+#: The least speed-up that is worth naming.
+LEAST_GAIN = 1.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +118,7 @@ class Diagnosis:
         return lines
 
     def tables(self) -> list[Table]:
-        """Return shares, times, acceptance by position and flags as tables."""
+        """Return shares, times and acceptance by position as tables."""
         seen, extra = self.observation, self.observation.extra()
         rows = [["cause", "share of the loss", "extra time in steps"]]
         for cause in CAUSES:
@@ -221,9 +134,12 @@ class Diagnosis:
             rows += [["accepted", *(f"{taken / drafted:.2f}" if drafted else "-" for taken, drafted in places)]]
             note = "rounds that accepted k or more, of those that drafted k"
             tables.append(Table("Acceptance by position", rows, note))
-        if self.flags:
-            tables.append(Table("Settings to paste", [["engine", "settings"], *map(list, self.flags.items())]))
         return tables
+
+    def settings(self) -> Table:
+        """Return the settings to paste as a table; without rows where the times were not observed."""
+        rows = [["engine", "settings"], *map(list, self.flags.items())]
+        return Table("Settings to paste", rows if self.flags else [])
 
 
 def diagnose(seen: Observation) -> Diagnosis:

@@ -12,7 +12,7 @@ from typing import Any
 
 from hsd_viz.bench.profile import FORWARD
 from hsd_viz.calibration.estimate import bottom_of, estimate
-from hsd_viz.logs.doctor import Observation
+from hsd_viz.logs.observation import Observation
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace, TraceError
 

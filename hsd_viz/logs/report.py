@@ -16,7 +16,8 @@ from hsd_viz.bench.tables import Table, show
 from hsd_viz.disk import write_whole
 from hsd_viz.drafting.costs import CostCurve
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
-from hsd_viz.logs.replay import DRAFTERS, FIELDS, LogReplay, Progress, ReplaySettings, Tally, open_databases, parse_cost
+from hsd_viz.logs.replay import DRAFTERS, LogReplay, Progress, ReplaySettings, open_databases, parse_cost
+from hsd_viz.logs.tally import FIELDS, Tally
 from hsd_viz.logs.tokens import LogTokenizer
 from hsd_viz.serialize import to_dict
 from hsd_viz.terminal import plain

@@ -3,7 +3,7 @@
 NVIDIA publishes parquet files (``question_id``, ``category``, ``sub_category``, ``turns``, ``source``, ``src_id``,
 ``difficulty``, ``multiturn``): ``qualitative`` with eleven categories, and ``throughput_1k`` to ``throughput_32k`` by
 length of the prompt, with the entropy of the output as category. Where the source of a question may not be
-redistributed, a placeholder stands in its place; NVIDIA's own ``prepare_data.py`` (Model-Optimizer, specdec_bench)
+redistributed, the text is a placeholder; NVIDIA's own ``prepare_data.py`` (Model-Optimizer, specdec_bench)
 replaces it. Its output is read, too, and JSON lines with ``turns`` or ``messages``. Nothing is downloaded: the licence
 of the data has to be accepted first.
 """

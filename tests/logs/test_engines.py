@@ -9,7 +9,8 @@ import pytest
 
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.logs.engines import aiperf_record, import_records
+from hsd_viz.logs.aiperf import aiperf_record
+from hsd_viz.logs.engines import import_records
 from hsd_viz.trace import Trace, TraceError
 
 RECORDS = Path(__file__).parent / "records"

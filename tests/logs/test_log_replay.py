@@ -9,8 +9,9 @@ import sys
 import pytest
 
 from hsd_viz.engine.local import load_engine
-from hsd_viz.logs.replay import DRAFTERS, GROUPS, PRESETS, LogReplay, parse_cost
+from hsd_viz.logs.replay import DRAFTERS, PRESETS, LogReplay, parse_cost
 from hsd_viz.logs.report import replay
+from hsd_viz.logs.tally import GROUPS
 from hsd_viz.logs.tokens import LogTokenizer
 from hsd_viz.prompts.suites import load_suite
 
