@@ -58,6 +58,11 @@ def run(args: argparse.Namespace) -> int:
     for path in filter(None, (args.html, args.perfetto, args.aiperf)):
         arguments.check_output(path)
     traces = [Trace.load(path) for path in args.traces]
+    for path, found in zip(args.traces, traces, strict=True):
+        if (imported := found.meta.get("imported")) and (args.html or args.perfetto):
+            raise ValueError(
+                f"{path} was imported from {imported['engine']} and has nothing to show: use --csv or --aiperf"
+            )
     trace, written = traces[0], []
     if args.html:
         arguments.write_text(args.html, _page(traces))

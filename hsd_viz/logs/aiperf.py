@@ -11,14 +11,20 @@ from hsd_viz.trace import Trace
 
 
 def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
-    """Return a trace as a line of AIPerf's ``profile_export.jsonl`` with its speculative-decoding record."""
+    """Return a trace as a line of AIPerf's ``profile_export.jsonl`` with its speculative-decoding record.
+
+    Raises: ValueError: for an imported trace whose source does not report each verification.
+    """
+    imported = trace.meta.get("imported") or {"engine": "hsd_viz"}
+    if "counts" in trace.meta and not trace.round_rows:
+        raise ValueError(f"the record of {imported['engine']} has no single verifications: AIPerf's form needs them")
     target = max((row.level for row in trace.round_rows), default=0)
     steps = [row for row in trace.round_rows if row.level == target and row.drafted]
     accepted, drafted = [row.accepted for row in steps], [row.drafted for row in steps]
     meta, figures = trace.meta, trace.metrics()
     prefill, wall = meta.get("prefill_ns"), meta.get("wall_ns")
     acceptance = {
-        "engine": "hsd_viz",
+        "engine": imported["engine"],
         "mean_acceptance_length": 1 + sum(accepted) / len(steps) if steps else 1.0,
         "draft_acceptance_rate": sum(accepted) / sum(drafted) if steps else 0.0,
         "acceptance_histogram": {str(j): n for j, n in sorted(Counter(accepted).items())},

@@ -232,7 +232,10 @@ def _with_choice(found: Diagnosis) -> Diagnosis:
     choice: Choice = select(inputs)
     worst = max(sensitivities(choice, inputs), key=lambda s: s.regret, default=None)
     certain = worst is None or worst.regret < LEAST_GAIN - 1
-    picked = parse(str(choice.picked.stack))
+    picked = parse(choice.picked.stack)
+    if picked.drafts and choice.best_single_draft is not None:
+        # Other engines have no hierarchies.
+        picked = parse(choice.best_single_draft.stack)
     if picked.drafts:
         kind, tokens = "draft", picked.drafts[0].lookahead or 1
     elif picked.bottom is not None:
@@ -241,7 +244,7 @@ def _with_choice(found: Diagnosis) -> Diagnosis:
         kind, tokens = "plain", 0
     return replace(
         found,
-        best=str(choice.picked.stack),
+        best=choice.picked.stack,
         gain=choice.picked.gain_over(choice.plain),
         robust=certain,
         regret="" if certain or worst is None else f"if {worst.what}, {worst.picked} is {worst.regret:.0%} faster",

@@ -109,21 +109,21 @@ class ReplayReport:
             f"{log['output_tokens']:,} output tokens; tokenizer {settings['tokenizer'] or 'not given'}"
         )
         if log["training_entries"]:
-            yield f"the first {counted(log['training_entries'], 'record')} built the databases and are not judged"
+            yield f"The first {counted(log['training_entries'], 'record')} built the databases and are not judged"
         if log["broken"]:
             number, why = log["examples"][0]
             yield f"{counted(log['broken'], 'broken record')} skipped; the first is record {number}: {why}"
         if log["disagreeing"]:
             yield (
-                f"ids and text disagree in {log['disagreeing']} of {log['compared']} outputs (ids were used): "
+                f"Ids and text disagree in {log['disagreeing']} of {log['compared']} outputs (ids were used): "
                 "is this the tokenizer of the log?"
             )
         if log["cut"]:
             yield f"{counted(log['cut'], 'request')} longer than the limit were cut"
         if not self.complete:
-            yield "interrupted: only the requests so far are counted"
+            yield "Interrupted: only the requests so far are counted"
         for name, why in self.refused.items():
-            yield f"not replayed: {name}: {why}"
+            yield f"Not replayed: {name}: {why}"
 
     def tables(self) -> Iterator[Table]:
         """Yield the tables of the report."""

@@ -160,3 +160,17 @@ def test_the_page_refuses_an_imported_trace_with_the_reason():
     (trace,) = import_records(RECORDS / "sglang-0.5.9.jsonl")
     with pytest.raises(TraceError, match="imported from sglang and has no tokens to show: use `hsd-viz doctor`"):
         read_trace(trace.to_bytes(), "run.json.gz")
+
+
+def test_an_imported_trace_is_exported_only_where_it_can_be(tmp_path, capsys):
+    (with_rounds,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
+    (sums,) = import_records(RECORDS / "sglang-0.5.9.jsonl")
+    one, two = with_rounds.save(tmp_path / "one.json.gz"), sums.save(tmp_path / "two.json.gz")
+    for option in ("--html", "--perfetto"):
+        assert main(["export", str(one), option, str(tmp_path / "x")]) == 2
+        assert "was imported from vllm and has nothing to show" in capsys.readouterr().err
+    assert main(["export", str(one), "--csv", str(tmp_path / "tables"), "--aiperf", str(tmp_path / "a.jsonl")]) == 0
+    record = json.loads((tmp_path / "a.jsonl").read_text())["spec_decode_acceptance"]
+    assert record["engine"] == "vllm" and record["per_step_accepted"] == [3, 0, 1, 0, 3, 2, 0, 0]
+    assert main(["export", str(two), "--aiperf", str(tmp_path / "b.jsonl")]) == 2
+    assert "has no single verifications" in capsys.readouterr().err and not (tmp_path / "b.jsonl").exists()

@@ -65,7 +65,7 @@ def test_what_needs_the_targets_rows_is_refused_with_the_reason(log):
     assert [row.name for row in report.drafters] == ["lookup"]
     assert all("which a log does not have" in report.refused[name] for name in names[1:4])
     assert "draft model" in report.refused["nano:4"]
-    assert "not replayed: recycling" in str(report)
+    assert "Not replayed: recycling" in str(report)
     with pytest.raises(ValueError, match="'recycling' cannot be replayed"):
         replay(log, drafters=("recycling",), tokenizer="target")
 
@@ -158,7 +158,7 @@ def test_a_wrong_tokenizer_is_noticed(tmp_path):
     rows += [{"prompt_ids": ids[:2], "output_ids": [t + 7 for t in ids], "output": "something else"}]
     report = replay(write(tmp_path / "log.jsonl", *rows), drafters=("lookup",), tokenizer="target")
     assert (report.log["compared"], report.log["disagreeing"]) == (2, 1)
-    assert "ids and text disagree in 1 of 2 outputs" in str(report)
+    assert "Ids and text disagree in 1 of 2 outputs" in str(report)
 
 
 def test_a_surrogate_or_an_overlong_request_does_no_harm(tmp_path, monkeypatch):
@@ -199,7 +199,7 @@ def test_an_interrupted_replay_resumes_where_it_stopped(tmp_path, monkeypatch, s
     for done in (2, 4, 9):
         part = replay(path, state_file=file, **options)
         assert not part.complete and part.log["requests"] == done and file.exists()
-        assert "interrupted" in str(part)
+        assert "Interrupted" in str(part)
     with pytest.raises(ValueError, match="unfinished replay of other settings"):
         replay(path, state_file=file, **options | {"budget": 3})
     last = replay(path, state_file=file, **options)
