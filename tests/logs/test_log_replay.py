@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from hsd_viz.engine.local import load_engine
+from hsd_viz.ladder.load import weights_dir
+from hsd_viz.logs.records import Request
 from hsd_viz.logs.replay import DRAFTERS, PRESETS, LogReplay, parse_cost
 from hsd_viz.logs.report import replay
 from hsd_viz.logs.tally import GROUPS
@@ -248,3 +251,19 @@ print(report.log["requests"], report.log["broken"], resource.getrusage(resource.
         assert requests == broken == blocks
         peaks.append(peak)
     assert peaks[1] < peaks[0] + 40 < 500
+
+
+def test_messages_are_written_with_the_tokenizers_chat_template(tmp_path):
+    folder = tmp_path / "tokenizer"
+    folder.mkdir()
+    shutil.copy(weights_dir() / "target" / "tokenizer.json", folder)
+    template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}<assistant>"
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|endoftext|>", "chat_template": template}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    messages = (("system", "Be brief."), ("user", "Hi"))
+    found = LogTokenizer(folder)
+    text = found.tokenize(Request(1, messages, "Hello")).text
+    assert list(text.prompt) == found.tokenize_text("<system>Be brief.\n<user>Hi\n<assistant>")
+    assert found.eos == {0} and list(text.output) == found.tokenize_text("Hello")
+    plain = LogTokenizer("target").tokenize(Request(1, messages, "Hello")).text
+    assert list(plain.prompt) == found.tokenize_text("Be brief.\n\nHi\n\n")
