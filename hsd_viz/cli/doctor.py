@@ -26,7 +26,7 @@ all at batch size 1. The verdict names the cause with the largest share of what 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
     text = "explain why speculative decoding is not faster, and what to set"
-    parser = commands.add_parser("doctor", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
+    parser = arguments.add_command(commands, "doctor", text, run, epilog=_EPILOG)
     add = parser.add_argument
     add("record", nargs="?", type=Path, metavar="FILE", help="a trace, a bench report or a record of another engine")
     add("--measure", metavar="STACK", help="measure a few short decodes with this stack instead")
@@ -40,7 +40,6 @@ def add(commands: argparse._SubParsersAction) -> None:
     add("--overhead-ms", type=ms, metavar="MS", help="other time per round")
     add("--json", type=arguments.file_name, metavar="OUT", help="write the diagnosis")
     add("--html", type=arguments.file_name, metavar="OUT", help="write the diagnosis as a page")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -24,12 +24,11 @@ array. What a source does not report is not observed in the trace; nothing is gu
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
     text = "convert records of vLLM, SGLang, llama.cpp, TensorRT-LLM or AIPerf to traces"
-    parser = commands.add_parser("import", help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=_EPILOG)
+    parser = arguments.add_command(commands, "import", text, run, epilog=_EPILOG)
     parser.add_argument("record", type=Path, metavar="RECORD", help="a file of responses, a log or a copy of /metrics")
     parser.add_argument("--engine", choices=ENGINES, help="read records of this engine only (default: any)")
     text = "write the traces; of several, each gets a number before its suffix"
     parser.add_argument("--save", type=arguments.file_name, metavar="FILE", help=text)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -26,7 +26,7 @@ an interrupted replay (Ctrl-C, exit code 130) resumes when the same command is g
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
     text = "count what drafters would have brought on a log, without a model"
-    parser = commands.add_parser("replay", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
+    parser = arguments.add_command(commands, "replay", text, run, epilog=_EPILOG)
     add = parser.add_argument
     add("log", type=Path, metavar="LOG", help="a file of requests with their outputs")
     text = (
@@ -60,7 +60,6 @@ def add(commands: argparse._SubParsersAction) -> None:
     add("--json", type=arguments.file_name, metavar="OUT", help="write the report; makes the replay resumable")
     add("--html", type=arguments.file_name, metavar="OUT", help="write the report as a page")
     add("--restart", action="store_true", help="do not resume an interrupted replay")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

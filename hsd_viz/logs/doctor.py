@@ -23,10 +23,8 @@ import numpy as np
 
 from hsd_viz.bench.tables import Table, show
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
-from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.affine import MOST
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost, LookupCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.select import Choice, select, sensitivities
 from hsd_viz.logs.flags import flags
 from hsd_viz.logs.observation import MOST_BATCH, Observation

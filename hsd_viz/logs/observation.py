@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hsd_viz.checks import check_range
-from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.inputs import Calibration
+from hsd_viz.words import check_range
 
 #: Largest batch that is considered.
 MOST_BATCH = 4096

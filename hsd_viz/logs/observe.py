@@ -11,7 +11,8 @@ from statistics import mean
 from typing import Any
 
 from hsd_viz.bench.profile import FORWARD
-from hsd_viz.calibration.estimate import bottom_of, estimate
+from hsd_viz.calibration.estimate import estimate
+from hsd_viz.calibration.timing import database_of
 from hsd_viz.logs.observation import Observation
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace, TraceError
@@ -56,7 +57,7 @@ def from_traces(traces: Sequence[Trace], source: str) -> Observation:
             depths[row.round] = max(depths.get(row.round, 0), row.depth)
         # Unrecorded runs have no draft rows: their drafts are chains.
         rounds.update((depths.get(r.id, r.drafted), r.accepted) for r in trace.round_rows if r.level == target)
-    database = bottom_of(traces[0])
+    database = database_of(traces[0])
     found = Observation(source, rounds, database=database is not None and target == 1)
     calls = [call for trace in traces for call in trace.call_rows]
     names = {call.level: call.name for call in calls}

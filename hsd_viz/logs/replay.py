@@ -17,11 +17,10 @@ from hsd_viz.backends.native.drafter import native_drafter
 from hsd_viz.bench.output import REMEMBER
 from hsd_viz.bench.replay import can_replay
 from hsd_viz.bench.replay import replay as replay_text
-from hsd_viz.checks import MAX_BUDGET, check_budget, check_range
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
-from hsd_viz.drafting.costs import CPU_MARGINAL, CostCurve, cost_curve
+from hsd_viz.drafting.estimates import CPU_MARGINAL, CostCurve, cost_curve
 from hsd_viz.drafting.hd import StoredDrafts
-from hsd_viz.drafting.shared import FIVEGRAMS, STORED
+from hsd_viz.drafting.make import FIVEGRAMS, STORED
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.logs.records import BrokenEntry, LogReader
@@ -29,7 +28,7 @@ from hsd_viz.logs.tally import Facts, Tally
 from hsd_viz.logs.tokens import LogTokenizer, TokenizedRequest
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import DraftSource, parse
-from hsd_viz.words import did_you_mean
+from hsd_viz.words import MAX_BUDGET, check_budget, check_range, did_you_mean
 
 #: The default drafters.
 DRAFTERS = ("db", "db[context]", "hd", "lookup", "sam", "suffix", "ngram-cache")
@@ -95,7 +94,7 @@ def parse_cost(text: str) -> CostCurve:
     if text in PRESETS:
         return CostCurve(PRESETS[text])
     if text == "measured":
-        from hsd_viz.calibration.draft_costs import DraftCosts
+        from hsd_viz.calibration.forwards import DraftCosts
         from hsd_viz.engine.local import load_engine
 
         engine = load_engine()

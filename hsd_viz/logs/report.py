@@ -14,7 +14,7 @@ import numpy as np
 
 from hsd_viz.bench.tables import Table, show
 from hsd_viz.disk import write_whole
-from hsd_viz.drafting.costs import CostCurve
+from hsd_viz.drafting.estimates import CostCurve
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
 from hsd_viz.logs.replay import DRAFTERS, LogReplay, Progress, ReplaySettings, open_databases, parse_cost
 from hsd_viz.logs.tally import FIELDS, Tally

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.bench.replay import Text
-from hsd_viz.drafting.shared import vocabulary_hash
+from hsd_viz.drafting.make import vocabulary_hash
 from hsd_viz.ladder.load import names, weights_dir
 from hsd_viz.logs.records import Message, Request
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.corpus import CorpusWriter
 from hsd_viz.drafting.index.format import SUFFIX
-from hsd_viz.drafting.shared import FIVEGRAMS
+from hsd_viz.drafting.make import FIVEGRAMS
 from hsd_viz.logs.records import LogReader
 from hsd_viz.logs.replay import tokenized
 from hsd_viz.logs.tokens import LogTokenizer, TokenizedRequest
+from hsd_viz.words import check_range
 
 #: Places counted together, and output tokens counted for the 5-grams: both bound the memory.
 PART_TOKENS, FIVEGRAM_TOKENS = 250_000, 500_000
