@@ -50,8 +50,8 @@ _EXTRAS = {
 }
 _EPILOG = """\
 examples:
-  hsd-viz decode --stack "db > target" --prompt "def main("
-  hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12
+  hsd-viz decode --stack "db > target" --prompt "def main(" --temperature 0.7
+  hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12 --temperature 0.7
   hsd-viz dashboard
 
 A stack is read left to right; '>' means "drafts for" and the last part is the target:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SLOWER = 1
 _EPILOG = """\
 examples:
-  hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12
+  hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12 --temperature 0.7
   hsd-viz bench --stack "lookup > target" --stack hf-lookup --stack "hf-assistant[nano]" --json report.json
   hsd-viz bench --stack "db > target" --suite my-prompts.txt --max-new-tokens 64
   hsd-viz bench --stack "db > target" --suite spec-bench --target owner/model --max-new-tokens 1024 --answers db.jsonl

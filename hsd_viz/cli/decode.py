@@ -19,9 +19,9 @@ from hsd_viz.words import counted
 
 _EPILOG = """\
 examples:
-  hsd-viz decode --stack target --prompt "def main("
-  hsd-viz decode --stack "db > nano:4 > small:8 > target" --prompt-file prompt.py --save run.json.gz
-  hsd-viz decode --stack "nano:4 > target" --prompt "class Node:" --temperature 0.8 --seed 3 --json
+  hsd-viz decode --stack "db > target" --prompt "def main(" --temperature 0.7
+  hsd-viz decode --stack "db > nano:4 > small:8 > target" --prompt-file prompt.py --temperature 0.7 --save run.json.gz
+  hsd-viz decode --stack "nano:4 > target" --prompt "class Node:" --temperature 0.7 --seed 3 --json
 
 The text is streamed to standard output, the figures go to standard error. --json prints one object instead: text,
 token_ids, stop_reason, stack, stack_resolved, target, padding_note, metrics, calls_by_level. Ctrl-C or a closed output

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ examples:
   hsd-viz ladder train --profile cpu --out my-ladder
   hsd-viz ladder evaluate --trained my-ladder
   hsd-viz ladder rebuild --trained my-ladder
+  hsd-viz ladder rebuild recordings card
 
 Training reads permissively licensed Python source found on this machine. The same command resumes a stopped run.
 """
@@ -44,9 +43,16 @@ def add(commands: argparse._SubParsersAction) -> None:
     add("--before", type=Path, metavar="FILE", help="an evaluation.json to print beside the result")
     add("--out", type=Path, metavar="FILE", help="write the result here, not beside the models")
     add("--threads", type=int, metavar="N", help="CPU threads")
-    about = "Rebuild everything that depends on the shipped weights: databases, recorded traces, model card."
+    about = (
+        "Rebuild what depends on the shipped weights, in a checkout of the project. An interrupted rebuild resumes; parts "
+        "that are named are always rebuilt."
+    )
     add = action("rebuild", "rebuild what depends on the weights", about, run_rebuild)
-    add("--trained", type=Path, metavar="DIR", help="first install and evaluate the models trained in DIR")
+    add("parts", nargs="*", metavar="PART", help="only these parts (see --list)")
+    add(
+        "--trained", type=Path, metavar="DIR", help="first install the models trained in DIR; evaluate them on its text"
+    )
+    add("--list", action="store_true", help="list the parts and whether they were rebuilt, and exit")
 
 
 def _add_train(add: Callable[..., Any]) -> None:
@@ -110,7 +116,7 @@ def _line(name: str, row: dict[str, Any], measured: dict[str, Any]) -> str:
 def run_train(args: argparse.Namespace) -> int:
     """Train and print where the weights are."""
     from hsd_viz.ladder import train_ladder
-    from hsd_viz.ladder.training.transport import split_weights, unpack_corpus
+    from hsd_viz.ladder.training.storage import split_weights, unpack_corpus
 
     if args.corpus is not None:
         unpack_corpus(args.corpus, args.out)
@@ -140,58 +146,28 @@ def _stage_steps(text: str) -> tuple[str, int]:
     return stage, int(number)
 
 
-def _prompts() -> dict[str, list[str]]:
-    """Return the prompts of the evaluation by kind."""
-    from hsd_viz.prompts.suites import load_suite
-
-    edits = [p.text for p in load_suite("python").prompts if p.category == "edit"]
-    return {"heldout": [p.text for p in load_suite("heldout").prompts], "edit": edits}
-
-
 def run_evaluate(args: argparse.Namespace) -> int:
     """Measure the models and print the table of goals."""
-    from hsd_viz.ladder.training.evaluation import evaluate_ladder, table
+    from hsd_viz.ladder.training.evaluation import evaluate_ladder, suite_prompts, table
 
     if args.threads:
         import torch
 
         torch.set_num_threads(args.threads)
     before = json.loads(args.before.read_text()) if args.before else None
-    found = evaluate_ladder(args.trained, args.weights, out=args.out, prompts=_prompts(), windows=args.windows)
+    found = evaluate_ladder(args.trained, args.weights, out=args.out, prompts=suite_prompts(), windows=args.windows)
     print(table(found, before))
     return 0
 
 
 def run_rebuild(args: argparse.Namespace) -> int:
-    """Install the weights where requested, then build what depends on them, step by step."""
-    from hsd_viz.ladder import evaluate_ladder, write_card
-    from hsd_viz.ladder.load import weights_dir
-    from hsd_viz.ladder.training.databases import rebuild_databases
-
-    traces.recorder()  # fails before anything is written if this is not a checkout
-    data = None
-    if args.trained is not None:
-        source, data = args.trained / "weights", args.trained / "data"
-        if not (source / "target" / "config.json").is_file():
-            raise ValueError(
-                f"{args.trained} contains no trained ladder: {source / 'target' / 'config.json'} does not exist"
-            )
-        _step("installing the models")
-        for model in sorted(p for p in source.iterdir() if (p / "config.json").is_file()):
-            shutil.rmtree(weights_dir() / model.name, ignore_errors=True)
-            shutil.copytree(model, weights_dir() / model.name)
-        _step("evaluating them on held-out text")
-        evaluate_ladder(args.trained, weights_dir(), prompts=_prompts())
-    _step("building the databases")
-    paths = rebuild_databases(data=data, progress=lambda what, share: arguments.status(f"{what} {share:.0%}"))
-    arguments.status()
-    _step("recording the traces")
-    paths += traces.record() + traces.record(side_by_side=True)
-    _step("writing the model card")
-    for path in [*paths, write_card()]:
+    """Rebuild the parts and print the paths of what was written."""
+    tool = traces.checkout_tool("rebuild")
+    if args.list:
+        pending = tool.pending()
+        for part, (what, _) in tool.PARTS.items():
+            print(f"{part:<13} {'pending' if part in pending else 'done':<8} {what}")
+        return 0
+    for path in tool.rebuild(args.parts, args.trained, progress=arguments.status, say=arguments.say):
         print(path)
     return 0
-
-
-def _step(what: str) -> None:
-    print(f"{what} ...", file=sys.stderr, flush=True)

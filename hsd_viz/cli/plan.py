@@ -12,7 +12,7 @@ examples:
   hsd-viz plan
   hsd-viz plan --measure
   hsd-viz plan --measure 4 --stack "nano:4 > small:8 > target" --json plan.json
-  hsd-viz plan --models nano --max-levels 2 --temperature 0.8
+  hsd-viz plan --models nano --max-levels 2 --temperature 0.7
 
 Calibration decodes with short stacks and measures the cost of each model and how much of each other's drafts they
 accept. It is stored for two weeks, for these weights, machine and settings. The latency law then predicts every

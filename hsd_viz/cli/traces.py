@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from importlib.machinery import SourceFileLoader
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -33,7 +33,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def run_list(args: argparse.Namespace) -> int:
-    """Print name, stack and title of each recording, then the recordings of one prompt by group."""
+    """Print name, stack, title and speed-up of each recording, then the recordings of one prompt by group."""
     from hsd_viz.engine.replay import bundled, side_by_side
 
     single, groups = bundled(), side_by_side()
@@ -44,7 +44,7 @@ def run_list(args: argparse.Namespace) -> int:
     name, stack = (max(len(getattr(r, column)) for r in rows) for column in ("name", "stack"))
     parts = []
     for head, group in headed:
-        lines = [f"{r.name:<{name}}  {r.stack:<{stack}}  {r.title}" for r in group]
+        lines = [f"{r.name:<{name}}  {r.stack:<{stack}}  {r.label}" for r in group]
         parts.append("\n".join([head, *(f"  {line}" for line in lines)] if head else lines))
     print("\n\n".join(part for part in parts if part))
     return 0
@@ -69,11 +69,15 @@ def record(out: Path | None = None, side_by_side: bool = False) -> list[Path]:
 
 
 def recorder() -> ModuleType:
-    """Load ``tools/record.py`` of the checkout. Raises ValueError if there is none."""
-    path = Path(__file__).resolve().parents[2] / "tools" / "record.py"
-    if not path.is_file():
-        raise ValueError(f"recording traces needs a checkout of the project: {path} does not exist")
-    loader = SourceFileLoader("hsd_viz_recorder", str(path))
-    sys.modules[loader.name] = module = ModuleType(loader.name)
-    loader.exec_module(module)
-    return module
+    """Return ``tools.record`` of the checkout. Raises ValueError if there is none."""
+    return checkout_tool("record")
+
+
+def checkout_tool(name: str) -> ModuleType:
+    """Import ``tools/NAME.py`` of the checkout that contains this package. Raises ValueError if there is none."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / "tools" / f"{name}.py").is_file():
+        raise ValueError(f"this needs a checkout of the project: {root / 'tools' / name}.py does not exist")
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    return import_module(f"tools.{name}")

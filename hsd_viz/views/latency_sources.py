@@ -20,6 +20,7 @@ from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.trace import Trace
+from hsd_viz.views.presets import TEMPERATURE
 from hsd_viz.words import counted
 
 #: Recordings with more repetition than this are excluded.
@@ -75,25 +76,32 @@ class Basis:
 
 
 def recorded() -> Basis:
-    """Estimate a calibration from the bundled greedy recordings, without highly repetitive ones.
+    """Estimate a calibration from the bundled recordings of the usual temperature, without highly repetitive ones.
 
-    They are short, few and repetitive, which favours drafting: enough to show how the law works, not to rank stacks on
-    another machine. Raises: ValueError: if no recordings are installed.
+    They are short and few, and some were selected for what they show: enough to show how the law works, not to rank
+    stacks on another machine. Raises: ValueError: if no recordings are installed.
     """
-    greedy = [t for t in map(load_bundled, (r.name for r in bundled())) if not t.meta["sampling"]["temperature"]]
-    traces = [t for t in greedy if t.metrics()["repetition_share"] < LOOP]
+    loaded = [load_bundled(r.name) for r in bundled()]
+    traces = [
+        t for t in loaded if t.meta["sampling"]["temperature"] == TEMPERATURE and t.metrics()["repetition_share"] < LOOP
+    ]
     if not traces:
         raise ValueError("no recordings are installed: measure a calibration with 'hsd-viz plan'")
     tokens = sum(len(t.token_rows) for t in traces)
     repeated = sum(t.metrics()["repetition_share"] * len(t.token_rows) for t in traces) / tokens
     prompts = len({t.meta.get("prompt") for t in traces})
     words = (
-        f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, greedy, on "
-        f"{machine_words(traces[0])}{_day_of(traces[0])} ({counted(tokens, 'token')}, {repeated:.0%} repeated, which "
-        "favours drafting)"
+        f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, "
+        f"{temperature_words(TEMPERATURE)}, on {machine_words(traces[0])}{_day_of(traces[0])} "
+        f"({counted(tokens, 'token')}, {repeated:.0%} repeated)"
     )
     return Basis(
-        estimate(traces).calibration(), words, measured(traces), temperature=0.0, tokens=tokens, runs=len(traces)
+        estimate(traces).calibration(),
+        words,
+        measured(traces),
+        temperature=TEMPERATURE,
+        tokens=tokens,
+        runs=len(traces),
     )
 
 

@@ -19,6 +19,7 @@ from hsd_viz.views.latency_compare import Levels, Ranking
 from hsd_viz.views.latency_plot import LatencySurface
 from hsd_viz.views.latency_sources import Basis, basis_of, of_run, recorded, temperature_words
 from hsd_viz.views.latency_whatif import OneDraftWhatIf, SecondDraftWhatIf
+from hsd_viz.views.presets import TEMPERATURE
 from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled, tried
 from hsd_viz.words import counted
 
@@ -83,7 +84,7 @@ class HierarchySection(Section):
                 return path
         trace = self.page.trace
         same = trace is not None and float((trace.meta.get("sampling") or {}).get("temperature") or 0.0) == wanted
-        return RUN if wanted and same and trace.token_rows else RECORDED
+        return RUN if wanted != TEMPERATURE and same and trace.token_rows else RECORDED
 
     def _say_fit(self) -> None:
         """Compare the calibration's temperature with the form's."""

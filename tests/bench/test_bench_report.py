@@ -168,7 +168,7 @@ SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench"
 def saved_reports() -> list[Path]:
     """Every bench report among the project's measurements, and an old one."""
     found = [path for path in sorted(SAVED.glob("*.json")) if "stacks" in json.loads(path.read_text())]
-    return [*found, Path(__file__).with_name("old_report.json")]
+    return [*found, *sorted((Path(__file__).parents[1] / "fixtures" / "reports").glob("bench*.json"))]
 
 
 @pytest.mark.parametrize("path", saved_reports(), ids=lambda path: path.stem)

@@ -14,7 +14,7 @@ from hsd_viz.drafting.index.outputs import Generate, choose_prompts, collect_out
 from hsd_viz.drafting.make import FIVEGRAMS, STORED, vocabulary_hash
 
 from ..load import load_model, weights_dir, weights_hash
-from ..tokenizer import EOS_ID
+from .data import EOS_ID
 
 Progress = Callable[[str, float], None]
 

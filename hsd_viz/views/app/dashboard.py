@@ -55,7 +55,7 @@ class Dashboard(widgets.VBox):
         self.tabs = Tabs(sections(self), "Views of the run")
         live = self.lender.live
         recordings = self.notice.guard(bundled)() or []
-        self.controls = Controls([(r.title, r.name) for r in recordings], self.model_names, live, LADDER)
+        self.controls = Controls([(r.label, r.name) for r in recordings], self.model_names, live, LADDER)
         self._blurbs = {r.name: r.blurb for r in recordings}
         self._opened: Trace | None = None
         self._listing = False

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.ladder.tokenizer import EOS, EOS_ID, save, train_tokenizer, wrap
+from hsd_viz.ladder.load import load_tokenizer
+from hsd_viz.ladder.training.data import EOS, EOS_ID, save_tokenizer, train_tokenizer
 
 SAMPLE = ["def add(a, b):\n    return a + b\n", "class Stack:\n    def __init__(self):\n        self.items = []\n"] * 20
 BPE = train_tokenizer(SAMPLE, 300)
@@ -44,17 +45,16 @@ def test_round_trip_of_any_text(text: str) -> None:
         "日本語 🙂",
     ],
 )
-def test_the_wrapped_tokenizer_round_trips(text: str) -> None:
-    wrapped = wrap(BPE, 128)
+def test_the_saved_tokenizer_round_trips(text: str, tmp_path) -> None:
+    save_tokenizer(BPE, tmp_path, 128)
+    wrapped = load_tokenizer(tmp_path)
     assert wrapped.decode(wrapped(text).input_ids) == text
 
 
 def test_saved_and_loaded_alike(tmp_path) -> None:
     from transformers import AutoTokenizer
 
-    from hsd_viz.ladder.load import load_tokenizer
-
-    save(BPE, tmp_path, 128)
+    save_tokenizer(BPE, tmp_path, 128)
     text = "def f(x):\n    return 'é' * x  # 日本\n"
     ids = BPE.encode(text).ids
     for loaded in (AutoTokenizer.from_pretrained(str(tmp_path)), load_tokenizer(tmp_path)):
