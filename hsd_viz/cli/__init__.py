@@ -13,7 +13,22 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from hsd_viz.cli import bench, classroom, dashboard, databases, decode, export, ladder, plan, serve, site, traces
+from hsd_viz.cli import (
+    bench,
+    classroom,
+    dashboard,
+    databases,
+    decode,
+    doctor,
+    export,
+    importing,
+    ladder,
+    plan,
+    replay,
+    serve,
+    site,
+    traces,
+)
 from hsd_viz.cli.arguments import drop_stdout, say
 from hsd_viz.version import __version__
 from hsd_viz.words import did_you_mean
@@ -92,7 +107,8 @@ def build_parser() -> Parser:
     text = "print the version and exit"
     parser.add_argument("--version", action="version", version=f"hsd-viz {__version__}", help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for module in (decode, bench, plan, dashboard, serve, classroom, site, export, traces, databases, ladder):
+    measuring = (decode, bench, plan, replay, importing, doctor)
+    for module in (*measuring, dashboard, serve, classroom, site, export, traces, databases, ladder):
         module.add(commands)
     return parser
 
