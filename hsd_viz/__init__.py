@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hsd_viz import views
+    from hsd_viz import audit, views
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.replay import bundled, load_bundled
     from hsd_viz.stack import StackError, parse
@@ -25,6 +25,7 @@ __all__ = [
     "StackError",
     "Trace",
     "TraceError",
+    "audit",
     "bundled",
     "dashboard",
     "load_bundled",
@@ -38,6 +39,7 @@ _HOMES: dict[str, tuple[str, str | None]] = {
     "StackError": ("hsd_viz.stack", "StackError"),
     "Trace": ("hsd_viz.trace", "Trace"),
     "TraceError": ("hsd_viz.trace", "TraceError"),
+    "audit": ("hsd_viz.audit", None),
     "bundled": ("hsd_viz.engine.replay", "bundled"),
     "dashboard": ("hsd_viz.views.app.dashboard", "dashboard"),
     "load_bundled": ("hsd_viz.engine.replay", "load_bundled"),

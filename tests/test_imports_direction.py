@@ -27,6 +27,7 @@ ALLOWED = {
     "prompts": {"checks", "disk", "words"},
     "backends": {"decoding", "disk", "drafting", "ladder", "trace"},
     "calibration": {"decoding", "disk", "latency", "progress", "prompts", "stack", "trace"},
+    "audit": {"backends", "checks", "decoding", "drafting", "stack"},
     "engine": {
         "backends",
         "checks",
