@@ -17,8 +17,7 @@ from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaLis
 from transformers.utils import logging
 
 from hsd_viz.bench.output import Output, Tuned
-from hsd_viz.decoding.limits import PromptTooLong
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.settings import PromptTooLong, Sampling
 from hsd_viz.prompts.suites import Prompt, Suite, load_suite
 from hsd_viz.prompts.templates import Template, opening
 from hsd_viz.stack import HFStack

@@ -18,8 +18,7 @@ from hsd_viz.bench.checkpoint import Checkpoint
 from hsd_viz.bench.output import PLAIN, STATES, Decoder, LoopDecoder, Output, Row, Tuned, ask, median_of, rows_of
 from hsd_viz.bench.profile import Round, profile_decode
 from hsd_viz.checks import check_budget, check_range
-from hsd_viz.decoding.limits import PromptTooLong
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.settings import PromptTooLong, Sampling
 from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template, opening

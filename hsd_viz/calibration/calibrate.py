@@ -25,8 +25,7 @@ from typing import Any
 from hsd_viz.calibration.estimate import Estimates, estimate, estimate_mixture, stretches
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
 from hsd_viz.calibration.store import StoredCalibration, identity, load, path_of, save, texts_of
-from hsd_viz.decoding.limits import PromptTooLong
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.settings import PromptTooLong, Sampling
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Prompt, Suite

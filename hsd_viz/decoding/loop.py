@@ -22,7 +22,7 @@ from torch import Tensor
 
 from hsd_viz.decoding.backend import Backend, Number
 from hsd_viz.decoding.log import Log
-from hsd_viz.decoding.model import CachedModel, GreedyForward
+from hsd_viz.decoding.model import CachedModel, ForwardResult
 from hsd_viz.decoding.sampling import Draws
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict
@@ -32,7 +32,7 @@ PREFILL_CHUNK = 512
 _UNKNOWN = -1
 
 #: The levels that draft for a round, bottom first, each with its lookahead (``None`` for a database's).
-Chain = Sequence[tuple[int, int | None]]
+Drafting = Sequence[tuple[int, int | None]]
 
 
 @dataclass(slots=True)
@@ -64,12 +64,10 @@ class Draft:
 
 @dataclass(slots=True)
 class Verification:
-    """One verification by a level: the ``tokens`` it emits (the ``accepted`` nodes', then its own), and how they came
-    about.
+    """One verification by a level, and the ``tokens`` it emits: the ``accepted`` nodes', then its own.
 
-    ``accepted`` are the verdict's nodes up to an end token. ``p`` are the level's rows at the places where the tokens
-    were drawn; ``None`` for greedy decoding and at the target. ``details`` describe the walked rows, where the forward
-    pass did so.
+    ``accepted`` are the verdict's nodes up to an end token. ``p`` are the level's rows where the tokens were drawn;
+    ``None`` for greedy decoding and at the target. ``details`` describe the walked rows, where the forward pass did so.
     """
 
     level: int
@@ -126,7 +124,7 @@ class Loop:
         assert prompt and levels and max_new_tokens > 0
         # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
         self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
-        self.chain: Chain = [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
+        self.drafting: Drafting = [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
         self.drafter = drafter
         self.backend = backend
         self.sampling, self.greedy = sampling, sampling.greedy
@@ -148,21 +146,21 @@ class Loop:
         top = len(self.levels) - 1
         while (room := self.limit - len(self.text)) > 0:
             self.log.open_round(top)
-            verified = self.verify(top, self.draft(self.chain, room - 1))
+            verified = self.verify(top, self.draft(self.drafting, room - 1))
             if self.drafter is not None:
                 self._update_drafter(verified)
             self.text += verified.tokens
-            self.log.close_round(verified.draft.tree, verified.verdict, verified.accepted, verified.outcome)
+            self._close_round(verified)
             yield verified
             if verified.tokens[-1] in self.eos:
                 return
 
-    def draft(self, chain: Chain, room: int) -> Draft:
-        """call(i), level i the last of ``chain``: at most ``room`` tokens that follow ``text``, distributed as level
+    def draft(self, levels: Drafting, room: int) -> Draft:
+        """call(i), level i the last of ``levels``: at most ``room`` tokens that follow ``text``, distributed as level
         i's own (a database's: point masses)."""
-        if not chain or room <= 0:
-            return self._no_room if chain else self._off
-        *below, (i, lookahead) = chain
+        if not levels or room <= 0:
+            return self._no_room if levels else self._off
+        *below, (i, lookahead) = levels
         if self.levels[i] is None:
             return self._look_up(room)
         if not below:
@@ -173,13 +171,13 @@ class Loop:
             verified = self.verify(i, self.draft(below, room - len(proposal) - 1))
             self.text += verified.tokens
             proposal = _joined(proposal, verified.proposal)
-            self.log.close_round(verified.draft.tree, verified.verdict, verified.accepted, verified.outcome)
+            self._close_round(verified)
         del self.text[base:]
         return proposal
 
     def verify(self, i: int, draft: Draft) -> Verification:
-        """One forward pass of level i over its uncached tokens and the draft; the accepted tokens and one of its own
-        are emitted."""
+        """One forward pass of level i over its uncached tokens and the draft: emit the accepted tokens and one of its
+        own."""
         level, tree, base = self.levels[i], draft.tree, len(self.text)
         model, cached = level.model, level.model.length
         pending = self.text[cached:]
@@ -211,17 +209,20 @@ class Loop:
             i, level.name, draft, verdict, accepted, outcome, tokens, forward.logits, rows, forward.details
         )
 
-    def _forward(self, i: int, draft: Draft, pending: list[int], parents: list[int] | None) -> GreedyForward:
+    def _close_round(self, verified: Verification) -> None:
+        self.log.close_round(verified.draft.tree, verified.verdict, verified.accepted, verified.outcome)
+
+    def _forward(self, i: int, draft: Draft, pending: list[int], parents: list[int] | None) -> ForwardResult:
         """Feed ``pending`` and the draft to level i; the verdict comes with the logits where the model can find it."""
         model, tokens, rows = self.levels[i].model, draft.tree.tokens, len(draft) + 1
         if draft.ids is not None:
-            return GreedyForward(model.forward(pending, rows, tail=draft.ids))
+            return ForwardResult(model.forward(pending, rows, tail=draft.ids))
         if self.greedy and model.can_verify:
             details = self.details if i == len(self.levels) - 1 else 0
             return model.forward_greedy(pending + tokens, rows, parents, details)  # type: ignore[attr-defined]
-        return GreedyForward(model.forward(pending + tokens, rows, parents))
+        return ForwardResult(model.forward(pending + tokens, rows, parents))
 
-    def _judge(self, i: int, draft: Draft, forward: GreedyForward) -> tuple[Verdict, Tensor | None]:
+    def _judge(self, i: int, draft: Draft, forward: ForwardResult) -> tuple[Verdict, Tensor | None]:
         """Apply the rule that fits the draft. Returns the verdict and the level's rows p, the walked places' first,
         where needed.
 

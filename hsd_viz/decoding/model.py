@@ -14,15 +14,14 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.cache import RollingCache
-from hsd_viz.decoding.masks import Masks
+from hsd_viz.decoding.cache import Masks, RollingCache
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.suitable import check_module, context
 from hsd_viz.decoding.verify import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class GreedyForward:
+class ForwardResult:
     """One forward pass: its logits ``[rows, V]`` and, where the model verified the draft in it, the verdict.
 
     ``details`` describe the walked rows (see :meth:`hsd_viz.decoding.backend.Backend.describe`), where asked for.
@@ -67,7 +66,7 @@ class GreedyVerifier(CachedModel, Protocol):
 
     def forward_greedy(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, details: int = 0
-    ) -> GreedyForward:
+    ) -> ForwardResult:
         """Feed tokens and :func:`~hsd_viz.decoding.verify.walk` the last ``rows - 1`` of them, the draft, by the
         arg-max of each row.
 
@@ -150,7 +149,7 @@ class HFModel:
         return HFSession(self)
 
     def mask(self, cached: int, parents: Sequence[int] | None, n: int) -> Tensor | dict[str, Tensor] | None:
-        """Return the attention masks of ``n`` fed tokens; see :meth:`~hsd_viz.decoding.masks.Masks.make`."""
+        """Return the attention masks of ``n`` fed tokens; see :meth:`~hsd_viz.decoding.cache.Masks.make`."""
         return self._masks.make(cached, parents, n)
 
     def options(self, places: Tensor, rows: int) -> dict[str, Tensor | int]:

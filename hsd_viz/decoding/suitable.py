@@ -12,7 +12,7 @@ import torch
 from transformers import PreTrainedConfig
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-from hsd_viz.decoding.masks import CHUNKED, FULL, SLIDING, layer_kinds
+from hsd_viz.decoding.cache import CHUNKED, FULL, SLIDING, layer_kinds
 
 #: Rotary tables that change with the longest position fed: cached keys would no longer fit later ones.
 _CHANGING_ROPE = ("dynamic", "longrope")

@@ -12,7 +12,7 @@ from transformers import PreTrainedConfig
 
 from hsd_viz.backends.cuda_graphs.buffers import StaticCache
 from hsd_viz.backends.device import fill, put
-from hsd_viz.decoding.masks import CHUNKED, FULL, SLIDING, layer_kinds
+from hsd_viz.decoding.cache import CHUNKED, FULL, SLIDING, layer_kinds
 from hsd_viz.decoding.model import HFModel
 
 #: Widths with a graph each; other widths up to the last are padded to the next.

@@ -13,7 +13,7 @@ from torch import Tensor
 from hsd_viz.backends.native.blocks import Blocks
 from hsd_viz.backends.native.library import Rule, failure
 from hsd_viz.backends.native.weights import PackedWeights
-from hsd_viz.decoding.model import GreedyForward
+from hsd_viz.decoding.model import ForwardResult
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict
 
@@ -67,7 +67,7 @@ class NativeSession:
 
     def forward_greedy(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, details: int = 0
-    ) -> GreedyForward:
+    ) -> ForwardResult:
         """Feed tokens, walk the draft and describe the walked rows; see
         :class:`~hsd_viz.decoding.model.GreedyVerifier`.
 
@@ -82,7 +82,7 @@ class NativeSession:
         p, nodes = [_FATES[fate] for fate in found[2 * rows + 2 :]], rows - 1
         accepted = [row - 1 for row in walked[1:]]
         verdict = Verdict(accepted, found[walked[-1]], walked[-1], found[rows + 1], p, [1.0] * nodes, [None] * nodes)
-        return GreedyForward(logits, verdict, self._numbers[: len(walked) * (2 + 2 * most)] if most else None)
+        return ForwardResult(logits, verdict, self._numbers[: len(walked) * (2 + 2 * most)] if most else None)
 
     def _forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None, details: int) -> Tensor:
         n, cached = len(tokens), self.length
