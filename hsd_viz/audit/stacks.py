@@ -12,7 +12,7 @@ from hsd_viz.audit.enumeration import Chance, Choices
 from hsd_viz.audit.exact import Decoder, Task
 from hsd_viz.backends.host import HostBackend
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
 from hsd_viz.drafting import make_drafter
 from hsd_viz.stack import Stack, parse
 
@@ -63,11 +63,10 @@ class EnumeratedDraws:
         return self._choices.random(n)
 
 
-def loop_decoder(stack: Stack | str, rule: str | None = None, cls: type[Loop] = Loop) -> Decoder:
+def loop_decoder(stack: Stack | str, rule: str = DEFAULT_RULE, cls: type[Loop] = Loop) -> Decoder:
     """Return the loop of ``stack`` over a task's toy models, which replace the stack's models in order.
 
-    Databases and baselines are the real ones; they begin with an empty memory. ``rule`` is the verification rule
-    (default: the engine's).
+    Databases and baselines are the real ones; they begin with an empty memory. ``rule`` is the verification rule.
     """
     parsed = (parse(stack) if isinstance(stack, str) else stack).resolved(4)
 
@@ -79,7 +78,7 @@ def loop_decoder(stack: Stack | str, rule: str | None = None, cls: type[Loop] = 
         loop = cls(
             levels,
             drafter,
-            Sampling(task.temperature),
+            Sampling(task.temperature, rule=rule),
             task.prompt,
             backend=HostBackend(),
             max_new_tokens=task.new_tokens,

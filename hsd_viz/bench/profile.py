@@ -10,7 +10,7 @@ of the walked rows) counts as forward pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from statistics import median
 from time import perf_counter_ns
@@ -101,10 +101,7 @@ def profile_decode(
             prompt,
             stack,
             max_new_tokens=max_new_tokens,
-            temperature=sampling.temperature,
-            top_k=sampling.top_k,
-            top_p=sampling.top_p,
-            seed=sampling.seed,
+            **asdict(sampling),
             record=True,
             **({} if budget is None else {"budget": budget}),
         )

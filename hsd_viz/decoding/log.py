@@ -25,7 +25,7 @@ class Timer(Protocol):
 class VerifiedDraft(NamedTuple):
     """A verified draft: all that its :class:`~hsd_viz.trace.records.DraftRow` rows are made of.
 
-    ``p``, ``q``, ``u`` are the verdict's, by node; ``walked`` the nodes that it accepted, ``accepted`` those up to an
+    ``p``, ``q``, ``u``, ``h`` are the verdict's, by node; ``walked`` the nodes that it accepted, ``accepted`` those up to an
     end token.
     """
 
@@ -37,6 +37,7 @@ class VerifiedDraft(NamedTuple):
     u: list[float | None]
     walked: list[int]
     accepted: list[int]
+    h: list[float | None] | None
 
     def rows(self, piece: Callable[[int], str]) -> Iterator[DraftRow]:
         """Return a row for each node; ``piece`` gives a token's text."""
@@ -64,6 +65,7 @@ class VerifiedDraft(NamedTuple):
             tree.counts,
             tree.scores,
             tree.positions,
+            repeat(None) if self.h is None else self.h,
         )
 
 
@@ -110,15 +112,16 @@ class Log:
         parent = opened[-1][0] if opened else None
         drafted, why = len(tree), None
         if drafted:
-            self.drafts.append(
-                _row(VerifiedDraft, (this, level, tree, verdict.p, verdict.q, verdict.u, verdict.accepted, accepted))
-            )
+            judged = verdict.p, verdict.q, verdict.u, verdict.accepted, accepted, verdict.h
+            self.drafts.append(_row(VerifiedDraft, (this, level, tree, *judged)))
         else:
             why = tree.why_empty or "no match"
         count = len(accepted)
         examined = count if outcome == "stopped" else verdict.examined
         spent = self.clock() - self.zero - start
-        self.rounds.append(_row(RoundRow, (this, parent, level, drafted, examined, count, outcome, why, start, spent)))
+        rule = "token" if verdict.h is None else "block"
+        counts = drafted, examined, count, outcome, why
+        self.rounds.append(_row(RoundRow, (this, parent, level, *counts, start, spent, rule)))
 
     def call(
         self,

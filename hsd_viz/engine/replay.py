@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,10 +109,12 @@ class ReplayEngine:
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        rule: str | Mapping[str, str] = "token",
         record: bool = True,
         chat: bool = False,
     ) -> Iterator[Event]:
-        """Replay the whole recording of this prompt with this stack and sampling, regardless of ``max_new_tokens``.
+        """Replay the whole recording of this prompt with this stack and sampling, regardless of ``max_new_tokens`` and
+        ``rule``.
 
         Raises ValueError if there is none.
         """

@@ -17,6 +17,7 @@ VERDICTS = ("accepted", "rejected", "unreached", "cut")
 OUTCOMES = ("correction", "bonus", "plain", "stopped")
 NO_DRAFT = ("no match", "not worth it", "no room", "off")
 CALL_KINDS = ("prefill", "draft", "verify", "lookup", "update")
+RULES = ("token", "block")
 STOP_REASONS = ("eos", "length", "context", "cancelled")
 
 #: The most probable tokens of a distribution: ((token id, probability), ...), most probable first.
@@ -63,6 +64,11 @@ class DraftRow(NamedTuple):
     point-mass drafts. ``verdict`` is one of :data:`VERDICTS`. ``key_length``, ``count`` and ``score`` are the
     database's: tokens matched, times seen, estimated acceptance. ``position`` is the place in the text (0 = first
     prompt token) it was copied from, if any.
+
+    Under the rule ``token`` a token is accepted if the one before it was and u * q < p; it is rejected otherwise, and
+    the tokens after it are ``unreached``. Under the rule ``block`` places are tried from the last to the first: u < h
+    at one accepts the draft up to there, whatever u and h are before it, so these are ``None`` there. All tokens after
+    that place are ``rejected``; none is unreached.
     """
 
     round: int
@@ -81,6 +87,7 @@ class DraftRow(NamedTuple):
     count: int | None = None  # type: ignore[assignment]  # hides tuple.count
     score: float | None = None
     position: int | None = None
+    h: float | None = None
 
 
 class RoundRow(NamedTuple):
@@ -91,6 +98,10 @@ class RoundRow(NamedTuple):
     path that had children), ``accepted`` the accepted tokens. ``outcome`` is one of :data:`OUTCOMES`; ``stopped`` means
     that no token was added because EOS or the length limit came first. ``why_no_draft`` is set where nothing was
     drafted. ``start_ns`` and ``duration_ns`` span drafting and verification.
+
+    ``rule`` is one of :data:`RULES`: ``block`` for a chain judged as a whole (Sun et al. 2024), else ``token``. Under
+    both, ``examined`` counts the accepted tokens and the first that was not accepted, so that accepted / examined
+    estimates the same for both: the acceptance of a token whose predecessors were accepted.
     """
 
     id: int
@@ -103,6 +114,7 @@ class RoundRow(NamedTuple):
     why_no_draft: str | None
     start_ns: int
     duration_ns: int
+    rule: str = "token"
 
 
 class CallRow(NamedTuple):
