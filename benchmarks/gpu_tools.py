@@ -14,7 +14,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from hsd_viz.backends.cuda_graphs import GraphModel
-from hsd_viz.backends.cuda_graphs.capture import CudaCapturer
+from hsd_viz.backends.cuda_graphs.slot import CudaCapturer
 from hsd_viz.decoding.model import HFModel
 
 #: Hidden size, layers, heads, key heads, feed-forward width.

@@ -25,10 +25,10 @@ from hsd_viz.latency.mixture import MixedLaw, Mixture
 from hsd_viz.latency.select import refine
 from hsd_viz.latency.vectorised import Prediction
 from hsd_viz.machine import load_average
-from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
+from hsd_viz.terminal import Progress
 from hsd_viz.trace import Finished, Started
 
 if TYPE_CHECKING:

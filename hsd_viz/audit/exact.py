@@ -18,7 +18,7 @@ import numpy as np
 
 from hsd_viz.audit.enumeration import MAX_RUNS, Choices, outcomes
 from hsd_viz.audit.faults import FAULTS, Place, Row, recognise
-from hsd_viz.checks import check_range
+from hsd_viz.words import check_range
 
 TOLERANCE = 1e-9
 Decoder = Callable[["Task"], Sequence[int]]

@@ -9,9 +9,8 @@ from collections.abc import Callable
 import torch
 
 from hsd_viz.backends.device import TorchBackend
-from hsd_viz.backends.host import HostBackend
+from hsd_viz.backends.host import HostBackend, NativeBackend
 from hsd_viz.backends.llama import FAMILIES
-from hsd_viz.backends.native.backend import NativeBackend
 from hsd_viz.backends.native.build import Build, default_build
 from hsd_viz.backends.native.drafter import native_drafter
 from hsd_viz.backends.native.model import NativeModel, unsupported

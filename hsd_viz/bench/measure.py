@@ -16,8 +16,8 @@ from hsd_viz.calibration.timing import timings
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.intervals import estimate, resample
 from hsd_viz.latency.costs import LevelCost
-from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
+from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
 
 

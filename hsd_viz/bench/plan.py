@@ -19,9 +19,9 @@ from hsd_viz.latency.costs import LevelCost
 from hsd_viz.latency.mixture import MixedLaw, choose, fill
 from hsd_viz.latency.select import Choice, Sensitivity, sensitivities
 from hsd_viz.latency.vectorised import Prediction
-from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.terminal import Progress
 
 DATABASES = ("db",)
 #: Prompts for the calibration, and as many for the measurement.

@@ -169,9 +169,10 @@ def _attach(watch: Stopwatch, wait: Callable[[], None] | None, loop: Loop, recor
     """Have a decode's loop and recorder report to ``watch``; ``wait`` is called after each forward pass."""
     if loop.drafter is not None:
         loop.drafter = _timed(watch, loop.drafter, DRAFTING, ("draft", "extend", "observe", "observe_probabilities"))
+    loop.in_one_call = False
     for level in loop.levels:
         if level is not None:
-            calls = ("forward", "forward_greedy", "sample", "keep")
+            calls = ("forward", "forward_verified", "sample", "keep")
             level.model = _timed(watch, level.model, FORWARD + level.name, calls, wait)
     loop.backend = _timed(watch, loop.backend, ACCEPTANCE, ("rows", "draw", "verify_tree", "verify_chain"))
     loop.log = _timed(watch, loop.log, RECORDING, ("open_round", "close_round", "call", "take"))

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from hsd_viz.bench.checkpoint import Checkpoint
 from hsd_viz.bench.output import PLAIN, STATES, Decoder, LoopDecoder, Output, Row, Tuned, ask, median_of, rows_of
 from hsd_viz.bench.profile import Round, profile_decode
-from hsd_viz.checks import check_budget, check_range
 from hsd_viz.decoding.settings import PromptTooLong, Sampling
-from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template, opening
 from hsd_viz.stack import HFStack, Stack, parse_bench
+from hsd_viz.terminal import Progress
+from hsd_viz.words import check_budget, check_range
 
 if TYPE_CHECKING:
     from hsd_viz.engine import Engine

@@ -27,9 +27,9 @@ from hsd_viz.calibration.forwards import fit_curve, time_forwards
 from hsd_viz.calibration.store import StoredCalibration, identity, load, path_of, save, texts_of
 from hsd_viz.decoding.settings import PromptTooLong, Sampling
 from hsd_viz.latency.mixture import Mixture
-from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
 
 TARGET = "target"

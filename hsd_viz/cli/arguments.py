@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.checks import check_range
 from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
 from hsd_viz.disk import write_whole
 from hsd_viz.trace.records import RULES
+from hsd_viz.words import check_range
 
 DTYPES = ("float32", "bfloat16", "float64")
 

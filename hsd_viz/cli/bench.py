@@ -10,11 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.checks import MAX_BUDGET
 from hsd_viz.cli import arguments
 from hsd_viz.stack import HFStack, Stack
 from hsd_viz.terminal import progress_bar
-from hsd_viz.words import counted
+from hsd_viz.words import MAX_BUDGET, counted
 
 if TYPE_CHECKING:
     from hsd_viz.bench import Measurement, Progress, Report, Settings, Suite

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         arguments.write_text(args.html, _page(traces))
         written.append(args.html)
     if args.perfetto:
-        from hsd_viz.trace.perfetto import chrome_trace
+        from hsd_viz.trace.export import chrome_trace
 
         arguments.write_text(args.perfetto, json.dumps(chrome_trace(trace), separators=(",", ":")) + "\n")
         written.append(args.perfetto)

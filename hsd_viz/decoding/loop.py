@@ -29,6 +29,9 @@ from hsd_viz.decoding.verify import Verdict
 from hsd_viz.drafting.tree import COOLEST, TOP, Drafter, DraftTree, LogitsObserver, Observer
 
 PREFILL_CHUNK = 512
+#: The longest time of a call that decodes several rounds, so that a decode can be followed and cancelled, and the most
+#: rounds.
+CALL_NS, MOST_ROUNDS = 40_000_000, 32
 _UNKNOWN = -1
 
 #: The levels that draft for a round, bottom first, each with its lookahead (``None`` for a database's).
@@ -71,7 +74,8 @@ class Verification:
     """One verification by a level, and the ``tokens`` it emits: the ``accepted`` nodes', then its own.
 
     ``accepted`` are the verdict's nodes up to an end token. ``p`` are the level's rows where the tokens were drawn;
-    ``None`` for greedy decoding and at the target. ``details`` describe the walked rows, where the forward pass did so.
+    ``None`` for greedy decoding and at the target. ``details`` and ``left`` are those of the
+    :class:`~hsd_viz.decoding.model.ForwardResult`. A round of several in one call has no logits.
     """
 
     level: int
@@ -81,9 +85,10 @@ class Verification:
     accepted: list[int]
     outcome: str
     tokens: list[int]
-    logits: Tensor
+    logits: Tensor | None
     p: Tensor | None
     details: Sequence[float] | None = None
+    left: Sequence[float] | None = None
 
     @property
     def rows(self) -> list[int]:
@@ -139,6 +144,9 @@ class Loop:
         self.draws = Draws(sampling.seed)
         self.log = log if log is not None else Log()
         self.details = 0
+        #: Whether several plain rounds may be one call of the target.
+        self.in_one_call = not self.drafting and levels[-1].model.can_verify and (self.greedy or sampling.top_p == 1)
+        self._run = 1
         self._observes, self._observes_logits = isinstance(drafter, Observer), isinstance(drafter, LogitsObserver)
         # The proposals of rounds without a draft; never modified.
         self._off, self._no_room = Draft(DraftTree(why_empty="off")), Draft(DraftTree(why_empty="no room"))
@@ -147,17 +155,21 @@ class Loop:
 
     def rounds(self) -> Iterator[Verification]:
         """Yield the target's verifications until EOS or a limit; ``text`` grows by the tokens of each."""
-        top = len(self.levels) - 1
+        top, done = len(self.levels) - 1, len(self.text)
         while (room := self.limit - len(self.text)) > 0:
-            self.log.open_round(top)
-            verified = self.verify(top, self.draft(self.drafting, room - 1))
-            if self.drafter is not None:
-                self._update_drafter(verified)
-            self.text += verified.tokens
-            self._close_round(verified)
-            yield verified
-            if verified.tokens[-1] in self.eos:
+            if self.in_one_call:
+                yield from self._plain_rounds(top, room)
+            if len(self.text) == done:
+                self.log.open_round(top)
+                verified = self.verify(top, self.draft(self.drafting, room - 1))
+                if self.drafter is not None:
+                    self._update_drafter(verified)
+                self.text += verified.tokens
+                self._close_round(verified)
+                yield verified
+            if self.text[-1] in self.eos:
                 return
+            done = len(self.text)
 
     def draft(self, levels: Drafting, room: int) -> Draft:
         """call(i), level i the last of ``levels``: at most ``room`` tokens that follow ``text``, distributed as level
@@ -210,7 +222,17 @@ class Loop:
             outcome = "correction" if verdict.examined > len(accepted) else "bonus" if len(tree) else "plain"
         rows = None if p is None or i == len(self.levels) - 1 else p[: len(tokens)]
         return Verification(
-            i, level.name, draft, verdict, accepted, outcome, tokens, forward.logits, rows, forward.details
+            i,
+            level.name,
+            draft,
+            verdict,
+            accepted,
+            outcome,
+            tokens,
+            forward.logits,
+            rows,
+            forward.details,
+            forward.left,
         )
 
     def _close_round(self, verified: Verification) -> None:
@@ -221,9 +243,14 @@ class Loop:
         model, tokens, rows = self.levels[i].model, draft.tree.tokens, len(draft) + 1
         if draft.ids is not None:
             return ForwardResult(model.forward(pending, rows, tail=draft.ids))
-        if self.greedy and model.can_verify:
-            details = self.details if i == len(self.levels) - 1 else 0
-            return model.forward_greedy(pending + tokens, rows, parents, details)  # type: ignore[attr-defined]
+        target = i == len(self.levels) - 1
+        # The levels below hand their rows up, so those are the reference's.
+        if model.can_verify and (self.greedy or (target and draft.rows is None and self.sampling.top_p == 1)):
+            number, depth = self._numbers(i), rows if parents is None else max(draft.tree.depths()) + 1
+            chances = [] if self.greedy else [number(k) for k in range(depth)]
+            details = self.details if target else 0
+            fed = pending + tokens
+            return model.forward_verified(fed, rows, parents, self.sampling, chances, details)  # type: ignore[attr-defined]
         return ForwardResult(model.forward(pending + tokens, rows, parents))
 
     def _judge(self, i: int, draft: Draft, forward: ForwardResult) -> tuple[Verdict, Tensor | None]:
@@ -252,6 +279,28 @@ class Loop:
             base = len(self.text)
             return lambda k: self.draws.at(base + k)
         return lambda k: self.draws.fresh(1)[0]
+
+    def _plain_rounds(self, top: int, room: int) -> Iterator[Verification]:
+        """Plain decoding, several rounds in one call of the model; none where it leaves the next token open."""
+        level, n = self.levels[top], min(self._run, room)
+        pending, cached, number = self.text[level.model.length :], level.model.length, self._numbers(top)
+        start, chances = self.log.now(), [] if self.greedy else [number(k) for k in range(n)]
+        run = level.model.decode(pending, n, self.sampling, chances, self.eos, self.details)  # type: ignore[attr-defined]
+        spent, (first, *ends) = self.log.now() - start, run.times
+        if not run.tokens:
+            return
+        # The log may have another clock than the model.
+        scale, width = spent / max(1, ends[-1] - first), len(run.details or ()) // len(run.tokens)
+        self._run = int(max(1, min(MOST_ROUNDS, CALL_NS * len(run.tokens) / max(1, spent))))
+        fed, begin = len(pending), start
+        for k, token in enumerate(run.tokens):
+            end = start + round((ends[k] - first) * scale)
+            self.log.plain_round(top, level.name, begin, end, fed, cached)
+            cached, fed, begin = cached + fed, 1, end
+            self.text.append(token)
+            details = run.details[k * width : (k + 1) * width] if run.details else None
+            verdict = Verdict([], token, 0, 0, [], [], [])
+            yield Verification(top, level.name, self._off, verdict, [], "plain", [token], None, None, details)
 
     # --- the bottom ------------------------------------------------------------------------------------------------
 

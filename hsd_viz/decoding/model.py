@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -24,18 +24,30 @@ from hsd_viz.decoding.verify import Verdict
 class ForwardResult:
     """One forward pass: its logits ``[rows, V]`` and, where the model verified the draft in it, the verdict.
 
-    ``details`` describe the walked rows (see :meth:`hsd_viz.decoding.backend.Backend.describe`), where asked for.
+    Where asked for, ``details`` describe the walked rows (see :meth:`hsd_viz.decoding.backend.Backend.describe`), and
+    ``left`` what a sampled correction was drawn from: the sum of the probabilities that are no drafted token's, then
+    place and share of each of the likeliest tokens.
     """
 
     logits: Tensor
     verdict: Verdict | None = None
     details: Sequence[float] | None = None
+    left: Sequence[float] | None = None
+
+
+class DecodedRun(NamedTuple):
+    """Tokens of plain decoding: ``times`` (ns, any origin) has the start and the end of each one's forward pass,
+    ``details`` as in :class:`ForwardResult`."""
+
+    tokens: list[int]
+    times: list[int]
+    details: Sequence[float] | None
 
 
 class CachedModel(Protocol):
     """One model reading one sequence. ``length`` tokens of it are in the cache.
 
-    ``can_sample``: it also is a :class:`Launcher`; ``can_verify``: it also is a :class:`GreedyVerifier`.
+    ``can_sample``: it also is a :class:`Launcher`; ``can_verify``: it also is a :class:`Verifier`.
     """
 
     length: int
@@ -61,16 +73,40 @@ class CachedModel(Protocol):
         len(places)``."""
 
 
-class GreedyVerifier(CachedModel, Protocol):
-    """A model that verifies a greedy draft in its forward pass."""
+class Verifier(CachedModel, Protocol):
+    """A model that verifies point-mass drafts in its forward pass, and decodes several tokens in one call.
 
-    def forward_greedy(
-        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, details: int = 0
+    Both give the very tokens that the reference draws. Where rounding could decide otherwise they leave the token open.
+    They do not take top-p below 1.
+    """
+
+    def forward_verified(
+        self,
+        tokens: Sequence[int],
+        rows: int,
+        parents: Sequence[int] | None,
+        sampling: Sampling,
+        chances: Sequence[float],
+        details: int = 0,
     ) -> ForwardResult:
-        """Feed tokens and :func:`~hsd_viz.decoding.verify.walk` the last ``rows - 1`` of them, the draft, by the
-        arg-max of each row.
+        """Feed tokens and :func:`~hsd_viz.decoding.verify.walk` the last ``rows - 1`` of them, the draft.
 
-        With ``details`` > 0 the walked rows are described, with so many of their likeliest tokens.
+        ``chances`` are the uniform numbers by depth (none for greedy decoding). With ``details`` > 0 the walked rows
+        are described, with so many of their likeliest tokens. The verdict is ``None`` where a token was left open.
+        """
+
+    def decode(
+        self,
+        tokens: Sequence[int],
+        n: int,
+        sampling: Sampling,
+        chances: Sequence[float],
+        eos: frozenset[int],
+        details: int = 0,
+    ) -> DecodedRun:
+        """Feed ``tokens`` and decode up to ``n`` tokens after them, fewer after one of ``eos`` or before an open one.
+
+        Each is fed but the last; where the first one is open, the last of ``tokens`` is to be fed again.
         """
 
 

@@ -195,6 +195,9 @@ def _correction(loop: Loop, verified: Verification) -> tuple[Top, Top | None, fl
     if draft.rows is not None:
         residual, left = backend.likeliest(verified.verdict.residual)
         return residual, backend.likeliest(draft.rows[row])[0], left
+    if verified.left is not None:
+        total, *pairs = verified.left
+        return tuple((int(token), p) for token, p in zip(pairs[::2], pairs[1::2], strict=True) if p > 0), None, total
     left = backend.rows(verified.logits[row : row + 1], loop.sampling)[0]
     # The target drew its own token and it was not among the drafted ones: that is p without them.
     left[[t for t, parent in zip(draft.tree.tokens, draft.tree.parents, strict=True) if parent == row - 1]] = 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, Protocol
 
-from hsd_viz.checks import check_range
+from hsd_viz.words import check_range
 
 #: The answer of a database: (key length, total, continuations). The last ``key length`` tokens of the text were
 #: matched; ``total`` counts how often they were seen with a token after them; continuations are (token, count,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hsd_viz.checks import check_range
+from hsd_viz.words import check_range
 
 from .context import Match
 

@@ -16,7 +16,6 @@ import torch
 from hsd_viz.backends.choose import Runtimes, backend_for
 from hsd_viz.calibration.draft_costs import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
-from hsd_viz.checks import check_budget, check_range
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import Model
@@ -34,7 +33,7 @@ from hsd_viz.latency.mixture import Mixture
 from hsd_viz.machine import cpu_model
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
-from hsd_viz.words import did_you_mean
+from hsd_viz.words import check_budget, check_range, did_you_mean
 
 DEFAULT_LOOKAHEAD = 4
 MAX_NEW_TOKENS = 100_000

@@ -7,11 +7,10 @@ import threading
 import torch
 
 from hsd_viz.backends.cuda_graphs.buffers import Layout
-from hsd_viz.backends.cuda_graphs.capture import Capturable, Capturer, CudaCapturer
 from hsd_viz.backends.cuda_graphs.forward import Forward, ModuleForward, rules_of
 from hsd_viz.backends.cuda_graphs.lean import LeanForward
 from hsd_viz.backends.cuda_graphs.session import GraphSession
-from hsd_viz.backends.cuda_graphs.slot import Replays, Slot
+from hsd_viz.backends.cuda_graphs.slot import Capturable, Capturer, CudaCapturer, Replays, Slot
 from hsd_viz.backends.llama import unsupported
 from hsd_viz.decoding.model import CachedModel, HFModel
 

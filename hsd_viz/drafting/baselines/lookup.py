@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
+from hsd_viz.words import check_range
 
 
 class PromptLookup:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.context import Database, spell
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
+from hsd_viz.words import check_range
 
 #: N-gram lengths of the context and dynamic caches, and that of the static one.
 LONGEST = 4

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from heapq import heappop, heappush
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.context import Database, Match, spell
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
+from hsd_viz.words import check_range
 
 Lookup = Callable[[str], Match | None]
 

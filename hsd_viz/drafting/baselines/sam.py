@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
+from hsd_viz.words import check_range
 
 #: Separates texts; no token has this id, so nothing matches across it.
 BREAK = -1

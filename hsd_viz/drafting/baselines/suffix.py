@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
+from hsd_viz.words import check_range
 
 #: Outputs stored from run to run.
 OUTPUTS = 10_000

@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.words import check_range
 
 SOURCE = "lookahead"
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.index.corpus import Corpus, CorpusWriter
 from hsd_viz.drafting.index.count import CountSettings, Pruning
 from hsd_viz.drafting.index.external import PART_TOKENS, ExternalCount
 from hsd_viz.drafting.index.format import Table, marks
 from hsd_viz.drafting.index.select import write_chosen, write_index
+from hsd_viz.words import check_range
 
 #: Keys of the shipped databases, in tokens.
 LONGEST = 6

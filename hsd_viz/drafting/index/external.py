@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.index.corpus import Corpus
 from hsd_viz.drafting.index.count import CountSettings, Known, Level, count_part, select_continuations
 from hsd_viz.drafting.index.format import marks
 from hsd_viz.drafting.index.select import Candidates
+from hsd_viz.words import check_range
 
 #: Most places processed together in a pass over all of them.
 CHUNK = 2**20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.engine.baseline import REPORT_EVERY, decode_beside_plain
+from hsd_viz.engine import REPORT_EVERY, decode_beside_plain
 from hsd_viz.engine.local import load_engine
 from hsd_viz.trace import Finished, Stage, Step
 

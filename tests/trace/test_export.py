@@ -9,7 +9,7 @@ from samples import sample_trace
 
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import Trace
-from hsd_viz.trace.perfetto import chrome_trace
+from hsd_viz.trace.export import chrome_trace
 
 
 def events(trace: Trace, **wanted) -> list[dict]:
