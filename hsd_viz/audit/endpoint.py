@@ -47,7 +47,7 @@ class Endpoint:
         if not address.startswith(("http://", "https://")):
             raise ValueError(f"the endpoint '{self.url}' is not an address: it starts with http:// or https://")
         try:
-            with urlopen(Request(address, json.dumps(body).encode(), headers), timeout=TIMEOUT) as answer:  # noqa: S310
+            with urlopen(Request(address, json.dumps(body).encode(), headers), timeout=TIMEOUT) as answer:
                 return _completion(json.loads(answer.read())["choices"][0])
         except HTTPError as error:
             raise ValueError(f"{address} answered {error.code} {error.reason}") from None

@@ -173,7 +173,9 @@ def make_toy(models: int, vocabulary: int, new_tokens: int, temperature: float, 
     for _ in range(models - 1):
         tables.append(tables[-1] + 0.7 * random.normal(size=shape))
     rows = tuple(softmax(table / temperature) for table in tables)
-    return Toy(tuple(tables), rows, (0, 1, 0, 0, 1), new_tokens, temperature, frozenset({vocabulary - 1} if eos else ()))
+    return Toy(
+        tuple(tables), rows, (0, 1, 0, 0, 1), new_tokens, temperature, frozenset({vocabulary - 1} if eos else ())
+    )
 
 
 def _task(toy: Toy, choices: Choices) -> Task:

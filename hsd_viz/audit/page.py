@@ -10,7 +10,8 @@ from hsd_viz.audit.faults import FAULTS
 from hsd_viz.audit.statistical import StatisticalAudit
 
 _TEMPLATE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{ title }}</title>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{{ title }}</title>
 <style>
 :root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse}td,th{border:1px solid #8888;padding:.25rem .6rem;text-align:left;vertical-align:top}
@@ -69,7 +70,9 @@ def _statistical(found: StatisticalAudit) -> tuple[str, list[tuple[str, Any]], t
         ("Greedy texts", f"{found.greedy_equal} of {found.prompts} equal"),
     ]
     for share, rate in found.power.items():
-        facts.append((f"Power if wrong in {share:.0%} of outputs" if share else "Simulated false alarms", f"{rate:.0%}"))
+        facts.append(
+            (f"Power if wrong in {share:.0%} of outputs" if share else "Simulated false alarms", f"{rate:.0%}")
+        )
     if found.difference is not None and found.differs:
         (_, before), token, a, b = found.difference
         text = f"{token!r} after {''.join(before)!r}: {a:.3f} with speculation, {b:.3f} without"

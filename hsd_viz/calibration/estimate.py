@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 
 from hsd_viz.calibration.timing import Timing, timings
@@ -40,7 +40,7 @@ _Z = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceCounts:
-    """Acceptance of ``draft``'s tokens by ``verifier``, over ``rounds`` rounds.
+    """Acceptance of ``draft``'s tokens by ``verifier`` under a verification ``rule``, over ``rounds`` rounds.
 
     ``histogram[k]`` counts rounds that accepted k. ``low`` and ``high`` bound the conditional acceptance accepted /
     examined (Wilson 1927, 95 %).
@@ -55,6 +55,7 @@ class AcceptanceCounts:
     histogram: tuple[int, ...]
     low: float
     high: float
+    rule: str = "token"
 
     @property
     def acceptance(self) -> float:
@@ -66,7 +67,7 @@ class AcceptanceCounts:
 class EdgeEstimate(AcceptanceCounts):
     """The counts of one edge, and its measured survival curve."""
 
-    curve: Edge
+    curve: Edge = field(default_factory=Edge)
 
     @property
     def counts(self) -> AcceptanceCounts:
@@ -110,6 +111,8 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
     """Return estimates from ``traces``, all of one target, machine, kind of text and sampling.
 
     ``models`` orders the models, smallest first, the target last (default: by parameter count, as the traces give it).
+    Survival curves are of one verification rule, that of most rounds of the draft models; rounds judged by another one
+    are left out.
     """
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
@@ -124,8 +127,13 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
     )
 
 
-def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[RoundRow]], dict[tuple[str, str], Counter]]:
-    """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database, verifier)."""
+def rounds_of(
+    traces: Iterable[Trace], rule: str | None = None
+) -> tuple[dict[tuple[str, str], list[RoundRow]], dict[tuple[str, str], Counter]]:
+    """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database, verifier).
+
+    Where rounds were judged by several rules, those by ``rule`` (default: by the most frequent one).
+    """
     rounds: dict[tuple[str, str], list[RoundRow]] = {}
     looked_up: dict[tuple[str, str], Counter] = {}
     for trace in traces:
@@ -141,7 +149,11 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[Round
                     looked_up.setdefault((bottom, names[1]), Counter())[row.drafted, row.accepted] += 1
             elif row.drafted:
                 rounds.setdefault((names[row.level - 1], names[row.level]), []).append(row)
-    return rounds, looked_up
+    by_rule = Counter(row.rule for rows in rounds.values() for row in rows)
+    if len(by_rule) > 1:
+        kept = rule or by_rule.most_common(1)[0][0]
+        rounds = {pair: [row for row in rows if row.rule == kept] for pair, rows in rounds.items()}
+    return {pair: rows for pair, rows in rounds.items() if rows}, looked_up
 
 
 def edge_estimate(rows: Iterable[RoundRow], draft: str = "", verifier: str = "") -> EdgeEstimate:
@@ -170,6 +182,7 @@ def edge_estimate(rows: Iterable[RoundRow], draft: str = "", verifier: str = "")
         histogram=tuple(counts[k] for k in range(max(counts) + 1)),
         low=low,
         high=high,
+        rule=rows[0].rule,
         curve=Edge(tuple(survival), sum(accepted_at[tail:]) / sum(examined_at[tail:])),
     )
 
@@ -192,7 +205,7 @@ def estimate_mixture(texts: Sequence[Sequence[Trace]], found: Estimates, *, prio
         return Mixture.of(pooled)
     parts = []
     for group, n in zip(groups, tokens, strict=True):
-        rounds, looked_up = rounds_of(group)
+        rounds, looked_up = rounds_of(group, next((edge.rule for edge in found.edges.values()), None))
         edges = {pair: _edge(rounds.get(pair, ()), pool, prior) for pair, pool in pooled.edges.items()}
         tiers = {pair: _tier(looked_up.get(pair, Counter()), pool, prior) for pair, pool in pooled.tiers.items()}
         parts.append((n / sum(tokens), replace(pooled, edges=edges, tiers=tiers)))

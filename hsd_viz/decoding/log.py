@@ -25,8 +25,8 @@ class Timer(Protocol):
 class VerifiedDraft(NamedTuple):
     """A verified draft: all that its :class:`~hsd_viz.trace.records.DraftRow` rows are made of.
 
-    ``p``, ``q``, ``u``, ``h`` are the verdict's, by node; ``walked`` the nodes that it accepted, ``accepted`` those up to an
-    end token.
+    ``p``, ``q``, ``u``, ``h`` are the verdict's, by node; ``walked`` the nodes that it accepted, ``accepted`` those up
+    to an end token.
     """
 
     round: int
@@ -126,7 +126,7 @@ class Log:
     def plain_round(self, level: int, name: str, start: int, end: int, fed: int, cached: int) -> None:
         """Record a round without a draft, which one forward pass from ``start`` to ``end`` was."""
         this, self._next = self._next, self._next + 1
-        self.rounds.append(_row(RoundRow, (this, None, level, 0, 0, 0, "plain", "off", start, end - start)))
+        self.rounds.append(_row(RoundRow, (this, None, level, 0, 0, 0, "plain", "off", start, end - start, "token")))
         self.calls.append(_row(CallRow, (this, level, name, "verify", 1, fed, cached, start, end - start)))
 
     def call(

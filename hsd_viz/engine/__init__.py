@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
+from hsd_viz.decoding.settings import DEFAULT_RULE
 from hsd_viz.stack import parse
 from hsd_viz.trace import Event, Finished, Stage, Step, Trace
 
@@ -28,7 +29,7 @@ class Engine(Protocol):
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
-        rule: str | Mapping[str, str] = "token",
+        rule: str | Mapping[str, str] = DEFAULT_RULE,
         record: bool = True,
         chat: bool = False,
     ) -> Iterator[Event]:
@@ -36,8 +37,8 @@ class Engine(Protocol):
 
         A prompt is text or a list of token ids. ``chat`` passes the text as one user turn, formatted by the chat
         template of the target's tokenizer. ``rule`` verifies drafts that were sampled from rows: ``token`` or
-        ``block``, for all levels or by the name of the verifying model. ``record=False`` omits what is expensive to record: probabilities, entropies
-        and top-5 lists.
+        ``block``, for all levels or by the name of the verifying model. ``record=False`` omits what is expensive to
+        record: probabilities, entropies and top-5 lists.
 
         Raises ValueError for invalid arguments.
         """

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.decoding.settings import DEFAULT_RULE
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace, TraceError
 from hsd_viz.trace.metrics import target_round_of
 from hsd_viz.words import check_range, did_you_mean
@@ -100,7 +101,7 @@ class ReplayEngine:
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
-        rule: str | Mapping[str, str] = "token",
+        rule: str | Mapping[str, str] = DEFAULT_RULE,
         record: bool = True,
         chat: bool = False,
     ) -> Iterator[Event]:

@@ -32,9 +32,9 @@ class TokenRow(NamedTuple):
     ``entropy`` (nats) are the target's at temperature 1 and ``top`` its five most probable tokens, also with greedy
     decoding; ``None`` where details were not recorded. A correction has ``residual_top`` and ``q_top``: the five most
     probable tokens of the distribution it was drawn from and of the draft's q; ``residual_sum`` is the mass of that
-    distribution before normalization: of max(0, p - q), or in a tree of point-mass drafts, of p without the drafted
-    tokens. ``text`` is for display; where the token's bytes are not whole UTF-8 characters, ``raw`` holds them in
-    hexadecimal and ``text`` escapes them.
+    distribution before normalization: of max(0, p - q), under block verification of max(0, w p - q), or in a tree of
+    point-mass drafts, of p without the drafted tokens. ``text`` is for display; where the token's bytes are not whole
+    UTF-8 characters, ``raw`` holds them in hexadecimal and ``text`` escapes them.
     """
 
     index: int  # type: ignore[assignment]  # hides tuple.index

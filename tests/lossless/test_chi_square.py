@@ -6,6 +6,8 @@ the last one?); each mutant, one deliberate mistake of the kind that breaks loss
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -65,6 +67,16 @@ STACKS = {
 @pytest.mark.parametrize("name", STACKS)
 def test_lossless(name):
     assert min(p_values(STACKS[name](Sampling(temperature=1.0, seed=1), TOKENS))) > LEVEL
+
+
+@pytest.mark.parametrize("name", ["one draft", "database under two drafts", "two drafts in one launch"])
+def test_block_verification_is_lossless(name):
+    assert min(p_values(STACKS[name](Sampling(temperature=1.0, seed=1, rule="block"), TOKENS))) > LEVEL
+
+
+@pytest.mark.parametrize("name", ["one draft", "two drafts in one launch"])
+def test_block_verification_is_lossless_after_temperature_top_k_and_top_p(name):
+    assert min(p_values(STACKS[name](dataclasses.replace(SHAPED, rule="block"), FEWER_TOKENS))) > LEVEL
 
 
 @pytest.mark.parametrize("name", ["one draft", "database under a draft", "two drafts in one launch"])

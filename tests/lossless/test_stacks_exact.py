@@ -144,7 +144,9 @@ class OneNumberForAllPlaces(Loop):
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(
-    "mutant", [MiddleSamplesItsRow, ResidualProposed, DraftersRowProposed, OneNumberForAllPlaces], ids=lambda c: c.__name__
+    "mutant",
+    [MiddleSamplesItsRow, ResidualProposed, DraftersRowProposed, OneNumberForAllPlaces],
+    ids=lambda c: c.__name__,
 )
 def test_mutants_of_the_loop_are_caught(mutant, rule):
     found = audit("nano:2 > small:2 > target", rule, 3, 3, mutant)
@@ -171,7 +173,9 @@ def test_the_block_rule_accepts_no_less():
     assert min(gains) > -TOLERANCE and max(gains) > 0.01
 
 
-@pytest.mark.parametrize(("lookaheads", "database", "temperature"), [([3], False, 0.0), ([2, 4], False, 0.0), ([], True, 1.0)])
+@pytest.mark.parametrize(
+    ("lookaheads", "database", "temperature"), [([3], False, 0.0), ([2, 4], False, 0.0), ([], True, 1.0)]
+)
 def test_greedy_decoding_and_point_masses_do_not_depend_on_the_rule(lookaheads, database, temperature):
     """The same tokens and the same rounds, bit for bit."""
     found = []
