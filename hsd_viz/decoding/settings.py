@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from hsd_viz.trace.records import RULES
 
-#: The verification rule of chains that were sampled from rows, unless another one is requested.
-DEFAULT_RULE = "token"
+#: The verification rule of chains that were sampled from rows, unless another one is requested: the faster one
+#: (docs/bench/rules-cpu.json).
+DEFAULT_RULE = "block"
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,8 @@ def test_the_curve_is_found_again_through_drafts_of_any_length():
 
 def test_curves_are_of_one_rule():
     """Rounds of another rule are left out; the rule is reported."""
-    meta = {"stack": "nano:2 > target", "models": [{"name": "nano", "level": 0}, {"name": "target", "level": 1}]}
-    traces = []
+    names = [{"name": "nano", "parameters": 1}, {"name": "target", "parameters": 9}]
+    meta, traces = {"stack": "nano:2 > target", "models": [{**m, "level": k} for k, m in enumerate(names)]}, []
     for rule, accepted, n in (("token", 0, 10), ("block", 2, 30)):
         trace = Trace(meta)
         trace.round_rows = [row(2, accepted, id=k)._replace(rule=rule) for k in range(n)]
