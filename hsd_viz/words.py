@@ -19,6 +19,11 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, the name of its type where it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """Return a suggestion to append to an error message, empty where no choice is close to ``word``.
 

@@ -13,21 +13,19 @@ from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
-_FIRST_CAPACITY = 512
+FIRST_CAPACITY = 512
 
 
 def capacity(length: int) -> int:
-    """Return the places of a cache for ``length`` tokens: it doubles when it is full, so that each is copied about
-    once."""
-    places = _FIRST_CAPACITY
+    """Return the places of a cache for ``length`` tokens: it doubles when it is full."""
+    places = FIRST_CAPACITY
     while places < length:
         places *= 2
     return places
 
 
 class _Extent:
-    """How many places are filled. Layers refer to this and not to the cache: without a reference cycle all memory is
-    released at once."""
+    """How many places are filled. Layers refer to this and not to the cache: a cycle would keep memory alive."""
 
     __slots__ = ("length",)
 
@@ -36,8 +34,7 @@ class _Extent:
 
 
 class _RollingLayer(CacheLayerMixin):
-    """Keys and values of one layer in buffers ``[1, heads, capacity, head_dim]`` of which ``extent.length`` places are
-    filled."""
+    """Keys and values of one layer ``[1, heads, capacity, head_dim]``, ``extent.length`` places filled."""
 
     is_compileable = False
     is_croppable = True
@@ -114,6 +111,16 @@ class RollingCache(Cache):
                 buffer[:, :, base : base + len(places)] = buffer[:, :, indices[device]]
 
 
+def positions_of(n: int, cached: int, parents: Sequence[int] | None) -> list[int]:
+    """Return the positions in the text of ``n`` fed tokens; ``parents`` as in ``CachedModel.forward``."""
+    if parents is None:
+        return list(range(cached, cached + n))
+    positions: list[int] = []
+    for parent in parents:
+        positions.append(cached if parent < 0 else positions[parent] + 1)
+    return positions
+
+
 def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
     """Return the kinds of layers of a decoder, by transformers' names: from its config's list, else from its limits.
 
@@ -125,6 +132,18 @@ def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
     if getattr(config, "sliding_window", None) is not None and getattr(config, "use_sliding_window", True):
         return frozenset({SLIDING})
     return frozenset({FULL if getattr(config, "attention_chunk_size", None) is None else CHUNKED})
+
+
+def layer_limits(config: PreTrainedConfig) -> dict[str, tuple[int, Callable[[Tensor, Tensor], Tensor]]]:
+    """Return by kind of layer how far it reaches and which positions (query, key) it may attend to, where not all."""
+    found: dict[str, tuple[int, Callable[[Tensor, Tensor], Tensor]]] = {}
+    kinds = layer_kinds(config)
+    window, chunk = getattr(config, "sliding_window", None), getattr(config, "attention_chunk_size", None)
+    if SLIDING in kinds and window is not None:
+        found[SLIDING] = window, lambda query, key: query - key < window
+    if CHUNKED in kinds and chunk is not None:
+        found[CHUNKED] = chunk, lambda query, key: query // chunk == key // chunk
+    return found
 
 
 class Masks:
@@ -139,12 +158,7 @@ class Masks:
         self._kinds = layer_kinds(config)
         self._device = device
         self._additive = dtype if getattr(config, "_attn_implementation", None) == "eager" else None
-        self._limits: dict[str, tuple[int, Callable[[Tensor, Tensor], Tensor]]] = {}
-        window, chunk = getattr(config, "sliding_window", None), getattr(config, "attention_chunk_size", None)
-        if SLIDING in self._kinds and window is not None:
-            self._limits[SLIDING] = window, lambda query, key: query - key < window
-        if CHUNKED in self._kinds and chunk is not None:
-            self._limits[CHUNKED] = chunk, lambda query, key: query // chunk == key // chunk
+        self._limits = layer_limits(config)
 
     def make(self, cached: int, parents: Sequence[int] | None, n: int) -> Tensor | dict[str, Tensor] | None:
         """Return what each of ``n`` fed tokens may attend to: ``[1, 1, n, cached + n]``, or one such mask per kind of
@@ -158,20 +172,17 @@ class Masks:
             return None
         if parents is None:
             seen = torch.ones(n, cached + n, dtype=torch.bool).tril(cached)
-            place = torch.arange(cached, cached + n)
         else:
             seen = torch.zeros(n, cached + n, dtype=torch.bool)
             seen[:, :cached] = True
-            places: list[int] = []
             for i, parent in enumerate(parents):
                 if parent >= 0:
                     seen[i] = seen[parent]
                 seen[i, cached + i] = True
-                places.append(places[parent] + 1 if parent >= 0 else cached)
-            place = torch.tensor(places)
         full = self._finish(seen)
         masks = dict.fromkeys(self._kinds, full)
         if limited:
+            place = torch.tensor(positions_of(n, cached, parents))
             keys = torch.cat([torch.arange(cached), place])
             for kind in limited:
                 masks[kind] = self._finish(seen & self._limits[kind][1](place[:, None], keys[None, :]))

@@ -107,8 +107,7 @@ class Verification:
 
 
 class Loop:
-    """One decode. ``levels`` are the models, bottom first, the target last; ``drafter`` is the database or baseline
-    below them, if any.
+    """One decode by ``levels``, the target last, with ``drafter``, a database or baseline, below them, if any.
 
     ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds
     the nodes of a database's draft (``None``: the drafter's own default). ``backend`` does the arithmetic of sampling
@@ -192,8 +191,7 @@ class Loop:
         return proposal
 
     def verify(self, i: int, draft: Draft) -> Verification:
-        """One forward pass of level i over its uncached tokens and the draft: emit the accepted tokens and one of its
-        own."""
+        """Feed level i its uncached tokens and the draft once: emit the accepted tokens and one of its own."""
         level, tree, base = self.levels[i], draft.tree, len(self.text)
         model, cached = level.model, level.model.length
         pending = self.text[cached:]
@@ -273,8 +271,7 @@ class Loop:
         return verdict, p
 
     def _numbers(self, i: int) -> Number:
-        """The uniform numbers that draw level i's own tokens: the target's by output position, all others never
-        repeat."""
+        """The uniform numbers of level i's own tokens: the target's by output position, all others never repeat."""
         if i == len(self.levels) - 1:
             base = len(self.text)
             return lambda k: self.draws.at(base + k)
@@ -326,8 +323,7 @@ class Loop:
         return out
 
     def _launch(self, i: int, n: int) -> Draft:
-        """The same by a model that samples in one call. It may run past EOS: the tokens after one can never be
-        accepted."""
+        """The same by a model that samples in one call, perhaps past EOS: such tokens are never accepted."""
         level = self.levels[i]
         pending, cached = self.text[level.model.length :], level.model.length
         chances = [] if self.greedy else self.draws.fresh(n)
@@ -352,8 +348,7 @@ class Loop:
         return Draft(tree, [(0,)] * len(tree))
 
     def _update_drafter(self, verified: Verification) -> None:
-        """Pass the round's tokens to the drafter and, if it learns from them, the likeliest tokens of the target's
-        rows."""
+        """Pass the round's tokens to the drafter and, if it learns from them, the target's likeliest tokens."""
         start, logits, tree = self.log.now(), verified.logits, verified.draft.tree
         most = min(TOP, logits.shape[-1])
         if self._observes:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.cache import Masks, RollingCache
+from hsd_viz.decoding.cache import Masks, RollingCache, positions_of
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.suitable import check_module, context
 from hsd_viz.decoding.verify import Verdict
@@ -189,8 +189,7 @@ class HFModel:
         return self._masks.make(cached, parents, n)
 
     def options(self, places: Tensor, rows: int) -> dict[str, Tensor | int]:
-        """Return the optional arguments that the module's forward accepts: positions ``[1, n]`` and the number of
-        rows."""
+        """Return the options that the module's forward accepts: positions ``[1, n]`` and the number of rows."""
         accepted: dict[str, Tensor | int] = {"position_ids": places} if self._placed else {}
         return accepted | ({"logits_to_keep": rows} if self._rows_only else {})
 
@@ -226,12 +225,7 @@ class HFSession:
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None
     ) -> Tensor:
         model, cached, n = self._model, self._cache.length, len(tokens) + (0 if tail is None else len(tail))
-        if parents is None:
-            places = list(range(cached, cached + n))
-        else:
-            places = []
-            for parent in parents:
-                places.append(cached if parent < 0 else places[parent] + 1)
+        places = positions_of(n, cached, parents)
         ids = torch.tensor([list(tokens)], device=model.device)
         logits = model.module(
             input_ids=ids if tail is None else torch.cat([ids, tail[None]], dim=1),

@@ -196,8 +196,7 @@ def walk_sampled(
 
 
 class _DrawnTokens:
-    """The verifier's own tokens by row of ``scores``, each drawn when first asked for; ``p`` has their rows in that
-    order."""
+    """The verifier's own tokens by row of ``scores``, drawn when first asked for; ``p`` has their rows in order."""
 
     __slots__ = ("_number", "_place", "_sampling", "_scores", "_tokens", "p")
 

@@ -78,8 +78,7 @@ def load_engine(
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A checked request to decode. ``parsed`` has the levels; with ``choosing`` they are candidates, of which the
-    fastest are used."""
+    """A checked request to decode: the levels of ``parsed`` or, with ``choosing``, the fastest of them."""
 
     prompt: str | Sequence[int]
     written: str
@@ -137,8 +136,7 @@ class LocalEngine:
         return self._runtimes.pick(self.models.get(self._name(name)))[0]
 
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
-        """Wait until nothing is being compiled: earlier figures would be of another runtime. ``progress`` is called
-        with a text."""
+        """Wait until nothing is being compiled: earlier figures would be of another runtime."""
         self._runtimes.wait(progress)
 
     def run(self, prompt: str | Sequence[int], stack: str = "target", **options: Any) -> Trace:
@@ -299,9 +297,8 @@ class LocalEngine:
         self, bottom: DraftSource, target: str, memory: Memory | None, costs: Sequence[float] | None, temperature: float
     ) -> Drafter:
         shared = self._shared(target)
-        memory = (
-            memory if memory is not None else Memory(stored=self._stored.setdefault(target, StoredDrafts(shared.found)))
-        )
+        if memory is None:
+            memory = Memory(stored=self._stored.setdefault(target, StoredDrafts(shared.found)))
         drafter = make_drafter(
             bottom, databases=shared, memory=memory, eos=self._eos(target), costs=costs, temperature=temperature
         )
@@ -309,11 +306,8 @@ class LocalEngine:
 
     def _chain(self, stack: Stack) -> list[str]:
         """The models of a stack by name, the target last: the padded one also where the stack names its checkpoint."""
-        last = stack.target.name
-        return [
-            *(self._name(m.name) for m in stack.drafts),
-            self._name("target" if last == self.models.target_base else last),
-        ]
+        last = "target" if stack.target.name == self.models.target_base else stack.target.name
+        return [self._name(name) for name in (*(m.name for m in stack.drafts), last)]
 
     def _name(self, name: str) -> str:
         return self.models.target if name == "target" else name
@@ -355,7 +349,7 @@ class LocalEngine:
     def _meta(
         self, prompt: str, written: str, resolved: Stack, loaded: list[Model], sampling: Sampling, max_new_tokens: int
     ) -> dict[str, Any]:
-        first = len(resolved.parts) - len(resolved.models)
+        first, device = len(resolved.parts) - len(resolved.models), self.models.device
         models = [
             {
                 "level": first + k,
@@ -375,7 +369,7 @@ class LocalEngine:
             "bottom": str(resolved.bottom) if resolved.bottom else None,
             "models": models,
             "device": self.device,
-            "device_name": _device_name(self.models.device),
+            "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else cpu_model(),
             "dtype": self.dtype,
             "threads": torch.get_num_threads(),
             "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
@@ -393,11 +387,5 @@ class LocalEngine:
 
 
 def _level_names(stack: Stack) -> list[str]:
-    """The names of the models as levels: the last one is the target."""
+    """Return the names of the models as levels: the last one is the target."""
     return [*(m.name for m in stack.drafts), "target"]
-
-
-def _device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return cpu_model()

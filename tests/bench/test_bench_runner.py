@@ -7,7 +7,7 @@ from hsd_viz.bench import Prompt, Settings, Suite, load_suite, read_stacks, run_
 from hsd_viz.bench.output import REMEMBER, Output, draft_seconds, from_trace, median_of, rows_of
 from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.stack import BOTTOMS, DraftSource, StackError
+from hsd_viz.stack import DRAFT_SOURCES, DraftSource, StackError
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
 
 SUITE = Suite("two", {"all": "All."}, (Prompt("1", "all", "first"), Prompt("2", "all", "second")))
@@ -191,7 +191,7 @@ def test_only_what_remembers_has_a_row_for_each_state():
         Settings(state="hot")
 
 
-@pytest.mark.parametrize("name", sorted(set(BOTTOMS) - {"auto", "retrieval"}))
+@pytest.mark.parametrize("name", sorted(set(DRAFT_SOURCES) - {"auto", "retrieval"}))
 def test_the_drafters_that_remember_are_those_that_a_memory_changes(name):
     def drafts(memory: Memory) -> list[int]:
         drafter = make_drafter(DraftSource(name), memory=memory)

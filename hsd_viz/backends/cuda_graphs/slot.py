@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from hsd_viz.backends.cuda_graphs.buffers import Layout, StaticCache, capacity_of
+from hsd_viz.backends.cuda_graphs.buffers import Layout, StaticCache
 from hsd_viz.backends.cuda_graphs.forward import Feed, Forward, Rules
+from hsd_viz.decoding.cache import capacity
+from hsd_viz.words import first_line
 
 #: Graphs kept per slot. Widths, buckets and settings of sampling make many over the days of a server; the one not used
 #: longest goes.
@@ -148,7 +150,7 @@ class Slot:
     ) -> None:
         self.name, self.forward, self.rules, self.positions, self.device = name, forward, rules, positions, device
         self._replays = replays
-        self.cache = StaticCache(layout, capacity_of(1), device)
+        self.cache = StaticCache(layout, capacity(1), device)
         forward.prepare(self.cache)
         self._feeds: dict[int, Feed] = {}
         self._chances: dict[int, Tensor] = {}
@@ -176,7 +178,7 @@ class Slot:
             self._captured.clear()
             self._refused.clear()
             self._asked.clear()
-            self.cache.grow(capacity_of(length))
+            self.cache.grow(capacity(length))
             self.forward.prepare(self.cache)
 
     def captured(self) -> list[tuple]:
@@ -189,8 +191,7 @@ class Slot:
         return self._asked[key]
 
     def run(self, key: tuple, work: Work, *, again: bool) -> tuple[Tensor, ...]:
-        """Do ``work``, which reads and writes static tensors only; ``again``: it is worth capturing. The results are
-        the caller's own."""
+        """Do ``work`` over static tensors, captured where it comes ``again``. The results are the caller's own."""
         replays = self._replays
         captured = self._captured.pop(key, None)
         if captured is None:
@@ -201,9 +202,7 @@ class Slot:
             except RuntimeError as error:
                 self._refused.add(key)
                 if replays.reason is None:
-                    replays.reason = (
-                        f"{key} cannot be captured: {(str(error).strip().splitlines() or [type(error).__name__])[0]}"
-                    )
+                    replays.reason = f"{key} cannot be captured: {first_line(error)}"
                 return work()
             replays.captures += 1
             if len(self._captured) >= MOST:

@@ -191,8 +191,7 @@ class NativeSession:
         return 1 if worth < 2 else min(torch.get_num_threads(), worth)
 
     def _make_room(self, tokens: int, places: int, details: int = 0) -> None:
-        """Allocate buffers for so many tokens per call and likeliest tokens per row, and the angles of so many
-        places."""
+        """Make buffers for so many tokens per call and likeliest tokens per row, and the angles of the places."""
         self._most, self._details = max(tokens, self._most), max(details, self._details)
         self._tokens, self._parents = ((ctypes.c_int32 * self._most)() for _ in range(2))
         self._found = (ctypes.c_int32 * (3 * self._most + 1))()
