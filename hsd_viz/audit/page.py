@@ -66,7 +66,7 @@ def _statistical(found: StatisticalAudit) -> tuple[str, list[tuple[str, Any]], t
         ("Method", "Statistical: a sequential test of sampled pairs, and first divergences of greedy texts"),
         ("Sampled pairs", found.pairs),
         ("Evidence", f"{found.evidence:.3g} (distributions differ at {1 / found.alpha:.0f})"),
-        ("False alarms", f"at most {found.alpha:g}, at whatever number of pairs the test stops"),
+        ("False alarms", f"at most {found.alpha:g}, at any number of pairs at which the test stops"),
         ("Greedy texts", f"{found.greedy_equal} of {found.prompts} equal"),
     ]
     for share, rate in found.power.items():

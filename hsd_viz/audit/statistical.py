@@ -112,7 +112,7 @@ def statistical(
         for k in range(samples):
             progress(len(prompts) + k, len(prompts) + samples, f"sampling, evidence {found.evidence:.3g}")
             place = k % len(prompts)
-            # Different seeds: with one seed two lossless endpoints could give the same texts, which are no evidence.
+            # Different seeds: with one seed two lossless endpoints could give the same texts, which is not evidence.
             one = speculative.complete(prompts[place], tokens, temperature, 2 * (seed + k))
             other = plain.complete(prompts[place], tokens, temperature, 2 * (seed + k) + 1)
             texts.setdefault(place, []).append(other.tokens)

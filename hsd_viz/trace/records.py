@@ -67,7 +67,7 @@ class DraftRow(NamedTuple):
 
     Under the rule ``token`` a token is accepted if the one before it was and u * q < p; it is rejected otherwise, and
     the tokens after it are ``unreached``. Under the rule ``block`` places are tried from the last to the first: u < h
-    at one accepts the draft up to there, whatever u and h are before it, so these are ``None`` there. All tokens after
+    at one accepts the draft up to there, regardless of u and h before it, which are ``None``. All tokens after
     that place are ``rejected``; none is unreached.
     """
 

@@ -16,7 +16,7 @@ class TableConfig(PreTrainedConfig):
 
 
 class TableModel(PreTrainedModel, GenerationMixin):
-    """A table by the last two tokens; its cache keeps the tokens themselves as keys."""
+    """A table by the last two tokens; its cache has the tokens themselves as keys."""
 
     config_class = TableConfig
 

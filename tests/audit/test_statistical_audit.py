@@ -103,7 +103,7 @@ def test_divergence_without_log_probabilities_or_at_an_end():
 
 
 def test_false_alarms_are_as_rare_as_stated():
-    """At alpha 0.1, whatever the number of pairs at which the test stops."""
+    """At alpha 0.1, at any number of pairs at which the test stops."""
     random, alarms = Random(1), 0
     for _ in range(150):
         test = PairTest()
