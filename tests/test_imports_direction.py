@@ -23,7 +23,7 @@ ALLOWED = {
     "decoding": {"drafting", "latency", "stack", "trace"},
     "ladder": {"drafting", "disk", "prompts", "trace"},
     "prompts": {"disk", "words"},
-    "backends": {"decoding", "disk", "drafting", "ladder", "trace"},
+    "backends": {"decoding", "disk", "drafting", "ladder", "trace", "words"},
     "audit": {"backends", "decoding", "drafting", "stack", "words"},
     "calibration": {"decoding", "disk", "latency", "prompts", "stack", "terminal", "trace"},
     "engine": {

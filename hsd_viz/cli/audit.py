@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.cli import arguments
+from hsd_viz.decoding.settings import DEFAULT_RULE
+from hsd_viz.trace.records import RULES
 
 if TYPE_CHECKING:
     from hsd_viz.audit import ExactAudit, StatisticalAudit
@@ -37,6 +39,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser("audit", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
     add = parser.add_argument_group("exact").add_argument
     add("--stack", action="append", default=[], metavar="S", help="audit the loop of this stack; may be repeated")
+    add("--rule", choices=RULES, default=DEFAULT_RULE, help=f"verification rule of --stack (default {DEFAULT_RULE})")
     text = "audit this function: a module or a file, and the name in it"
     add("--exact", metavar="MODULE:FUNCTION", help=text)
     add("--models", type=arguments.number(1, 4), default=2, metavar="N", help="toy models of --exact (default 2)")
@@ -94,7 +97,7 @@ def _decoders(args: argparse.Namespace) -> list[tuple[str, Any, int]]:
     if args.stack:
         from hsd_viz.audit.stacks import loop_decoder, models_in
 
-        found += [(stack, loop_decoder(stack), models_in(stack)) for stack in args.stack]
+        found += [(stack, loop_decoder(stack, args.rule), models_in(stack)) for stack in args.stack]
     if args.exact:
         found.append((args.exact, _function(args.exact), args.models))
     return found
