@@ -242,7 +242,7 @@ class Loop:
         if draft.ids is not None:
             return ForwardResult(model.forward(pending, rows, tail=draft.ids))
         target = i == len(self.levels) - 1
-        # The levels below hand their rows up, so those are the reference's.
+        # The rows of the levels below are the next level's q, so the backend makes those.
         if model.can_verify and (self.greedy or (target and draft.rows is None and self.sampling.top_p == 1)):
             number, depth = self._numbers(i), rows if parents is None else max(draft.tree.depths()) + 1
             chances = [] if self.greedy else [number(k) for k in range(depth)]

@@ -25,8 +25,8 @@ class ForwardResult:
     """One forward pass: its logits ``[rows, V]`` and, where the model verified the draft in it, the verdict.
 
     Where asked for, ``details`` describe the walked rows (see :meth:`hsd_viz.decoding.backend.Backend.describe`), and
-    ``left`` what a sampled correction was drawn from: the sum of the probabilities that are no drafted token's, then
-    place and share of each of the likeliest tokens.
+    ``left`` what a sampled correction was drawn from: the probability of all tokens that were not drafted, then id and
+    share of each of the likeliest ones.
     """
 
     logits: Tensor
@@ -36,8 +36,7 @@ class ForwardResult:
 
 
 class DecodedRun(NamedTuple):
-    """Tokens of plain decoding: ``times`` (ns, any origin) has the start and the end of each one's forward pass,
-    ``details`` as in :class:`ForwardResult`."""
+    """Tokens of plain decoding: ``times`` (ns, any origin) are the start and the end of each one's forward pass."""
 
     tokens: list[int]
     times: list[int]

@@ -136,7 +136,7 @@ class LocalEngine:
         return self._runtimes.pick(self.models.get(self._name(name)))[0]
 
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
-        """Wait until nothing is being compiled: earlier figures would be of another runtime."""
+        """Wait until nothing is being compiled, as figures before are of another runtime; ``progress`` gets a text."""
         self._runtimes.wait(progress)
 
     def run(self, prompt: str | Sequence[int], stack: str = "target", **options: Any) -> Trace:

@@ -29,13 +29,15 @@ def tree_of(tokens: list[int], parents: list[int]) -> DraftTree:
     return tree
 
 
-def likely_draft(model, text: list[int], parents: list[int], rng: random.Random) -> list[int]:
-    """Tokens for the nodes of a tree: of each place's children one, sometimes, is what greedy decoding would say there."""
+def likely_draft(
+    model, text: list[int], parents: list[int], rng: random.Random, own=lambda row, depth: int(row.argmax())
+) -> list[int]:
+    """Tokens for the nodes of a tree: of each place's children one, sometimes, is the model's ``own`` there."""
     said, tokens, right = {-1: text}, [], set()
     for node, parent in enumerate(parents):
         token = rng.randrange(VOCAB)
         if parent not in right and parent in said and rng.random() < 0.85:
-            token = int(model.session().forward(said[parent], 1).argmax())
+            token = own(model.session().forward(said[parent], 1), len(said[parent]) - len(text))
             right.add(parent)
             said[node] = [*said[parent], token]
         tokens.append(token)
@@ -120,7 +122,8 @@ def test_a_sampled_walk_is_that_of_the_reference(dtype, sampling):
         n = rng.choice([0, 1, 3, 9])
         parents = random_tree(n, seed)
         text, numbers = ids(12, seed), [rng.random() for _ in range(n + 1)]
-        tree = tree_of(likely_draft(model, text, parents, rng), parents)
+        own = lambda row, depth, numbers=numbers: host.draw(row, sampling, numbers[depth])[0]
+        tree = tree_of(likely_draft(model, text, parents, rng, own), parents)
         session = model.session()
         session.forward(text[:-1], 1)
         shifted = [-1, *(1 + parent for parent in parents)]
@@ -139,7 +142,7 @@ def test_a_sampled_walk_is_that_of_the_reference(dtype, sampling):
             assert found.left[0] == pytest.approx(total, rel=1e-5)
             assert found.left[2::2][: len(top)] == pytest.approx([p for _, p in top], rel=1e-5)
             corrections += 1
-    assert corrections > 3 and walked > 3
+    assert corrections > 3 and walked > 15
 
 
 def test_a_token_that_rounding_could_decide_is_left_open():
