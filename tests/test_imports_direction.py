@@ -20,7 +20,7 @@ ALLOWED = {
     "machine": {"serialize", "words"},
     "drafting": {"disk", "stack", "trace", "words"},
     "latency": {"stack", "trace"},
-    "decoding": {"drafting", "latency", "stack", "trace"},
+    "decoding": {"drafting", "latency", "stack", "trace", "words"},
     "ladder": {"drafting", "disk", "prompts", "trace"},
     "prompts": {"disk", "words"},
     "backends": {"decoding", "disk", "drafting", "ladder", "trace", "words"},
