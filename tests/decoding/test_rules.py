@@ -124,7 +124,7 @@ def test_block_verification_of_a_chain_by_hand():
     assert verdict.examined == 1 and verdict.p == [0.3, 0.7] and verdict.residual == pytest.approx([0, 0.3])
     verdict = verify_block([0, 1], q, p, [0.99, 0.8], [0.5] * 3)
     assert verdict.accepted == [0, 1] and verdict.u == [None, 0.8] and verdict.residual is None
-    # A first token whose ratio is above 1 makes up for a second one below: the token rule would need u_2 < .5.
+    # Ratios above 1 are not carried over: w_1 = 1, so that h_2 = w_2 = .5.
     verdict = verify_block([1, 0], q, p, [0.99, 0.4], [0.5] * 3)
     assert verdict.accepted == [0, 1] and verdict.h[1] == pytest.approx(0.5)
 
