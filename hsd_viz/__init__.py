@@ -13,9 +13,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.version import __version__
+
 if TYPE_CHECKING:
     from hsd_viz import audit, views
     from hsd_viz.engine.local import load_engine
+    from hsd_viz.engine.remote import connect
     from hsd_viz.engine.replay import bundled, load_bundled
     from hsd_viz.stack import StackError, parse
     from hsd_viz.trace import Trace, TraceError
@@ -25,8 +28,10 @@ __all__ = [
     "StackError",
     "Trace",
     "TraceError",
+    "__version__",
     "audit",
     "bundled",
+    "connect",
     "dashboard",
     "load_bundled",
     "load_engine",
@@ -41,6 +46,7 @@ _HOMES: dict[str, tuple[str, str | None]] = {
     "TraceError": ("hsd_viz.trace", "TraceError"),
     "audit": ("hsd_viz.audit", None),
     "bundled": ("hsd_viz.engine.replay", "bundled"),
+    "connect": ("hsd_viz.engine.remote", "connect"),
     "dashboard": ("hsd_viz.views.app.dashboard", "dashboard"),
     "load_bundled": ("hsd_viz.engine.replay", "load_bundled"),
     "load_engine": ("hsd_viz.engine.local", "load_engine"),

@@ -129,7 +129,6 @@ def run_bench(
         pass
     finally:
         gc.unfreeze()
-        store.flush()
     done = tuple(p for p in bench.prompts() if all((name, p.id) in store.done for name in bench.decoders))
     outputs = {name: tuple(median_of(store.done[name, p.id]) for p in done) for name in bench.decoders}
     found = Measurement(suite, bench.settings, done, outputs, complete, bench.profiles, store.tuned)

@@ -26,7 +26,7 @@ from hsd_viz.decoding.model import CachedModel, ForwardResult
 from hsd_viz.decoding.sampling import Draws
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict
-from hsd_viz.drafting.tree import COOLEST, TOP, Drafter, DraftTree, LogitsObserver, Observer
+from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
 
 PREFILL_CHUNK = 512
 #: The longest time of a call that decodes several rounds, so that a decode can be followed and cancelled, and the most
@@ -354,7 +354,7 @@ class Loop:
         if self._observes:
             self.drafter.observe(self.text, tree, logits.topk(most).indices.tolist())  # type: ignore[union-attr]
         elif self._observes_logits:
-            likely = (logits.float() / max(self.sampling.temperature, COOLEST)).softmax(-1).topk(most)
+            likely = (logits.float() / max(self.sampling.temperature, MIN_TEMPERATURE)).softmax(-1).topk(most)
             top = likely.indices.tolist(), likely.values.tolist()
             self.drafter.observe_probabilities(self.text, tree, *top)  # type: ignore[union-attr]
         self.drafter.extend(verified.tokens)

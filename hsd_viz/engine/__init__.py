@@ -1,4 +1,5 @@
-"""Engines: :func:`load_engine` decodes in this process, :class:`ReplayEngine` replays recorded traces. No torch."""
+"""Engines: :func:`load_engine` decodes in this process, :class:`ReplayEngine` replays recorded traces,
+:class:`RemoteEngine` decodes on a server. No torch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -11,7 +12,7 @@ from hsd_viz.trace import Event, Finished, Stage, Step, Trace
 #: Tokens between two progress events of a decode beside another; it can only be cancelled at one.
 REPORT_EVERY = 16
 
-_LAZY = {"load_engine": "local", "LocalEngine": "local", "ReplayEngine": "replay"}
+_LAZY = {"load_engine": "local", "LocalEngine": "local", "ReplayEngine": "replay", "RemoteEngine": "remote"}
 
 __all__ = ["Engine", "decode_beside_plain", "note_plain", "prepare", *_LAZY]
 

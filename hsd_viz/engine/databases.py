@@ -12,7 +12,7 @@ from hsd_viz.drafting.index.corpus import CorpusWriter, Encode, find_texts, writ
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.index.outputs import collect_outputs
-from hsd_viz.drafting.shared import FIVEGRAMS, vocabulary_hash
+from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.engine.models import Models
 from hsd_viz.prompts.suites import Prompt, load_suite

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 
 from hsd_viz.backends.choose import Runtimes, backend_for
-from hsd_viz.calibration.draft_costs import DraftCosts
+from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
@@ -24,7 +24,7 @@ from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
-from hsd_viz.drafting.shared import check_folder
+from hsd_viz.drafting.make import check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
@@ -33,6 +33,7 @@ from hsd_viz.latency.mixture import Mixture
 from hsd_viz.machine import cpu_model
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
+from hsd_viz.version import __version__
 from hsd_viz.words import check_budget, check_range, did_you_mean
 
 DEFAULT_LOOKAHEAD = 4
@@ -378,9 +379,9 @@ class LocalEngine:
             "prompt": prompt,
             "max_new_tokens": max_new_tokens,
             "versions": {
-                "hsd_viz": version("hsd-viz"),
+                "hsd_viz": __version__,
                 "torch": torch.__version__,
-                "transformers": version("transformers"),
+                "transformers": transformers.__version__,
                 "python": platform.python_version(),
             },
         }

@@ -21,13 +21,24 @@ SIDE_BY_SIDE = TRACES / "side_by_side"
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A bundled trace: name, file, title, one-sentence description, and stack."""
+    """A bundled trace: name, file, title, one-sentence description, stack, and speed-up over plain decoding.
+
+    ``speedup`` is ``None`` for plain decoding itself and where it was not measured.
+    """
 
     name: str
     file: str
     title: str
     blurb: str
     stack: str
+    speedup: float | None = None
+
+    @property
+    def label(self) -> str:
+        """The title with the measured speed-up; a run that loses is named as such."""
+        if self.speedup is None:
+            return self.title
+        return f"{self.title} ({self.speedup:.2f}×{', slower than plain decoding' * (self.speedup < 1)})"
 
 
 def bundled(folder: Path = TRACES) -> list[Recording]:
@@ -40,7 +51,8 @@ def bundled(folder: Path = TRACES) -> list[Recording]:
         return []
     try:
         rows = json.loads(index.read_text(encoding="utf-8"))
-        return [Recording(*(str(row[key]) for key in Recording.__slots__)) for row in rows]
+        texts = Recording.__slots__[:-1]
+        return [Recording(*(str(row[key]) for key in texts), row.get("speedup")) for row in rows]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TraceError(f"the list of recorded traces {index} is invalid: {type(error).__name__} at {error}") from None
 

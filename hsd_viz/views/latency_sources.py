@@ -14,12 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.calibration.estimate import estimate, level_names
+from hsd_viz.calibration.estimate import estimate
+from hsd_viz.calibration.timing import level_names
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.latency.acceptance import Edge, Tier
-from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.trace import Trace
+from hsd_viz.views.presets import TEMPERATURE
 from hsd_viz.words import counted
 
 #: Recordings with more repetition than this are excluded.
@@ -75,25 +76,32 @@ class Basis:
 
 
 def recorded() -> Basis:
-    """Estimate a calibration from the bundled greedy recordings, without highly repetitive ones.
+    """Estimate a calibration from the bundled recordings of the usual temperature, without highly repetitive ones.
 
-    They are short, few and repetitive, which favours drafting: enough to show how the law works, not to rank stacks on
-    another machine. Raises: ValueError: if no recordings are installed.
+    They are short and few, and some were selected for what they show: enough to show how the law works, not to rank
+    stacks on another machine. Raises: ValueError: if no recordings are installed.
     """
-    greedy = [t for t in map(load_bundled, (r.name for r in bundled())) if not t.meta["sampling"]["temperature"]]
-    traces = [t for t in greedy if t.metrics()["repetition_share"] < LOOP]
+    loaded = [load_bundled(r.name) for r in bundled()]
+    traces = [
+        t for t in loaded if t.meta["sampling"]["temperature"] == TEMPERATURE and t.metrics()["repetition_share"] < LOOP
+    ]
     if not traces:
         raise ValueError("no recordings are installed: measure a calibration with 'hsd-viz plan'")
     tokens = sum(len(t.token_rows) for t in traces)
     repeated = sum(t.metrics()["repetition_share"] * len(t.token_rows) for t in traces) / tokens
     prompts = len({t.meta.get("prompt") for t in traces})
     words = (
-        f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, greedy, on "
-        f"{machine_words(traces[0])}{_day_of(traces[0])} ({counted(tokens, 'token')}, {repeated:.0%} repeated, which "
-        "favours drafting)"
+        f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, "
+        f"{temperature_words(TEMPERATURE)}, on {machine_words(traces[0])}{_day_of(traces[0])} "
+        f"({counted(tokens, 'token')}, {repeated:.0%} repeated)"
     )
     return Basis(
-        estimate(traces).calibration(), words, measured(traces), temperature=0.0, tokens=tokens, runs=len(traces)
+        estimate(traces).calibration(),
+        words,
+        measured(traces),
+        temperature=TEMPERATURE,
+        tokens=tokens,
+        runs=len(traces),
     )
 
 
@@ -121,7 +129,7 @@ def unseen(calibration: Calibration) -> list[str]:
     """Return unmeasured pairs as two-part stacks: draft models and databases before each larger model."""
     models = calibration.models
     edges = [(d, v) for k, v in enumerate(models) for d in models[:k] if (d, v) not in calibration.edges]
-    tiers = [(b, v) for b in calibration.bottoms for v in models if (b, v) not in calibration.tiers]
+    tiers = [(b, v) for b in calibration.databases for v in models if (b, v) not in calibration.tiers]
     # Pairs with the target come first: they are complete stacks.
     return [f"{d} > {v}" for d, v in sorted([*edges, *tiers], key=lambda pair: -models.index(pair[1]))]
 

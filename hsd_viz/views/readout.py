@@ -61,6 +61,8 @@ def origin(meta: dict[str, Any], kind: str) -> dict[str, Any]:
     facts.append(sampling_words(meta.get("sampling") or {}))
     if kind not in ("live", "finished") and meta.get("created"):
         facts.append(f"recorded {str(meta['created'])[:10]}{fastest_words(meta)}")
+        if meta.get("clock"):
+            facts.append(f"in {meta['clock']}")
     if meta.get("cancelled") and kind == "finished":
         facts.append("cancelled")
     stack = str(meta.get("stack_resolved") or meta.get("stack") or "")

@@ -157,17 +157,19 @@ class Versus(anywidget.AnyWidget):
 
     def _offer(self) -> None:
         """Offer the folder's recordings, one group per prompt."""
-        found = []
+        found, opening = [], ""
         for group, recordings in side_by_side(self._folder).items():
             sampling = load_bundled(recordings[0].name, self._folder / group).meta.get("sampling") or {}
             runs = [{"name": r.name, "title": r.title, "blurb": r.blurb, "stack": r.stack} for r in recordings]
             found.append({"group": group, "title": sampling_words(sampling), "runs": runs})
+            if sampling.get("temperature") == presets.TEMPERATURE:
+                opening = opening or group
         if not found:
             self.refusal = "No recordings are installed: pass two or three traces."
             return
         self.choices = found
         self.observe(lambda change: self._open(change["name"]), ["group", "chosen"])
-        self.group = found[0]["group"]
+        self.group = opening or found[0]["group"]
 
     def _open(self, changed: str) -> None:
         """Show the selected recordings in menu order; a newly opened group selects its defaults."""

@@ -17,9 +17,9 @@ import numpy as np
 
 from hsd_viz.backends.native.library import Drafting, IndexFile, failure
 from hsd_viz.drafting.context import ContextDatabase, Database
-from hsd_viz.drafting.db import SUREST, DatabaseDrafter
+from hsd_viz.drafting.db import MAX_SHARE, DatabaseDrafter
 from hsd_viz.drafting.estimates import DISCOUNTS, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
-from hsd_viz.drafting.index.read import MOST_IN_BUCKET, GuardedIndex, Index
+from hsd_viz.drafting.index.format import MOST_IN_BUCKET, GuardedIndex, Index
 from hsd_viz.drafting.tree import Drafter, DraftTree
 
 #: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.
@@ -61,7 +61,7 @@ class NativeDatabaseDrafter:
             self._free()
         native, reference, context = self._native, self._reference, ContextDatabase(self._reference.longest)
         rules = Drafting(
-            SUREST, PRIOR_WEIGHT, MOST_RATE, reference.longest, context.recent, context.most, LONGEST_BUCKET
+            MAX_SHARE, PRIOR_WEIGHT, MOST_RATE, reference.longest, context.recent, context.most, LONGEST_BUCKET
         )
         self._handle = self._checked(native.hsd_drafter_new(rules))
         self._free = weakref.finalize(self, native.hsd_drafter_free, self._handle)
