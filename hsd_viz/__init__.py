@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hsd_viz.version import __version__
 
 if TYPE_CHECKING:
-    from hsd_viz import figures, views
+    from hsd_viz import audit, figures, views
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.remote import connect
     from hsd_viz.engine.replay import bundled, load_bundled
@@ -31,6 +31,7 @@ __all__ = [
     "Trace",
     "TraceError",
     "__version__",
+    "audit",
     "bundled",
     "connect",
     "dashboard",
@@ -48,6 +49,7 @@ _HOMES: dict[str, tuple[str, str | None]] = {
     "StackError": ("hsd_viz.stack", "StackError"),
     "Trace": ("hsd_viz.trace", "Trace"),
     "TraceError": ("hsd_viz.trace", "TraceError"),
+    "audit": ("hsd_viz.audit", None),
     "bundled": ("hsd_viz.engine.replay", "bundled"),
     "connect": ("hsd_viz.engine.remote", "connect"),
     "dashboard": ("hsd_viz.views.app.dashboard", "dashboard"),

@@ -25,6 +25,7 @@ ALLOWED = {
     "ladder": {"disk", "drafting", "prompts", "trace"},
     "prompts": {"disk"},
     "backends": {"decoding", "disk", "drafting", "ladder", "trace"},
+    "audit": {"backends", "decoding", "drafting", "stack", "trace"},
     "calibration": {"decoding", "disk", "latency", "prompts", "stack", "terminal", "trace"},
     "engine": {
         "backends",

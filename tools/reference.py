@@ -24,6 +24,7 @@ MODULES: dict[str, tuple[str, ...] | None] = {
     "hsd_viz": None,
     "hsd_viz.engine": ("Engine", "LocalEngine", "ReplayEngine", "prepare"),
     "hsd_viz.engine.replay": ("Recording", "side_by_side", "steps"),
+    "hsd_viz.audit": None,
     "hsd_viz.trace": None,
     "hsd_viz.stack": None,
     "hsd_viz.figures": None,

@@ -111,26 +111,39 @@ class TorchBackend:
         return verdict, p.index_select(0, put([0, *(node + 1 for node in verdict.accepted)], p.device, torch.long))
 
     def verify_chain(
-        self, tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]
+        self,
+        tokens: Sequence[int] | Tensor,
+        q: Tensor,
+        p: Tensor,
+        u: Sequence[float],
+        r: Sequence[float],
+        rule: str = "token",
     ) -> Verdict:
         n, device = len(tokens), p.device
         ids = tokens if isinstance(tokens, Tensor) else put(tokens, device, torch.long)
         p_of, q_of = p[:n].gather(1, ids[:, None])[:, 0], q.gather(1, ids[:, None])[:, 0]
         chance = put([*u, *r], device, torch.float64)
-        ok = chance[:n] * q_of.double() < p_of.double()
         # ``accepted`` stays on the device and has one dimension: to index with a number there, torch would fetch it
-        # first.
-        accepted = ok.long().cumprod(0).sum(0, keepdim=True)
-        row = p.index_select(0, accepted)
-        # After the last draft token there is no q: the residual is the row itself, and its token the bonus.
-        residual = row - torch.cat([q, torch.zeros_like(q[:1])]).index_select(0, accepted)
+        # first. After the last draft token there is no q: the residual is the row itself, and its token the bonus.
+        if rule == "token":
+            ok = chance[:n] * q_of.double() < p_of.double()
+            accepted, h = ok.long().cumprod(0).sum(0, keepdim=True), ()
+            row = p.index_select(0, accepted)
+            residual = row - torch.cat([q, torch.zeros_like(q[:1])]).index_select(0, accepted)
+        else:
+            accepted, w, passes = _judge_block(p_of, q_of, p, q, chance[:n])
+            row, h = p.index_select(0, accepted), (passes,)
+            residual = w * row - torch.cat([q, torch.zeros_like(q[:1])]).index_select(0, accepted)
         residual = residual.clamp_min(0)
         # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
         residual = torch.where(residual.sum() > 0, residual, row)
         token = draw(residual, chance.index_select(0, n + accepted))
-        parts = torch.cat([p_of.double(), q_of.double(), accepted.double(), token.double(), ids.double()]).tolist()
-        known = [int(v) for v in parts[2 * n + 2 :]]
+        values = [p_of.double(), q_of.double(), accepted.double(), token.double(), ids.double(), *h]
+        parts = torch.cat(values).tolist()
+        known = [int(v) for v in parts[2 * n + 2 : 3 * n + 2]]
         k, new = int(parts[2 * n]), int(parts[2 * n + 1])
+        if h:
+            return Verdict.of_block(known, k, new, parts[:n], parts[n : 2 * n], u, parts[3 * n + 2 :], residual[0])
         return Verdict.of_chain(known, k, new, parts[:n], parts[n : 2 * n], u, residual[0])
 
     def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int]) -> Sequence[float]:
@@ -164,6 +177,23 @@ class TorchBackend:
         if self._device.type == "cuda":
             # The stream alone: a whole device may not be waited for while another decode captures a graph.
             torch.cuda.current_stream(self._device).synchronize()
+
+
+def _judge_block(p_of: Tensor, q_of: Tensor, p: Tensor, q: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Judge a chain as :func:`~hsd_viz.decoding.verify.verify_block` does, nothing fetched.
+
+    Returns how many tokens are accepted ``[1]``, the weight of p in the residual there ``[1]``, and h ``[n]``.
+    """
+    # w_k is the least of the products of the last ratios: in logarithms, the sum less the largest one so far.
+    logs = torch.cat([p_of.new_zeros(1, dtype=torch.float64), (p_of.double() / q_of.double()).log().cumsum(0)])
+    w = (logs - logs.cummax(0).values).exp()
+    s = (w[1:-1, None].to(p.dtype) * p[1:-1] - q[1:]).clamp_min(0).sum(-1, dtype=torch.float64)
+    before = torch.where(w[1:-1] >= 1, 1.0, s / (s + 1 - w[1:-1]))
+    h = torch.cat([before, w[-1:]])
+    place = torch.arange(1, len(h) + 1, device=h.device)
+    accepted = torch.where(u < h, place, 0).amax(0, keepdim=True)
+    weight = torch.cat([w[:-1], torch.ones_like(w[:1])]).index_select(0, accepted)
+    return accepted, weight.to(p.dtype), h
 
 
 def _walk_sampled(tree: DraftTree, p: Tensor, number: Number) -> Verdict:

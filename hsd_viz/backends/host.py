@@ -18,7 +18,7 @@ from torch import Tensor
 from hsd_viz.decoding.backend import TOP, Number
 from hsd_viz.decoding.sampling import distribution, draw
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.verify import Verdict, verify_chain, walk, walk_sampled
+from hsd_viz.decoding.verify import CHAIN_RULES, Verdict, walk, walk_sampled
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.trace.records import Top
 
@@ -52,10 +52,16 @@ class HostBackend:
         return verdict, torch.from_numpy(np.stack(rows)) if keep_rows else None
 
     def verify_chain(
-        self, tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]
+        self,
+        tokens: Sequence[int] | Tensor,
+        q: Tensor,
+        p: Tensor,
+        u: Sequence[float],
+        r: Sequence[float],
+        rule: str = "token",
     ) -> Verdict:
         ids = tokens.tolist() if isinstance(tokens, Tensor) else list(tokens)
-        verdict = verify_chain(ids, _array(q), _array(p), u, r)
+        verdict = CHAIN_RULES[rule](ids, _array(q), _array(p), u, r)
         if verdict.residual is not None:
             verdict.residual = torch.from_numpy(verdict.residual)
         return verdict

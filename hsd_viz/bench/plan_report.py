@@ -139,7 +139,9 @@ def plan_table(found: Plan, data: dict[str, Any]) -> str:
 def _calibration(data: dict[str, Any]) -> str:
     about, texts = data["calibration"], data["calibration"]["texts"]
     who = about["identity"]
-    how = "greedy" if not who["sampling"].get("temperature") else f"temperature {who['sampling']['temperature']:g}"
+    sampling, how = who["sampling"], "greedy"
+    if sampling.get("temperature"):
+        how = f"temperature {sampling['temperature']:g}, {sampling.get('rule', 'token')} verification"
     age = f"stored {_ago(about['age_seconds'])}" if about["kept"] else f"measured in {about['seconds']:.0f} s"
     runtimes = " + ".join(dict.fromkeys(runtime for _, runtime in who["models"].values() if runtime))
     threads = counted(who["threads"], "thread")

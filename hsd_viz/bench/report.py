@@ -109,6 +109,7 @@ class ReportSettings:
     top_k: int = 0
     top_p: float = 1.0
     seed: int = 0
+    rule: str = "token"
     repeats: int
     state: str | None = None
     budget: int | None = None

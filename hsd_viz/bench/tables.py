@@ -69,7 +69,9 @@ def text_parts(report: Report) -> Iterator[str | Rows]:
 def introduction(report: Report) -> Iterator[str]:
     """Yield suite, settings and machine, and what a reader has to know before any figure."""
     settings, suite, machine = report.settings, report.suite, report.machine
-    how = "greedy" if settings.temperature == 0 else f"temperature {settings.temperature:g}"
+    how = "greedy"
+    if settings.temperature:
+        how = f"temperature {settings.temperature:g}, {settings.rule} verification"
     budget = settings.budget
     if budget is not None:
         how += f", at most {budget} draft tokens of a database or baseline at a time, cost stopping off"

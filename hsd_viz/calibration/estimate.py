@@ -38,7 +38,7 @@ _Z = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceCounts:
-    """Acceptance of ``draft``'s tokens by ``verifier``, over ``rounds`` rounds.
+    """Acceptance of ``draft``'s tokens by ``verifier`` under a verification ``rule``, over ``rounds`` rounds.
 
     ``histogram[k]`` counts rounds that accepted k. ``low`` and ``high`` bound the conditional acceptance accepted /
     examined (Wilson 1927, 95 %).
@@ -53,6 +53,7 @@ class AcceptanceCounts:
     histogram: tuple[int, ...]
     low: float
     high: float
+    rule: str = "token"
 
     @property
     def acceptance(self) -> float:
@@ -85,6 +86,7 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
     """Return estimates from ``traces``, all of one target, machine, kind of text and sampling.
 
     ``models`` orders the models, smallest first, the target last (default: by parameter count, as the traces give it).
+    A survival curve is of one verification rule, that of most rounds of its models; rounds of another one are left out.
     """
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
@@ -100,7 +102,10 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
 
 
 def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[RoundRow]], dict[tuple[str, str], Counter]]:
-    """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database, verifier)."""
+    """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database, verifier).
+
+    Where the rounds of a pair were judged by several rules, those by the most frequent one.
+    """
     rounds: dict[tuple[str, str], list[RoundRow]] = {}
     looked_up: dict[tuple[str, str], Counter] = {}
     for trace in traces:
@@ -116,6 +121,9 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[Round
                     looked_up.setdefault((database, names[1]), Counter())[row.drafted, row.accepted] += 1
             elif row.drafted:
                 rounds.setdefault((names[row.level - 1], names[row.level]), []).append(row)
+    for pair, rows in rounds.items():
+        rule, _ = Counter(row.rule for row in rows).most_common(1)[0]
+        rounds[pair] = [row for row in rows if row.rule == rule]
     return rounds, looked_up
 
 
@@ -125,7 +133,7 @@ def count_acceptance(rows: Sequence[RoundRow], draft: str, verifier: str) -> Acc
     drafted, examined, accepted = (sum(getattr(r, name) for r in rows) for name in ("drafted", "examined", "accepted"))
     histogram = tuple(by_accepted[k] for k in range(max(by_accepted) + 1))
     interval = wilson(accepted, examined)
-    return AcceptanceCounts(draft, verifier, len(rows), drafted, examined, accepted, histogram, *interval)
+    return AcceptanceCounts(draft, verifier, len(rows), drafted, examined, accepted, histogram, *interval, rows[0].rule)
 
 
 def estimate_edge(rows: Sequence[RoundRow]) -> Edge:

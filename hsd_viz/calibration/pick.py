@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from hsd_viz.calibration.calibrate import TARGET, Workload, calibration_steps
-from hsd_viz.calibration.store import StoredCalibration, folder, identity, newest, save
+from hsd_viz.calibration.store import StoredCalibration, folder, identity, newest, sampling_identity, save
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.mixture import Mixture, choose, fill
 from hsd_viz.prompts.suites import load_suite
@@ -54,13 +55,14 @@ def pick(
     """
     wanted = identity(meta)
     temperature = min(BUCKETS, key=lambda bucket: abs(bucket - wanted["sampling"]["temperature"]))
-    bucket = {**wanted, "sampling": {"temperature": temperature, "top_k": 0, "top_p": 1.0}}
+    sampling = Sampling(temperature, rule=meta["sampling"].get("rule", "token"))
+    bucket = {**wanted, "sampling": sampling_identity(asdict(sampling))}
     for machine_and_models in (wanted, bucket):
         if (found := _decide(fastest, levels, machine_and_models)) is not None:
             return found
     key = json.dumps([str(levels), bucket], sort_keys=True)
     if key not in measured:
-        measured[key] = yield from _measure(engine, levels, meta, Sampling(temperature))
+        measured[key] = yield from _measure(engine, levels, meta, sampling)
     mixture = measured[key]
     return Stack(None, (levels.target,)) if mixture is None else fastest(levels, mixture)
 

@@ -77,9 +77,20 @@ def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
         "target": meta["models"][-1]["model"],
         "models": models,
         **{key: meta.get(key) for key in ("device", "device_name", "dtype", "threads")},
-        "sampling": {k: v for k, v in meta.get("sampling", {}).items() if k != "seed"},
+        "sampling": sampling_identity(meta.get("sampling", {})),
         "hsd_viz": meta.get("versions", {}).get("hsd_viz"),
     }
+
+
+def sampling_identity(sampling: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a sampling a calibration depends on: not the seed, and the rule only where it makes a difference.
+
+    The rule ``token`` is left out, so that calibrations from before there was a choice remain valid.
+    """
+    kept = {k: v for k, v in sampling.items() if k != "seed"}
+    if kept.get("rule") == "token" or kept.get("temperature") == 0:
+        kept.pop("rule", None)
+    return kept
 
 
 def covers(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from hsd_viz.cli import (
+    audit,
     bench,
     classroom,
     dashboard,
@@ -107,7 +108,7 @@ def build_parser() -> Parser:
     text = "print the version and exit"
     parser.add_argument("--version", action="version", version=f"hsd-viz {__version__}", help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    measuring = (decode, bench, plan, replay, importing, doctor)
+    measuring = (decode, bench, plan, replay, importing, doctor, audit)
     for module in (*measuring, dashboard, serve, classroom, site, export, traces, databases, ladder):
         module.add(commands)
     return parser

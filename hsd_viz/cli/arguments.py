@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
 from hsd_viz.disk import write_whole
+from hsd_viz.trace.records import RULES
 from hsd_viz.words import check_range
 
 DTYPES = ("float32", "bfloat16", "float64")
@@ -31,7 +32,7 @@ def add_command(
 
 
 def add_sampling(parser: argparse.ArgumentParser) -> None:
-    """Add ``--max-new-tokens``, ``--temperature``, ``--top-k``, ``--top-p`` and ``--seed``."""
+    """Add ``--max-new-tokens``, ``--temperature``, ``--top-k``, ``--top-p``, ``--seed`` and ``--rule``."""
     add = parser.add_argument_group("sampling").add_argument
     limit = number(1, 100_000)
     add("--max-new-tokens", type=limit, default=128, metavar="N", help="token limit, 1-100000 (default 128)")
@@ -46,6 +47,11 @@ def add_sampling(parser: argparse.ArgumentParser) -> None:
     text = "sample among the likeliest tokens with total probability P, 0 < P <= 1 (default 1)"
     add("--top-p", type=float, default=1.0, metavar="P", help=text)
     add("--seed", type=int, default=0, metavar="N", help="0 to 2^63-1; the same seed gives the same text (default 0)")
+    text = (
+        "how drafts that a model sampled are verified: token by token, or as a block, which accepts more; both are "
+        f"lossless, and at temperature 0 they are the same (default {DEFAULT_RULE})"
+    )
+    add("--rule", choices=RULES, default=DEFAULT_RULE, help=text)
 
 
 def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> None:
@@ -73,7 +79,7 @@ def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> 
 
 def sampling(args: argparse.Namespace) -> Sampling:
     """Return the sampling settings. Raises ValueError if one is out of range."""
-    return Sampling(args.temperature, args.top_k, args.top_p, args.seed)
+    return Sampling(args.temperature, args.top_k, args.top_p, args.seed, args.rule)
 
 
 def engine(args: argparse.Namespace) -> Any:

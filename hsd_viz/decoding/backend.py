@@ -56,9 +56,15 @@ class Backend(Protocol):
         """
 
     def verify_chain(
-        self, tokens: Sequence[int] | Tensor, q: Tensor, p: Tensor, u: Sequence[float], r: Sequence[float]
+        self,
+        tokens: Sequence[int] | Tensor,
+        q: Tensor,
+        p: Tensor,
+        u: Sequence[float],
+        r: Sequence[float],
+        rule: str = "token",
     ) -> Verdict:
-        """Verify sampled drafts; see :func:`~hsd_viz.decoding.verify.verify_chain`."""
+        """Verify sampled drafts by a rule of :data:`~hsd_viz.decoding.verify.CHAIN_RULES`."""
 
     def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int]) -> Sequence[float]:
         """Describe each of ``rows`` at temperature 1; ``tokens`` has the token that each row gave.

@@ -25,8 +25,8 @@ class Timer(Protocol):
 class VerifiedDraft(NamedTuple):
     """A verified draft: all that its :class:`~hsd_viz.trace.records.DraftRow` rows are made of.
 
-    ``p``, ``q``, ``u`` are the verdict's, by node; ``walked`` the nodes that it accepted, ``accepted`` those up to an
-    end token.
+    ``p``, ``q``, ``u``, ``h`` are the verdict's, by node; ``walked`` the nodes that it accepted, ``accepted`` those up
+    to an end token.
     """
 
     round: int
@@ -37,6 +37,7 @@ class VerifiedDraft(NamedTuple):
     u: list[float | None]
     walked: list[int]
     accepted: list[int]
+    h: list[float | None] | None
 
     def rows(self, piece: Callable[[int], str]) -> Iterator[DraftRow]:
         """Return a row for each node; ``piece`` gives a token's text."""
@@ -64,6 +65,7 @@ class VerifiedDraft(NamedTuple):
             tree.counts,
             tree.scores,
             tree.positions,
+            repeat(None) if self.h is None else self.h,
         )
 
 
@@ -110,20 +112,21 @@ class Log:
         parent = opened[-1][0] if opened else None
         drafted, why = len(tree), None
         if drafted:
-            self.drafts.append(
-                _row(VerifiedDraft, (this, level, tree, verdict.p, verdict.q, verdict.u, verdict.accepted, accepted))
-            )
+            judged = verdict.p, verdict.q, verdict.u, verdict.accepted, accepted, verdict.h
+            self.drafts.append(_row(VerifiedDraft, (this, level, tree, *judged)))
         else:
             why = tree.why_empty or "no match"
         count = len(accepted)
         examined = count if outcome == "stopped" else verdict.examined
         spent = self.clock() - self.zero - start
-        self.rounds.append(_row(RoundRow, (this, parent, level, drafted, examined, count, outcome, why, start, spent)))
+        rule = "token" if verdict.h is None else "block"
+        counts = drafted, examined, count, outcome, why
+        self.rounds.append(_row(RoundRow, (this, parent, level, *counts, start, spent, rule)))
 
     def plain_round(self, level: int, name: str, start: int, end: int, fed: int, cached: int) -> None:
         """Record a round without a draft, which one forward pass from ``start`` to ``end`` was."""
         this, self._next = self._next, self._next + 1
-        self.rounds.append(_row(RoundRow, (this, None, level, 0, 0, 0, "plain", "off", start, end - start)))
+        self.rounds.append(_row(RoundRow, (this, None, level, 0, 0, 0, "plain", "off", start, end - start, "token")))
         self.calls.append(_row(CallRow, (this, level, name, "verify", 1, fed, cached, start, end - start)))
 
     def call(

@@ -40,11 +40,15 @@ Drafting = Sequence[tuple[int, int | None]]
 
 @dataclass(slots=True)
 class Level:
-    """A model in the stack; it proposes at least ``lookahead`` tokens at a time (``None`` at the target)."""
+    """A model in the stack; it proposes at least ``lookahead`` tokens at a time (``None`` at the target).
+
+    ``rule`` verifies the drafts it gets, where they were sampled from rows (``None``: the sampling's rule).
+    """
 
     name: str
     model: CachedModel
     lookahead: int | None = None
+    rule: str | None = None
 
 
 @dataclass(slots=True)
@@ -261,7 +265,8 @@ class Loop:
         p = self.backend.rows(forward.logits, self.sampling)
         r = [number(k) for k in range(len(tree) + 1)]
         drafted = tree.tokens if draft.ids is None else draft.ids
-        verdict = self.backend.verify_chain(drafted, draft.rows, p, self.draws.fresh(len(tree)), r)
+        rule = self.levels[i].rule or self.sampling.rule
+        verdict = self.backend.verify_chain(drafted, draft.rows, p, self.draws.fresh(len(tree)), r, rule)
         tree.tokens[:] = verdict.tokens
         return verdict, p
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hsd_viz.trace.records import RULES
+
+#: The verification rule of chains that were sampled from rows, unless another one is requested: the faster one
+#: (docs/bench/rules-cpu.json).
+DEFAULT_RULE = "block"
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How tokens are drawn: ``temperature`` 0 is greedy; ``top_k`` 0 and ``top_p`` 1 are off; the same ``seed`` gives
-    the same text.
+    the same text. ``rule`` verifies drafts that were sampled from rows, by a draft model at a temperature above 0:
+    ``token`` or ``block``.
 
     Raises:
         ValueError: if a value is out of range.
@@ -18,6 +25,7 @@ class Sampling:
     top_k: int = 0
     top_p: float = 1.0
     seed: int = 0
+    rule: str = DEFAULT_RULE
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature <= 100:
@@ -32,6 +40,8 @@ class Sampling:
             )
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
             raise ValueError(f"the seed {self.seed} is out of range: it is a whole number from 0 to 2^63-1")
+        if self.rule not in RULES:
+            raise ValueError(f"unknown verification rule '{self.rule}': use {' or '.join(RULES)}")
 
     @property
     def greedy(self) -> bool:

@@ -1,4 +1,4 @@
-"""The two verification rules, in numpy: the reference for all backends. Both give tokens distributed exactly as the
+"""The verification rules, in numpy: the reference for all backends. All give tokens distributed exactly as the
 verifier's own.
 
 * :func:`walk`, for **point-mass** drafts (from a database or a baseline, or any draft under greedy decoding): at each
@@ -7,6 +7,8 @@ verifier's own.
 * :func:`verify_chain`, for tokens **sampled from rows q**: accepted one by one while u * q(d) < p(d); after a rejection
   the correction is drawn from the residual (p - q)+, after full acceptance a bonus from p (Leviathan et al. 2023, Chen
   et al. 2023).
+* :func:`verify_block`, for the same drafts, judged as a whole: never accepts less in expectation (Sun et al. 2024,
+  arXiv 2403.10444, Algorithm 2).
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ class Verdict:
 
     ``examined`` counts the places that had draft tokens to compare with. ``p``, ``q``, ``u`` are per node, ``None``
     where not examined. ``residual`` is the unnormalised row of a chain's correction, ``tokens`` a sampled chain's
-    tokens, in case only the device knew them.
+    tokens, in case only the device knew them. ``h`` has the chances that block verification compared with ``u``;
+    ``None`` under the other rules.
     """
 
     accepted: list[int]
@@ -44,6 +47,7 @@ class Verdict:
     u: list[float | None]
     residual: Tensor | None = None
     tokens: list[int] | None = None
+    h: list[float | None] | None = None
 
     @classmethod
     def of_chain(
@@ -63,6 +67,26 @@ class Verdict:
         p_seen, u_seen = [*p[:examined], *unseen], [*u[:examined], *unseen]
         left = residual if accepted < n else None
         return cls(list(range(accepted)), token, accepted, examined, p_seen, list(q), u_seen, left, tokens)
+
+    @classmethod
+    def of_block(
+        cls,
+        tokens: list[int],
+        accepted: int,
+        token: int,
+        p: Sequence[float],
+        q: Sequence[float],
+        u: Sequence[float],
+        h: Sequence[float],
+        residual: Any,
+    ) -> Verdict:
+        """Build the verdict on a chain that was judged as a whole; ``h[k]`` is the chance that ``u[k]`` was compared
+        with, for all places from the last accepted one on."""
+        n, first = len(tokens), max(0, accepted - 1)
+        u_seen, h_seen = [*[None] * first, *u[first:]], [*[None] * first, *h[first:]]
+        left, examined = residual if accepted < n else None, min(accepted + 1, n)
+        accepted_nodes = list(range(accepted))
+        return cls(accepted_nodes, token, accepted, examined, list(p), list(q), u_seen, left, tokens, h_seen)
 
 
 def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] | None) -> Verdict:
@@ -114,6 +138,46 @@ def verify_chain(tokens: list[int], q: np.ndarray, p: np.ndarray, u: Sequence[fl
     p_of = [float(p[i, tokens[i]]) for i in range(min(k + 1, n))]
     q_of = [float(q[i, tokens[i]]) for i in range(n)]
     return Verdict.of_chain(tokens, k, token, p_of, q_of, u, residual)
+
+
+def verify_block(tokens: list[int], q: np.ndarray, p: np.ndarray, u: Sequence[float], r: Sequence[float]) -> Verdict:
+    """Accept a prefix of a sampled chain, judged as a whole, and draw the token after it.
+
+    The arguments are those of :func:`verify_chain`. With w_0 = 1, w_k = min(1, w_{k-1} p(d_k) / q(d_k)) is the
+    probability that at least k tokens are accepted. The draft is accepted up to the last place k with u_k < h_k, where
+    h_k = s / (s + 1 - w_k), s = sum (w_k p - q)+ over the rows after k tokens, and h_n = w_n. The correction is drawn
+    from (w_k p - q)+. Whether place k + 1 exists must not depend on its token, as for every rule.
+    """
+    n = len(tokens)
+    p_of = [float(p[k, token]) for k, token in enumerate(tokens)]
+    q_of = [float(q[k, token]) for k, token in enumerate(tokens)]
+    w = [1.0]
+    for mine, theirs in zip(p_of, q_of, strict=True):
+        w.append(min(1.0, w[-1] * mine / theirs))
+    h, k, residual = [0.0] * n, n, None
+    while True:
+        if k < n:
+            residual = np.maximum(w[k] * p[k] - q[k], 0)
+        if k == 0:
+            break
+        chance = h[k - 1] = w[k] if residual is None else _passes(w[k], float(residual.sum()))
+        if u[k - 1] < chance:
+            break
+        k -= 1
+    # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
+    if residual is not None and not residual.sum() > 0:
+        residual = p[k].copy()
+    token = draw(p[k] if residual is None else residual, r[k])
+    return Verdict.of_block(tokens, k, token, p_of, q_of, u, h, residual)
+
+
+def _passes(w: float, s: float) -> float:
+    """Return h of :func:`verify_block` at a place that is not the last."""
+    return 1.0 if w >= 1 else s / (s + 1 - w)
+
+
+#: The rules for chains that were sampled from rows, by name.
+CHAIN_RULES = {"token": verify_chain, "block": verify_block}
 
 
 def walk_sampled(

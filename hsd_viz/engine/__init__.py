@@ -1,10 +1,11 @@
 """Engines: :func:`load_engine` decodes in this process, :class:`ReplayEngine` replays recorded traces,
 :class:`RemoteEngine` decodes on a server. No torch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
+from hsd_viz.decoding.settings import DEFAULT_RULE
 from hsd_viz.stack import parse
 from hsd_viz.trace import Event, Finished, Stage, Step, Trace
 
@@ -29,14 +30,16 @@ class Engine(Protocol):
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        rule: str | Mapping[str, str] = DEFAULT_RULE,
         record: bool = True,
         chat: bool = False,
     ) -> Iterator[Event]:
         """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``. Closing the generator cancels the decode.
 
         A prompt is text or a list of token ids. ``chat`` passes the text as one user turn, formatted by the chat
-        template of the target's tokenizer. ``record=False`` omits what is expensive to record: probabilities, entropies
-        and top-5 lists.
+        template of the target's tokenizer. ``rule`` verifies drafts that were sampled from rows: ``token`` or
+        ``block``, for all levels or by the name of the verifying model. ``record=False`` omits what is expensive to
+        record: probabilities, entropies and top-5 lists.
 
         Raises ValueError for invalid arguments.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import Model
 from hsd_viz.decoding.record import Recorder, decode
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
@@ -35,7 +35,7 @@ from hsd_viz.machine import cpu_model
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
 from hsd_viz.version import __version__
-from hsd_viz.words import check_budget, check_range
+from hsd_viz.words import check_budget, check_range, did_you_mean
 
 DEFAULT_LOOKAHEAD = 4
 MAX_NEW_TOKENS = 100_000
@@ -92,6 +92,7 @@ class _Request:
     chat: bool
     memory: Memory | None
     budget: int | None
+    rules: Mapping[str, str]
 
 
 class LocalEngine:
@@ -168,6 +169,7 @@ class LocalEngine:
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        rule: str | Mapping[str, str] = DEFAULT_RULE,
         record: bool = True,
         chat: bool = False,
         memory: Memory | None = None,
@@ -179,9 +181,15 @@ class LocalEngine:
         means warm; by default each run begins cold. ``budget`` is the most draft tokens that a database or baseline may
         propose at a time, 1-256, regardless of their cost; by default each uses its own limit.
 
+        ``rule`` verifies drafts that were sampled from rows, at temperatures above 0: ``token`` or ``block`` for all
+        levels, or a rule by the name of the verifying model as the stack has it (others: the default).
+
         What can be checked without loading anything is checked at once, before the first event is requested.
         """
-        sampling = Sampling(float(temperature), top_k, float(top_p), seed)
+        by_level = rule if isinstance(rule, Mapping) else {}
+        sampling = Sampling(float(temperature), top_k, float(top_p), seed, DEFAULT_RULE if by_level is rule else rule)
+        for name in by_level.values():
+            Sampling(rule=name)
         check_range("max new tokens", max_new_tokens, 1, MAX_NEW_TOKENS)
         check_budget(budget)
         parsed = parse(stack)
@@ -198,8 +206,14 @@ class LocalEngine:
             self.models.where(name)
             if named.count(name) > 1:
                 raise ValueError(f"in '{stack.strip()}' {name} would draft for itself: 'target' means {name} here")
+        levels = ["target", *(m.name for m in parsed.drafts)]
+        if unknown := next((name for name in by_level if name not in levels), None):
+            raise ValueError(
+                f"the rule is for '{unknown}', which is not in '{stack.strip()}': use {', '.join(levels)}"
+                + did_you_mean(unknown, levels)
+            )
         return self._decode(
-            _Request(prompt, stack, parsed, choosing, sampling, max_new_tokens, record, chat, memory, budget)
+            _Request(prompt, stack, parsed, choosing, sampling, max_new_tokens, record, chat, memory, budget, by_level)
         )
 
     # --- inside ----------------------------------------------------------------------------------------------------
@@ -234,6 +248,8 @@ class LocalEngine:
         shown = request.prompt if isinstance(request.prompt, str) else text.tokenizer.decode(ids)
         meta = self._meta(shown, request.written, resolved, loaded, sampling, max_new_tokens)
         meta["chat"] = request.chat
+        if request.rules:
+            meta["rules"] = dict(request.rules)
         if self._folder is not None:
             meta["databases"] = str(self._folder)
         meta["runtime_note"] = ", ".join(sorted(notes)) or None
@@ -259,8 +275,8 @@ class LocalEngine:
         if bottom is not None:
             drafter = self._drafter(bottom, target, request.memory, costs, request.sampling.temperature)
         levels = [
-            Level("target" if k == len(loaded) - 1 else m.name, model.session(), m.lookahead)
-            for k, (m, model) in enumerate(zip(resolved.models, loaded, strict=True))
+            Level(name, model.session(), m.lookahead, request.rules.get(name))
+            for m, model, name in zip(resolved.models, loaded, _level_names(resolved), strict=True)
         ]
         return Loop(
             levels,
@@ -350,14 +366,14 @@ class LocalEngine:
         models = [
             {
                 "level": first + k,
-                "name": "target" if k == len(loaded) - 1 else part.name,
+                "name": name,
                 "model": model.name,
                 "lookahead": part.lookahead,
                 "parameters": model.parameters,
                 "weights": self.models.hash(model.name),
                 "runtime": model.runtime,
             }
-            for k, (part, model) in enumerate(zip(resolved.models, loaded, strict=True))
+            for k, (part, model, name) in enumerate(zip(resolved.models, loaded, _level_names(resolved), strict=True))
         ]
         return {
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -381,3 +397,8 @@ class LocalEngine:
                 "python": platform.python_version(),
             },
         }
+
+
+def _level_names(stack: Stack) -> list[str]:
+    """Return the names of the models as levels: the last one is the target."""
+    return [*(m.name for m in stack.drafts), "target"]

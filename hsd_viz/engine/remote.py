@@ -6,10 +6,11 @@ import http.client
 import json
 import ssl
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from hsd_viz.decoding.settings import DEFAULT_RULE
 from hsd_viz.trace import Event, Finished, Trace
 from hsd_viz.trace.wire import EventReader, ServerError
 
@@ -56,6 +57,7 @@ class RemoteEngine:
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        rule: str | Mapping[str, str] = DEFAULT_RULE,
         record: bool = True,
         chat: bool = False,
     ) -> Iterator[Event]:
@@ -75,6 +77,8 @@ class RemoteEngine:
             "record": record,
             "chat": chat,
         }
+        if rule != DEFAULT_RULE:  # servers of earlier versions do not know it
+            body["rule"] = rule if isinstance(rule, str) else dict(rule)
         return self._events(json.dumps(body).encode())
 
     def run(self, prompt: str | Sequence[int], stack: str = "target", **options: Any) -> Trace:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.card import card, table
+from hsd_viz.decoding.settings import DEFAULT_RULE
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace, TraceError
 from hsd_viz.trace.metrics import target_round_of
 from hsd_viz.words import check_range, did_you_mean
@@ -118,10 +119,12 @@ class ReplayEngine:
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        rule: str | Mapping[str, str] = DEFAULT_RULE,
         record: bool = True,
         chat: bool = False,
     ) -> Iterator[Event]:
-        """Replay the whole recording of this prompt with this stack and sampling, regardless of ``max_new_tokens``.
+        """Replay the whole recording of this prompt with this stack and sampling, regardless of ``max_new_tokens`` and
+        ``rule``.
 
         Raises ValueError if there is none.
         """

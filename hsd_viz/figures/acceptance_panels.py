@@ -60,7 +60,10 @@ def acceptance_panels(trace: Trace, level: int | None = None) -> list[Panel]:
 def by_position(drafts: Sequence[DraftRow], empty: str = "") -> Panel:
     """Build conditional acceptance by draft position. In a tree, tokens at one position are examined as one choice."""
     examined, accepted = Counter(), Counter()
-    for _, depth in {(d.round, d.depth) for d in drafts if d.verdict in ("accepted", "rejected")}:
+    kept_nodes = {(d.round, d.node) for d in drafts if d.verdict == "accepted"}
+    # Block verification rejects several tokens of a chain; the first one counts, as in the round's figure.
+    reached = [d for d in drafts if d.parent < 0 or (d.round, d.parent) in kept_nodes]
+    for _, depth in {(d.round, d.depth) for d in reached if d.verdict in ("accepted", "rejected")}:
         examined[depth] += 1
     accepted.update(d.depth for d in drafts if d.verdict == "accepted")
     rows = []

@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from hsd_viz.engine import DEFAULT_RULE
 from hsd_viz.serve.queue import FairQueue, QueueFullError, Ticket
 from hsd_viz.serve.worker import Decoders, error
 from hsd_viz.stack import StackError, parse
@@ -58,6 +59,7 @@ class DecodeRequest(BaseModel):
     top_k: int = Field(0, ge=0)
     top_p: float = Field(1.0, gt=0, le=1)
     seed: int = Field(0, ge=0, lt=2**63)
+    rule: str | dict[str, str] = DEFAULT_RULE
     record: bool = True
     chat: bool = False
 

@@ -17,6 +17,7 @@ VERDICTS = ("accepted", "rejected", "unreached", "cut")
 OUTCOMES = ("correction", "bonus", "plain", "stopped")
 NO_DRAFT = ("no match", "not worth it", "no room", "off")
 CALL_KINDS = ("prefill", "draft", "verify", "lookup", "update")
+RULES = ("token", "block")
 STOP_REASONS = ("eos", "length", "context", "cancelled")
 
 #: The most probable tokens of a distribution: ((token id, probability), ...), most probable first.
@@ -31,9 +32,9 @@ class TokenRow(NamedTuple):
     ``entropy`` (nats) are the target's at temperature 1 and ``top`` its five most probable tokens, also with greedy
     decoding; ``None`` where details were not recorded. A correction has ``residual_top`` and ``q_top``: the five most
     probable tokens of the distribution it was drawn from and of the draft's q; ``residual_sum`` is the mass of that
-    distribution before normalization: of max(0, p - q), or in a tree of point-mass drafts, of p without the drafted
-    tokens. ``text`` is for display; where the token's bytes are not whole UTF-8 characters, ``raw`` holds them in
-    hexadecimal and ``text`` escapes them.
+    distribution before normalization: of max(0, p - q), under block verification of max(0, w p - q), or in a tree of
+    point-mass drafts, of p without the drafted tokens. ``text`` is for display; where the token's bytes are not whole
+    UTF-8 characters, ``raw`` holds them in hexadecimal and ``text`` escapes them.
     """
 
     index: int  # type: ignore[assignment]  # hides tuple.index
@@ -63,6 +64,11 @@ class DraftRow(NamedTuple):
     point-mass drafts. ``verdict`` is one of :data:`VERDICTS`. ``key_length``, ``count`` and ``score`` are the
     database's: tokens matched, times seen, estimated acceptance. ``position`` is the place in the text (0 = first
     prompt token) it was copied from, if any.
+
+    Under the rule ``token`` a token is accepted if the one before it was and u * q < p; it is rejected otherwise, and
+    the tokens after it are ``unreached``. Under the rule ``block`` places are tried from the last to the first: u < h
+    at one accepts the draft up to there, regardless of u and h before it, which are ``None``. All tokens after
+    that place are ``rejected``; none is unreached.
     """
 
     round: int
@@ -81,6 +87,7 @@ class DraftRow(NamedTuple):
     count: int | None = None  # type: ignore[assignment]  # hides tuple.count
     score: float | None = None
     position: int | None = None
+    h: float | None = None
 
 
 class RoundRow(NamedTuple):
@@ -92,6 +99,10 @@ class RoundRow(NamedTuple):
     that no token was added because EOS or the length limit came first. ``why_no_draft`` is set where nothing was
     drafted. ``start_ns`` and ``duration_ns`` span drafting and verification; in a trace imported from another engine
     they are ``None`` where it does not report them.
+
+    ``rule`` is one of :data:`RULES`: ``block`` for a chain judged as a whole (Sun et al. 2024), else ``token``. Under
+    both, ``examined`` counts the accepted tokens and the first that was not accepted, so that accepted / examined
+    estimates the same for both: the acceptance of a token whose predecessors were accepted.
     """
 
     id: int
@@ -104,6 +115,7 @@ class RoundRow(NamedTuple):
     why_no_draft: str | None
     start_ns: int | None
     duration_ns: int | None
+    rule: str = "token"
 
 
 class CallRow(NamedTuple):

@@ -24,7 +24,7 @@ _FORMAT = "hsd_viz trace"
 #: The required keys of a trace's meta; the rest depends on the engine.
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
 #: Columns that older traces lack.
-_ADDED = frozenset({"residual_sum"})
+_ADDED = frozenset({"residual_sum", "h", "rule"})
 #: The JSON types allowed in a column, by the type of its field.
 _KINDS: dict[Any, tuple[type, ...]] = {
     int: (int,),

@@ -79,7 +79,7 @@ def first_rejected(trace: Trace, _names: Sequence[str], _load: Load) -> Found | 
 
 
 def first_residual(trace: Trace, _names: Sequence[str], _load: Load) -> Found | None:
-    """Find the first sampled draft token that was rejected by u although p > 0."""
+    """Find the first sampled draft token that token verification rejected by u although p > 0."""
     temperature = _temperature(trace)
     if not temperature:
         return None
@@ -88,7 +88,7 @@ def first_residual(trace: Trace, _names: Sequence[str], _load: Load) -> Found | 
         token = _own_token(trace, own.id)
         if refused is None or token is None or token.residual_top is None:
             continue
-        if refused.p is None or refused.q is None or refused.u is None or refused.p < 0.005:
+        if own.rule != "token" or refused.p is None or refused.q is None or refused.u is None or refused.p < 0.005:
             continue
         figures = {
             "temperature": f"{temperature:g}",

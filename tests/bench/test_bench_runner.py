@@ -61,8 +61,9 @@ def test_the_sampling_reaches_the_engine():
     from hsd_viz.decoding.settings import Sampling
 
     engine = FakeEngine()
-    run_bench(engine, ["target"], SUITE, Settings(4, Sampling(0.7, 5, 0.9, 11), 1))
-    wanted = {"max_new_tokens": 4, "temperature": 0.7, "top_k": 5, "top_p": 0.9, "seed": 11, "record": False}
+    run_bench(engine, ["target"], SUITE, Settings(4, Sampling(0.7, 5, 0.9, 11, "token"), 1))
+    wanted = {"max_new_tokens": 4, "temperature": 0.7, "top_k": 5, "top_p": 0.9, "seed": 11, "rule": "token"}
+    wanted["record"] = False
     assert all(o == wanted for o in engine.options)
 
 

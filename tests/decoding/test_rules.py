@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.backends import device
@@ -13,8 +13,9 @@ from hsd_viz.backends.device import TorchBackend
 from hsd_viz.backends.host import HostBackend
 from hsd_viz.decoding import sampling as reference
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.verify import walk
+from hsd_viz.decoding.verify import verify_block, walk
 from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.trace.records import RULES
 
 HOST, DEVICE = HostBackend(), TorchBackend(torch.device("cpu"))
 SAMPLINGS = [
@@ -40,6 +41,7 @@ def trees(draw_from) -> DraftTree:
     return tree
 
 
+@settings(deadline=None)
 @given(trees(), st.lists(st.integers(0, 3), min_size=10, max_size=10))
 def test_a_walk_is_what_following_children_gives(tree, drawn):
     verdict = walk(tree, drawn, None)
@@ -62,6 +64,7 @@ def test_a_walk_is_what_following_children_gives(tree, drawn):
     assert verdict.p == [looked.get(node) for node in range(len(tree))]
 
 
+@settings(deadline=None)
 @given(trees(), st.integers(0, 99))
 def test_a_tree_is_walked_alike_on_host_and_device(tree, seed):
     rng = np.random.default_rng(seed)
@@ -85,15 +88,17 @@ def test_a_tree_is_walked_alike_on_host_and_device(tree, seed):
     assert torch.allclose(rows, p[walked]) and torch.allclose(their_rows[: len(walked)], p[walked])
 
 
+@pytest.mark.parametrize("rule", RULES)
+@settings(deadline=None)
 @given(st.integers(1, 6), st.integers(0, 999))
-def test_a_chain_is_judged_alike_on_host_and_device(n, seed):
+def test_a_chain_is_judged_alike_on_host_and_device(rule, n, seed):
     rng = np.random.default_rng(seed)
     q = torch.from_numpy(rng.dirichlet(np.full(5, 0.5), size=n).reshape(n, 5))
     p = torch.from_numpy(rng.dirichlet(np.full(5, 0.5), size=n + 1))
     if seed % 3 == 0:
         p[:n] = q
     tokens, u, r = rng.integers(0, 5, size=n).tolist(), rng.random(n).tolist(), rng.random(n + 1).tolist()
-    ours, theirs = HOST.verify_chain(tokens, q, p, u, r), DEVICE.verify_chain(tokens, q, p, u, r)
+    ours, theirs = HOST.verify_chain(tokens, q, p, u, r, rule), DEVICE.verify_chain(tokens, q, p, u, r, rule)
     assert (ours.accepted, ours.token, ours.row, ours.examined) == (
         theirs.accepted,
         theirs.token,
@@ -104,6 +109,24 @@ def test_a_chain_is_judged_alike_on_host_and_device(n, seed):
     assert (ours.residual is None) == (theirs.residual is None)
     if ours.residual is not None:
         assert torch.allclose(ours.residual, theirs.residual)
+    assert (ours.h is None) == (theirs.h is None) == (rule == "token")
+    if rule == "block":
+        assert [v is None for v in ours.h] == [v is None for v in theirs.h] == [v is None for v in ours.u]
+        assert [v for v in ours.h if v is not None] == pytest.approx([v for v in theirs.h if v is not None])
+
+
+def test_block_verification_of_a_chain_by_hand():
+    """p = (.3, .7) and q = (.6, .4) at both places: w_1 = .5, h_1 = s / (s + 1 - w_1), s = (.5 .3 - .6)+ + (.5 .7 - .4)+."""
+    p, q = np.array([[0.3, 0.7]] * 3), np.array([[0.6, 0.4]] * 2)
+    verdict = verify_block([0, 1], q, p, [0.0, 0.9], [0.5] * 3)
+    # w_2 = min(1, .5 * .7 / .4) = .875 is the chance of the whole draft; nothing is left at place 1, so h_1 = 0.
+    assert verdict.accepted == [] and verdict.h == pytest.approx([0.0, 0.875]) and verdict.u == [0.0, 0.9]
+    assert verdict.examined == 1 and verdict.p == [0.3, 0.7] and verdict.residual == pytest.approx([0, 0.3])
+    verdict = verify_block([0, 1], q, p, [0.99, 0.8], [0.5] * 3)
+    assert verdict.accepted == [0, 1] and verdict.u == [None, 0.8] and verdict.residual is None
+    # Ratios above 1 are not carried over: w_1 = 1, so that h_2 = w_2 = .5.
+    verdict = verify_block([1, 0], q, p, [0.99, 0.4], [0.5] * 3)
+    assert verdict.accepted == [0, 1] and verdict.h[1] == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)

@@ -106,11 +106,10 @@ def test_details_are_the_targets_at_temperature_one(engine):
         assert [i for i, _ in token.top] == row.topk(5).indices.tolist()
 
 
-@pytest.mark.parametrize("bottom", ["draft", "lookup"])
-def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, paths, bottom):
-    trace = engine.run(
-        "ab ab ab ab", f"{paths.get(bottom, bottom)} > target", max_new_tokens=100, temperature=1.0, seed=2
-    )
+@pytest.mark.parametrize(("bottom", "rule"), [("draft", "token"), ("draft", "block"), ("lookup", "block")])
+def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, paths, bottom, rule):
+    options = {"max_new_tokens": 100, "temperature": 1.0, "seed": 2, "rule": rule}
+    trace = engine.run("ab ab ab ab", f"{paths.get(bottom, bottom)} > target", **options)
     ids = torch.tensor([trace.meta["prompt_ids"] + trace.token_ids])
     with torch.inference_mode():
         p = engine.model("target")(ids).logits[0].double().softmax(-1)
@@ -122,13 +121,41 @@ def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, pat
             left = p[row].clone()
             left[[d.token_id for d in trace.draft_rows if d.round == token.round and d.verdict == "rejected"]] = 0
         else:
-            left = (p[row] - q[row]).clamp_min(0)
+            w = 1.0
+            for d in trace.draft_rows:
+                if d.round == token.round and d.verdict == "accepted" and rule == "block":
+                    w = min(1.0, w * d.p / d.q)
+            left = (w * p[row] - q[row]).clamp_min(0)
         assert token.residual_sum == pytest.approx(float(left.sum()), rel=1e-3)
         assert [i for i, _ in token.residual_top] == left.topk(5).indices.tolist()
         assert [r * token.residual_sum for _, r in token.residual_top] == pytest.approx(
             left.topk(5).values.tolist(), rel=1e-3
         )
     assert len(corrections) > 3
+
+
+def test_the_rule_of_each_level_is_in_the_trace(engine, paths):
+    """Rounds name their rule; block rounds have thresholds where they were compared, and no unreached token."""
+    options = {"max_new_tokens": 60, "temperature": 1.0, "seed": 5}
+    stack, draft = f"lookup > {paths['draft']}:4 > target", paths["draft"]
+    both = {"token": {"token"}, "block": {"block"}}
+    for rule, expected in both.items():
+        trace = engine.run("ab ab ab", stack, rule=rule, **options)
+        check(trace)
+        assert {r.rule for r in trace.round_rows if r.level == 2 and r.drafted} == expected
+        assert {r.rule for r in trace.round_rows if r.level == 1} == {"token"}, "point masses"
+        assert trace.meta["sampling"]["rule"] == rule
+    rows = [d for d in trace.draft_rows if d.level == 2]
+    assert "unreached" not in {d.verdict for d in rows} and all(d.p is not None for d in rows)
+    assert all((d.u is None) == (d.h is None) for d in rows)
+    assert all(d.u >= d.h for d in rows if d.verdict == "rejected")
+    assert Trace.from_dict(trace.to_dict()).draft_rows == trace.draft_rows
+    trace = engine.run("ab ab ab", f"{draft}:4 > target", rule={"target": "token"}, **options)
+    assert {r.rule for r in trace.round_rows} == {"token"} and trace.meta["rules"] == {"target": "token"}
+    with pytest.raises(ValueError, match=r"the rule is for 'targe'.*did you mean 'target'"):
+        engine.decode("a", f"{draft}:4 > target", rule={"targe": "token"})
+    with pytest.raises(ValueError, match="unknown verification rule 'blok': use token or block"):
+        engine.decode("a", "target", rule="blok")
 
 
 def test_without_recording_the_tokens_are_the_same(engine, paths):

@@ -45,6 +45,19 @@ def test_the_curve_is_found_again_through_drafts_of_any_length():
     assert found.low < found.acceptance < found.high and found.acceptance == found.accepted / found.examined
 
 
+def test_curves_are_of_one_rule():
+    """Rounds of another rule are left out; the rule is reported."""
+    names = [{"name": "nano", "parameters": 1}, {"name": "target", "parameters": 9}]
+    meta, traces = {"stack": "nano:2 > target", "models": [{**m, "level": k} for k, m in enumerate(names)]}, []
+    for rule, accepted, n in (("token", 0, 10), ("block", 2, 30)):
+        trace = Trace(meta)
+        trace.round_rows = [row(2, accepted, id=k)._replace(rule=rule) for k in range(n)]
+        traces.append(trace)
+    counts = estimate(traces).counts["nano", "target"]
+    assert (counts.rule, counts.rounds, counts.accepted) == ("block", 30, 60)
+    assert estimate(traces[:1]).counts["nano", "target"].rule == "token"
+
+
 def test_wilson_interval():
     """The textbook's example, 0 of n, and coverage: 95 of 100 intervals hold the truth."""
     assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)

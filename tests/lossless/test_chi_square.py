@@ -6,6 +6,8 @@ the last one?); each mutant, one deliberate mistake of the kind that breaks loss
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -50,7 +52,9 @@ def p_values(loop: Loop) -> tuple[float, float]:
     return p_value(tokens, exact, 1), p_value(tokens, exact, 2)
 
 
-SHAPED = Sampling(temperature=0.8, top_k=5, top_p=0.95, seed=2)
+ONE = Sampling(temperature=1.0, seed=1, rule="token")
+TWO = Sampling(temperature=0.7, top_k=4, seed=1, rule="token")
+SHAPED = Sampling(temperature=0.8, top_k=5, top_p=0.95, seed=2, rule="token")
 STACKS = {
     "one draft": lambda s, n: loop_of(models(2), [4], s, n),
     "two drafts": lambda s, n: loop_of(models(3), [3, 6], s, n),
@@ -64,7 +68,17 @@ STACKS = {
 
 @pytest.mark.parametrize("name", STACKS)
 def test_lossless(name):
-    assert min(p_values(STACKS[name](Sampling(temperature=1.0, seed=1), TOKENS))) > LEVEL
+    assert min(p_values(STACKS[name](ONE, TOKENS))) > LEVEL
+
+
+@pytest.mark.parametrize("name", ["one draft", "database under two drafts", "two drafts in one launch"])
+def test_block_verification_is_lossless(name):
+    assert min(p_values(STACKS[name](dataclasses.replace(ONE, rule="block"), TOKENS))) > LEVEL
+
+
+@pytest.mark.parametrize("name", ["one draft", "two drafts in one launch"])
+def test_block_verification_is_lossless_after_temperature_top_k_and_top_p(name):
+    assert min(p_values(STACKS[name](dataclasses.replace(SHAPED, rule="block"), FEWER_TOKENS))) > LEVEL
 
 
 @pytest.mark.parametrize("name", ["one draft", "database under a draft", "two drafts in one launch"])
@@ -178,7 +192,6 @@ class EachSiblingTriedAlone(Loop):
         return verdict, p
 
 
-ONE, TWO = Sampling(temperature=1.0, seed=1), Sampling(temperature=0.7, top_k=4, seed=1)
 MUTANTS = [
     (MiddleSamplesItsRow, 3, [3, 6], ONE),
     (ResidualProposed, 3, [3, 6], ONE),

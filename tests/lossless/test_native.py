@@ -5,6 +5,7 @@ No near-tie is excused here: its logits do not depend on how tokens were fed.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -23,6 +24,7 @@ from hsd_viz.decoding.model import HFModel
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import load_model, load_tokenizer
 from hsd_viz.stack import DraftSource
+from hsd_viz.trace.records import RULES
 
 pytestmark = needs_native
 
@@ -104,9 +106,11 @@ def sampled(lookaheads: list[int], sampling: Sampling, session_of=NativeModel.se
     return loop.text[1:]
 
 
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("sampling", [Sampling(temperature=1.0, seed=1), SHAPED], ids=["temperature 1", "shaped"])
 @pytest.mark.parametrize("lookaheads", [[4], [3, 6]], ids=str)
-def test_sampled_drafts(lookaheads, sampling):
+def test_sampled_drafts(lookaheads, sampling, rule):
+    sampling = dataclasses.replace(sampling, rule=rule)
     tokens, exact = sampled(lookaheads, sampling), exact_rows(sampling)
     assert min(p_value(tokens, exact, 2), p_value(tokens, exact, 3)) > LEVEL
 

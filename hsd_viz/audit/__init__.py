@@ -1,0 +1,13 @@
+"""Audits of losslessness: is the output of a decoder distributed as the target's own?
+
+:func:`exact` enumerates the output law of a Python callable over toy models; :func:`statistical` compares two
+OpenAI-style endpoints of one model, with and without speculation. ``hsd_viz.audit.stacks`` has this project's own loop
+as a decoder, ``hsd_viz.audit.torch_numbers`` is for decoders that draw with torch.
+"""
+
+from hsd_viz.audit.endpoint import Endpoint
+from hsd_viz.audit.exact import ExactAudit, Task, exact
+from hsd_viz.audit.page import page
+from hsd_viz.audit.statistical import StatisticalAudit, statistical
+
+__all__ = ["Endpoint", "ExactAudit", "StatisticalAudit", "Task", "exact", "page", "statistical"]

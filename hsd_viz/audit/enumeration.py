@@ -1,0 +1,153 @@
+"""Run a randomised program once for every outcome of its random decisions, with the exact probability of each run.
+
+A random number is a :class:`Chance`: an unknown number, uniform in an interval. A comparison with a number that the
+interval does not decide splits it, and the program runs once for each side. Programs that compare random numbers with
+probabilities, scale them, or search them in cumulative sums (numpy's ``searchsorted`` included) run unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+#: Runs of one enumeration before it is given up.
+MAX_RUNS = 1_000_000
+
+
+class Choices:
+    """The random decisions of one run, and a source of random numbers for the program.
+
+    It has the methods of ``numpy.random.Generator`` and ``random.Random`` that decoders need. ``weight`` is the
+    probability of the decisions so far.
+    """
+
+    def __init__(self, path: list[tuple[int, list[float]]]) -> None:
+        self._path, self._next = path, 0
+        self.weight = 1.0
+
+    def branch(self, weights: Sequence[float]) -> int:
+        """Decide for an index with probability proportional to ``weights``."""
+        if self._next == len(self._path):
+            found = [float(w) for w in weights]
+            total = sum(found)
+            if not total > 0 or min(found) < 0:
+                raise ValueError(f"cannot choose with the weights {found}: they must not be negative and sum to > 0")
+            self._path.append((next(k for k, w in enumerate(found) if w > 0), [w / total for w in found]))
+        place, shares = self._path[self._next]
+        self._next += 1
+        self.weight *= shares[place]
+        return place
+
+    def random(self, size: int | None = None) -> Any:
+        """Return a number that is uniform in [0, 1), or a list of ``size`` independent ones."""
+        return Chance(_Interval(self)) if size is None else [Chance(_Interval(self)) for _ in range(size)]
+
+    uniform = random
+
+    def choice(self, values: Any, p: Sequence[float] | None = None) -> Any:
+        """Return one of ``values`` (of ``range(values)`` if that is a number), with the probabilities ``p``."""
+        options = range(values) if isinstance(values, int) else values
+        return options[self.branch([1.0] * len(options) if p is None else p)]
+
+    def choices(self, values: Sequence[T], weights: Sequence[float]) -> list[T]:
+        """Return a list with one of ``values``."""
+        return [values[self.branch(weights)]]
+
+
+def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Iterator[tuple[T, float]]:
+    """Yield (result, probability) for every run of ``program``, which draws from the :class:`Choices` it is given.
+
+    Raises:
+        ValueError: if there are more than ``max_runs`` runs.
+    """
+    path: list[tuple[int, list[float]]] = []
+    for _ in range(max_runs):
+        choices = Choices(path)
+        result = program(choices)
+        yield result, choices.weight
+        while path:
+            place, shares = path.pop()
+            following = next((k for k in range(place + 1, len(shares)) if shares[k] > 0), None)
+            if following is not None:
+                path.append((following, shares))
+                break
+        if not path:
+            return
+    raise ValueError(f"the program has more than {max_runs} outcomes: use fewer tokens, models or draft tokens")
+
+
+class _Interval:
+    """What is known of a random number: it is uniform in [low, high)."""
+
+    __slots__ = ("_choices", "high", "low")
+
+    def __init__(self, choices: Choices) -> None:
+        self._choices, self.low, self.high = choices, 0.0, 1.0
+
+    def below(self, border: float) -> bool:
+        """Decide whether the number is below ``border``."""
+        if border <= self.low or border >= self.high:
+            return border >= self.high
+        if self._choices.branch((border - self.low, self.high - border)) == 0:
+            self.high = border
+            return True
+        self.low = border
+        return False
+
+
+class Chance:
+    """A random number that is known only as far as it was compared: ``scale`` * u + ``shift`` with u in an interval."""
+
+    __slots__ = ("_interval", "_scale", "_shift")
+
+    def __init__(self, interval: _Interval, scale: float = 1.0, shift: float = 0.0) -> None:
+        self._interval, self._scale, self._shift = interval, scale, shift
+
+    def _below(self, value: Any) -> bool:
+        scale, border = self._scale, -self._shift
+        if isinstance(value, Chance) and value._interval is self._interval:  # as numpy's searches do
+            scale, border = scale - value._scale, border + value._shift
+        else:
+            border += float(value)
+        if scale == 0:
+            return border > 0
+        found = self._interval.below(border / scale)
+        return found if scale > 0 else not found
+
+    def __lt__(self, value: Any) -> bool:
+        return self._below(value)
+
+    __le__ = __lt__
+
+    def __gt__(self, value: Any) -> bool:
+        return not self._below(value)
+
+    __ge__ = __gt__
+
+    def __mul__(self, by: Any) -> Chance:
+        return Chance(self._interval, self._scale * float(by), self._shift * float(by))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, by: Any) -> Chance:
+        return self * (1 / float(by))
+
+    def __add__(self, value: Any) -> Chance:
+        return Chance(self._interval, self._scale, self._shift + float(value))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Chance:
+        return self * -1.0
+
+    def __sub__(self, value: Any) -> Chance:
+        return self + -float(value)
+
+    def __rsub__(self, value: Any) -> Chance:
+        return -self + value
+
+    def __float__(self) -> float:
+        raise TypeError(
+            "a random number of an exact audit has no single value: compare it, scale it, or draw with rng.choice"
+        )

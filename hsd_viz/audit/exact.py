@@ -1,0 +1,233 @@
+"""The exact audit: the law of a decoder's output over toy models, by enumeration, against the target's.
+
+>>> def plain(task):
+...     text = list(task.prompt)
+...     while not task.ended(text):
+...         text.append(task.random.choice(task.vocabulary, p=task.row(-1, text)))
+...     return text[len(task.prompt):]
+>>> exact(plain).lossless
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hsd_viz.audit.enumeration import MAX_RUNS, Choices, outcomes
+from hsd_viz.audit.faults import FAULTS, Place, Row, recognise
+from hsd_viz.words import check_range
+
+TOLERANCE = 1e-9
+Decoder = Callable[["Task"], Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Toy:
+    """Toy models over a small vocabulary: tables by the last two tokens, smallest model first. ``rows`` are the
+    probabilities at the audit's temperature."""
+
+    logits: tuple[np.ndarray, ...]
+    rows: tuple[np.ndarray, ...]
+    prompt: tuple[int, ...]
+    new_tokens: int
+    temperature: float
+    eos: frozenset[int]
+
+    @property
+    def vocabulary(self) -> int:
+        return self.logits[0].shape[-1]
+
+    def row(self, model: int, text: Sequence[int], temperature: float | None = None) -> Row:
+        """Return the probabilities ``[V]`` after ``text`` by ``model`` (-1: the target) at the audit's temperature, or
+        at another."""
+        if temperature is None:
+            return self.rows[model][text[-2], text[-1]]
+        return softmax(self.logits[model][text[-2], text[-1]] / temperature)
+
+    def ended(self, text: Sequence[int]) -> bool:
+        """Return whether ``text`` (prompt included) is complete: an end token, or the limit of new tokens."""
+        new = text[len(self.prompt) :]
+        return len(new) >= self.new_tokens or (len(new) > 0 and new[-1] in self.eos)
+
+
+@dataclass(frozen=True, slots=True)
+class Task(Toy):
+    """What a decoder is given: toy models, and ``random``, the only source of random numbers it may use.
+
+    It returns at most ``new_tokens`` tokens that follow ``prompt``; a token of ``eos`` ends the text. ``logits[k]`` is
+    the table ``[V, V, V]`` of model k (next to last token, last token, next token), :meth:`row` its probabilities.
+    ``random`` has ``random()``, ``choice(n, p)`` and ``choices(values, weights)``.
+    """
+
+    random: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class WrongConditional:
+    """The first conditional that differs: after ``prefix`` (new tokens), the law of the next token is ``found``, not
+    ``expected``."""
+
+    instance: int
+    prefix: tuple[int, ...]
+    expected: tuple[float, ...]
+    found: tuple[float, ...]
+
+    @property
+    def error(self) -> float:
+        return max(abs(a - b) for a, b in zip(self.expected, self.found, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ExactAudit:
+    """The result of :func:`exact`.
+
+    ``error`` is the largest difference between the probability of an output and the target's, over ``outputs`` outputs
+    of ``instances`` toy instances, from ``runs`` runs. ``wrong`` is the first wrong conditional, ``faults`` the numbers
+    of the faults in :data:`~hsd_viz.audit.faults.FAULTS` that explain it, ``malformed`` an output that is not a text
+    for the task.
+    """
+
+    lossless: bool
+    error: float
+    instances: int
+    outputs: int
+    runs: int
+    wrong: WrongConditional | None = None
+    faults: tuple[int, ...] = ()
+    malformed: str | None = None
+
+    def __str__(self) -> str:
+        """Return the verdict in one line."""
+        counts = f"{self.runs} runs, {self.outputs} outputs, {self.instances} toy instances"
+        if self.lossless:
+            return f"lossless: largest error {self.error:.1e} ({counts})"
+        if self.malformed is not None:
+            return f"not lossless: {self.malformed} ({counts})"
+        assert self.wrong is not None
+        rows = [f"[{', '.join(f'{p:.4f}' for p in row)}]" for row in (self.wrong.found, self.wrong.expected)]
+        where = f"after {list(self.wrong.prefix)}" if self.wrong.prefix else "of the first token"
+        known = [f"fault {fault}: {FAULTS[fault]}" for fault in self.faults]
+        cause = ", or ".join(known) or "none of the six known faults"
+        return f"not lossless: the law {where} is {rows[0]}, not {rows[1]}; {cause} ({counts})"
+
+
+def exact(
+    decode: Decoder,
+    *,
+    models: int = 2,
+    vocabulary: int = 3,
+    new_tokens: int = 3,
+    instances: int = 3,
+    temperature: float = 0.7,
+    seed: int = 0,
+    tolerance: float = TOLERANCE,
+    max_runs: int = MAX_RUNS,
+) -> ExactAudit:
+    """Enumerate the output law of ``decode`` over toy models and compare it with the target's.
+
+    ``decode`` gets a :class:`Task` and returns the new tokens; it is called once for each outcome of its random
+    decisions, so it must be a function of the task alone. ``models`` counts the models, target included. Every second
+    instance has an end token. Probabilities that differ by less than ``tolerance`` are equal; a decoder that calculates
+    in float32 needs 1e-5.
+
+    Raises:
+        ValueError: if a number is out of range, or if there are more than ``max_runs`` outcomes.
+    """
+    check_range("the number of models", models, 1, 4)
+    check_range("the vocabulary", vocabulary, 2, 6)
+    check_range("the number of new tokens", new_tokens, 1, 8)
+    check_range("the number of instances", instances, 1, 20)
+    error, outputs, runs = 0.0, 0, 0
+    firsts: list[tuple[WrongConditional, Place]] = []
+    for k in range(instances):
+        toy = make_toy(models, vocabulary, new_tokens, temperature, seed + k, k % 2 == 1)
+        law: dict[tuple[int, ...], float] = {}
+        for text, weight in outcomes(lambda choices, toy=toy: tuple(decode(_task(toy, choices))), max_runs):
+            law[text], runs = law.get(text, 0.0) + weight, runs + 1
+        malformed = next((why for text in law if (why := _malformed(toy, text))), None)
+        if malformed is not None:
+            return ExactAudit(False, 1.0, k + 1, outputs + len(law), runs, malformed=malformed)
+        error = max(error, _largest_error(toy, law))
+        outputs += len(law)
+        firsts += _first_wrong(toy, law, k, tolerance)
+    if not firsts:
+        return ExactAudit(error < tolerance, error, instances, outputs, runs)
+    faults = recognise([place for _, place in firsts])
+    return ExactAudit(False, error, instances, outputs, runs, firsts[0][0], faults)
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Return the probabilities of logits, along the last axis."""
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def make_toy(models: int, vocabulary: int, new_tokens: int, temperature: float, seed: int, eos: bool) -> Toy:
+    """Return random tables; neighbours resemble each other, so that drafts are accepted often but not always."""
+    random = np.random.default_rng(seed)
+    shape = (vocabulary,) * 3
+    tables = [random.normal(size=shape)]
+    for _ in range(models - 1):
+        tables.append(tables[-1] + 0.7 * random.normal(size=shape))
+    rows = tuple(softmax(table / temperature) for table in tables)
+    return Toy(
+        tuple(tables), rows, (0, 1, 0, 0, 1), new_tokens, temperature, frozenset({vocabulary - 1} if eos else ())
+    )
+
+
+def _task(toy: Toy, choices: Choices) -> Task:
+    return Task(toy.logits, toy.rows, toy.prompt, toy.new_tokens, toy.temperature, toy.eos, choices)
+
+
+def _malformed(toy: Toy, text: tuple[int, ...]) -> str | None:
+    """Return why ``text`` is not an output of the task."""
+    whole = [*toy.prompt, *text]
+    if any(not 0 <= token < toy.vocabulary for token in text):
+        return f"the output {list(text)} has tokens outside the vocabulary"
+    if any(toy.ended(whole[:n]) for n in range(len(toy.prompt) + 1, len(whole))):
+        return f"the output {list(text)} continues after an end token or past {toy.new_tokens} tokens"
+    if not toy.ended(whole):
+        return f"the output {list(text)} stops before an end token and before {toy.new_tokens} tokens"
+    return None
+
+
+def _largest_error(toy: Toy, law: dict[tuple[int, ...], float]) -> float:
+    """Return the largest difference between probabilities of whole outputs; outputs that never occur count, too."""
+    return max(abs(law.get(text, 0.0) - weight) for text, weight in _true_law(toy, ()))
+
+
+def _true_law(toy: Toy, text: tuple[int, ...], weight: float = 1.0) -> Iterator[tuple[tuple[int, ...], float]]:
+    whole = (*toy.prompt, *text)
+    if text and toy.ended(whole):
+        yield text, weight
+        return
+    for token, p in enumerate(toy.row(-1, whole)):
+        yield from _true_law(toy, (*text, token), weight * float(p))
+
+
+def _first_wrong(
+    toy: Toy, law: dict[tuple[int, ...], float], k: int, tolerance: float
+) -> Iterator[tuple[WrongConditional, Place]]:
+    """Yield the wrong conditionals after the shortest prefixes that have one."""
+    for length in range(toy.new_tokens):
+        wrong = False
+        for prefix in sorted({text[:length] for text in law if len(text) > length}):
+            counts = np.zeros(toy.vocabulary)
+            for text, weight in law.items():
+                if len(text) > length and text[:length] == prefix:
+                    counts[text[length]] += weight
+            found, whole = counts / counts.sum(), (*toy.prompt, *prefix)
+            sampled = tuple(toy.row(m, whole) for m in range(len(toy.logits)))
+            if np.abs(found - sampled[-1]).max() < tolerance:
+                continue
+            wrong = True
+            raw = tuple(toy.row(m, whole, 1.0) for m in range(len(toy.logits)))
+            yield (
+                WrongConditional(k, prefix, tuple(sampled[-1].tolist()), tuple(found.tolist())),
+                Place(sampled, raw, found),
+            )
+        if wrong:
+            return

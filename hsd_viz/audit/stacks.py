@@ -1,0 +1,99 @@
+"""The project's own loop as a decoder for the exact audit: any stack's shape over toy models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hsd_viz.audit.enumeration import Chance, Choices
+from hsd_viz.audit.exact import Decoder, Task
+from hsd_viz.backends.host import HostBackend
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
+from hsd_viz.drafting import make_drafter
+from hsd_viz.stack import Stack, parse
+
+
+class ToySession:
+    """A toy model behind the interface of the loop (:class:`~hsd_viz.decoding.model.CachedModel`)."""
+
+    can_sample = can_verify = False
+
+    def __init__(self, logits: Any) -> None:
+        self._logits = torch.from_numpy(logits)
+        self._cached: list[int] = []
+
+    @property
+    def length(self) -> int:
+        return len(self._cached)
+
+    def forward(self, tokens: list[int], rows: int, parents: Sequence[int] | None = None) -> Tensor:
+        """Return the logits after each of the last ``rows`` tokens; ``parents`` places the tokens in a tree."""
+        base = len(self._cached)
+        self._cached += tokens
+        befores = []
+        for k in range(len(tokens)):
+            before = k - 1 if parents is None else parents[k]
+            place = base + before if before >= 0 else base - 1
+            befores.append(self._cached[place] if place >= 0 else tokens[k])
+        last = range(len(tokens) - rows, len(tokens))
+        return self._logits[[befores[k] for k in last], [tokens[k] for k in last]]
+
+    def truncate(self, length: int) -> None:
+        del self._cached[length:]
+
+    def keep(self, base: int, places: list[int]) -> None:
+        self._cached[base:] = [self._cached[p] for p in places]
+
+
+class EnumeratedDraws:
+    """:class:`~hsd_viz.decoding.sampling.Draws` whose numbers are decided by enumeration."""
+
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
+        self._at: dict[int, Chance] = {}
+
+    def at(self, position: int) -> Chance:
+        return self._at.setdefault(position, self._choices.random())
+
+    def fresh(self, n: int) -> list[Chance]:
+        return self._choices.random(n)
+
+
+def loop_decoder(stack: Stack | str, rule: str = DEFAULT_RULE, cls: type[Loop] = Loop) -> Decoder:
+    """Return the loop of ``stack`` over a task's toy models, which replace the stack's models in order.
+
+    Databases and baselines are the real ones; they begin with an empty memory. ``rule`` is the verification rule.
+    """
+    parsed = (parse(stack) if isinstance(stack, str) else stack).resolved(4)
+
+    def decode(task: Task) -> list[int]:
+        names = [m.name for m in parsed.models]
+        sessions = [ToySession(table) for table in task.logits[-len(names) :]]
+        levels = [Level(n, s, m.lookahead) for n, s, m in zip(names, sessions, parsed.models, strict=True)]
+        drafter = None if parsed.bottom is None else make_drafter(parsed.bottom, eos=task.eos, costs=None)
+        loop = cls(
+            levels,
+            drafter,
+            Sampling(task.temperature, rule=rule),
+            task.prompt,
+            backend=HostBackend(),
+            max_new_tokens=task.new_tokens,
+            eos=task.eos,
+        )
+        loop.draws = EnumeratedDraws(task.random)
+        for _ in loop.prefill():
+            pass
+        for _ in loop.rounds():
+            loop.log.take()
+        return loop.text[len(task.prompt) :]
+
+    return decode
+
+
+def models_in(stack: str) -> int:
+    """Return the number of models of a stack, which :func:`~hsd_viz.audit.exact.exact` needs."""
+    return len(parse(stack).models)

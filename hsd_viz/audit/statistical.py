@@ -1,0 +1,147 @@
+"""The statistical audit of two endpoints of one model, with and without speculation.
+
+Sampling: the sequential test of :mod:`~hsd_viz.audit.sequential`. Greedy decoding: the first divergence of each prompt,
+which is a near-tie of two tokens (rounding decides, and batches round differently) or a bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from hsd_viz.audit.endpoint import Completion, Endpoint
+from hsd_viz.audit.sequential import ALPHA, PairTest, Text, power
+
+#: Difference of log probabilities (nats) up to which two tokens are a near-tie.
+NEAR_TIE = 0.05
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The first place where the greedy texts of a prompt differ: ``kind`` is ``near-tie``, ``bug`` or ``unknown`` (the
+    endpoint reports no log probabilities); ``gap`` is the plain endpoint's preference for its own token, in nats."""
+
+    prompt: str
+    place: int
+    plain: str
+    speculative: str
+    gap: float | None
+    kind: str
+
+
+@dataclass(slots=True)
+class StatisticalAudit:
+    """The result of :func:`statistical`, as far as it got.
+
+    ``evidence`` is the test's wealth: at 1 / ``alpha`` the distributions differ. ``power`` gives, by the share of
+    outputs in which a decoder is wrong, how often the test would have found that. ``difference`` is the largest one:
+    ((prompt, tokens), token, frequency with speculation, without).
+    """
+
+    alpha: float
+    prompts: int
+    greedy_equal: int = 0
+    divergences: list[Divergence] = field(default_factory=list)
+    pairs: int = 0
+    evidence: float = 1.0
+    power: dict[float, float] = field(default_factory=dict)
+    difference: tuple | None = None
+    complete: bool = False
+
+    @property
+    def bugs(self) -> list[Divergence]:
+        return [d for d in self.divergences if d.kind == "bug"]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the sampled distributions differ."""
+        return self.evidence >= 1 / self.alpha
+
+    @property
+    def verdict(self) -> str:
+        """``not lossless``, ``no difference found`` or ``unfinished``."""
+        if self.bugs or self.differs:
+            return "not lossless"
+        return "no difference found" if self.complete else "unfinished"
+
+    def __str__(self) -> str:
+        """Return the result in one line."""
+        kinds = [(kind, sum(d.kind == kind for d in self.divergences)) for kind in ("near-tie", "bug", "unknown")]
+        greedy = ", ".join([f"{self.greedy_equal} equal", *(f"{n} {kind}" for kind, n in kinds if n)])
+        return (
+            f"{self.verdict}: greedy texts of {self.prompts} prompts: {greedy}; {self.pairs} sampled pairs, evidence "
+            f"{self.evidence:.3g} of {1 / self.alpha:.0f} (false alarms at most {self.alpha:g})"
+        )
+
+
+def statistical(
+    speculative: Endpoint,
+    plain: Endpoint,
+    prompts: Sequence[str],
+    *,
+    samples: int = 400,
+    tokens: int = 8,
+    greedy_tokens: int = 64,
+    temperature: float = 1.0,
+    alpha: float = ALPHA,
+    near_tie: float = NEAR_TIE,
+    seed: int = 0,
+    progress: Progress = lambda done, total, what: None,
+) -> StatisticalAudit:
+    """Compare the endpoints on ``prompts``: one greedy text each, then up to ``samples`` pairs of sampled texts.
+
+    The test of pairs stops as soon as it is decided. Ctrl-C ends it with a partial result.
+
+    Raises:
+        ValueError: if there is no prompt, or an endpoint does not answer.
+    """
+    if not prompts:
+        raise ValueError("an audit needs at least one prompt")
+    found, test = StatisticalAudit(alpha, len(prompts)), PairTest()
+    texts: dict[int, list[Text]] = {}
+    try:
+        for k, prompt in enumerate(prompts):
+            progress(k, len(prompts) + samples, "greedy")
+            pair = [end.complete(prompt, greedy_tokens, 0.0) for end in (speculative, plain)]
+            divergence = first_divergence(prompt, *pair, near_tie=near_tie)
+            if divergence is None:
+                found.greedy_equal += 1
+            else:
+                found.divergences.append(divergence)
+        for k in range(samples):
+            progress(len(prompts) + k, len(prompts) + samples, f"sampling, evidence {found.evidence:.3g}")
+            place = k % len(prompts)
+            # Different seeds: with one seed two lossless endpoints could give the same texts, which is not evidence.
+            one = speculative.complete(prompts[place], tokens, temperature, 2 * (seed + k))
+            other = plain.complete(prompts[place], tokens, temperature, 2 * (seed + k) + 1)
+            texts.setdefault(place, []).append(other.tokens)
+            found.evidence = test.add(place, one.tokens, other.tokens)
+            found.pairs = test.pairs
+            if found.differs:
+                break
+        found.complete = True
+        found.difference = test.largest_difference()
+        progress(len(prompts) + samples, len(prompts) + samples, "power")
+        if found.pairs and not found.differs:
+            found.power = power(texts, found.pairs, alpha=alpha, trials=40, seed=seed)
+    except KeyboardInterrupt:
+        pass
+    return found
+
+
+def first_divergence(
+    prompt: str, speculative: Completion, plain: Completion, near_tie: float = NEAR_TIE
+) -> Divergence | None:
+    """Return the first place where two greedy texts differ; ``None`` if they are equal."""
+    ours, theirs = speculative.tokens, plain.tokens
+    shared = min(len(ours), len(theirs))
+    place = next((k for k in range(shared) if ours[k] != theirs[k]), shared)
+    if place == len(ours) == len(theirs):
+        return None
+    mine, other = (text[place] if place < len(text) else "" for text in (theirs, ours))
+    likely = plain.likely[place] if plain.likely is not None and place < len(plain.likely) else None
+    gap = likely[mine] - likely[other] if likely and mine in likely and other in likely else None
+    known = likely and mine and other  # a text that ended earlier has no token here
+    kind = "unknown" if not known else "near-tie" if gap is not None and gap <= near_tie else "bug"
+    return Divergence(prompt, place, mine, other, gap, kind)

@@ -1,0 +1,112 @@
+"""The exact audit: right decoders are lossless to rounding, wrong ones are named with their fault."""
+
+from __future__ import annotations
+
+import pytest
+from decoders import Decoder
+
+from hsd_viz.audit import exact, page
+from hsd_viz.audit.enumeration import Chance, outcomes
+from hsd_viz.audit.stacks import loop_decoder, models_in
+
+OURS = [
+    ("target", "token"),
+    ("nano:2 > target", "token"),
+    ("nano:2 > target", "block"),
+    ("nano:1 > small:2 > target", "block"),
+    ("db[context] > nano:1 > target", "token"),
+]
+
+
+@pytest.mark.parametrize(("stack", "rule"), OURS, ids=str)
+def test_our_own_loop_is_lossless(stack, rule):
+    found = exact(loop_decoder(stack, rule), models=models_in(stack), instances=2)
+    assert found.lossless and found.error < 1e-12 and found.wrong is None, str(found)
+
+
+@pytest.mark.parametrize("name", ["assisted", "prompt_lookup"])
+def test_transformers_assisted_generation_is_lossless(name):
+    """Its arithmetic is float32."""
+    import hf_decoders
+
+    found = exact(getattr(hf_decoders, name), new_tokens=2, instances=1, tolerance=1e-5)
+    assert found.lossless and found.runs > 10, str(found)
+
+
+#: (lookaheads, fault, what is recognised). In a middle level, faults 1 and 2 have one law.
+FAULTY = [
+    ([1], 1, (1,)),
+    ([2], 1, (1,)),
+    ([1, 1], 2, (1, 2)),
+    ([1, 1], 3, (3,)),
+    ([2], 4, (4,)),
+    ([1], 5, (5,)),
+    ([2], 6, (6,)),
+]
+
+
+@pytest.mark.parametrize(("lookaheads", "fault", "expected"), FAULTY, ids=str)
+def test_each_fault_is_recognised(lookaheads, fault, expected):
+    sizes = {
+        "models": len(lookaheads) + 1,
+        "vocabulary": 4 if len(lookaheads) > 1 else 3,
+        "new_tokens": 2,
+        "instances": 2,
+    }
+    if fault == 4:
+        sizes["new_tokens"] = 3
+    found = exact(Decoder(lookaheads, fault), **sizes)
+    assert not found.lossless and found.error > 1e-4
+    assert found.faults == expected, str(found)
+    assert found.wrong is not None and found.wrong.error > 1e-4
+    assert exact(Decoder(lookaheads), **sizes).lossless, "without the fault the same decoder is lossless"
+
+
+def test_the_first_wrong_conditional_is_named():
+    """A decoder that is right for one token and then repeats it."""
+
+    def stutters(task):
+        first = task.random.choice(task.vocabulary, p=task.row(-1, task.prompt))
+        text = [*task.prompt, first]
+        while not task.ended(text):
+            text.append(first)
+        return text[len(task.prompt) :]
+
+    found = exact(stutters, instances=1)
+    assert found.wrong.prefix == (0,) and found.wrong.found == (1.0, 0.0, 0.0) and found.faults == ()
+    assert "none of the six known faults" in str(found)
+    text = page({"stutters <b>": found})
+    assert "stutters &lt;b&gt;" in text and "after the tokens [0]" in text and "not lossless" in text
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [([0], "continues after an end token or past 3 tokens"), (None, "stops before"), ([9], "outside")],
+)
+def test_malformed_outputs(extra, message):
+    def decode(task):
+        return [0, 0, 0, *extra] if extra else [0]
+
+    found = exact(decode, instances=1)
+    assert not found.lossless and message in str(found)
+
+
+def test_numbers_are_enumerated_with_their_probabilities():
+    def program(random):
+        u = random.random()
+        return ("low" if 2 * u + 1 < 1.5 else "high", u < 0.9)
+
+    found = {}
+    for result, weight in outcomes(program):
+        found[result] = found.get(result, 0.0) + weight
+    assert found == pytest.approx({("low", True): 0.25, ("high", True): 0.65, ("high", False): 0.1})
+    with pytest.raises(TypeError, match="no single value"):
+        list(outcomes(lambda random: float(random.random())))
+    with pytest.raises(ValueError, match="more than 5 outcomes"):
+        list(outcomes(lambda random: [random.choice(2) for _ in range(3)], max_runs=5))
+    assert isinstance(next(outcomes(lambda random: random.random()))[0], Chance)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="the vocabulary 9 is out of range"):
+        exact(Decoder([1]), vocabulary=9)

@@ -1,0 +1,161 @@
+"""The statistical audit: endpoints over HTTP, a test with the stated rate of false alarms, divergences of greedy texts."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import Random
+
+import pytest
+
+from hsd_viz.audit import Endpoint, page, statistical
+from hsd_viz.audit.endpoint import Completion
+from hsd_viz.audit.sequential import PairTest, power
+from hsd_viz.audit.statistical import first_divergence
+from hsd_viz.cli import main
+
+ROWS = {"a": [0.6, 0.3, 0.1], "b": [0.2, 0.5, 0.3], "c": [0.3, 0.3, 0.4]}
+SHARPENED = {token: [0.8 * p + 0.2 * (p == max(row)) for p in row] for token, row in ROWS.items()}
+
+
+def texts(rows, random, n):
+    last, out = "a", []
+    for _ in range(n):
+        last = random.choices("abc", rows[last])[0]
+        out.append(last)
+    return tuple(out)
+
+
+@pytest.fixture
+def endpoint():
+    """Start endpoints over table models; ``flaw`` sharpens the samples, or ruins greedy texts."""
+    servers = []
+
+    def start(flaw: str | None = None) -> str:
+        random = Random(len(servers))
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                greedy = body["temperature"] == 0
+                n = body["max_tokens"]
+                if greedy:
+                    tokens = ["a"] * (n - 1) + ["c" if flaw == "greedy" else "b" if flaw == "tie" else "a"]
+                else:
+                    tokens = list(texts(SHARPENED if flaw == "sharpened" else ROWS, random, n))
+                likely = [{"a": -0.5, "b": -0.51, "c": -2.0}] * n
+                answer = {
+                    "choices": [{"text": "".join(tokens), "logprobs": {"tokens": tokens, "top_logprobs": likely}}]
+                }
+                payload = json.dumps(answer).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(payload)))
+                self.end_headers()
+                self.wfile.write(payload)
+
+            def log_message(self, *_):
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/v1"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def audit(start, flaw, **options):
+    ends = Endpoint(start(flaw), "m"), Endpoint(start(), "m")
+    return statistical(*ends, ["x", "y"], tokens=3, greedy_tokens=4, **options)
+
+
+def test_equal_endpoints(endpoint):
+    found = audit(endpoint, None, samples=60)
+    assert found.verdict == "no difference found" and found.pairs == 60 and found.greedy_equal == 2
+    assert found.evidence < 1000 and found.power[0.0] <= 0.05 and set(found.power) > {0.2}
+    assert "at most 0.001" in page({"endpoint": found})
+
+
+def test_sharpened_samples_are_found(endpoint):
+    found = audit(endpoint, "sharpened", samples=1500)
+    assert found.verdict == "not lossless" and found.differs and found.pairs < 1500
+    (_, _), token, sharpened, plain = found.difference
+    assert abs(sharpened - plain) > 0.05 and token in "abc"
+
+
+def test_greedy_divergences(endpoint):
+    tie, bug = audit(endpoint, "tie", samples=0), audit(endpoint, "greedy", samples=0)
+    assert {d.kind for d in tie.divergences} == {"near-tie"} and tie.verdict == "no difference found"
+    assert {d.kind for d in bug.divergences} == {"bug"} and bug.verdict == "not lossless"
+    assert bug.divergences[0].place == 3 and bug.divergences[0].gap == pytest.approx(1.5)
+    assert "First divergences" in page({"endpoint": bug})
+
+
+def test_divergence_without_log_probabilities_or_at_an_end():
+    assert first_divergence("x", Completion(("a",), None), Completion(("b",), None)).kind == "unknown"
+    assert first_divergence("x", Completion(("a",), None), Completion(("a",), None)) is None
+    longer = Completion(("a", "b"), ({"a": 0.0}, {"b": 0.0}))
+    assert first_divergence("x", Completion(("a",), None), longer).kind == "unknown"
+
+
+def test_false_alarms_are_as_rare_as_stated():
+    """At alpha 0.1, at any number of pairs at which the test stops."""
+    random, alarms = Random(1), 0
+    for _ in range(150):
+        test = PairTest()
+        alarms += any(test.add(k % 2, texts(ROWS, random, 3), texts(ROWS, random, 3)) >= 10 for k in range(60))
+    assert alarms / 150 < 0.16
+
+
+def test_power_rises_with_the_share_of_wrong_texts():
+    random = Random(2)
+    observed = {0: [texts(ROWS, random, 2) for _ in range(200)]}
+    found = power(observed, 200, alpha=0.01, shares=(0.0, 0.5), trials=10)
+    assert found[0.0] <= 0.1 and found[0.5] >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "nothing to audit"),
+        (["--plain", "http://127.0.0.1:9/v1"], "give both --speculative and --plain"),
+        (["--speculative", "ftp://x", "--plain", "ftp://x"], "it starts with http:// or https://"),
+        (["--speculative", "http://127.0.0.1:9/v1", "--plain", "http://127.0.0.1:9/v1"], "does not answer"),
+        (["--exact", "nothing"], "does not name a function"),
+        (["--exact", "no_such_module:f"], "cannot import no_such_module"),
+    ],
+)
+def test_bad_input_is_one_line(words, message, capsys):
+    assert main(["audit", *words]) == 2
+    err = capsys.readouterr().err
+    assert message in err and err.count("\n") == 1
+
+
+def test_the_command(tmp_path, capsys, endpoint):
+    (tmp_path / "wrong_decoder.py").write_text(
+        "def decode(task):\n"
+        "    text = list(task.prompt)\n"
+        "    while not task.ended(text):\n"
+        "        text.append(task.random.choice(3, p=task.row(0, text)))\n"
+        "    return text[len(task.prompt):]\n"
+    )
+    out = tmp_path / "audit.html"
+    words = [
+        "audit",
+        "--stack",
+        "nano:1 > target",
+        "--exact",
+        f"{tmp_path}/wrong_decoder.py:decode",
+        "--html",
+        str(out),
+    ]
+    assert main(words) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("nano:1 > target: lossless") and "not lossless: the law of the first token" in lines[1]
+    assert out.read_text().count("<h2>") == 2
+    words = ["audit", "--speculative", endpoint(), "--plain", endpoint(), "--limit", "2", "--samples", "10"]
+    assert main(words) == 0 and "no difference found" in capsys.readouterr().out
