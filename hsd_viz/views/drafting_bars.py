@@ -13,10 +13,8 @@ from hsd_viz.views import drafting_published as published
 from hsd_viz.views.drafting_data import PLAIN, Supply, method, only_source, study_of
 from hsd_viz.views.latency_sources import temperature_words
 from hsd_viz.views.palette import HUES, family, label
-from hsd_viz.views.scripts import joined
+from hsd_viz.views.scripts import STATIC
 
-#: Styles of the latency views and additions.
-CSS = joined("latency.css", "drafting.css")
 DRAFTERS = {
     "db": "db: longest matching suffix, one scored tree",
     "hd": "hd: Hierarchy Drafting as published, one-token keys, seven drafts of four tokens",
@@ -29,8 +27,8 @@ _RATIO = "A multi-token round emitted more than one token; their share of all to
 class DraftBars(anywidget.AnyWidget):
     """Rows of stacked bars with their values, also available as text."""
 
-    _esm = joined("dom.js", "draft_bars.js")
-    _css = CSS
+    _esm = STATIC / "draft_bars.js"
+    _css = STATIC / "draft_bars.css"
 
     spec = traitlets.Dict().tag(sync=True)
 

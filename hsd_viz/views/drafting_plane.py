@@ -11,10 +11,10 @@ import numpy as np
 import traitlets
 
 from hsd_viz.views import drafting_published as published
-from hsd_viz.views.drafting_bars import CSS, percent
+from hsd_viz.views.drafting_bars import percent
 from hsd_viz.views.drafting_data import PLAIN, Study, Supply, lookups_only, method, study_of
 from hsd_viz.views.latency_sources import temperature_words
-from hsd_viz.views.scripts import joined
+from hsd_viz.views.scripts import STATIC
 
 #: Approximate number of equal-speed curves.
 ISOS = 10
@@ -31,8 +31,8 @@ _LEGEND = {
 class DraftPlane(anywidget.AnyWidget):
     """Points, lines and equal-value curves on axes, with all values in a table."""
 
-    _esm = joined("dom.js", "figure.js", "draft_plane.js")
-    _css = CSS
+    _esm = STATIC / "draft_plane.js"
+    _css = STATIC / "draft_plane.css"
 
     spec = traitlets.Dict().tag(sync=True)
 

@@ -29,7 +29,7 @@ from hsd_viz.views.latency_sources import (
     unseen,
 )
 from hsd_viz.views.palette import HUES, family
-from hsd_viz.views.scripts import STATIC, joined
+from hsd_viz.views.scripts import STATIC
 from hsd_viz.words import counted
 
 TAGS = {
@@ -45,8 +45,8 @@ ROWS = 12
 class Comparison(anywidget.AnyWidget):
     """Rows with a bar for the prediction and a dot with its interval for the measurement, also as text."""
 
-    _esm = joined("dom.js", "compare.js")
-    _css = STATIC / "latency.css"
+    _esm = STATIC / "compare.js"
+    _css = STATIC / "compare.css"
 
     spec = traitlets.Dict().tag(sync=True)
 

@@ -21,7 +21,7 @@ from hsd_viz.latency.whatif import surface
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.views.latency_contours import contours
 from hsd_viz.views.latency_sources import Basis, Measured, basis_of
-from hsd_viz.views.scripts import STATIC, joined
+from hsd_viz.views.scripts import STATIC
 
 #: Approximate number of contours.
 CONTOURS = 7
@@ -39,8 +39,8 @@ class Plot(anywidget.AnyWidget):
     ``spec`` has cells, contours, lines and marks; ``chosen`` is the point (x, y) selected by click or Enter.
     """
 
-    _esm = joined("dom.js", "figure.js", "plot.js")
-    _css = STATIC / "latency.css"
+    _esm = STATIC / "plot.js"
+    _css = STATIC / "plot.css"
 
     spec = traitlets.Dict().tag(sync=True)
     chosen = traitlets.List().tag(sync=True)

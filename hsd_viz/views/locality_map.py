@@ -9,10 +9,9 @@ import numpy as np
 import traitlets
 
 from hsd_viz.trace import Trace
-from hsd_viz.views.drafting_bars import CSS
 from hsd_viz.views.latency_sources import machine_words
 from hsd_viz.views.palette import DATABASES, HUES, family, label
-from hsd_viz.views.scripts import joined
+from hsd_viz.views.scripts import STATIC
 from hsd_viz.words import counted
 
 #: Maximum repeat length.
@@ -26,8 +25,8 @@ class LocalityMap(anywidget.AnyWidget):
     Coloured marks were drafted from there and accepted; grey ones repeat at least ``least`` tokens (set by a slider)
     without being copied. The row below the map has the source of every token."""
 
-    _esm = joined("dom.js", "figure.js", "locality_map.js")
-    _css = CSS
+    _esm = STATIC / "locality_map.js"
+    _css = STATIC / "locality_map.css"
 
     spec = traitlets.Dict().tag(sync=True)
     least = traitlets.Int(4).tag(sync=True)

@@ -11,7 +11,7 @@ import traitlets
 
 from hsd_viz.stack import DATABASES
 from hsd_viz.views.palette import HUES, family, label
-from hsd_viz.views.scripts import joined
+from hsd_viz.views.scripts import STATIC
 
 #: Maximum rows of a table; beyond that, neighbouring values are binned.
 MOST_ROWS = 20
@@ -54,8 +54,8 @@ class Panel:
 class Panels(anywidget.AnyWidget):
     """Panels in a grid, below a line of ``terms``: (label, value, definition). Definitions show on hover or focus."""
 
-    _esm = joined("dom.js", "tip.js", "panels.js")
-    _css = joined("tip.css", "panels.css")
+    _esm = STATIC / "panels.js"
+    _css = STATIC / "panels.css"
 
     panels = traitlets.List().tag(sync=True)
     terms = traitlets.List().tag(sync=True)

@@ -1,0 +1,102 @@
+// Texts of the round inspector, from the run only. Pure: `tests/js` runs it in node. Loaded after linked_run.js, linked.js and
+// round.js.
+import { figure, glyphs, plural } from "../lib/linked";
+import { handedUp, whyNothing } from "./round";
+
+/** Keys of tree nodes other than draft tokens: the text so far, and the verifier's own token. */
+export const ROOT = -1;
+export const OWN = 1e6;
+
+/** Labels of verdicts. */
+export const FATES = {
+  accepted: "accepted",
+  rejected: "rejected",
+  unreached: "not examined",
+  cut: "matched, but cut at the end of the text",
+};
+
+/** Capitalize "the"; names keep their case. */
+export const capital = (/** @type {string} */ words) => words.replace(/^the /, "The ");
+/** A token's text on one line; ∅ if empty. */
+export const token = (/** @type {string} */ text) => glyphs(text) || "∅";
+export const isTarget = (/** @type {any} */ r) => r.parent === null;
+
+/** All functions read the current store. */
+export function createReading({ store, palette }) {
+  const levelName = (/** @type {number} */ l) => store.levels[l] ?? `level ${l}`;
+  const actor = (r) => (isTarget(r) ? "the target" : levelName(r.level));
+  /** The rounds of the same parent round, in order. */
+  const siblings = (r) => (store.children.get(r.parent) || []).map((id) => store.rounds.get(id));
+
+  /** The target round shown without a cursor: the newest during a run, else the one `shown`, initially one with a draft. */
+  function usual(/** @type {number | null} */ shown) {
+    const ids = [...store.order.keys()];
+    if (!ids.length) return null;
+    if ((store.meta.wall_ns ?? null) === null) return ids[ids.length - 1];
+    if (shown !== null && store.order.has(shown)) return shown; // views do not jump
+    return ids.find((id) => store.rounds.get(id).drafted > 0) ?? ids[0];
+  }
+
+  /** The text before a round's draft. */
+  function before(r) {
+    if (isTarget(r)) {
+      const { rounds, placeOf } = store.index();
+      const first = rounds[placeOf.get(r.id)]?.first ?? 0;
+      if (first > 0) return store.tokens[first - 1].text;
+      const last = store.promptIds[store.promptIds.length - 1];
+      return store.pieces[last] ?? "";
+    }
+    const above = store.rounds.get(r.parent);
+    const drafts = store.drafts.get(above.id) || [];
+    const given = handedUp(drafts, siblings(r)).get(r.id);
+    return given && given.first > 0 ? drafts[given.first - 1].text : before(above);
+  }
+
+  /** The verifier's own token of a round: {text, id, source, row (of the target's text)}, or null. */
+  function ownOf(r) {
+    if (r.outcome === "stopped") return null;
+    if (isTarget(r)) {
+      const t = store.tokens.findLast((t) => t.round === r.id && t.depth === 0);
+      return t ? { text: t.text, id: t.id, source: t.source, row: t } : null;
+    }
+    const given = handedUp(store.drafts.get(r.parent) || [], siblings(r)).get(r.id);
+    return given && given.own ? { text: given.own.text, id: given.own.id, source: levelName(r.level), row: null } : null;
+  }
+
+  /** The event of node `key` of a target round, or -1. */
+  function stepOf(/** @type {number | null} */ round, /** @type {number} */ key) {
+    const { events, rounds, placeOf } = store.index();
+    const span = rounds[placeOf.get(round)];
+    if (!span) return -1;
+    for (let s = span.begin; s < span.end; s++) {
+      const e = events[s];
+      if (key === ROOT ? e.kind === "draft" : key === OWN ? e.kind === "token" : e.draft?.node === key) return s;
+    }
+    return -1;
+  }
+
+  /** The title of a round; `top` is its target round. */
+  function titleOf(r, /** @type {number} */ top) {
+    const n = store.order.get(top);
+    return isTarget(r) ? `Round ${n} of ${store.order.size}` : `Round ${n} of ${store.order.size}, ${levelName(r.level)}’s round ${siblings(r).indexOf(r) + 1}`;
+  }
+  /** The drafter of a round. */
+  function belowWords(r) {
+    const name = store.levels[r.level - 1];
+    return name === undefined ? "no drafter" : name === "db" || name === "hd" ? "the databases" : palette.phrase(name);
+  }
+  /** A summary of a round. */
+  function summaryOf(r, /** @type {any[]} */ drafts, own) {
+    const by = actor(r);
+    const cap = capital(by);
+    if (!drafts.length) return `${whyNothing(r.why, by, belowWords(r))}${own ? ` ${cap} generated its own token.` : ""}`;
+    const sources = [...new Set(drafts.map((d) => d.source))].map(palette.phrase);
+    const from = sources.length > 1 ? `${sources.slice(0, -1).join(", ")} and ${sources[sources.length - 1]}` : sources[0];
+    const end = { correction: "then a correction", bonus: "then a bonus token", stopped: "then the text ended", plain: "" }[r.outcome];
+    return `${plural(drafts.length, "token")} drafted by ${from}. ${cap} examined ${plural(r.examined, "position")} and accepted ${r.accepted || "none"}, ${end}.`;
+  }
+  /** A draft node for screen readers. */
+  const nodeWords = (d) => `position ${d.depth}, ${token(d.text)}: ${FATES[d.verdict] || d.verdict}, drafted by ${palette.phrase(d.source)}${d.p === null ? "" : `, p ${figure(d.p)}`}${d.u === null ? "" : `, q ${figure(d.q)}`}`;
+
+  return { levelName, actor, usual, before, ownOf, stepOf, titleOf, summaryOf, nodeWords };
+}

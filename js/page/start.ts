@@ -1,0 +1,51 @@
+// Start the views of a self-contained page with a stand-in for each widget's model. The elements #run, #start and
+// [data-view] come from hsd_viz/views/standalone_page.py.
+
+/** A widget model without a kernel. */
+function standIn(state) {
+  /** @type {Map<string, Function[]>} */
+  const listeners = new Map();
+  return {
+    get: (name) => state[name],
+    set(name, value) {
+      state[name] = value;
+      for (const f of [...(listeners.get(`change:${name}`) || [])]) f();
+    },
+    save_changes() {},
+    send() {},
+    on(event, f) { listeners.set(event, [...(listeners.get(event) || []), f]); },
+    off(event, f) { listeners.set(event, (listeners.get(event) || []).filter((g) => g !== f)); },
+  };
+}
+
+/** Read a JSON block packed by gzip and base64. */
+async function unpack(/** @type {string} */ id) {
+  const text = /** @type {HTMLElement} */ (document.getElementById(id)).textContent || "";
+  const bytes = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
+  return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
+}
+
+async function start(views) {
+  const { data, palette, states } = await unpack("run");
+  let first = true;
+  for (const el of document.querySelectorAll("[data-view]")) {
+    const name = /** @type {HTMLElement} */ (el).dataset.view || "";
+    const model = standIn({ ...states[name], palette, group: "page", data: first ? data : {} });
+    first = false;
+    const widget = views[name];
+    widget.initialize?.({ model });
+    widget.render({ model, el });
+  }
+}
+
+/** Start the page's views (name → anywidget). */
+export function startAll(views) {
+  start(views).then(
+    () => document.getElementById("start")?.remove(),
+    (error) => {
+      const start = document.getElementById("start");
+      if (start) start.textContent = `Error: ${error.message}. This page needs a browser from 2023 or later.`;
+      throw error;
+    },
+  );
+}

@@ -1,0 +1,257 @@
+// The tokens of the stream: prompt, emitted tokens, ghosts. Loaded after linked_run.js, linked.js and stream_text.js. Tokens are in
+// chunks that end at line breaks, so that appending does not change the layout of earlier chunks, and hidden ones are not laid out.
+import { KIND_WORDS, brief, glyphs } from "../lib/linked";
+import { cutAt, endsLine, partsOf, promptPieces, wholeChars } from "./text";
+import { make } from "../lib/dom";
+
+/** Tokens after which a chunk ends at the next line break. */
+const CHUNK = 160;
+
+/** Write parts of a text (stream_text.js) into a node, one child per part. */
+function write(/** @type {HTMLElement} */ node, /** @type {any[]} */ parts) {
+  node.replaceChildren(...parts.map(({ shown, cls, glyph }) => {
+    if (!cls) return document.createTextNode(shown);
+    const mark = make("span", cls, shown);
+    if (glyph) mark.dataset.glyph = glyph;
+    return mark;
+  }));
+}
+
+/** The tokens in `prompt` and `out`. `blanks()`: whether blanks have glyphs. */
+export function tokenPane({ text, prompt, out, store, palette, blanks }) {
+  const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
+  const spans = /** @type {HTMLElement[]} */ ([]);
+  /** The rest of a token in the next chunk: node and start in its text. @type {Map<number, {node: HTMLElement, at: number}>} */
+  const rests = new Map();
+  /** Ghosts by the following token. @type {(HTMLElement | undefined)[]} */
+  const strips = [];
+  let promptSpans = /** @type {HTMLElement[]} */ ([]);
+  let promptTexts = /** @type {string[]} */ ([]);
+  let lastRound = -1;
+  /** The last chunk and its tokens. */
+  let tail = /** @type {HTMLElement | null} */ (null);
+  let count = 0;
+  let dimmed = Infinity; // tokens from here on are not yet emitted during playback
+
+  function begin() {
+    tail?.style.setProperty("--lines", String(tail.querySelectorAll(".hsd-nl").length)); // estimated height until laid out
+    // The first chunk continues the prompt's last line.
+    tail = make(tail ? "div" : "span", "hsd-chunk");
+    tail.setAttribute("role", "presentation");
+    out.append(tail);
+    count = 0;
+    return tail;
+  }
+  function fill(/** @type {number} */ i) {
+    const parts = drawn(i);
+    const rest = rests.get(i);
+    write(spans[i], rest ? parts.filter((p) => p.to <= rest.at) : parts);
+    if (rest) write(rest.node, parts.filter((p) => p.from >= rest.at));
+  }
+  function drawn(/** @type {number} */ i) {
+    const parts = partsOf(store.tokens[i].text, blanks(), blanks() && endsLine(store.tokens, i));
+    return cutAt(parts, rests.get(i)?.at ?? 0);
+  }
+  /** Continue token `i` at the start of `chunk`, from `at`. */
+  function goOn(/** @type {number} */ i, /** @type {number} */ at, /** @type {HTMLElement} */ chunk) {
+    const node = make("span", "hsd-rest");
+    for (const name of ["i", "kind", "family"]) node.dataset[name] = spans[i].dataset[name];
+    chunk.prepend(node);
+    rests.set(i, { node, at });
+  }
+
+  function ghostsOf(roundId) {
+    // The most likely rejected branch, then a count of the others; the card lists all.
+    const drafts = store.drafts.get(roundId) || [];
+    const refused = drafts.filter((d) => d.verdict === "rejected");
+    const strip = make("span", "hsd-strip");
+    strip.setAttribute("aria-hidden", "true");
+    if (!refused.length) return null;
+    let node = refused[0];
+    let shown = 0;
+    while (node && shown < 2) {
+      const ghost = make("span", "hsd-ghost", brief(node.text));
+      ghost.dataset.family = palette.family(node.source);
+      strip.append(ghost);
+      shown += 1;
+      const here = node.node;
+      node = drafts.find((d) => d.parent === here && d.verdict !== "accepted");
+    }
+    const others = drafts.filter((d) => d.verdict === "rejected" || d.verdict === "unreached").length - shown;
+    if (others > 0) strip.append(make("span", "hsd-more", `+${others}`));
+    return strip;
+  }
+
+  function drawOne(/** @type {number} */ i) {
+    const t = store.tokens[i];
+    const span = make("span", "hsd-tok");
+    span.id = `${uid}-t${i}`;
+    span.dataset.i = String(i);
+    span.dataset.kind = t.kind;
+    span.dataset.family = palette.family(t.source);
+    if (t.round !== lastRound) span.classList.add("hsd-first");
+    lastRound = t.round;
+    span.setAttribute("role", "option");
+    span.setAttribute("aria-selected", "false");
+    span.setAttribute("aria-label", `${glyphs(t.text)}: ${KIND_WORDS[t.kind] || t.kind}, ${palette.words(t.source)}, round ${store.order.get(t.round)}`);
+    if (t.raw !== null) span.classList.add("hsd-bytes");
+    const chunk = tail || begin();
+    const strip = t.depth === 0 ? ghostsOf(t.round) : null;
+    if (strip) { chunk.append(strip); strips[i] = strip; }
+    chunk.append(span);
+    spans.push(span);
+    count += 1;
+    const cut = count >= CHUNK ? t.text.lastIndexOf("\n") + 1 : 0;
+    if (cut) {
+      const next = begin();
+      if (cut < t.text.length) goOn(i, cut, next);
+    }
+    fill(i);
+  }
+
+  // --- text without line breaks: chunks end at the browser's soft line breaks
+  /** The index in a token's text where a line begins; 0: at its start; -1: none. */
+  function lineIn(/** @type {Element} */ span, /** @type {number} */ left) {
+    const boxes = [...span.getClientRects()];
+    if (boxes.length && Math.abs(boxes[0].left - left) < 1) return 0;
+    const below = boxes.find((b) => b.top > boxes[0].top + 4);
+    const i = Number(/** @type {HTMLElement} */ (span).dataset.i);
+    if (!below || rests.has(i)) return -1;
+    const range = document.createRange();
+    for (const [n, part] of drawn(i).entries()) {
+      const node = part.cls ? span.childNodes[n].firstChild : span.childNodes[n];
+      if (!node || !wholeChars(part)) continue;
+      for (let k = 0; k < part.shown.length; k++) {
+        range.setStart(node, k);
+        range.setEnd(node, k + 1);
+        const boxes = range.getClientRects();
+        // The whole token; its round mark would move.
+        if (boxes.length && boxes[boxes.length - 1].top > below.top - 4) return part.from + k || -1;
+      }
+    }
+    return -1;
+  }
+  function split(/** @type {HTMLElement} */ chunk) {
+    const tokens = /** @type {HTMLElement[]} */ ([...chunk.children].filter((c) => c.classList.contains("hsd-tok")));
+    if (tokens.length <= 2 * CHUNK || !text.clientWidth) return;
+    const left = text.getBoundingClientRect().left;
+    /** @type {[number, number][]} token at a line start, and index in its text */ const cuts = [];
+    for (let k = CHUNK; k < tokens.length; k++) {
+      const at = lineIn(tokens[k], left);
+      if (at < 0) continue;
+      cuts.push([k, at]);
+      k += CHUNK - 1;
+    }
+    // From last to first, so that each takes the following nodes.
+    for (const [k, at] of [...cuts].reverse()) {
+      const next = make("div", "hsd-chunk hsd-soft");
+      next.setAttribute("role", "presentation");
+      for (let move = /** @type {ChildNode | null} */ (at ? tokens[k].nextSibling : tokens[k]); move;) {
+        const after = move.nextSibling;
+        next.append(move);
+        move = after;
+      }
+      chunk.after(next);
+      const i = Number(tokens[k].dataset.i);
+      if (at) { goOn(i, at, next); fill(i); }
+      if (chunk === tail) tail = next;
+    }
+    if (tail) count = tail.querySelectorAll(".hsd-tok").length;
+  }
+  function settle() {
+    for (const soft of out.querySelectorAll(".hsd-soft")) {
+      const before = /** @type {HTMLElement} */ (soft.previousElementSibling);
+      const rest = /** @type {HTMLElement} */ (soft.firstElementChild);
+      if (rest.classList.contains("hsd-rest")) {
+        rest.remove();
+        rests.delete(Number(rest.dataset.i));
+        fill(Number(rest.dataset.i));
+      }
+      before.append(...soft.childNodes);
+      if (soft === tail) tail = before;
+      soft.remove();
+    }
+    if (tail) count = tail.querySelectorAll(".hsd-tok").length;
+    for (const chunk of [...out.children]) split(/** @type {HTMLElement} */ (chunk));
+  }
+  let width = 0;
+  const observer = new ResizeObserver(() => {
+    if (text.clientWidth === width || !text.clientWidth) return;
+    width = text.clientWidth;
+    settle();
+  });
+  observer.observe(text);
+
+  const pane = {
+    spans,
+    /** Redraw everything. */
+    clear() {
+      spans.length = strips.length = 0;
+      rests.clear();
+      dimmed = Infinity;
+      lastRound = -1;
+      tail = null;
+      out.replaceChildren();
+      const ids = store.promptIds;
+      const known = ids.length && ids.every((i) => store.pieces[i] !== undefined);
+      promptTexts = known ? promptPieces(ids.map((i) => store.pieces[i]), store.prompt) : store.prompt ? [store.prompt] : [];
+      const texts = promptTexts.map((text) => ({ text }));
+      promptSpans = texts.map((part, i) => {
+        const span = make("span", "hsd-ptok");
+        write(span, partsOf(part.text, blanks(), blanks() && endsLine(texts, i)));
+        return span;
+      });
+      prompt.replaceChildren(...promptSpans);
+      for (let i = 0; i < store.tokens.length; i++) drawOne(i);
+      settle();
+    },
+    /** Draw new tokens from `from` on. */
+    draw(/** @type {number} */ from) {
+      for (let i = from; i < store.tokens.length; i++) drawOne(i);
+      // Earlier blanks may now be trailing.
+      if (blanks()) for (let i = from - 1; i >= 0 && /[ \t\u00a0]$/.test(store.tokens[i].text); i--) fill(i);
+      if (tail && count > 2 * CHUNK) split(tail);
+    },
+    settle,
+    /** The nodes of a token. */
+    nodes: (/** @type {number} */ i) => /** @type {HTMLElement[]} */ ([spans[i], rests.get(i)?.node].filter(Boolean)),
+    /** The token of an event; -1: none. */
+    tokenAt(event) {
+      const node = /** @type {HTMLElement | null} */ (event.target.closest?.(".hsd-tok[data-i], .hsd-rest"));
+      return node && out.contains(node) ? Number(node.dataset.i) : -1;
+    },
+    /** The node at a text position (0: the first prompt token), or null. */
+    place(/** @type {number | null | undefined} */ position) {
+      if (position === null || position === undefined) return null;
+      const n = store.promptIds.length;
+      if (!n && store.prompt) return null; // the prompt's token count is unknown
+      if (position < n) return promptSpans.length === n ? promptSpans[position] : null;
+      return spans[position - n] || null;
+    },
+    /** The texts of the drawn prompt. */
+    promptTexts: () => promptTexts,
+    /** The page ranges of [from, to) of a token's or prompt piece's text; null, null: all. @returns {StaticRange[]} */
+    ranges(/** @type {{prompt?: number, token?: number, from: number | null, to: number | null}} */ { prompt: k, token, from, to }) {
+      const nodes = token === undefined ? [promptSpans[k ?? 0]] : pane.nodes(token);
+      const parts = token === undefined ? partsOf(pane.promptTexts()[k ?? 0], blanks()) : drawn(token);
+      const found = [];
+      nodes.flatMap((node) => [...node.childNodes]).forEach((child, n) => {
+        const part = parts[n];
+        if (!part || (from !== null && part.to <= from) || (to !== null && part.from >= to)) return;
+        const node = part.cls ? child.firstChild : child;
+        const [a, b] = !wholeChars(part) ? [0, part.shown.length] : [Math.max(0, (from ?? 0) - part.from), Math.min(part.to, to ?? part.to) - part.from];
+        if (node) found.push(new StaticRange({ startContainer: node, startOffset: a, endContainer: node, endOffset: b }));
+      });
+      return found;
+    },
+    dim(/** @type {number} */ from) {
+      const [low, high] = from < dimmed ? [from, dimmed] : [dimmed, from];
+      for (let k = low; k < Math.min(high, spans.length); k++) {
+        for (const node of [spans[k], strips[k], rests.get(k)?.node]) node?.classList.toggle("hsd-later", k >= from);
+      }
+      dimmed = from;
+    },
+    end: () => observer.disconnect(),
+  };
+  return pane;
+}

@@ -1,0 +1,136 @@
+// Comparison of runs of one prompt: race, aligned texts, metrics, distributions. Loaded after linked_run.js, linked.js, race.js and the
+// other versus_*.js. Python (hsd_viz/views/versus.py) sends all data; the cursor and the clock are here.
+import { agreementOf, scoreOf } from "./score";
+import { brief, paletteOf } from "../lib/linked";
+import { createState } from "./state";
+import { drawsOf, tableOf } from "./figures";
+import { followTheme, make } from "../lib/dom";
+import { raceOf } from "./lanes";
+import { readRun, roundStep } from "./race";
+
+/** The selectable recordings. */
+function chooserOf(model) {
+  const root = make("div", "hsd-vs-chooser");
+  const send = (name, value) => { model.set(name, value); model.save_changes(); };
+  function paint() {
+    const choices = model.get("choices") || [];
+    root.hidden = !choices.length;
+    const focused = root.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset.name : null;
+    const group = choices.find((g) => g.group === model.get("group"));
+    const row = (label, items) => {
+      const line = make("div", "hsd-vs-choices");
+      line.setAttribute("role", "group");
+      line.setAttribute("aria-label", label);
+      line.append(make("span", "hsd-vs-choices-label", label), ...items);
+      return line;
+    };
+    const chip = (name, words, on, act, title = "") => {
+      const node = make("button", "hsd-vs-chip", words);
+      node.setAttribute("aria-pressed", String(on));
+      node.dataset.name = name;
+      if (title) node.title = title;
+      node.addEventListener("click", act);
+      return node;
+    };
+    const groups = choices.map((g) => chip(g.group, g.title, g === group, () => send("group", g.group)));
+    const chosen = model.get("chosen") || [];
+    const runs = (group ? group.runs : []).map((r) => {
+      const on = chosen.includes(r.name);
+      return chip(r.name, r.title, on, () => send("chosen", on ? chosen.filter((n) => n !== r.name) : [...chosen, r.name]), `${r.stack}: ${r.blurb}`);
+    });
+    root.replaceChildren(row("Sampling", groups), ...(group ? [row("Stacks (two or three)", runs)] : []));
+    if (focused) for (const node of root.querySelectorAll("button")) if (node.dataset.name === focused) node.focus();
+  }
+  for (const name of ["choices", "group", "chosen"]) model.on(`change:${name}`, paint);
+  paint();
+  return { root, end: () => { for (const name of ["choices", "group", "chosen"]) model.off(`change:${name}`, paint); } };
+}
+
+function render({ model, el }) {
+  const root = make("div", "hsd-linked hsd-versus");
+  const palette = paletteOf(model.get("palette"));
+  palette.paint(root);
+  const unfollow = followTheme(root, { behind: "--backdrop" });
+  const chooser = chooserOf(model);
+  const refusal = make("p", "hsd-vs-refusal");
+  refusal.setAttribute("role", "alert");
+  const body = make("div", "hsd-vs-body");
+  root.append(chooser.root, refusal, body);
+  el.append(root);
+  const motion = matchMedia("(prefers-reduced-motion: reduce)");
+
+  /** @type {any} */ let state = null;
+  /** @type {any} */ let race = null;
+  /** @type {any} */ let score = null;
+  const close = () => { race?.end(); score?.end(); state = race = score = null; };
+  const refuse = () => { refusal.textContent = model.get("refusal"); refusal.hidden = !refusal.textContent; };
+  function open() {
+    close();
+    const data = model.get("data");
+    body.replaceChildren();
+    if (!data?.runs?.length) return;
+    state = createState(data.runs.map(readRun));
+    race = raceOf(state, palette, () => motion.matches);
+    score = scoreOf(state, palette, data.agreement);
+    const about = make("p", "hsd-vs-about");
+    const prompt = make("code", "hsd-vs-prompt", brief(data.prompt));
+    prompt.title = "prompt of all runs";
+    about.append(prompt, make("span", "", data.facts.join(" · ")));
+    body.append(about);
+    if (data.caution) body.append(make("p", "hsd-vs-caution", data.caution));
+    const texts = make("h3", "", "Texts by output position");
+    score.root.prepend(texts, agreementOf(data.agreement));
+    const figures = tableOf(data.table, state.runs);
+    if (data.doubt) figures.querySelector("h3").after(make("p", "hsd-vs-caution", data.doubt));
+    body.append(race.root, score.root, figures, drawsOf(data.draws, state.runs, palette));
+    state.listeners.add((what) => {
+      if (what !== "cursor" || model.get("pinned") === state.pin) return;
+      model.set("pinned", state.pin);
+      model.save_changes();
+    });
+  }
+  const pinned = () => { if (state && model.get("pinned") !== state.pin) state.keep(Math.min(model.get("pinned"), state.longest - 1)); };
+  const keydown = (e) => {
+    if (!state) return;
+    const own = e.key === "Enter" || e.key === " " ? "button, input, select" : "input, select";
+    if (e.key !== "Escape" && e.target.closest?.(own)) return;
+    const base = state.key >= 0 ? state.key : -1;
+    const row = (by) => Math.max(0, Math.min(state.runs.length - 1, state.row + by));
+    const step = (by) => state.go(e.shiftKey ? roundStep(state.runs[state.row], Math.max(0, base), by) : base + by);
+    const keys = {
+      ArrowRight: () => step(1),
+      ArrowLeft: () => step(-1),
+      ArrowDown: () => state.go(Math.max(0, base), row(1)),
+      ArrowUp: () => state.go(Math.max(0, base), row(-1)),
+      Home: () => state.go(0),
+      End: () => state.go(state.longest - 1),
+      Enter: () => state.keep(state.at),
+      Escape: () => state.release(),
+      " ": () => race.toggle(),
+    };
+    if (!Object.hasOwn(keys, e.key)) return;
+    keys[e.key]();
+    e.preventDefault();
+    e.stopPropagation();
+  };
+  root.addEventListener("keydown", keydown);
+  model.on("change:data", open);
+  model.on("change:refusal", refuse);
+  model.on("change:pinned", pinned);
+  refuse();
+  open();
+  const again = () => state?.tell("clock");
+  motion.addEventListener("change", again);
+  return () => {
+    close();
+    chooser.end();
+    unfollow();
+    motion.removeEventListener("change", again);
+    model.off("change:data", open);
+    model.off("change:refusal", refuse);
+    model.off("change:pinned", pinned);
+    root.remove();
+  };
+}
+
+export default { render };
