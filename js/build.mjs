@@ -28,7 +28,11 @@ const shared = {
 const builds = [
   // A view is a module, which anywidget imports; the script of a page runs in its own scope.
   { ...shared, format: "esm", entryPoints: folders.flatMap(({ name }) => entries(`${name}/index`, name)) },
-  { ...shared, format: "iife", entryPoints: ["run", "versus"].flatMap((name) => entries(`page/${name}`, `page_${name}`)) },
+  {
+    ...shared,
+    format: "iife",
+    entryPoints: ["run", "versus"].flatMap((name) => entries(`page/${name}`, `page_${name}`)),
+  },
 ];
 
 mkdirSync(OUT, { recursive: true });
@@ -39,10 +43,14 @@ if (mode === "--watch") {
   const results = await Promise.all(builds.map((options) => build(options)));
   const built = new Map(results.flatMap((r) => r.outputFiles).map((f) => [basename(f.path), f.text]));
   const stored = new Map(readdirSync(OUT).map((name) => [name, readFileSync(join(OUT, name), "utf8")]));
-  const differing = [...new Set([...built.keys(), ...stored.keys()])].filter((name) => built.get(name) !== stored.get(name));
+  const differing = [...new Set([...built.keys(), ...stored.keys()])].filter(
+    (name) => built.get(name) !== stored.get(name),
+  );
   if (mode === "--check") {
     if (differing.length) {
-      console.error(`Built files differ from js/: ${differing.join(", ")}. Run \`npm run build\` in js/ and commit the result.`);
+      console.error(
+        `Built files differ from js/: ${differing.join(", ")}. Run \`npm run build\` in js/ and commit the result.`,
+      );
       process.exitCode = 1;
     }
   } else {

@@ -11,10 +11,17 @@ const TEXT_LANE = 56;
  * drafted, in the order of `order`, then by name.
  */
 export function accesses(store, isDatabase, order) {
-  const rounds = [...store.order.keys()].map((id) => ({ id, drafted: new Map(), accepted: new Map(), why: store.rounds.get(id).why, tokens: 0 }));
+  const rounds = [...store.order.keys()].map((id) => ({
+    id,
+    drafted: new Map(),
+    accepted: new Map(),
+    why: store.rounds.get(id).why,
+    tokens: 0,
+  }));
   const place = new Map(rounds.map((r, k) => [r.id, k]));
   let first = Infinity;
-  for (const drafts of store.drafts.values()) for (const d of drafts) if (isDatabase(d.source)) first = Math.min(first, d.level);
+  for (const drafts of store.drafts.values())
+    for (const d of drafts) if (isDatabase(d.source)) first = Math.min(first, d.level);
   const sources = new Set();
   for (const [id, drafts] of store.drafts) {
     const at = place.get(store.topRound(id));
@@ -31,23 +38,25 @@ export function accesses(store, isDatabase, order) {
   const emitted = new Map();
   for (const t of store.tokens) emitted.set(t.round, (emitted.get(t.round) || 0) + 1);
   for (const r of rounds) r.tokens = tokens += emitted.get(r.id) || 0;
-  const rank = (/** @type {string} */ s) => (order.includes(s) ? order.indexOf(s) : order.length);
+  const rank = (s: string) => (order.includes(s) ? order.indexOf(s) : order.length);
   return { rounds, sources: [...sources].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1)), level: first };
 }
 
 /** Path data of one bar per round, in a box of one unit per round and height `high`. */
 export function barsOf(values, most, high) {
-  return values.map((v, k) => (v ? `M${k + 0.1} ${high}v-${+((v / most) * high).toFixed(2)}h.8V${high}z` : "")).join("");
+  return values
+    .map((v, k) => (v ? `M${k + 0.1} ${high}v-${+((v / most) * high).toFixed(2)}h.8V${high}z` : ""))
+    .join("");
 }
 
 /** Path data of a step line over rounds, from `least` at the bottom to `most` at the top. */
 export function stepsOf(values, least, most, high) {
-  const y = (/** @type {number} */ v) => +(high - ((v - least) / Math.max(1, most - least)) * high).toFixed(2);
+  const y = (v: number) => +(high - ((v - least) / Math.max(1, most - least)) * high).toFixed(2);
   return values.map((v, k) => `${k ? "L" : "M"}${k} ${y(v)}H${k + 1}`).join("");
 }
 
 function accessView({ model, root, group, store, palette }) {
-  const databases = /** @type {string[]} */ (model.get("palette").databases);
+  const databases = model.get("palette").databases as string[];
   root.classList.add("hsd-access");
   const title = make("h3", "", "Drafts by database and round");
   const note = make("p", "hsd-ac-note");
@@ -61,9 +70,8 @@ function accessView({ model, root, group, store, palette }) {
   const readout = make("p", "hsd-ac-readout");
   readout.setAttribute("aria-live", "polite");
   root.append(title, note, chart, readout);
-  /** @type {ReturnType<typeof accesses>} */
-  let found = accesses(store, () => false, []);
-  const isDatabase = (/** @type {string} */ s) => databases.includes(s) || s === "logits" || palette.family(s) === "baseline";
+  let found: ReturnType<typeof accesses> = accesses(store, () => false, []);
+  const isDatabase = (s: string) => databases.includes(s) || s === "logits" || palette.family(s) === "baseline";
 
   function lane(high, name, more, share, family, parts) {
     const label = make("div", "hsd-ac-name");
@@ -73,7 +81,12 @@ function accessView({ model, root, group, store, palette }) {
     if (more) who.append(make("span", "hsd-ac-more", more));
     label.append(who, make("span", "hsd-ac-share", share));
     names.append(label);
-    const picture = draw("svg", { viewBox: `0 0 ${Math.max(1, found.rounds.length)} ${high - 8}`, preserveAspectRatio: "none", class: "hsd-ac-lane", "aria-hidden": "true" });
+    const picture = draw("svg", {
+      viewBox: `0 0 ${Math.max(1, found.rounds.length)} ${high - 8}`,
+      preserveAspectRatio: "none",
+      class: "hsd-ac-lane",
+      "aria-hidden": "true",
+    });
     picture.style.height = `${high}px`;
     picture.dataset.family = family;
     picture.append(...parts.map(([d, cls]) => draw("path", { d, class: cls, "vector-effect": "non-scaling-stroke" })));
@@ -97,9 +110,14 @@ function accessView({ model, root, group, store, palette }) {
       const drafted = rounds.map((r) => r.drafted.get(s) || 0);
       const accepted = rounds.map((r) => r.accepted.get(s) || 0);
       const answered = drafted.filter(Boolean).length;
-      const parts = [[barsOf(drafted, most, LANE - 8), "hsd-ac-drafted"], [barsOf(accepted, most, LANE - 8), "hsd-ac-accepted"]];
+      const parts = [
+        [barsOf(drafted, most, LANE - 8), "hsd-ac-drafted"],
+        [barsOf(accepted, most, LANE - 8), "hsd-ac-accepted"],
+      ];
       // On a narrow page a lane has room only for its database's name.
-      const [name, more] = palette.words(s).startsWith(`${s} `) ? [s, palette.words(s).slice(s.length)] : [palette.words(s), ""];
+      const [name, more] = palette.words(s).startsWith(`${s} `)
+        ? [s, palette.words(s).slice(s.length)]
+        : [palette.words(s), ""];
       lane(LANE, name, more, `in ${answered} of ${rounds.length} rounds`, palette.family(s), parts);
     }
     if (!rounds.length) return;
@@ -128,20 +146,32 @@ function accessView({ model, root, group, store, palette }) {
 
   function words(k) {
     const r = found.rounds[k];
-    const parts = [...found.sources].filter((s) => r.drafted.get(s)).map((s) => `${palette.words(s)} drafted ${r.drafted.get(s)}, ${r.accepted.get(s) || 0} accepted`);
+    const parts = [...found.sources]
+      .filter((s) => r.drafted.get(s))
+      .map((s) => `${palette.words(s)} drafted ${r.drafted.get(s)}, ${r.accepted.get(s) || 0} accepted`);
     const none = r.why ? `no draft: ${WHY[r.why] || r.why}` : "no draft from a database";
     return `Round ${k + 1}: ${parts.join("; ") || none}. Text length: ${plural(r.tokens, "token")}.`;
   }
 
-  const at = (/** @type {PointerEvent | MouseEvent} */ e) => {
+  const at = (e: PointerEvent | MouseEvent) => {
     const box = area.getBoundingClientRect();
     const n = found.rounds.length;
-    return found.rounds[Math.max(0, Math.min(n - 1, Math.floor(((e.clientX - box.left) / Math.max(1, box.width)) * n)))];
+    return found.rounds[
+      Math.max(0, Math.min(n - 1, Math.floor(((e.clientX - box.left) / Math.max(1, box.width)) * n)))
+    ];
   };
-  area.addEventListener("pointermove", (e) => { const r = at(e); if (r) group.hover({ round: r.id }); });
+  area.addEventListener("pointermove", (e) => {
+    const r = at(e);
+    if (r) group.hover({ round: r.id });
+  });
   area.addEventListener("pointerleave", () => group.hover(null));
-  area.addEventListener("click", (e) => { const r = at(e); if (r) group.pin({ round: r.id }); });
-  const onCursor = (cursor, before) => { if (cursor.round !== before.round || cursor.pinned !== before.pinned) mark(); };
+  area.addEventListener("click", (e) => {
+    const r = at(e);
+    if (r) group.pin({ round: r.id });
+  });
+  const onCursor = (cursor, before) => {
+    if (cursor.round !== before.round || cursor.pinned !== before.pinned) mark();
+  };
   store.listeners.add(redraw);
   group.listeners.add(onCursor);
   redraw();

@@ -4,9 +4,9 @@ import { make } from "../lib/dom";
 
 /**
  * The link to an event: the page's address with only our three parameters (it must not contain a server token).
- * @param {string} page  address of the page   @param {string} trace   @param {number} step  from 0, -1: none   @param {boolean} dark
+ * `page`: address of the page      `step`: from 0, -1: none
  */
-export function linkTo(page, trace, step, dark) {
+export function linkTo(page: string, trace: string, step: number, dark: boolean) {
   const url = new URL(page);
   const query = new URLSearchParams();
   query.set("trace", trace);
@@ -26,13 +26,13 @@ function addressView({ model, root, group, store }) {
   button.type = "button";
   const said = make("span", "hsd-address-said");
   said.setAttribute("role", "status");
-  const field = /** @type {HTMLInputElement} */ (make("input", "hsd-address-link"));
+  const field = make("input", "hsd-address-link") as HTMLInputElement;
   field.readOnly = true;
   field.hidden = true;
   field.setAttribute("aria-label", "Link to this step");
   root.append(button, said, field);
 
-  /** @type {any} */ let timer = 0;
+  let timer: any = 0;
   function paint() {
     // In JupyterLab the address does not belong to the dashboard.
     root.hidden = !model.get("served");
@@ -44,16 +44,25 @@ function addressView({ model, root, group, store }) {
     button.title = words;
     button.setAttribute("aria-label", none ? "Copy link" : words);
   }
-  function away() { field.hidden = true; }
+  function away() {
+    field.hidden = true;
+  }
   button.addEventListener("click", async () => {
-    if (!model.get("name")) { said.textContent = NO_LINK; return; }
+    if (!model.get("name")) {
+      said.textContent = NO_LINK;
+      return;
+    }
     const link = linkTo(location.href, model.get("name"), group.cursor.step, root.classList.contains("hsd-dark"));
     away();
     try {
       await navigator.clipboard.writeText(link);
       said.textContent = "Link copied";
       clearTimeout(timer);
-      timer = setTimeout(() => { timer = 0; said.textContent = ""; paint(); }, 2500);
+      timer = setTimeout(() => {
+        timer = 0;
+        said.textContent = "";
+        paint();
+      }, 2500);
       paint();
     } catch {
       // The clipboard needs a secure connection and permission; otherwise the link is shown for manual copying.
@@ -65,7 +74,13 @@ function addressView({ model, root, group, store }) {
     }
   });
   field.addEventListener("blur", away);
-  field.addEventListener("keydown", (e) => { if (e.key === "Escape") { away(); button.focus(); e.stopPropagation(); } });
+  field.addEventListener("keydown", (e) => {
+    if (e.key === "Escape") {
+      away();
+      button.focus();
+      e.stopPropagation();
+    }
+  });
 
   let gone = "";
   function go() {
@@ -74,7 +89,9 @@ function addressView({ model, root, group, store }) {
     gone = `${run}:${step}`;
     group.pin({ step });
   }
-  const onStore = (/** @type {string} */ what) => { if (what === "reset") go(); };
+  const onStore = (what: string) => {
+    if (what === "reset") go();
+  };
   store.listeners.add(onStore);
   group.listeners.add(paint);
   model.on("change:start", go);

@@ -3,10 +3,10 @@
 /**
  * Keep the focus when a button disables itself: from a start button to Cancel, and back after the run. Returns a stop function.
  */
-function keepFocus(/** @type {Element} */ app) {
-  /** @type {EventTarget | null} */ let last = null; // last focused element; browsers may silently remove focus from a disabled button
-  /** @type {HTMLButtonElement | null} */ let lost = null;
-  /** @type {HTMLButtonElement | null} */ let starter = null;
+function keepFocus(app: Element) {
+  let last: EventTarget | null = null; // last focused element; browsers may silently remove focus from a disabled button
+  let lost: HTMLButtonElement | null = null;
+  let starter: HTMLButtonElement | null = null;
   const watch = new MutationObserver((changes) => {
     for (const { target } of changes) {
       if (!(target instanceof HTMLButtonElement) || !target.disabled || target !== last) continue;
@@ -14,25 +14,37 @@ function keepFocus(/** @type {Element} */ app) {
       if (!target.matches(".hsd-cancel")) starter = target;
     }
     if (!lost) return;
-    if (document.activeElement !== lost && document.activeElement !== document.body) { lost = null; return; }
-    const other = lost.matches(".hsd-cancel") ? starter || app.querySelector(".hsd-primary") : app.querySelector(".hsd-cancel");
-    const next = /** @type {HTMLButtonElement | undefined} */ ([other, lost].find((b) => b instanceof HTMLButtonElement && !b.disabled));
+    if (document.activeElement !== lost && document.activeElement !== document.body) {
+      lost = null;
+      return;
+    }
+    const other = lost.matches(".hsd-cancel")
+      ? starter || app.querySelector(".hsd-primary")
+      : app.querySelector(".hsd-cancel");
+    const next = [other, lost].find((b) => b instanceof HTMLButtonElement && !b.disabled) as
+      | HTMLButtonElement
+      | undefined;
     if (!next) return;
     lost = null;
     next.focus({ preventScroll: true });
   });
   watch.observe(app, { subtree: true, attributes: true, attributeFilter: ["disabled"] });
-  const focused = (/** @type {Event} */ e) => { last = e.target; };
+  const focused = (e: Event) => {
+    last = e.target;
+  };
   app.addEventListener("focusin", focused);
-  return () => { watch.disconnect(); app.removeEventListener("focusin", focused); };
+  return () => {
+    watch.disconnect();
+    app.removeEventListener("focusin", focused);
+  };
 }
 
 /** Ctrl+Enter (⌘ Enter) presses the start button of the form that has the focus, else Run. Returns a stop function. */
-function runByKey(/** @type {HTMLElement} */ app) {
-  const pressed = (/** @type {KeyboardEvent} */ e) => {
+function runByKey(app: HTMLElement) {
+  const pressed = (e: KeyboardEvent) => {
     if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || e.altKey || e.shiftKey) return;
-    const field = /** @type {HTMLElement} */ (e.target);
-    const button = /** @type {HTMLButtonElement | null} */ ((field.closest(".hsd-measure") || app).querySelector(".hsd-primary"));
+    const field = e.target as HTMLElement;
+    const button = (field.closest(".hsd-measure") || app).querySelector(".hsd-primary") as HTMLButtonElement | null;
     if (!button || button.disabled) return;
     e.preventDefault();
     // Number fields commit their text on "change".
@@ -44,12 +56,17 @@ function runByKey(/** @type {HTMLElement} */ app) {
 }
 
 /** Theme menu: light, dark or system, stored by the page's script (voila/templates/hsd). */
-function themeSwitch(/** @type {{chosen: () => string, choose: (name: string) => void}} */ themes) {
+function themeSwitch(themes: { chosen: () => string; choose: (name: string) => void }) {
   const menu = document.createElement("select");
   menu.className = "hsd-theme";
   menu.setAttribute("aria-label", "Theme");
   menu.title = "Theme of the page";
-  for (const [name, words] of [["system", "System theme"], ["light", "Light"], ["dark", "Dark"]]) menu.append(new Option(words, name));
+  for (const [name, words] of [
+    ["system", "System theme"],
+    ["light", "Light"],
+    ["dark", "Dark"],
+  ])
+    menu.append(new Option(words, name));
   menu.value = themes.chosen();
   menu.addEventListener("change", () => themes.choose(menu.value));
   return menu;
@@ -68,11 +85,13 @@ function render({ el }) {
   tour.type = "button";
   tour.textContent = "See it step by step";
   tour.hidden = true;
-  tour.addEventListener("click", () => /** @type {HTMLElement | null} */ (root.closest(".hsd-app")?.querySelector(".hsd-tour-button"))?.click());
+  tour.addEventListener("click", () =>
+    (root.closest(".hsd-app")?.querySelector(".hsd-tour-button") as HTMLElement | null)?.click(),
+  );
   line.append(
     term,
     " draft models or databases propose several tokens, and the target model verifies them in one forward pass. " +
-    "The output is unchanged but can be faster. Every token below shows its source and verdict. ",
+      "The output is unchanged but can be faster. Every token below shows its source and verdict. ",
     tour,
   );
   const skip = document.createElement("a");
@@ -83,11 +102,11 @@ function render({ el }) {
     // In a notebook, JupyterLab handles fragment links.
     e.preventDefault();
     // Focus the first control: a container focusable only by script would be skipped in the reading order.
-    /** @type {HTMLElement | null} */ (document.getElementById(uid)?.querySelector("select, button, input, [tabindex]"))?.focus();
+    (document.getElementById(uid)?.querySelector("select, button, input, [tabindex]") as HTMLElement | null)?.focus();
   });
   root.append(skip, name, line);
   // JupyterLab has its own theme menu.
-  const themes = /** @type {any} */ (window).hsdTheme;
+  const themes = (window as any).hsdTheme;
   if (themes) root.append(themeSwitch(themes));
   el.append(root);
 
@@ -101,7 +120,10 @@ function render({ el }) {
   // Charts have a text description; hide their ticks and labels from screen readers.
   const drawn = new MutationObserver((changes) => {
     for (const { target } of changes) {
-      /** @type {Element} */ (target).closest(".hsd-chart")?.querySelectorAll(".main-svg:not([aria-hidden])").forEach((svg) => svg.setAttribute("aria-hidden", "true"));
+      (target as Element)
+        .closest(".hsd-chart")
+        ?.querySelectorAll(".main-svg:not([aria-hidden])")
+        .forEach((svg) => svg.setAttribute("aria-hidden", "true"));
     }
   });
   let unkeep = () => {};
@@ -120,9 +142,19 @@ function render({ el }) {
     const charts = root.closest(".hsd-app")?.querySelectorAll(".hsd-chart");
     if (!charts?.length) return;
     clearInterval(watch);
-    charts.forEach((chart) => { observer.observe(chart); drawn.observe(chart, { childList: true, subtree: true }); });
+    charts.forEach((chart) => {
+      observer.observe(chart);
+      drawn.observe(chart, { childList: true, subtree: true });
+    });
   }, 100);
-  return () => { clearInterval(watch); observer.disconnect(); drawn.disconnect(); standing.disconnect(); unkeep(); root.remove(); };
+  return () => {
+    clearInterval(watch);
+    observer.disconnect();
+    drawn.disconnect();
+    standing.disconnect();
+    unkeep();
+    root.remove();
+  };
 }
 
 export default { render };

@@ -3,20 +3,23 @@
 import { make } from "../lib/dom";
 
 export function button(key, label, words, act, cls = "hsd-blk-tool") {
-  const node = /** @type {HTMLButtonElement} */ (make("button", cls, label));
+  const node = make("button", cls, label) as HTMLButtonElement;
   node.type = "button";
   node.dataset.key = key;
-  if (words !== label) { node.title = words; node.setAttribute("aria-label", words); }
+  if (words !== label) {
+    node.title = words;
+    node.setAttribute("aria-label", words);
+  }
   node.addEventListener("click", act);
   return node;
 }
 
 export function menu(key, label, options, value, act) {
-  const node = /** @type {HTMLSelectElement} */ (make("select", "hsd-blk-name"));
+  const node = make("select", "hsd-blk-name") as HTMLSelectElement;
   node.dataset.key = key;
   node.setAttribute("aria-label", label);
   for (const [name, words] of options) {
-    const option = /** @type {HTMLOptionElement} */ (make("option", "", words));
+    const option = make("option", "", words) as HTMLOptionElement;
     option.value = name;
     node.append(option);
   }
@@ -26,7 +29,7 @@ export function menu(key, label, options, value, act) {
 }
 
 export function check(key, label, on, act) {
-  const box = /** @type {HTMLInputElement} */ (make("input"));
+  const box = make("input") as HTMLInputElement;
   box.type = "checkbox";
   box.checked = on;
   box.dataset.key = key;
@@ -48,7 +51,10 @@ export function draggable(grip, row, rows, drop) {
   });
   grip.addEventListener("pointermove", (e) => {
     if (!grip.hasPointerCapture(e.pointerId)) return;
-    const middle = (r) => { const b = r.getBoundingClientRect(); return b.top + b.height / 2; };
+    const middle = (r) => {
+      const b = r.getBoundingClientRect();
+      return b.top + b.height / 2;
+    };
     const from = rows.indexOf(row);
     to = rows.filter((r, i) => i !== from && middle(r) < e.clientY).length;
     for (const [i, r] of rows.entries()) {
@@ -56,7 +62,7 @@ export function draggable(grip, row, rows, drop) {
       r.classList.toggle("hsd-blk-after", i === to && to > from);
     }
   });
-  const end = (/** @type {boolean} */ done) => {
+  const end = (done: boolean) => {
     const from = rows.indexOf(row);
     for (const r of rows) r.classList.remove("hsd-blk-before", "hsd-blk-after", "hsd-blk-dragged");
     if (done && to >= 0 && to !== from) drop(from, to);

@@ -1,6 +1,25 @@
 // The block editor of a stack: the target at the top, its drafters below. Loaded after linked_run.js, linked.js, blocks_parts.js
 // and blocks_fields.js. An edit is shown at once and sent to Python, whose parser accepts or rejects it.
-import { bottomOf, choices, draftsOf, itemsOf, modelsOf, once, shifted, spare, stepped, targetOf, withBottom, withChoice, withItems, withLookahead, withModel, withMoved, withName, withoutModel } from "./parts";
+import {
+  bottomOf,
+  choices,
+  draftsOf,
+  itemsOf,
+  modelsOf,
+  once,
+  shifted,
+  spare,
+  stepped,
+  targetOf,
+  withBottom,
+  withChoice,
+  withItems,
+  withLookahead,
+  withModel,
+  withMoved,
+  withName,
+  withoutModel,
+} from "./parts";
 import { button, check, draggable, grip, menu } from "./fields";
 import { focusable, followTheme, make } from "../lib/dom";
 import { paletteOf } from "../lib/linked";
@@ -21,19 +40,25 @@ function blocksView({ model, root, palette }) {
   root.append(list, add, error, kept, live);
 
   const names = () => model.get("offered");
-  const language = (/** @type {string} */ name) => model.get("bottoms")[name];
-  /** The drawn parts: Python's, or an edit without a reply yet. @type {any[]} */
-  let parts = model.get("parts");
+  const language = (name: string) => model.get("bottoms")[name];
+  /** The drawn parts: Python's, or an edit without a reply yet. */
+  let parts: any[] = model.get("parts");
 
-  function edit(next, /** @type {string} */ words, /** @type {string} */ focus = "") {
+  function edit(next, words: string, focus: string = "") {
     parts = next;
     live.textContent = words;
     model.send({ kind: "edit", parts: next });
     paint(focus);
   }
 
-  const family = (/** @type {any} */ part, /** @type {boolean} */ target) =>
-    target ? "target" : part.kind === "model" ? palette.family(part.name) : part.name === "db" || part.name === "auto" ? "" : "baseline";
+  const family = (part: any, target: boolean) =>
+    target
+      ? "target"
+      : part.kind === "model"
+        ? palette.family(part.name)
+        : part.name === "db" || part.name === "auto"
+          ? ""
+          : "baseline";
 
   // --- blocks
   function modelBlock(part, k, target) {
@@ -43,20 +68,44 @@ function blocksView({ model, root, palette }) {
     li.dataset.family = family(part, target);
     const head = make("div", "hsd-blk-head");
     const others = [part.name, ...spare(parts, names())].sort((a, b) => names().indexOf(a) - names().indexOf(b));
-    const name = others.length > 1
-      ? menu(`${key}:name`, target ? "Target model" : "Draft model", others.map((n) => [n, n]), part.name,
-          (to) => edit(withName(parts, k, to), `${part.name} is now ${to}`, `m:${to}:name`))
-      : make("span", "hsd-blk-name", part.name);
-    head.append(make("span", "hsd-blk-swatch"), name, make("span", "hsd-blk-role", target ? "target model" : "draft model"));
+    const name =
+      others.length > 1
+        ? menu(
+            `${key}:name`,
+            target ? "Target model" : "Draft model",
+            others.map((n) => [n, n]),
+            part.name,
+            (to) => edit(withName(parts, k, to), `${part.name} is now ${to}`, `m:${to}:name`),
+          )
+        : make("span", "hsd-blk-name", part.name);
+    head.append(
+      make("span", "hsd-blk-swatch"),
+      name,
+      make("span", "hsd-blk-role", target ? "target model" : "draft model"),
+    );
     li.append(head);
     if (target) return { li, key, act: {} };
 
     const move = (by) => {
       if (!drafts[k + by]) return;
-      edit(withMoved(parts, k, k + by), `${part.name} ${by > 0 ? "verifies" : "drafts for"} ${drafts[k + by].name}`, key);
+      edit(
+        withMoved(parts, k, k + by),
+        `${part.name} ${by > 0 ? "verifies" : "drafts for"} ${drafts[k + by].name}`,
+        key,
+      );
     };
-    const drop = () => edit(withoutModel(parts, k), `${part.name} removed`, k > 0 ? `m:${drafts[k - 1].name}` : `m:${targetOf(parts).name}`);
-    const set = (value, focus) => edit(withLookahead(parts, k, value, model.get("most")), `lookahead of ${part.name}: ${value ?? "automatic"}`, focus);
+    const drop = () =>
+      edit(
+        withoutModel(parts, k),
+        `${part.name} removed`,
+        k > 0 ? `m:${drafts[k - 1].name}` : `m:${targetOf(parts).name}`,
+      );
+    const set = (value, focus) =>
+      edit(
+        withLookahead(parts, k, value, model.get("most")),
+        `lookahead of ${part.name}: ${value ?? "automatic"}`,
+        focus,
+      );
     const tools = make("span", "hsd-blk-tools");
     if (drafts.length > 1) {
       const up = button(`${key}:up`, "↑", `Move ${part.name} up`, () => move(1));
@@ -70,7 +119,7 @@ function blocksView({ model, root, palette }) {
     head.append(tools);
 
     const line = make("div", "hsd-blk-line");
-    const field = /** @type {HTMLInputElement} */ (make("input", "hsd-blk-number"));
+    const field = make("input", "hsd-blk-number") as HTMLInputElement;
     field.type = "number";
     field.min = "1";
     field.max = String(model.get("most"));
@@ -82,16 +131,32 @@ function blocksView({ model, root, palette }) {
       const value = field.value.trim() === "" ? null : Number(field.value);
       set(Number.isFinite(value) ? value : null, `${key}:lookahead`);
     });
-    const less = button(`${key}:less`, "−", `Decrease lookahead of ${part.name}`, () => set(stepped(part.lookahead, -1), `${key}:less`));
-    const more = button(`${key}:more`, "+", `Increase lookahead of ${part.name}`, () => set(stepped(part.lookahead, 1), `${key}:more`));
+    const less = button(`${key}:less`, "−", `Decrease lookahead of ${part.name}`, () =>
+      set(stepped(part.lookahead, -1), `${key}:less`),
+    );
+    const more = button(`${key}:more`, "+", `Increase lookahead of ${part.name}`, () =>
+      set(stepped(part.lookahead, 1), `${key}:more`),
+    );
     less.disabled = part.lookahead === 1;
     more.disabled = part.lookahead === model.get("most");
     const stepper = make("span", "hsd-blk-stepper");
     stepper.append(less, field, more);
-    line.append(stepper, make("span", "hsd-blk-words", part.lookahead === null ? "lookahead: automatic (calibrated, else 4)"
-      : `${part.lookahead === 1 ? "token" : "tokens"} of lookahead`));
+    line.append(
+      stepper,
+      make(
+        "span",
+        "hsd-blk-words",
+        part.lookahead === null
+          ? "lookahead: automatic (calibrated, else 4)"
+          : `${part.lookahead === 1 ? "token" : "tokens"} of lookahead`,
+      ),
+    );
     li.append(line);
-    return { li, key, act: { up: () => move(1), down: () => move(-1), drop, longer: (by) => set(stepped(part.lookahead, by), key) } };
+    return {
+      li,
+      key,
+      act: { up: () => move(1), down: () => move(-1), drop, longer: (by) => set(stepped(part.lookahead, by), key) },
+    };
   }
 
   function bottomBlock(part) {
@@ -102,9 +167,14 @@ function blocksView({ model, root, palette }) {
     const drop = () => edit(withBottom(parts, null), `${part.name} removed`, `m:${modelsOf(parts)[0].name}`);
     const tools = make("span", "hsd-blk-tools");
     tools.append(button("b:out", "✕", `Remove ${part.name}`, once(drop)));
-    head.append(make("span", "hsd-blk-swatch"), menu("b:name", "Draft source", kinds, part.name,
-      (to) => edit(withBottom(parts, to), `${to} is the draft source`, "b:name")),
-      make("span", "hsd-blk-role", language(part.name).words), tools);
+    head.append(
+      make("span", "hsd-blk-swatch"),
+      menu("b:name", "Draft source", kinds, part.name, (to) =>
+        edit(withBottom(parts, to), `${to} is the draft source`, "b:name"),
+      ),
+      make("span", "hsd-blk-role", language(part.name).words),
+      tools,
+    );
     li.append(head);
     if (part.name === "auto") li.append(choiceList(part));
     else itemList(part, li);
@@ -115,9 +185,15 @@ function blocksView({ model, root, palette }) {
     const all = choices(parts, names());
     const now = part.items.length ? part.items : all;
     for (const name of all) {
-      const wrap = check(`c:${name}`, name, now.includes(name), () => edit(withChoice(parts, name, names()), `auto: ${name} ${now.includes(name) ? "excluded" : "included"}`, `c:${name}`));
+      const wrap = check(`c:${name}`, name, now.includes(name), () =>
+        edit(
+          withChoice(parts, name, names()),
+          `auto: ${name} ${now.includes(name) ? "excluded" : "included"}`,
+          `c:${name}`,
+        ),
+      );
       // Empty brackets are invalid.
-      if (now.length === 1 && now[0] === name) /** @type {HTMLInputElement} */ (wrap.querySelector("input")).disabled = true;
+      if (now.length === 1 && now[0] === name) (wrap.querySelector("input") as HTMLInputElement).disabled = true;
       wrap.dataset.family = name === "db" ? "" : palette.family(name);
       box.append(wrap);
     }
@@ -130,24 +206,50 @@ function blocksView({ model, root, palette }) {
     if (spoken.databases.length) {
       const ol = make("ol", "hsd-blk-items");
       ol.setAttribute("aria-label", "Databases in order of use");
-      /** @type {HTMLElement[]} */ const rows = [];
+      const rows: HTMLElement[] = [];
       databases.forEach((name, i) => {
         const row = make("li", "hsd-blk-item");
         row.dataset.family = palette.family(name);
-        const go = (by) => put(shifted(databases, i, i + by), `${name} is at position ${i + by + 1}`, `d:${name}:${by < 0 ? "up" : "down"}`);
+        const go = (by) =>
+          put(
+            shifted(databases, i, i + by),
+            `${name} is at position ${i + by + 1}`,
+            `d:${name}:${by < 0 ? "up" : "down"}`,
+          );
         const tools = make("span", "hsd-blk-tools");
         if (databases.length > 1) {
           const up = button(`d:${name}:up`, "↑", `Move ${name} up`, () => go(-1));
           const down = button(`d:${name}:down`, "↓", `Move ${name} down`, () => go(1));
           up.disabled = i === 0;
           down.disabled = i === databases.length - 1;
-          tools.append(up, down, button(`d:${name}:out`, "✕", `Remove ${name}`,
-            once(() => put(databases.filter((d) => d !== name), `${name} removed`, `d:${databases[i ? i - 1 : 1]}:out`))));
+          tools.append(
+            up,
+            down,
+            button(
+              `d:${name}:out`,
+              "✕",
+              `Remove ${name}`,
+              once(() =>
+                put(
+                  databases.filter((d) => d !== name),
+                  `${name} removed`,
+                  `d:${databases[i ? i - 1 : 1]}:out`,
+                ),
+              ),
+            ),
+          );
           const handle = grip(`Drag to move ${name}`);
           row.append(handle);
-          draggable(handle, row, rows, (from, to) => put(shifted(databases, from, to), `${name} is at position ${to + 1}`, `d:${name}:up`));
+          draggable(handle, row, rows, (from, to) =>
+            put(shifted(databases, from, to), `${name} is at position ${to + 1}`, `d:${name}:up`),
+          );
         }
-        row.append(make("span", "hsd-blk-place", String(i + 1)), make("span", "hsd-blk-swatch"), make("span", "hsd-blk-item-name", name), tools);
+        row.append(
+          make("span", "hsd-blk-place", String(i + 1)),
+          make("span", "hsd-blk-swatch"),
+          make("span", "hsd-blk-item-name", name),
+          tools,
+        );
         rows.push(row);
         ol.append(row);
       });
@@ -156,7 +258,13 @@ function blocksView({ model, root, palette }) {
       if (left.length) {
         const chips = make("div", "hsd-blk-chips");
         for (const name of left) {
-          const chip = button(`d:${name}:in`, `+ ${name}`, `Add ${name}`, () => put([...databases, name], `${name} added`, `d:${name}:out`), "hsd-blk-chip");
+          const chip = button(
+            `d:${name}:in`,
+            `+ ${name}`,
+            `Add ${name}`,
+            () => put([...databases, name], `${name} added`, `d:${name}:out`),
+            "hsd-blk-chip",
+          );
           chip.dataset.family = palette.family(name);
           chips.append(chip);
         }
@@ -165,16 +273,22 @@ function blocksView({ model, root, palette }) {
     }
     for (const [name, words] of Object.entries(spoken.options)) {
       const is = on.includes(name);
-      li.append(check(`o:${name}`, words, is, () => {
-        // Explicit databases stay explicit; the default ones are implied.
-        edit(withItems(parts, databases, is ? on.filter((o) => o !== name) : [...on, name], spoken), `${name} is ${is ? "off" : "on"}`, `o:${name}`);
-      }));
+      li.append(
+        check(`o:${name}`, words, is, () => {
+          // Explicit databases stay explicit; the default ones are implied.
+          edit(
+            withItems(parts, databases, is ? on.filter((o) => o !== name) : [...on, name], spoken),
+            `${name} is ${is ? "off" : "on"}`,
+            `o:${name}`,
+          );
+        }),
+      );
     }
   }
 
   // --- the whole editor
-  function paint(/** @type {string} */ focus = "") {
-    const active = /** @type {HTMLElement | null} */ (document.activeElement);
+  function paint(focus: string = "") {
+    const active = document.activeElement as HTMLElement | null;
     const had = focus || (active && root.contains(active) ? active.dataset.key || "" : "");
     const models = modelsOf(parts);
     const blocks = models.map((m, k) => modelBlock(m, k, k === models.length - 1));
@@ -188,17 +302,32 @@ function blocksView({ model, root, palette }) {
       const part = key === "b" ? bottomOf(parts) : models.find((m) => `m:${m.name}` === key);
       const next = blocks[i - 1];
       const above = next ? models.find((m) => `m:${m.name}` === next.key)?.name : "";
-      li.setAttribute("aria-label", i === 0 ? `${part.name}, the target`
-        : `${part.name}${part.lookahead ? `, lookahead ${part.lookahead}` : ""}, drafts for ${above}`);
-      const handle = /** @type {HTMLElement | null} */ (li.querySelector(":scope > .hsd-blk-head > .hsd-blk-grip"));
+      li.setAttribute(
+        "aria-label",
+        i === 0
+          ? `${part.name}, the target`
+          : `${part.name}${part.lookahead ? `, lookahead ${part.lookahead}` : ""}, drafts for ${above}`,
+      );
+      const handle = li.querySelector(":scope > .hsd-blk-head > .hsd-blk-grip") as HTMLElement | null;
       // The highest draft model is first on the page and last in the text.
       const place = (row) => draftRows.length - 1 - row;
-      if (handle) draggable(handle, li, draftRows, (from, to) => edit(withMoved(parts, place(from), place(to)), `${part.name} moved`, key));
+      if (handle)
+        draggable(handle, li, draftRows, (from, to) =>
+          edit(withMoved(parts, place(from), place(to)), `${part.name} moved`, key),
+        );
       li.addEventListener("keydown", (e) => {
         if (e.target !== li || e.ctrlKey || e.metaKey) return;
-        const keys = e.altKey ? { ArrowUp: act.up, ArrowDown: act.down }
-          : { ArrowUp: () => rows[i - 1]?.focus(), ArrowDown: () => rows[i + 1]?.focus(), Delete: act.drop, Backspace: act.drop,
-              "+": act.longer && (() => act.longer(1)), "=": act.longer && (() => act.longer(1)), "-": act.longer && (() => act.longer(-1)) };
+        const keys = e.altKey
+          ? { ArrowUp: act.up, ArrowDown: act.down }
+          : {
+              ArrowUp: () => rows[i - 1]?.focus(),
+              ArrowDown: () => rows[i + 1]?.focus(),
+              Delete: act.drop,
+              Backspace: act.drop,
+              "+": act.longer && (() => act.longer(1)),
+              "=": act.longer && (() => act.longer(1)),
+              "-": act.longer && (() => act.longer(-1)),
+            };
         if (!Object.hasOwn(keys, e.key)) return;
         keys[e.key]?.();
         e.preventDefault();
@@ -208,35 +337,63 @@ function blocksView({ model, root, palette }) {
     list.replaceChildren(...rows);
     drawAdd();
     drawError();
-    if (had) /** @type {HTMLElement | null} */ ([...root.querySelectorAll("[data-key]")].find((n) => n.dataset.key === had && !(/** @type {any} */ (n).disabled))
-      ?? [...root.querySelectorAll("[data-key]")].find((n) => had.startsWith(`${n.dataset.key}:`)) ?? rows[0])?.focus({ preventScroll: true });
+    if (had)
+      (
+        ([...root.querySelectorAll("[data-key]")].find((n) => n.dataset.key === had && !(n as any).disabled) ??
+          [...root.querySelectorAll("[data-key]")].find((n) => had.startsWith(`${n.dataset.key}:`)) ??
+          rows[0]) as HTMLElement | null
+      )?.focus({ preventScroll: true });
   }
   function drawAdd() {
     add.replaceChildren();
     const bottom = bottomOf(parts);
     if (bottom?.name !== "auto") {
       for (const name of spare(parts, names())) {
-        const chip = button(`a:${name}`, `+ ${name}`, `Add ${name} as a draft model`, () => edit(withModel(parts, name, names()), `${name} added`, `m:${name}`), "hsd-blk-chip");
+        const chip = button(
+          `a:${name}`,
+          `+ ${name}`,
+          `Add ${name} as a draft model`,
+          () => edit(withModel(parts, name, names()), `${name} added`, `m:${name}`),
+          "hsd-blk-chip",
+        );
         chip.dataset.family = palette.family(name);
         add.append(chip);
       }
       if (model.get("free")) add.append(anyModel());
     }
     if (!bottom) {
-      add.append(button("a:db", "+ databases", "Add databases as draft source", () => edit(withBottom(parts, "db"), "databases added", "b"), "hsd-blk-chip"));
-      add.append(button("a:auto", "+ auto", "Add auto as draft source", () => edit(withBottom(parts, "auto"), "auto added", "b"), "hsd-blk-chip"));
+      add.append(
+        button(
+          "a:db",
+          "+ databases",
+          "Add databases as draft source",
+          () => edit(withBottom(parts, "db"), "databases added", "b"),
+          "hsd-blk-chip",
+        ),
+      );
+      add.append(
+        button(
+          "a:auto",
+          "+ auto",
+          "Add auto as draft source",
+          () => edit(withBottom(parts, "auto"), "auto added", "b"),
+          "hsd-blk-chip",
+        ),
+      );
     }
     add.hidden = !add.children.length;
   }
   let typed = "";
   function anyModel() {
     const form = make("form", "hsd-blk-any");
-    const field = /** @type {HTMLInputElement} */ (make("input"));
+    const field = make("input") as HTMLInputElement;
     field.placeholder = "hub id or path";
     field.value = typed;
     field.dataset.key = "a:any";
     field.setAttribute("aria-label", "Model: hub id or path");
-    field.addEventListener("input", () => { typed = field.value; });
+    field.addEventListener("input", () => {
+      typed = field.value;
+    });
     const go = button("a:any:go", "+ model", "Add as a draft model", () => {}, "hsd-blk-chip");
     go.type = "submit";
     form.append(field, go);
@@ -258,8 +415,13 @@ function blocksView({ model, root, palette }) {
     kept.hidden = !behind;
     root.classList.toggle("hsd-blk-behind", behind);
   }
-  const take = () => { parts = model.get("parts"); paint(); };
-  const refused = (message) => { if (message.kind === "refused") take(); };
+  const take = () => {
+    parts = model.get("parts");
+    paint();
+  };
+  const refused = (message) => {
+    if (message.kind === "refused") take();
+  };
   model.on("change:parts change:offered change:bottoms", take);
   model.on("change:error change:text change:shown", drawError);
   model.on("msg:custom", refused);
@@ -278,7 +440,11 @@ function render({ model, el }) {
   el.append(root);
   const unfollow = followTheme(root, { behind: "--backdrop" });
   const end = blocksView({ model, root, palette });
-  return () => { end(); unfollow(); root.remove(); };
+  return () => {
+    end();
+    unfollow();
+    root.remove();
+  };
 }
 
 export default { render };

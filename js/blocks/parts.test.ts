@@ -4,26 +4,56 @@ import { test } from "vitest";
 import * as b from "./parts";
 
 const NAMES = ["nano", "small", "target"];
-const DB = { databases: ["context", "model", "statistics", "logits"], usual: ["context", "model", "statistics"], options: {} };
-const HD = { databases: ["context", "model", "statistics"], usual: ["context", "model", "statistics"], options: { window: "w" } };
+const DB = {
+  databases: ["context", "model", "statistics", "logits"],
+  usual: ["context", "model", "statistics"],
+  options: {},
+};
+const HD = {
+  databases: ["context", "model", "statistics"],
+  usual: ["context", "model", "statistics"],
+  options: { window: "w" },
+};
 const model = (name, lookahead = null) => ({ kind: "model", name, lookahead });
 const bottom = (name, items = []) => ({ kind: "bottom", name, items });
 
 test("a draft model comes where the ladder has it, an unknown one right beneath the target", () => {
   const start = [bottom("db"), model("small", 8), model("target")];
-  assert.deepEqual(b.withModel(start, "nano", NAMES), [bottom("db"), model("nano", 4), model("small", 8), model("target")]);
-  assert.deepEqual(b.withModel(start, "my/model", NAMES), [bottom("db"), model("small", 8), model("my/model", 4), model("target")]);
+  assert.deepEqual(b.withModel(start, "nano", NAMES), [
+    bottom("db"),
+    model("nano", 4),
+    model("small", 8),
+    model("target"),
+  ]);
+  assert.deepEqual(b.withModel(start, "my/model", NAMES), [
+    bottom("db"),
+    model("small", 8),
+    model("my/model", 4),
+    model("target"),
+  ]);
   assert.deepEqual(b.withModel([model("target")], "small", NAMES), [model("small", 4), model("target")]);
   assert.deepEqual(b.spare(start, NAMES), ["nano"]);
 });
 
 test("drafts move and go, the bottom and the target stay where they are", () => {
   const start = [bottom("db"), model("nano", 4), model("small", 8), model("target")];
-  assert.deepEqual(b.withMoved(start, 0, 1).map((p) => p.name), ["db", "small", "nano", "target"]);
-  assert.deepEqual(b.withMoved(start, 1, 0).map((p) => p.name), ["db", "small", "nano", "target"]);
+  assert.deepEqual(
+    b.withMoved(start, 0, 1).map((p) => p.name),
+    ["db", "small", "nano", "target"],
+  );
+  assert.deepEqual(
+    b.withMoved(start, 1, 0).map((p) => p.name),
+    ["db", "small", "nano", "target"],
+  );
   assert.deepEqual(b.withMoved(start, 1, 9), start);
-  assert.deepEqual(b.withoutModel(start, 0).map((p) => p.name), ["db", "small", "target"]);
-  assert.deepEqual(b.withName(start, 2, "large").map((p) => p.name), ["db", "nano", "small", "large"]);
+  assert.deepEqual(
+    b.withoutModel(start, 0).map((p) => p.name),
+    ["db", "small", "target"],
+  );
+  assert.deepEqual(
+    b.withName(start, 2, "large").map((p) => p.name),
+    ["db", "nano", "small", "large"],
+  );
   assert.equal(start.length, 4, "parts are never changed in place");
 });
 
@@ -65,7 +95,9 @@ test("databases keep their order, and the usual ones are not written out", () =>
 
 test("the second click of a double click removes nothing, keys and single clicks do", () => {
   let removed = 0;
-  const handler = b.once(() => { removed++; });
+  const handler = b.once(() => {
+    removed++;
+  });
   for (const detail of [1, 2]) handler({ detail });
   assert.equal(removed, 1);
   for (const detail of [0, 1]) handler({ detail });

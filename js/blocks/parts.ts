@@ -27,10 +27,20 @@ export function withModel(parts, name, names) {
   const rank = names.indexOf(name);
   const at = drafts.findIndex((d) => rank >= 0 && names.indexOf(d.name) > rank);
   const place = at < 0 ? drafts.length : at;
-  return together(bottomOf(parts), [...drafts.slice(0, place), { kind: "model", name, lookahead: MODEL_LOOKAHEAD }, ...drafts.slice(place)], targetOf(parts));
+  return together(
+    bottomOf(parts),
+    [...drafts.slice(0, place), { kind: "model", name, lookahead: MODEL_LOOKAHEAD }, ...drafts.slice(place)],
+    targetOf(parts),
+  );
 }
-export const withoutModel = (parts, k) => together(bottomOf(parts), draftsOf(parts).filter((_, i) => i !== k), targetOf(parts));
-export const withMoved = (parts, from, to) => together(bottomOf(parts), shifted(draftsOf(parts), from, to), targetOf(parts));
+export const withoutModel = (parts, k) =>
+  together(
+    bottomOf(parts),
+    draftsOf(parts).filter((_, i) => i !== k),
+    targetOf(parts),
+  );
+export const withMoved = (parts, from, to) =>
+  together(bottomOf(parts), shifted(draftsOf(parts), from, to), targetOf(parts));
 /** Rename the model at index `k` (the target is last). */
 export function withName(parts, k, name) {
   const models = modelsOf(parts).map((m, i) => (i === k ? { ...m, name } : m));
@@ -39,7 +49,11 @@ export function withName(parts, k, name) {
 /** Set the lookahead of draft model `k`: clipped to bounds, null for automatic. */
 export function withLookahead(parts, k, value, most) {
   const lookahead = value === null ? null : Math.max(1, Math.min(most, Math.round(value)));
-  return together(bottomOf(parts), draftsOf(parts).map((d, i) => (i === k ? { ...d, lookahead } : d)), targetOf(parts));
+  return together(
+    bottomOf(parts),
+    draftsOf(parts).map((d, i) => (i === k ? { ...d, lookahead } : d)),
+    targetOf(parts),
+  );
 }
 /** Step a lookahead; automatic starts at the default. */
 export const stepped = (lookahead, by) => (lookahead === null ? MODEL_LOOKAHEAD : lookahead + by);
@@ -61,7 +75,11 @@ export function itemsOf(bottom, language) {
 /** Set databases and options of the draft source; default databases are omitted. */
 export function withItems(parts, databases, on, language) {
   const usual = databases.length === language.usual.length && databases.every((d, i) => d === language.usual[i]);
-  return together({ ...bottomOf(parts), items: [...(usual ? [] : databases), ...on] }, draftsOf(parts), targetOf(parts));
+  return together(
+    { ...bottomOf(parts), items: [...(usual ? [] : databases), ...on] },
+    draftsOf(parts),
+    targetOf(parts),
+  );
 }
 
 /** The choices of `auto`: db, every offered model below the target, and the items in its brackets. */
@@ -82,4 +100,6 @@ export function withChoice(parts, name, names) {
 }
 
 /** A click handler that ignores the second click of a double click, which would remove the next block, too. */
-export const once = (/** @type {() => void} */ act) => (/** @type {MouseEvent} */ e) => { if (e.detail < 2) act(); };
+export const once = (act: () => void) => (e: MouseEvent) => {
+  if (e.detail < 2) act();
+};

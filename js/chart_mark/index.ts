@@ -3,11 +3,8 @@
 import { linkedWidget } from "../lib/linked";
 import { make } from "../lib/dom";
 
-/**
- * The band over bar `x` of a plot `width` px wide with `range`: {left, width} in px, at least 3 wide; null: out of view.
- * @param {number} x  @param {number[]} range  @param {number} width
- */
-export function bandOf(x, range, width) {
+/** The band over bar `x` of a plot `width` px wide with `range`: {left, width} in px, at least 3 wide; null: out of view. */
+export function bandOf(x: number, range: number[], width: number) {
   const [low, high] = range;
   if (!(high > low) || x + 0.5 < low || x - 0.5 > high) return null;
   const scale = width / (high - low);
@@ -23,7 +20,7 @@ function chartMarkView({ root, group, store }) {
   band.hidden = true;
   band.setAttribute("aria-hidden", "true");
   root.append(band);
-  /** @type {any} */ let chart = null;
+  let chart: any = null;
 
   function place() {
     const area = chart?.querySelector(".nsewdrag");
@@ -33,7 +30,10 @@ function chartMarkView({ root, group, store }) {
     const plot = area?.getBoundingClientRect();
     const at = same && number !== undefined && plot.width ? bandOf(number, chart.layout.xaxis.range, plot.width) : null;
     band.hidden = !at;
-    if (!at) { delete band.dataset.round; return; }
+    if (!at) {
+      delete band.dataset.round;
+      return;
+    }
     const here = root.getBoundingClientRect();
     band.style.transform = `translate(${plot.left - here.left + at.left}px, ${plot.top - here.top}px)`;
     band.style.width = `${at.width}px`;
@@ -42,22 +42,31 @@ function chartMarkView({ root, group, store }) {
     band.dataset.round = String(number);
   }
   let frame = 0;
-  const soon = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; place(); }); };
+  const soon = () => {
+    if (!frame)
+      frame = requestAnimationFrame(() => {
+        frame = 0;
+        place();
+      });
+  };
 
   // --- the chart may be created later than this view, and be replaced
-  const idOf = (/** @type {number} */ number) => [...store.order.keys()][number - 1];
-  const roundAt = (/** @type {any} */ e) => {
+  const idOf = (number: number) => [...store.order.keys()][number - 1];
+  const roundAt = (e: any) => {
     const round = chart?.data?.[0]?.x?.length === store.order.size ? idOf(e.points?.[0]?.x) : undefined;
     return round === undefined ? null : { round };
   };
   function attach() {
-    const found = /** @type {any} */ (root.closest(".hsd-charts")?.querySelector(".js-plotly-plot"));
+    const found = root.closest(".hsd-charts")?.querySelector(".js-plotly-plot") as any;
     if (!found || found === chart || typeof found.on !== "function") return;
     chart = found;
     chart.on("plotly_afterplot", soon);
-    chart.on("plotly_hover", (/** @type {any} */ e) => group.hover(roundAt(e)));
+    chart.on("plotly_hover", (e: any) => group.hover(roundAt(e)));
     chart.on("plotly_unhover", () => group.hover(null));
-    chart.on("plotly_click", (/** @type {any} */ e) => { const round = roundAt(e); if (round) group.pin(round); });
+    chart.on("plotly_click", (e: any) => {
+      const round = roundAt(e);
+      if (round) group.pin(round);
+    });
     soon();
   }
   const watch = new MutationObserver(attach);

@@ -1,14 +1,18 @@
 // Predicted and measured values by row. Loaded after dom.js.
 import { cell, entry, followTheme, make } from "../lib/dom";
 
-const known = (/** @type {any} */ v) => v !== null && v !== undefined;
-const figure = (/** @type {any} */ v) => (!known(v) ? "–" : v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 0.1 ? v.toFixed(2) : v.toFixed(3));
-const percent = (/** @type {any} */ v) =>
+const known = (v: any) => v !== null && v !== undefined;
+const figure = (v: any) =>
+  !known(v) ? "–" : v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 0.1 ? v.toFixed(2) : v.toFixed(3);
+const percent = (v: any) =>
   !known(v) ? "–" : Math.abs(v) < 0.005 ? "0 %" : `${v > 0 ? "+" : "−"}${Math.abs(100 * v).toFixed(0)} %`;
 
 /** The end of the scale; an outlier does not flatten the other rows. */
 function scaleEnd(rows) {
-  const all = rows.flatMap((r) => [r.predicted, r.measured, r.high]).filter(known).sort((a, b) => a - b);
+  const all = rows
+    .flatMap((r) => [r.predicted, r.measured, r.high])
+    .filter(known)
+    .sort((a, b) => a - b);
   const largest = all[all.length - 1] || 1;
   const usual = all[Math.floor(all.length / 2)] || largest;
   return (largest > 8 * usual ? 4 * usual : largest) * 1.02;
@@ -95,12 +99,20 @@ function render({ model, el }) {
     root.append(legend);
     const dark = root.classList.contains("hsd-dark");
     for (const g of s.groups) root.append(group(g, dark));
-    if (s.text) { const p = make("p", "hsd-note", s.text); p.style.marginTop = "12px"; root.append(p); }
+    if (s.text) {
+      const p = make("p", "hsd-note", s.text);
+      p.style.marginTop = "12px";
+      root.append(p);
+    }
     if (s.source) root.append(make("p", "hsd-source", s.source));
   }
   const unfollow = followTheme(root, { behind: "--paper", changed: redraw });
   model.on("change:spec", redraw);
-  return () => { model.off("change:spec", redraw); unfollow(); root.remove(); };
+  return () => {
+    model.off("change:spec", redraw);
+    unfollow();
+    root.remove();
+  };
 }
 
 export default { render };

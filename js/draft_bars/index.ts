@@ -27,7 +27,10 @@ function group(g, columns, hues) {
   box.append(rows(g, g.rows, g.bare, end, columns, hues));
   if (g.more?.length) {
     const rest = make("details", "hsd-d-more");
-    rest.append(make("summary", "", g.more.length === 1 ? `1 more ${g.what}` : `${g.more.length} more ${g.what}s`), rows(g, g.more, true, end, columns, hues));
+    rest.append(
+      make("summary", "", g.more.length === 1 ? `1 more ${g.what}` : `${g.more.length} more ${g.what}s`),
+      rows(g, g.more, true, end, columns, hues),
+    );
     rest.firstChild.dataset.lmSuppressShortcuts = "true";
     box.append(rest);
   }
@@ -86,7 +89,12 @@ function render({ model, el }) {
   resized.observe(root);
   model.on("change:spec", redraw);
   redraw();
-  return () => { model.off("change:spec", redraw); resized.disconnect(); unfollow(); root.remove(); };
+  return () => {
+    model.off("change:spec", redraw);
+    resized.disconnect();
+    unfollow();
+    root.remove();
+  };
 }
 
 export default { render };

@@ -6,9 +6,13 @@ import { draw, entry, focusable, make } from "../lib/dom";
 function shape(kind, x, y) {
   if (kind === "strong") return draw("circle", { cx: x, cy: y, r: 7, class: "hsd-d-mark hsd-strong" });
   if (kind === "second") {
-    return draw("polygon", { points: `${x},${y - 8} ${x + 8},${y} ${x},${y + 8} ${x - 8},${y}`, class: "hsd-d-mark hsd-second" });
+    return draw("polygon", {
+      points: `${x},${y - 8} ${x + 8},${y} ${x},${y + 8} ${x - 8},${y}`,
+      class: "hsd-d-mark hsd-second",
+    });
   }
-  if (kind === "there") return draw("rect", { x: x - 6, y: y - 6, width: 12, height: 12, class: "hsd-d-mark hsd-there" });
+  if (kind === "there")
+    return draw("rect", { x: x - 6, y: y - 6, width: 12, height: 12, class: "hsd-d-mark hsd-there" });
   return draw("circle", { cx: x, cy: y, r: 5, class: "hsd-d-mark" });
 }
 
@@ -56,10 +60,17 @@ function render({ model, el }) {
     spots = (s.points || []).map((p) => ({ ...p, px: toX(p.x), py: toY(p.y) }));
     for (const p of spots) taken.push([p.px - 8, p.py - 8, p.px + 8, p.py + 8]);
     for (const line of s.lines || []) {
-      svg.append(draw("path", { d: pathOf(line.points.map(([x, y]) => [toX(x), toY(y)])), class: `hsd-d-line hsd-${line.kind || "plain"}` }));
+      svg.append(
+        draw("path", {
+          d: pathOf(line.points.map(([x, y]) => [toX(x), toY(y)])),
+          class: `hsd-d-line hsd-${line.kind || "plain"}`,
+        }),
+      );
     }
     for (const iso of s.isos || []) {
-      const points = iso.points.map(([x, y]) => [toX(x), toY(y)]).filter(([, y]) => y >= box.top - 0.5 && y <= box.bottom + 0.5);
+      const points = iso.points
+        .map(([x, y]) => [toX(x), toY(y)])
+        .filter(([, y]) => y >= box.top - 0.5 && y <= box.bottom + 0.5);
       if (points.length < 2) continue;
       svg.append(draw("path", { d: pathOf(points), class: "hsd-d-iso" }));
       const half = 3.4 * iso.label.length + 5;
@@ -67,7 +78,8 @@ function render({ model, el }) {
       for (let k = points.length - 1; k > 0; k -= 2) {
         const [x, y] = [Math.min(points[k][0], box.right - half - 4), points[k][1]];
         const room = [x - half, y - 9, x + half, y + 9];
-        if (x - half < box.left + 4 || y < box.top + 10 || y > box.bottom - 8 || taken.some((t) => hit(t, room))) continue;
+        if (x - half < box.left + 4 || y < box.top + 10 || y > box.bottom - 8 || taken.some((t) => hit(t, room)))
+          continue;
         svg.append(draw("text", { x, y: y + 4, "text-anchor": "middle", class: "hsd-halo hsd-d-isolabel" }, iso.label));
         taken.push(room);
         break;
@@ -83,7 +95,12 @@ function render({ model, el }) {
   const rank = (p) => ["strong", "second", "plain", "there"].indexOf(p.kind || "plain");
   const hit = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 
-  const style = (p) => (p.kind === "strong" || p.kind === "second" ? "hsd-halo hsd-strong" : p.kind === "there" ? "hsd-halo hsd-tick" : "hsd-halo");
+  const style = (p) =>
+    p.kind === "strong" || p.kind === "second"
+      ? "hsd-halo hsd-strong"
+      : p.kind === "there"
+        ? "hsd-halo hsd-tick"
+        : "hsd-halo";
 
   /** Line labels are at the right ends, without overlap. */
   function align(svg, box) {
@@ -95,7 +112,8 @@ function render({ model, el }) {
     for (let k = at.length - 2; k >= 0; k--) at[k] = Math.min(at[k], at[k + 1] - 16);
     ends.forEach((p, k) => {
       const x = box.right + 12;
-      if (Math.abs(at[k] - p.py) > 2) svg.append(draw("line", { x1: p.px + 6, y1: p.py, x2: x - 3, y2: at[k], class: "hsd-d-lead" }));
+      if (Math.abs(at[k] - p.py) > 2)
+        svg.append(draw("line", { x1: p.px + 6, y1: p.py, x2: x - 3, y2: at[k], class: "hsd-d-lead" }));
       svg.append(draw("text", { x, y: at[k] + 4, class: style(p) }, p.label));
     });
   }
@@ -106,14 +124,32 @@ function render({ model, el }) {
     const w = 7.2 * p.label.length;
     const places = [];
     for (const far of [12, 24, 40]) {
-      places.push([p.px + far, p.py, "start"], [p.px - far, p.py, "end"], [p.px, p.py - far - 2, "middle"], [p.px, p.py + far + 2, "middle"]);
-      places.push([p.px + far, p.py - far, "start"], [p.px + far, p.py + far, "start"], [p.px - far, p.py - far, "end"], [p.px - far, p.py + far, "end"]);
+      places.push(
+        [p.px + far, p.py, "start"],
+        [p.px - far, p.py, "end"],
+        [p.px, p.py - far - 2, "middle"],
+        [p.px, p.py + far + 2, "middle"],
+      );
+      places.push(
+        [p.px + far, p.py - far, "start"],
+        [p.px + far, p.py + far, "start"],
+        [p.px - far, p.py - far, "end"],
+        [p.px - far, p.py + far, "end"],
+      );
     }
     for (const [x, y, anchor] of places) {
       const x0 = anchor === "start" ? x : anchor === "end" ? x - w : x - w / 2;
       const room = [x0 - 1, y - 7, x0 + w + 1, y + 7];
-      if (room[0] < box.left + 2 || room[2] > box.right - 2 || room[1] < box.top || room[3] > box.bottom || taken.some((t) => hit(t, room))) continue;
-      if (Math.hypot(x - p.px, y - p.py) > 24) svg.append(draw("line", { x1: p.px, y1: p.py, x2: x, y2: y, class: "hsd-d-lead" }));
+      if (
+        room[0] < box.left + 2 ||
+        room[2] > box.right - 2 ||
+        room[1] < box.top ||
+        room[3] > box.bottom ||
+        taken.some((t) => hit(t, room))
+      )
+        continue;
+      if (Math.hypot(x - p.px, y - p.py) > 24)
+        svg.append(draw("line", { x1: p.px, y1: p.py, x2: x, y2: y, class: "hsd-d-lead" }));
       svg.append(draw("text", { x, y: y + 4, "text-anchor": anchor, class: style(p) }, p.label));
       taken.push(room);
       return;
@@ -132,7 +168,10 @@ function render({ model, el }) {
     const at = figure.at(e);
     if (!at || !spots.length) return -1;
     const [x, y] = at;
-    const best = spots.reduce((b, p, k) => (Math.hypot(p.px - x, p.py - y) < Math.hypot(spots[b].px - x, spots[b].py - y) ? k : b), 0);
+    const best = spots.reduce(
+      (b, p, k) => (Math.hypot(p.px - x, p.py - y) < Math.hypot(spots[b].px - x, spots[b].py - y) ? k : b),
+      0,
+    );
     return Math.hypot(spots[best].px - x, spots[best].py - y) < 48 ? best : -1;
   }
   function point(e) {
@@ -154,13 +193,18 @@ function render({ model, el }) {
     const s = spec();
     title.textContent = s.title || "";
     root.setAttribute("aria-label", s.title || "");
-    frame.setAttribute("aria-label", `${s.title}. ${s.y?.label} over ${s.x?.label}. Arrow keys move between marks; the table below has all values.`);
+    frame.setAttribute(
+      "aria-label",
+      `${s.title}. ${s.y?.label} over ${s.x?.label}. Arrow keys move between marks; the table below has all values.`,
+    );
     aside.replaceChildren();
     if (s.text) aside.append(make("p", "hsd-note", s.text));
     const list = make("ul", "hsd-plot-legend");
     for (const [kind, words] of s.legend || []) {
       const sample = draw("svg", { viewBox: "0 0 30 28", "aria-hidden": "true" });
-      sample.append(kind === "iso" ? draw("path", { d: "M2 20C12 19 20 15 28 8", class: "hsd-d-iso" }) : shape(kind, 15, 14));
+      sample.append(
+        kind === "iso" ? draw("path", { d: "M2 20C12 19 20 15 28 8", class: "hsd-d-iso" }) : shape(kind, 15, 14),
+      );
       list.append(entry(sample, words));
     }
     aside.append(list);
@@ -172,7 +216,11 @@ function render({ model, el }) {
     const grid = make("table");
     const line = (cells, tag) => {
       const tr = make("tr");
-      cells.forEach((c, k) => { const th = make(k && tag === "td" ? "td" : "th", "", c); if (th.tagName === "TH") th.scope = tag === "td" ? "row" : "col"; tr.append(th); });
+      cells.forEach((c, k) => {
+        const th = make(k && tag === "td" ? "td" : "th", "", c);
+        if (th.tagName === "TH") th.scope = tag === "td" ? "row" : "col";
+        tr.append(th);
+      });
       return tr;
     };
     const [thead, tbody] = [make("thead"), make("tbody")];
@@ -185,11 +233,18 @@ function render({ model, el }) {
     scroll.append(grid);
     table.append(make("summary", "", "Values as a table"), scroll);
   }
-  const redraw = () => { chosen = -1; paintText(); paint(); };
+  const redraw = () => {
+    chosen = -1;
+    paintText();
+    paint();
+  };
   figure.live({ paint, point, key });
   model.on("change:spec", redraw);
   redraw();
-  return () => { model.off("change:spec", redraw); figure.remove(); };
+  return () => {
+    model.off("change:spec", redraw);
+    figure.remove();
+  };
 }
 
 export default { render };

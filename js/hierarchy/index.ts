@@ -7,11 +7,15 @@ const SPACING = 104;
 /** With more edges, only those of the selected stack and of the hovered node have labels. */
 const FEW = 8;
 
-const percent = (/** @type {number} */ v) => `${(100 * v).toFixed(0)} %`;
-const signed = (/** @type {number} */ v) => Math.abs(v) < 0.0005 ? "0 %" : `${v >= -0.0005 ? "+" : "−"}${Math.abs(100 * v).toFixed(Math.abs(v) < 0.0995 ? 1 : 0)} %`;
-const time = (/** @type {number} */ ms) => (ms < 0.1 ? `${(1000 * ms).toFixed(0)} µs` : ms < 10 ? `${ms.toFixed(2)} ms` : `${ms.toFixed(1)} ms`);
+const percent = (v: number) => `${(100 * v).toFixed(0)} %`;
+const signed = (v: number) =>
+  Math.abs(v) < 0.0005
+    ? "0 %"
+    : `${v >= -0.0005 ? "+" : "−"}${Math.abs(100 * v).toFixed(Math.abs(v) < 0.0995 ? 1 : 0)} %`;
+const time = (ms: number) =>
+  ms < 0.1 ? `${(1000 * ms).toFixed(0)} µs` : ms < 10 ? `${ms.toFixed(2)} ms` : `${ms.toFixed(1)} ms`;
 /** Shorten a name: the last part of a hub id or path, with the middle elided. */
-function cut(/** @type {string} */ name, /** @type {number} */ room) {
+function cut(name: string, room: number) {
   const own = name.split("/").pop() || name;
   const most = Math.max(5, Math.floor(room / 8));
   return own.length <= most ? own : `${own.slice(0, Math.ceil(most / 2) - 1)}…${own.slice(-Math.floor(most / 2))}`;
@@ -29,22 +33,22 @@ function createView(model, el) {
   left.append(frame, details, key);
   const aside = make("div", "hsd-plot-aside hsd-answer");
   const said = make("div", "hsd-answer-said");
-  const warning = make("p", "hsd-answer-warning"), source = make("p", "hsd-source");
+  const warning = make("p", "hsd-answer-warning"),
+    source = make("p", "hsd-source");
   said.setAttribute("aria-live", "polite");
   aside.append(said, warning, source);
   body.append(left, aside);
   root.append(body);
   el.append(root);
 
-  /** @type {Map<string, {x: number, y: number, top: number, base: number}>} */
-  let at = new Map();
+  let at: Map<string, { x: number; y: number; top: number; base: number }> = new Map();
   let shownAt = 0;
   let room = SPACING;
   let looked = "";
-  const isOut = (/** @type {string} */ name) => model.get("out").includes(name);
+  const isOut = (name: string) => model.get("out").includes(name);
   const target = () => model.get("graph").models.at(-1).name;
 
-  function toggle(/** @type {string} */ name) {
+  function toggle(name: string) {
     if (name === target()) return;
     const out = model.get("out");
     model.set("out", isOut(name) ? out.filter((n) => n !== name) : [...out, name]);
@@ -81,28 +85,55 @@ function createView(model, el) {
       const r = Math.max(8, RADIUS * Math.sqrt(m.ms / most));
       at.set(m.name, { x: n > 1 ? margin + k * step : width / 2, y, top: y - r, base, r });
     });
-    g.bottoms.forEach((b, k) => at.set(b.name, { x: (width * (k + 1)) / (g.bottoms.length + 1), y: bottomY, top: bottomY - 22, base: bottomY + 22, r: 28 }));
+    g.bottoms.forEach((b, k) =>
+      at.set(b.name, {
+        x: (width * (k + 1)) / (g.bottoms.length + 1),
+        y: bottomY,
+        top: bottomY - 22,
+        base: bottomY + 22,
+        r: 28,
+      }),
+    );
 
-    const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Models and databases" });
+    const svg = draw("svg", {
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+      role: "group",
+      "aria-label": "Models and databases",
+    });
     const defs = draw("defs");
-    const arrow = draw("marker", { id: `${uid}-arrow`, viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 11, markerHeight: 11, markerUnits: "userSpaceOnUse", orient: "auto-start-reverse" });
+    const arrow = draw("marker", {
+      id: `${uid}-arrow`,
+      viewBox: "0 0 10 10",
+      refX: 9,
+      refY: 5,
+      markerWidth: 11,
+      markerHeight: 11,
+      markerUnits: "userSpaceOnUse",
+      orient: "auto-start-reverse",
+    });
     arrow.append(draw("path", { d: "M0 0L10 5L0 10z", class: "hsd-arrow" }));
     defs.append(arrow);
     svg.append(defs);
     const path = lit();
     const labels = draw("g", { "aria-hidden": "true" });
     // Highlighted edges are drawn last.
-    const order = [...g.edges].sort((a, b) => Number(path.steps.has(`${a.from}\n${a.to}`)) - Number(path.steps.has(`${b.from}\n${b.to}`)));
+    const order = [...g.edges].sort(
+      (a, b) => Number(path.steps.has(`${a.from}\n${a.to}`)) - Number(path.steps.has(`${b.from}\n${b.to}`)),
+    );
     for (const e of order) paintEdge(svg, labels, e, path.steps, y, order.length);
     svg.append(labels);
     for (const m of g.models) svg.append(modelNode(m, path.nodes.has(m.name)));
     for (const b of g.bottoms) svg.append(bottomNode(b, path.nodes.has(b.name)));
     svg.classList.toggle("hsd-many", g.edges.length > FEW);
     frame.replaceChildren(svg);
-    if (focused) for (const node of svg.querySelectorAll("[data-name]")) if (node.getAttribute("data-name") === focused) /** @type {SVGElement} */ (node).focus();
+    if (focused)
+      for (const node of svg.querySelectorAll("[data-name]"))
+        if (node.getAttribute("data-name") === focused) (node as SVGElement).focus();
     describe();
   }
-  const place = (/** @type {string} */ name) => model.get("graph").models.findIndex((m) => m.name === name);
+  const place = (name: string) => model.get("graph").models.findIndex((m) => m.name === name);
 
   function paintEdge(svg, labels, e, steps, y, count) {
     const [a, b] = [at.get(e.from), at.get(e.to)];
@@ -123,21 +154,47 @@ function createView(model, el) {
       d = `M${a.x} ${a.top - 2}C${a.x} ${y - lift - RADIUS} ${b.x} ${y - lift - RADIUS} ${b.x} ${b.top - 3}`;
       mid = [(a.x + b.x) / 2, 0.125 * (a.top + b.top) + 0.75 * (y - lift - RADIUS) - 8];
     }
-    const line = draw("path", { d, class: `hsd-edge${on ? " hsd-on-path" : ""}${off ? " hsd-off" : ""}`, "stroke-width": (1 + 8 * e.rate).toFixed(1) });
+    const line = draw("path", {
+      d,
+      class: `hsd-edge${on ? " hsd-on-path" : ""}${off ? " hsd-off" : ""}`,
+      "stroke-width": (1 + 8 * e.rate).toFixed(1),
+    });
     if (on) {
       // The arrow has a separate thin line: a marker on the wide line would cover the model.
-      svg.append(line, draw("path", { d, class: "hsd-edge hsd-on-path", "stroke-width": 1.5, "marker-end": `url(#${uid}-arrow)` }));
+      svg.append(
+        line,
+        draw("path", { d, class: "hsd-edge hsd-on-path", "stroke-width": 1.5, "marker-end": `url(#${uid}-arrow)` }),
+      );
     } else svg.append(line);
     if (off || (count > FEW && !on && !near)) return;
-    const share = draw("text", { x: mid[0], y: mid[1], "text-anchor": "middle", class: `hsd-halo${on ? " hsd-strong" : ""}` }, percent(e.rate));
+    const share = draw(
+      "text",
+      { x: mid[0], y: mid[1], "text-anchor": "middle", class: `hsd-halo${on ? " hsd-strong" : ""}` },
+      percent(e.rate),
+    );
     labels.append(share);
     const lookahead = steps.get(`${e.from}\n${e.to}`);
-    if (on && lookahead) labels.append(draw("text", { x: mid[0], y: mid[1] + (e.per === null && place(e.to) - place(e.from) === 1 ? 34 : 30), "text-anchor": "middle", class: "hsd-halo hsd-strong hsd-gamma" }, `γ = ${lookahead}`));
+    if (on && lookahead)
+      labels.append(
+        draw(
+          "text",
+          {
+            x: mid[0],
+            y: mid[1] + (e.per === null && place(e.to) - place(e.from) === 1 ? 34 : 30),
+            "text-anchor": "middle",
+            class: "hsd-halo hsd-strong hsd-gamma",
+          },
+          `γ = ${lookahead}`,
+        ),
+      );
   }
 
   function button(name, words, on, fixed) {
     const out = isOut(name);
-    const node = draw("g", { class: `hsd-node${out ? " hsd-gone" : ""}${on ? " hsd-on-path" : ""}${fixed ? " hsd-fixed" : ""}`, "data-name": name });
+    const node = draw("g", {
+      class: `hsd-node${out ? " hsd-gone" : ""}${on ? " hsd-on-path" : ""}${fixed ? " hsd-fixed" : ""}`,
+      "data-name": name,
+    });
     node.setAttribute("role", fixed ? "img" : "button");
     node.setAttribute("aria-label", `${words}${fixed ? ", target" : out ? ", removed" : ""}${on ? ", selected" : ""}`);
     node.setAttribute("tabindex", "0");
@@ -154,17 +211,29 @@ function createView(model, el) {
       e.preventDefault();
       e.stopPropagation();
     });
-    const look = () => { if (looked !== name) { looked = name; describe(); relabel(); } };
+    const look = () => {
+      if (looked !== name) {
+        looked = name;
+        describe();
+        relabel();
+      }
+    };
     node.addEventListener("pointerenter", look);
     node.addEventListener("focus", look);
-    node.addEventListener("pointerleave", () => { looked = ""; describe(); relabel(); });
+    node.addEventListener("pointerleave", () => {
+      looked = "";
+      describe();
+      relabel();
+    });
     return node;
   }
-  const relabel = () => { if (model.get("graph").edges.length > FEW) paint(); };
+  const relabel = () => {
+    if (model.get("graph").edges.length > FEW) paint();
+  };
   function step(name, by) {
     const all = [...frame.querySelectorAll("[data-name]")];
     const here = all.findIndex((node) => node.getAttribute("data-name") === name);
-    /** @type {any} */ (all[Math.max(0, Math.min(all.length - 1, here + by))]).focus();
+    (all[Math.max(0, Math.min(all.length - 1, here + by))] as any).focus();
   }
 
   function modelNode(m, on) {
@@ -175,8 +244,16 @@ function createView(model, el) {
     node.append(
       draw("rect", { x: p.x - 46, y: p.y - RADIUS - 4, width: 92, height: 2 * RADIUS + 46, rx: 8, class: "hsd-hit" }),
       draw("circle", { cx: p.x, cy: p.y, r: p.r, class: "hsd-disc" }),
-      draw("text", { x: p.x, y: p.y + RADIUS + 18, "text-anchor": "middle", class: "hsd-halo hsd-strong hsd-name" }, cut(m.name, room)),
-      draw("text", { x: p.x, y: p.y + RADIUS + 34, "text-anchor": "middle", class: "hsd-halo hsd-tick" }, isOut(m.name) ? "removed" : time(m.ms)),
+      draw(
+        "text",
+        { x: p.x, y: p.y + RADIUS + 18, "text-anchor": "middle", class: "hsd-halo hsd-strong hsd-name" },
+        cut(m.name, room),
+      ),
+      draw(
+        "text",
+        { x: p.x, y: p.y + RADIUS + 34, "text-anchor": "middle", class: "hsd-halo hsd-tick" },
+        isOut(m.name) ? "removed" : time(m.ms),
+      ),
     );
     return node;
   }
@@ -194,7 +271,14 @@ function createView(model, el) {
     node.append(shape);
     const each = h / b.stripes.length;
     b.stripes.forEach((hue, k) => {
-      const stripe = draw("rect", { x, y: y + k * each, width: w, height: each, "clip-path": `url(#${clip})`, class: "hsd-stripe" });
+      const stripe = draw("rect", {
+        x,
+        y: y + k * each,
+        width: w,
+        height: each,
+        "clip-path": `url(#${clip})`,
+        class: "hsd-stripe",
+      });
       stripe.style.setProperty("--light", hue.light);
       stripe.style.setProperty("--dark", hue.dark);
       node.append(stripe);
@@ -202,8 +286,16 @@ function createView(model, el) {
     node.append(
       draw("path", { d: body, class: "hsd-drum" }),
       draw("path", { d: `M${x} ${y + 7}C${x} ${y + 16} ${x + w} ${y + 16} ${x + w} ${y + 7}`, class: "hsd-drum" }),
-      draw("text", { x: p.x, y: p.y + 41, "text-anchor": "middle", class: "hsd-halo hsd-strong hsd-name" }, cut(b.name, SPACING)),
-      draw("text", { x: p.x, y: p.y + 57, "text-anchor": "middle", class: "hsd-halo hsd-tick" }, isOut(b.name) ? "removed" : time(b.ms)),
+      draw(
+        "text",
+        { x: p.x, y: p.y + 41, "text-anchor": "middle", class: "hsd-halo hsd-strong hsd-name" },
+        cut(b.name, SPACING),
+      ),
+      draw(
+        "text",
+        { x: p.x, y: p.y + 57, "text-anchor": "middle", class: "hsd-halo hsd-tick" },
+        isOut(b.name) ? "removed" : time(b.ms),
+      ),
     );
     return node;
   }
@@ -217,8 +309,14 @@ function createView(model, el) {
       details.textContent = "Click a draft model or a database to remove or restore it. The best stack is recomputed.";
       return;
     }
-    const ups = g.edges.filter((e) => e.from === looked).map((e) => `${e.to} accepts ${percent(e.rate)}${e.per === null ? "" : ` (${e.per.toFixed(1)} tokens per look-up)`}`);
-    const cost = m ? `${time(m.ms)}, ${m.words}${looked === target() ? "" : `; ${(m.ms / g.models.at(-1).ms).toFixed(2)} of the target's`}` : `${time(b.ms)} per look-up`;
+    const ups = g.edges
+      .filter((e) => e.from === looked)
+      .map(
+        (e) => `${e.to} accepts ${percent(e.rate)}${e.per === null ? "" : ` (${e.per.toFixed(1)} tokens per look-up)`}`,
+      );
+    const cost = m
+      ? `${time(m.ms)}, ${m.words}${looked === target() ? "" : `; ${(m.ms / g.models.at(-1).ms).toFixed(2)} of the target's`}`
+      : `${time(b.ms)} per look-up`;
     details.textContent = `${looked}: ${[cost, ...ups].join("; ")}.`;
   }
 
@@ -242,14 +340,23 @@ function createView(model, el) {
     fact("Predicted", `${p.ms.toPrecision(3)} ms`, `per token; ${p.length.toFixed(2)} tokens per target forward pass`);
     fact("Over plain decoding", signed(p.over_plain), "tokens/s");
     const missed = p.missed || [];
-    const singles = missed.some((pair) => pair.endsWith(` > ${target()}`)) ? "the best measured single draft" : "the best single draft";
-    fact(`Over ${singles}`, p.is_single || p.over_single === null ? "–" : signed(p.over_single), p.is_single ? `this stack is ${singles}` : p.single || "no draft model");
+    const singles = missed.some((pair) => pair.endsWith(` > ${target()}`))
+      ? "the best measured single draft"
+      : "the best single draft";
+    fact(
+      `Over ${singles}`,
+      p.is_single || p.over_single === null ? "–" : signed(p.over_single),
+      p.is_single ? `this stack is ${singles}` : p.single || "no draft model",
+    );
     said.append(head, make("p", "", p.words), facts);
     if (missed.length) said.append(make("p", "hsd-note", `Not measured, so excluded: ${missed.join(", ")}.`));
     if (model.get("out").length) {
       const reset = make("button", "hsd-button", "Restore all");
       reset.dataset.lmSuppressShortcuts = "true";
-      reset.addEventListener("click", () => { model.set("out", []); model.save_changes(); });
+      reset.addEventListener("click", () => {
+        model.set("out", []);
+        model.save_changes();
+      });
       said.append(reset);
     }
   }
@@ -266,11 +373,18 @@ function createView(model, el) {
     answer();
   }
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
-  const resized = new ResizeObserver(() => { if (frame.clientWidth && frame.clientWidth !== shownAt) paint(); });
+  const resized = new ResizeObserver(() => {
+    if (frame.clientWidth && frame.clientWidth !== shownAt) paint();
+  });
   resized.observe(frame);
   model.on("change:graph change:picked change:out", redraw);
   redraw();
-  return () => { resized.disconnect(); model.off("change:graph change:picked change:out", redraw); unfollow(); root.remove(); };
+  return () => {
+    resized.disconnect();
+    model.off("change:graph change:picked change:out", redraw);
+    unfollow();
+    root.remove();
+  };
 }
 
 export default { render: ({ model, el }) => createView(model, el) };

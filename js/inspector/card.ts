@@ -40,27 +40,55 @@ export function createCard({ card, store, palette, actor, light }) {
       const words = drafts.length
         ? "The text so far ends here; the draft continues to the right. Hover over a node or use the arrow keys for details."
         : "The text so far ends here.";
-      card.replaceChildren(make("h4", "", "Start of the draft"), make("p", "hsd-ins-muted", scene.down ? words.replace("to the right", "downwards") : words), legend());
+      card.replaceChildren(
+        make("h4", "", "Start of the draft"),
+        make("p", "hsd-ins-muted", scene.down ? words.replace("to the right", "downwards") : words),
+        legend(),
+      );
       return;
     }
     if (key === OWN) {
-      const why = {
-        correction: "No draft token was accepted at this position; this token is the verifier’s own.",
-        bonus: "The whole path was accepted; the same forward pass gives one more token.",
-        plain: "No draft: one token from one forward pass.",
-      }[r.outcome] || "";
+      const why =
+        {
+          correction: "No draft token was accepted at this position; this token is the verifier’s own.",
+          bonus: "The whole path was accepted; the same forward pass gives one more token.",
+          plain: "No draft: one token from one forward pass.",
+        }[r.outcome] || "";
       const t = own.row;
       const pairs = t
-        ? [["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`], ["position", String(r.accepted + 1)]]
+        ? [
+            ["p at T = 1", figure(t.p)],
+            ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`],
+            ["position", String(r.accepted + 1)],
+          ]
         : [["position", String(r.accepted + 1)]];
       if (t && t.raw !== null) pairs.push(["bytes", t.raw]);
-      const note = t && greedy() ? [make("p", "hsd-ins-muted", "Greedy decoding: the most likely token counts as p = 1.")] : [];
-      card.replaceChildren(heading(token(own.text), own.source, r.outcome, r.outcome), make("p", "hsd-ins-muted", why), facts(pairs), ...note);
+      const note =
+        t && greedy() ? [make("p", "hsd-ins-muted", "Greedy decoding: the most likely token counts as p = 1.")] : [];
+      card.replaceChildren(
+        heading(token(own.text), own.source, r.outcome, r.outcome),
+        make("p", "hsd-ins-muted", why),
+        facts(pairs),
+        ...note,
+      );
       return;
     }
     const d = scene.at.get(key);
-    const pairs = [["position", String(d.depth)], ["p, verifier", d.p === null ? "not examined" : greedy() ? `${asFigure(d.p)} (greedy)` : asFigure(d.p)], ["q, drafter", d.q === 1 && d.u === null ? "1 (point mass)" : asFigure(d.q)]];
-    const hint = d.p !== null && greedy() ? [make("p", "hsd-ins-muted", "Greedy decoding: p is 1 for the verifier’s most likely token and 0 for all others.")] : [];
+    const pairs = [
+      ["position", String(d.depth)],
+      ["p, verifier", d.p === null ? "not examined" : greedy() ? `${asFigure(d.p)} (greedy)` : asFigure(d.p)],
+      ["q, drafter", d.q === 1 && d.u === null ? "1 (point mass)" : asFigure(d.q)],
+    ];
+    const hint =
+      d.p !== null && greedy()
+        ? [
+            make(
+              "p",
+              "hsd-ins-muted",
+              "Greedy decoding: p is 1 for the verifier’s most likely token and 0 for all others.",
+            ),
+          ]
+        : [];
     if (d.u !== null) pairs.push(["u, drawn", asFigure(d.u)]);
     if (d.key !== null) pairs.push(["key", plural(d.key, "token")]);
     if (d.count !== null) pairs.push(["seen", `${d.count} ×`]);
@@ -71,14 +99,21 @@ export function createCard({ card, store, palette, actor, light }) {
       jump.addEventListener("click", () => light(d.position));
       pairs.push(["copied from", jump, true]);
     }
-    card.replaceChildren(heading(token(d.text), d.source, FATES[d.verdict] || d.verdict, d.verdict), make("p", "hsd-ins-muted", story(scene, d)), facts(pairs), ...hint);
+    card.replaceChildren(
+      heading(token(d.text), d.source, FATES[d.verdict] || d.verdict, d.verdict),
+      make("p", "hsd-ins-muted", story(scene, d)),
+      facts(pairs),
+      ...hint,
+    );
   }
   function story(scene, d) {
     const { r, drafts } = scene;
     const who = palette.phrase(d.source);
-    if (d.verdict === "accepted") return d.u === null ? `Accepted: ${actor(r)} has the same token.` : "Accepted: u·q < p.";
+    if (d.verdict === "accepted")
+      return d.u === null ? `Accepted: ${actor(r)} has the same token.` : "Accepted: u·q < p.";
     if (d.verdict === "cut") return "Cut: it matched, but the text ended before this position.";
-    if (d.verdict === "rejected") return d.u === null ? `Rejected: ${actor(r)} has another token.` : "Rejected: u·q ≥ p.";
+    if (d.verdict === "rejected")
+      return d.u === null ? `Rejected: ${actor(r)} has another token.` : "Rejected: u·q ≥ p.";
     const above = scene.at.get(d.parent);
     const mates = drafts.filter((o) => o.parent === d.parent && o !== d);
     if (mates.some((o) => o.verdict === "accepted")) return "Not examined: another branch was accepted.";
@@ -86,7 +121,13 @@ export function createCard({ card, store, palette, actor, light }) {
   }
   function legend() {
     const list = make("ul", "hsd-ins-legend");
-    for (const [verdict, words] of [["accepted", "accepted"], ["rejected", "rejected"], ["unreached", "not examined"], ["correction", "correction, the verifier’s own"], ["bonus", "bonus, the verifier’s own"]]) {
+    for (const [verdict, words] of [
+      ["accepted", "accepted"],
+      ["rejected", "rejected"],
+      ["unreached", "not examined"],
+      ["correction", "correction, the verifier’s own"],
+      ["bonus", "bonus, the verifier’s own"],
+    ]) {
       const item = make("li");
       const sample = make("span", "hsd-ins-sample");
       sample.dataset.verdict = verdict;

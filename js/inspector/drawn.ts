@@ -8,14 +8,26 @@ import { workedBack } from "./residual";
 /** Maximum draft tokens in a correction's table; a tree may have more at one position. */
 const MOST_REFUSED = 6;
 
-/** @param {{store: any, actor: (r: any) => string}} words */
-export function createDrawn({ store, actor }) {
+export function createDrawn({ store, actor }: { store: any; actor: (r: any) => string }) {
   const sampling = () => store.meta.sampling || {};
-  const plainT1 = () => { const s = sampling(); return s.temperature === 1 && !s.top_k && (s.top_p ?? 1) === 1; };
+  const plainT1 = () => {
+    const s = sampling();
+    return s.temperature === 1 && !s.top_k && (s.top_p ?? 1) === 1;
+  };
   const piece = (id) => token(store.pieces[id] ?? `#${id}`);
-  const four = (x) => (x === 0 || x === 1 ? String(x) : x < 1e-5 ? "< 0.00001" : x < 9.5e-4 ? x.toPrecision(2) : x.toFixed(4));
+  const four = (x) =>
+    x === 0 || x === 1 ? String(x) : x < 1e-5 ? "< 0.00001" : x < 9.5e-4 ? x.toPrecision(2) : x.toFixed(4);
   /** Format a cell: {value, bound} or a number. */
-  const told = (x) => (x === null ? "–" : typeof x === "number" ? four(x) : x.value !== null ? four(x.value) : x.bound === null ? "–" : `≤ ${four(x.bound)}`);
+  const told = (x) =>
+    x === null
+      ? "–"
+      : typeof x === "number"
+        ? four(x)
+        : x.value !== null
+          ? four(x.value)
+          : x.bound === null
+            ? "–"
+            : `≤ ${four(x.bound)}`;
 
   /** A bar of `scale`: hatched is subtracted, filled remains. */
   function bar(row, scale) {
@@ -35,7 +47,10 @@ export function createDrawn({ store, actor }) {
     part("hsd-left", p === null ? 0 : p - left, p === null ? left : p);
     return track;
   }
-  const cells = (tr, values) => { for (const v of values) tr.append(make("td", "", v)); return tr; };
+  const cells = (tr, values) => {
+    for (const v of values) tr.append(make("td", "", v));
+    return tr;
+  };
   function named(name, kind = "") {
     const tr = make("tr");
     const th = make("th", kind);
@@ -55,15 +70,28 @@ export function createDrawn({ store, actor }) {
     const { rule, sum, refused: taken, rows } = workedBack(t, refused, sampling());
     const ratio = rule === "ratio";
     const box = make("section");
-    box.append(make("h4", "", "Distribution of the correction"), make("p", "hsd-ins-muted", ratio
-      ? "The residual: max(0, p − q), scaled to 1."
-      : `${capital(actor(r))} drew it from p. It is not a draft token (total p ${four(taken.reduce((s, d) => s + d.p.value, 0))}), so it is from p over all other tokens, scaled to 1.`));
+    box.append(
+      make("h4", "", "Distribution of the correction"),
+      make(
+        "p",
+        "hsd-ins-muted",
+        ratio
+          ? "The residual: max(0, p − q), scaled to 1."
+          : `${capital(actor(r))} drew it from p. It is not a draft token (total p ${four(taken.reduce((s, d) => s + d.p.value, 0))}), so it is from p over all other tokens, scaled to 1.`,
+      ),
+    );
 
     const p = plainT1() ? "p" : "p as sampled";
-    const heads = ratio ? ["token", p, "q", "max(0,\u00a0p\u00a0−\u00a0q)", "residual"] : ["token", p, "not drafted", "scaled to 1"];
+    const heads = ratio
+      ? ["token", p, "q", "max(0,\u00a0p\u00a0−\u00a0q)", "residual"]
+      : ["token", p, "not drafted", "scaled to 1"];
     const table = make("table", "hsd-ins-table");
     const top = make("tr");
-    for (const name of heads) { const th = make("th", "", name); th.scope = "col"; top.append(th); }
+    for (const name of heads) {
+      const th = make("th", "", name);
+      th.scope = "col";
+      top.append(th);
+    }
     const head = make("thead");
     head.append(top);
     const body = make("tbody");
@@ -73,7 +101,14 @@ export function createDrawn({ store, actor }) {
     const put = (row, kind) => {
       const tr = named(make("code", kind, piece(row.id)));
       if (kind) tr.className = kind;
-      body.append(cells(tr, ratio ? [told(row.p), told(row.q), told(row.left), four(row.residual)] : [told(row.p), told(row.left), four(row.residual)]));
+      body.append(
+        cells(
+          tr,
+          ratio
+            ? [told(row.p), told(row.q), told(row.left), four(row.residual)]
+            : [told(row.p), told(row.left), four(row.residual)],
+        ),
+      );
       const line = make("tr", "hsd-ins-barline");
       const cell = make("td");
       cell.colSpan = heads.length;
@@ -84,12 +119,18 @@ export function createDrawn({ store, actor }) {
     };
     for (const row of taken.slice(0, MOST_REFUSED)) put(row, "hsd-refused");
     const more = taken.slice(MOST_REFUSED);
-    if (more.length) body.append(cells(named(`${more.length} more drafted`), [four(more.reduce((s, d) => s + d.p.value, 0)), "0", "0"]));
+    if (more.length)
+      body.append(
+        cells(named(`${more.length} more drafted`), [four(more.reduce((s, d) => s + d.p.value, 0)), "0", "0"]),
+      );
     for (const row of rows) put(row, row.id === t.id ? "hsd-chosen" : "");
     const foot = make("tfoot");
     const others = 1 - rows.reduce((s, row) => s + row.residual, 0);
     const rest = sum === null ? null : others * sum;
-    if (others > 5e-5) foot.append(cells(named("all others"), ratio ? ["", "", told(rest), four(others)] : [told(rest), told(rest), four(others)]));
+    if (others > 5e-5)
+      foot.append(
+        cells(named("all others"), ratio ? ["", "", told(rest), four(others)] : [told(rest), told(rest), four(others)]),
+      );
     foot.append(cells(named("sum"), ratio ? ["1", "1", told(sum), "1"] : ["1", told(sum), "1"]));
     table.append(head, body, foot);
 
@@ -97,18 +138,27 @@ export function createDrawn({ store, actor }) {
     const chosen = rows.find((row) => row.id === t.id);
     const sums = [];
     if (chosen && sum !== null) {
-      const first = ratio && chosen.p.value !== null && chosen.q.value !== null ? `${four(chosen.p.value)} − ${four(chosen.q.value)} = ${four(chosen.left)}, and ` : "";
+      const first =
+        ratio && chosen.p.value !== null && chosen.q.value !== null
+          ? `${four(chosen.p.value)} − ${four(chosen.q.value)} = ${four(chosen.left)}, and `
+          : "";
       sums.push(`Bold: the drawn token, ${first}${four(chosen.left)} / ${four(sum)} = ${four(chosen.residual)}.`);
-    } else sums.push(chosen ? "Bold: the drawn token." : `The drawn token “${piece(t.id)}” is not among the most likely.`);
+    } else
+      sums.push(chosen ? "Bold: the drawn token." : `The drawn token “${piece(t.id)}” is not among the most likely.`);
     if (rows.some((row) => row.q.bound !== null)) sums.push("≤: not among the five recorded tokens of q.");
-    if (sum === null) sums.push("–: this recording lacks the sum of max(0, p − q), so p as sampled and its remainder are unknown.");
+    if (sum === null)
+      sums.push("–: this recording lacks the sum of max(0, p − q), so p as sampled and its remainder are unknown.");
     note.textContent = sums.join(" ");
     box.append(...(whole ? [] : [key(ratio)]), table, note);
     return box;
   }
   function key(ratio) {
     const line = make("p", "hsd-ins-key");
-    for (const [name, words] of [["hsd-taken", ratio ? "subtracted by q" : "drafted, so subtracted"], ["hsd-left", "remainder"], ...(ratio ? [["hsd-beyond", "q above p"]] : [])]) {
+    for (const [name, words] of [
+      ["hsd-taken", ratio ? "subtracted by q" : "drafted, so subtracted"],
+      ["hsd-left", "remainder"],
+      ...(ratio ? [["hsd-beyond", "q above p"]] : []),
+    ]) {
       const item = make("span");
       item.append(make("span", `hsd-ins-fill ${name}`), words);
       line.append(item);
@@ -136,9 +186,13 @@ export function createDrawn({ store, actor }) {
       cell.append(track, make("span", "hsd-ins-num", figure(p)));
       grid.append(make("code", id === t.id ? "hsd-chosen" : refused.has(id) ? "hsd-refused" : "", piece(id)), cell);
     }
-    const words = [`Bold: the emitted token${refused.size && [...refused].some((id) => t.top.some(([k]) => k === id)) ? "; struck through: draft tokens" : ""}.`];
-    if (refused.size && ![...refused].some((id) => t.top.some(([k]) => k === id))) words.push("The draft token is not among the top five.");
-    if (sampling().temperature === 0) words.push("Greedy decoding emits the most likely token: for the verdict its p counts as 1, all others as 0.");
+    const words = [
+      `Bold: the emitted token${refused.size && [...refused].some((id) => t.top.some(([k]) => k === id)) ? "; struck through: draft tokens" : ""}.`,
+    ];
+    if (refused.size && ![...refused].some((id) => t.top.some(([k]) => k === id)))
+      words.push("The draft token is not among the top five.");
+    if (sampling().temperature === 0)
+      words.push("Greedy decoding emits the most likely token: for the verdict its p counts as 1, all others as 0.");
     else if (!plainT1()) words.push("The token was drawn from p as sampled, after temperature, top-k and top-p.");
     box.append(grid, make("p", "hsd-ins-muted", words.join(" ")));
     return box;

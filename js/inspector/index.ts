@@ -44,19 +44,31 @@ function createInspector({ root, group, store, palette }) {
   body.append(left, right);
   root.append(head, levels, summary, body);
 
-  const { levelName, actor, usual, before, ownOf, stepOf, titleOf, summaryOf, nodeWords } = createReading({ store, palette });
+  const { levelName, actor, usual, before, ownOf, stepOf, titleOf, summaryOf, nodeWords } = createReading({
+    store,
+    palette,
+  });
   const reckoning = createSums({ store, palette, actor });
   const drawnFrom = createDrawn({ store, actor });
   const drawCard = createCard({ card, store, palette, actor, light: (position) => group.light(position, true) });
 
   const draftsOf = (r) => [...(store.drafts.get(r.id) || [])].sort((a, b) => a.node - b.node);
-  const arithmetic = (r, drafts = draftsOf(r), own = ownOf(r)) => ({ sums: reckoning(r, drafts, own), bars: drawnFrom(r, drafts, own) });
+  const arithmetic = (r, drafts = draftsOf(r), own = ownOf(r)) => ({
+    sums: reckoning(r, drafts, own),
+    bars: drawnFrom(r, drafts, own),
+  });
   const room = createRoom({ root, store, boxes: { sums, bars }, draw: arithmetic });
 
   // --- state: a round (of any level) and a node
-  const state = { round: /** @type {number|null} */ (null), sub: /** @type {number|null} */ (null), node: /** @type {number|null} */ (ROOT), peek: /** @type {number|null} */ (null), step: -1 };
+  const state = {
+    round: null as number | null,
+    sub: null as number | null,
+    node: ROOT as number | null,
+    peek: null as number | null,
+    step: -1,
+  };
   let drawn = "";
-  /** @type {any} */ let scene = null;
+  let scene: any = null;
 
   const topShown = () => group.cursor.round ?? usual(state.round);
 
@@ -99,13 +111,29 @@ function createInspector({ root, group, store, palette }) {
     const own = ownOf(r);
     const kept = drafts.filter((d) => d.verdict === "accepted");
     const last = kept.length ? kept[kept.length - 1].node : ROOT;
-    const nodes = drafts.map((d) => ({ key: d.node, parent: d.parent, label: token(d.text), kept: d.verdict === "accepted", sign: true }));
+    const nodes = drafts.map((d) => ({
+      key: d.node,
+      parent: d.parent,
+      label: token(d.text),
+      kept: d.verdict === "accepted",
+      sign: true,
+    }));
     if (own) nodes.push({ key: OWN, parent: last, label: token(own.text), kept: true });
     const start = `… ${token(before(r))}`;
     const [across, upright] = [layoutTree(nodes, start), layoutTree(nodes, start, true)];
-    const down = narrow && (drafts.every((d, k) => d.parent === k - 1) || betterDown(across, upright, tree.clientWidth));
-    scene = { r, drafts, own, down, layout: down ? upright : across, at: new Map(drafts.map((d) => [d.node, d])), dom: new Map() };
-    if (state.node === null || (state.node !== ROOT && state.node !== OWN && !scene.at.has(state.node))) state.node = ROOT;
+    const down =
+      narrow && (drafts.every((d, k) => d.parent === k - 1) || betterDown(across, upright, tree.clientWidth));
+    scene = {
+      r,
+      drafts,
+      own,
+      down,
+      layout: down ? upright : across,
+      at: new Map(drafts.map((d) => [d.node, d])),
+      dom: new Map(),
+    };
+    if (state.node === null || (state.node !== ROOT && state.node !== OWN && !scene.at.has(state.node)))
+      state.node = ROOT;
     title.textContent = titleOf(r, state.round);
     drawLevels(r);
     summary.textContent = summaryOf(r, drafts, own);
@@ -127,14 +155,19 @@ function createInspector({ root, group, store, palette }) {
       if (!ids.length) return;
       const row = make("div", "hsd-ins-level");
       const shownChild = path[k + 1]?.id;
-      row.append(make("span", "hsd-ins-level-name", `${levelName(store.rounds.get(ids[0]).level)} verified for ${actor(above)}`));
+      row.append(
+        make("span", "hsd-ins-level-name", `${levelName(store.rounds.get(ids[0]).level)} verified for ${actor(above)}`),
+      );
       const chips = make("span", "hsd-ins-chips");
       ids.forEach((id, n) => {
         const c = store.rounds.get(id);
         const chip = make("button", "hsd-ins-chip", `${n + 1}`);
         chip.append(make("span", "hsd-ins-chip-note", ` · ${c.accepted} of ${c.drafted}`));
         chip.setAttribute("aria-pressed", String(id === shownChild));
-        chip.setAttribute("aria-label", `${levelName(c.level)}, round ${n + 1}: ${c.drafted} drafted, ${c.accepted} accepted, ${c.outcome}`);
+        chip.setAttribute(
+          "aria-label",
+          `${levelName(c.level)}, round ${n + 1}: ${c.drafted} drafted, ${c.accepted} accepted, ${c.outcome}`,
+        );
         chip.title = `${c.accepted} of ${c.drafted} accepted, ${c.outcome}`;
         chip.addEventListener("click", () => show(id === shownChild ? c.parent : id));
         chips.append(chip);
@@ -155,7 +188,9 @@ function createInspector({ root, group, store, palette }) {
     const focused = levels.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") : null;
     levels.replaceChildren(...rows);
     // Redrawing must keep the focused button.
-    if (focused) for (const b of levels.querySelectorAll("button")) if (b.getAttribute("aria-label") === focused) b.focus({ preventScroll: true });
+    if (focused)
+      for (const b of levels.querySelectorAll("button"))
+        if (b.getAttribute("aria-label") === focused) b.focus({ preventScroll: true });
   }
   function show(id) {
     Object.assign(state, { sub: id === state.round ? null : id, node: null, peek: null });
@@ -167,9 +202,13 @@ function createInspector({ root, group, store, palette }) {
     tree.style.width = `${layout.width}px`;
     tree.style.setProperty("--wide", String(layout.width)); // print does not scroll
     tree.style.height = `${layout.height}px`;
-    tree.setAttribute("aria-label", `Draft of ${isTarget(r) ? `round ${store.order.get(r.id)}` : `${levelName(r.level)}’s round`}: ${plural(drafts.length, "token")}. Arrow keys move between nodes, Enter pins.`);
+    tree.setAttribute(
+      "aria-label",
+      `Draft of ${isTarget(r) ? `round ${store.order.get(r.id)}` : `${levelName(r.level)}’s round`}: ${plural(drafts.length, "token")}. Arrow keys move between nodes, Enter pins.`,
+    );
     const svg = draw("svg", { width: layout.width, height: layout.height, "aria-hidden": "true" });
-    for (const e of [...layout.edges].sort((a, b) => Number(a.kept) - Number(b.kept))) svg.append(draw("path", { d: e.d, class: e.kept ? "hsd-ins-edge hsd-kept" : "hsd-ins-edge" }));
+    for (const e of [...layout.edges].sort((a, b) => Number(a.kept) - Number(b.kept)))
+      svg.append(draw("path", { d: e.d, class: e.kept ? "hsd-ins-edge hsd-kept" : "hsd-ins-edge" }));
     const parts = layout.boxes.map((b) => {
       const node = make("div", "hsd-ins-node");
       node.id = `${uid}-${b.key === OWN ? "own" : b.key}`;
@@ -219,15 +258,20 @@ function createInspector({ root, group, store, palette }) {
     // Scroll only inside the box, not the page.
     const [x, y] = [node.offsetLeft, node.offsetTop];
     if (x < box.scrollLeft) box.scrollLeft = x - 16;
-    else if (x + node.offsetWidth > box.scrollLeft + box.clientWidth - 24) box.scrollLeft = x + node.offsetWidth - box.clientWidth + 48;
+    else if (x + node.offsetWidth > box.scrollLeft + box.clientWidth - 24)
+      box.scrollLeft = x + node.offsetWidth - box.clientWidth + 48;
     if (y < box.scrollTop) box.scrollTop = y - 16;
-    else if (y + node.offsetHeight > box.scrollTop + box.clientHeight - 24) box.scrollTop = y + node.offsetHeight - box.clientHeight + 48;
+    else if (y + node.offsetHeight > box.scrollTop + box.clientHeight - 24)
+      box.scrollTop = y + node.offsetHeight - box.clientHeight + 48;
   }
   function choose(key, pin = false) {
     const step = state.sub === null ? stepOf(state.round, key) : -1;
     state.node = key;
     state.step = step >= 0 ? step : state.step;
-    if (step >= 0) { if (pin) group.pin({ step }); else group.go({ step }); }
+    if (step >= 0) {
+      if (pin) group.pin({ step });
+      else group.go({ step });
+    }
     mark();
     const node = scene?.dom.get(key);
     if (node) keepInView(node);
@@ -258,13 +302,19 @@ function createInspector({ root, group, store, palette }) {
   }
 
   tree.addEventListener("pointerover", (e) => {
-    const node = /** @type {HTMLElement|null} */ (/** @type {Element} */ (e.target).closest(".hsd-ins-node"));
+    const node = e.target.closest(".hsd-ins-node") as HTMLElement | null;
     const key = node ? Number(node.dataset.key) : null;
-    if (key !== state.peek) { state.peek = key; mark(); }
+    if (key !== state.peek) {
+      state.peek = key;
+      mark();
+    }
   });
-  tree.addEventListener("pointerleave", () => { state.peek = null; mark(); });
+  tree.addEventListener("pointerleave", () => {
+    state.peek = null;
+    mark();
+  });
   tree.addEventListener("click", (e) => {
-    const node = /** @type {HTMLElement|null} */ (/** @type {Element} */ (e.target).closest(".hsd-ins-node"));
+    const node = e.target.closest(".hsd-ins-node") as HTMLElement | null;
     if (node) choose(Number(node.dataset.key), true);
   });
   tree.addEventListener("keydown", (e) => {
@@ -284,11 +334,29 @@ function createInspector({ root, group, store, palette }) {
 
   // --- life
   let frame = 0;
-  const soon = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; room.measure(narrow()); refresh(); }); };
-  const onStore = (what) => { if (what === "reset") { state.round = null; drawn = ""; room.measure(narrow()); refresh(); } else soon(); };
+  const soon = () => {
+    if (!frame)
+      frame = requestAnimationFrame(() => {
+        frame = 0;
+        room.measure(narrow());
+        refresh();
+      });
+  };
+  const onStore = (what) => {
+    if (what === "reset") {
+      state.round = null;
+      drawn = "";
+      room.measure(narrow());
+      refresh();
+    } else soon();
+  };
   const onCursor = (cursor, before) => {
     // Show a lower level's round pinned in another view, but not hovered ones.
-    if (cursor.pinned && cursor.inner !== before.inner && (cursor.inner !== state.sub || cursor.round !== state.round)) {
+    if (
+      cursor.pinned &&
+      cursor.inner !== before.inner &&
+      (cursor.inner !== state.sub || cursor.round !== state.round)
+    ) {
       Object.assign(state, { round: cursor.round, sub: cursor.inner, node: null, peek: null });
     }
     refresh();
@@ -298,7 +366,12 @@ function createInspector({ root, group, store, palette }) {
   room.measure(narrow());
   refresh();
   let wide = root.clientWidth;
-  const resized = new ResizeObserver(() => { if (root.clientWidth !== wide) { wide = root.clientWidth; soon(); } });
+  const resized = new ResizeObserver(() => {
+    if (root.clientWidth !== wide) {
+      wide = root.clientWidth;
+      soon();
+    }
+  });
   resized.observe(root);
   return () => {
     cancelAnimationFrame(frame);

@@ -7,22 +7,35 @@
  * and of q; p and q of draft tokens; and, in newer traces, the sum (`left`). The remainder of a token is residual · sum, and p = q +
  * remainder. Unknown values are null or have a `bound`.
  *
- * @param {any} t the correction's row: {id, p, top, residual, q, left}
- * @param {any[]} refused the rows of draft tokens at its position, at least one
- * @param {{temperature?: number, top_k?: number, top_p?: number}} sampling
- * @returns {{rule: string, sum: number|null, refused: any[], rows: any[]}} a row is {id, p, q, left, residual}, of which p and q are
- *   {value, bound}; `rule` as {@link judge} has it
+ * `t`: the correction's row: {id, p, top, residual, q, left}
+ * `refused`: the rows of draft tokens at its position, at least one
  */
-export function workedBack(t, refused, sampling) {
+export function workedBack(
+  t: any,
+  refused: any[],
+  sampling: { temperature?: number; top_k?: number; top_p?: number },
+): { rule: string; sum: number | null; refused: any[]; rows: any[] } {
   const rule = refused[0].u === null ? "walk" : "ratio";
   // A token drafted by two databases at one position counts once.
   const drafted = refused.filter((d, k) => refused.findIndex((o) => o.id === d.id) === k);
   const known = (value) => ({ value, bound: null });
-  const taken = drafted.map((d) => ({ id: d.id, p: known(d.p), q: known(rule === "ratio" ? d.q : null), left: 0, residual: 0 }));
+  const taken = drafted.map((d) => ({
+    id: d.id,
+    p: known(d.p),
+    q: known(rule === "ratio" ? d.q : null),
+    left: 0,
+    residual: 0,
+  }));
   if (rule === "walk") {
     const kept = 1 - drafted.reduce((s, d) => s + d.p, 0);
     const sum = t.left ?? (kept > 1e-3 ? kept : null); // smaller values are rounding errors
-    const rows = t.residual.map(([id, residual]) => ({ id, p: known(sum === null ? null : residual * sum), q: known(null), left: sum === null ? null : residual * sum, residual }));
+    const rows = t.residual.map(([id, residual]) => ({
+      id,
+      p: known(sum === null ? null : residual * sum),
+      q: known(null),
+      left: sum === null ? null : residual * sum,
+      residual,
+    }));
     return { rule, sum, refused: taken, rows };
   }
   const p = sampledFrom(t, drafted, sampling);
@@ -40,8 +53,8 @@ export function workedBack(t, refused, sampling) {
 }
 
 /** Look up a top-five list: other tokens are bounded by the fifth value, or 0 outside a shorter list. */
-function lookIn(/** @type {[number, number][]|null} */ list) {
-  return (/** @type {number} */ id) => {
+function lookIn(list: [number, number][] | null) {
+  return (id: number) => {
     if (!list) return { value: null, bound: null };
     const found = list.find(([token]) => token === id);
     if (found) return { value: found[1], bound: null };
@@ -52,9 +65,8 @@ function lookIn(/** @type {[number, number][]|null} */ list) {
 /**
  * p as sampled, for tokens whose p at temperature 1 is recorded. Temperature T raises each p to 1 / T and rescales; the scale follows
  * from the draft token, whose p is recorded both ways.
- * @returns {(id: number) => number|null}
  */
-function sampledFrom(t, drafted, { temperature: T = 1, top_k = 0, top_p = 1 }) {
+function sampledFrom(t, drafted, { temperature: T = 1, top_k = 0, top_p = 1 }): (id: number) => number | null {
   const warm = new Map([...(t.top || []), ...(t.p === null ? [] : [[t.id, t.p]])]);
   const whole = T === 1 && !top_k && (top_p ?? 1) === 1;
   const anchor = drafted.find((d) => d.p > 0 && warm.get(d.id) > 0);
@@ -64,7 +76,7 @@ function sampledFrom(t, drafted, { temperature: T = 1, top_k = 0, top_p = 1 }) {
 }
 
 /** The sum of max(0, p − q), from the most likely residual token with known p and q; null if there is none. */
-function sumFrom(/** @type {[number, number][]} */ residual, p, q) {
+function sumFrom(residual: [number, number][], p, q) {
   for (const [id, r] of residual) {
     const [pOf, qOf] = [p(id), q(id).value];
     // Six digits are recorded: if two values agree in three, half of the difference is rounding.

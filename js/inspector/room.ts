@@ -16,7 +16,7 @@ const MOST_HIGH = { across: 280, down: 440 };
 export function createRoom({ root, store, boxes, draw }) {
   const probe = make("div", "hsd-ins-probe");
   probe.setAttribute("aria-hidden", "true");
-  /** @type {Set<number>} */ let seen = new Set();
+  let seen: Set<number> = new Set();
   let [heaviest, width, run] = [-1, 0, ""];
   const high = { sums: 0, bars: 0 };
   const reserve = (name, height) => {
@@ -34,11 +34,14 @@ export function createRoom({ root, store, boxes, draw }) {
     const { rows, places } = mostOf(store.drafts.values());
     const across = rows * TREE.row - (TREE.row - TREE.height);
     const down = (1 + places) * (TREE.height + TREE.drop) - TREE.drop;
-    root.style.setProperty("--tree", `${FRAME + (narrow ? Math.min(MOST_HIGH.down, Math.max(across, down)) : Math.min(MOST_HIGH.across, across))}px`);
+    root.style.setProperty(
+      "--tree",
+      `${FRAME + (narrow ? Math.min(MOST_HIGH.down, Math.max(across, down)) : Math.min(MOST_HIGH.across, across))}px`,
+    );
   }
   return {
     /** Measure new rounds, or all after a change of run or width and at the end of a run. During a run, rounds below the current
-    * maximum are skipped. Hidden boxes are not measured. */
+     * maximum are skipped. Hidden boxes are not measured. */
     measure(narrow) {
       if (!root.clientWidth) return;
       tree(narrow);
@@ -49,9 +52,14 @@ export function createRoom({ root, store, boxes, draw }) {
         root.style.removeProperty("--sums");
         root.style.removeProperty("--bars");
       }
-      const fresh = [...store.rounds.values()].filter((r) => !seen.has(r.id)).map((r) => ({ r, weight: weight(store.drafts.get(r.id) || []) }));
+      const fresh = [...store.rounds.values()]
+        .filter((r) => !seen.has(r.id))
+        .map((r) => ({ r, weight: weight(store.drafts.get(r.id) || []) }));
       for (const { r } of fresh) seen.add(r.id);
-      const few = fresh.filter((f) => f.weight > heaviest).sort((a, b) => b.weight - a.weight).slice(0, MEASURED);
+      const few = fresh
+        .filter((f) => f.weight > heaviest)
+        .sort((a, b) => b.weight - a.weight)
+        .slice(0, MEASURED);
       if (!few.length) return;
       heaviest = Math.max(heaviest, few[0].weight);
       const drawn = few.map(({ r }) => draw(r));
@@ -66,7 +74,8 @@ export function createRoom({ root, store, boxes, draw }) {
     },
     /** Reserve the current height, and make scrolling lists focusable. */
     grow() {
-      for (const name of ["sums", "bars"]) if (boxes[name].firstElementChild) reserve(name, boxes[name].firstElementChild.getBoundingClientRect().height);
+      for (const name of ["sums", "bars"])
+        if (boxes[name].firstElementChild) reserve(name, boxes[name].firstElementChild.getBoundingClientRect().height);
       const list = boxes.sums.querySelector("ol");
       if (list && list.scrollHeight > list.clientHeight) focusable(list);
     },

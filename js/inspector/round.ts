@@ -4,11 +4,16 @@
 export const TREE = { cell: 7.85, pad: 20, sign: 18, height: 28, row: 38, gap: 26, drop: 18, most: 14, least: 2 };
 
 /** Columns of a text in a fixed-width font: wide scripts and emoji take two, combining marks none. */
-export function cellsOf(/** @type {string} */ text) {
+export function cellsOf(text: string) {
   let n = 0;
   for (const c of text) {
     if (/\p{Mn}|\p{Me}|\p{Cf}/u.test(c)) continue;
-    n += /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u.test(c) ? 2 : 1;
+    n +=
+      /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u.test(
+        c,
+      )
+        ? 2
+        : 1;
   }
   return n;
 }
@@ -16,49 +21,63 @@ export function cellsOf(/** @type {string} */ text) {
 /**
  * A layered layout: columns are draft positions; a node's first child is on its row, other children are below. Children on the
  * accepted path come first, so that it is a straight line. Deterministic. `down`: positions go down, branches to the right.
- * @param {{key: number, parent: number, label: string, kept: boolean, sign?: boolean}[]} nodes parents before children; parent -1 is
- *   the root; `sign`: the node has a verdict mark
- * @param {string} root the root's label
+ * `nodes`: parents before children; parent -1 is
+ * the root; `sign`: the node has a verdict mark
+ * `root`: the root's label
  */
-export function layoutTree(nodes, root, down = false) {
+export function layoutTree(
+  nodes: { key: number; parent: number; label: string; kept: boolean; sign?: boolean }[],
+  root: string,
+  down = false,
+) {
   const all = [{ key: -1, parent: NaN, label: root, kept: true }, ...nodes];
-  /** @type {Map<number, any[]>} */
-  const children = new Map(all.map((n) => [n.key, []]));
+  const children: Map<number, any[]> = new Map(all.map((n) => [n.key, []]));
   for (const n of nodes) children.get(n.parent)?.push(n);
   for (const list of children.values()) list.sort((a, b) => Number(b.kept) - Number(a.kept));
-  const width = (n) => Math.ceil(TREE.pad + (n.sign ? TREE.sign : 0) + TREE.cell * Math.min(TREE.most, Math.max(TREE.least, cellsOf(n.label))));
-  /** @type {any[]} */
-  const boxes = [];
+  const width = (n) =>
+    Math.ceil(
+      TREE.pad + (n.sign ? TREE.sign : 0) + TREE.cell * Math.min(TREE.most, Math.max(TREE.least, cellsOf(n.label))),
+    );
+  const boxes: any[] = [];
   let rows = 0;
   const stack = [{ node: all[0], depth: 0, fresh: true }];
   while (stack.length) {
-    const { node, depth, fresh } = /** @type {any} */ (stack.pop());
+    const { node, depth, fresh } = stack.pop() as any;
     if (fresh) rows += 1;
-    boxes.push({ key: node.key, parent: node.parent, depth, row: rows - 1, w: width(node), h: TREE.height, kept: node.kept });
-    const list = /** @type {any[]} */ (children.get(node.key));
+    boxes.push({
+      key: node.key,
+      parent: node.parent,
+      depth,
+      row: rows - 1,
+      w: width(node),
+      h: TREE.height,
+      kept: node.kept,
+    });
+    const list = children.get(node.key) as any[];
     for (let k = list.length - 1; k >= 0; k--) stack.push({ node: list[k], depth: depth + 1, fresh: k > 0 });
   }
   // A column (or, vertical, a branch) is as wide as its widest node.
-  const wide = /** @type {number[]} */ ([]);
+  const wide = [] as number[];
   const lane = (box) => (down ? box.row : box.depth);
   for (const b of boxes) wide[lane(b)] = Math.max(wide[lane(b)] || 0, b.w);
   const left = [0];
   for (let k = 0; k < wide.length; k++) left.push(left[k] + wide[k] + (down ? 14 : TREE.gap));
   for (const b of boxes) {
     b.x = left[lane(b)];
-    b.y = (down ? b.depth * (TREE.height + TREE.drop) : b.row * TREE.row);
+    b.y = down ? b.depth * (TREE.height + TREE.drop) : b.row * TREE.row;
   }
   const at = new Map(boxes.map((b) => [b.key, b]));
   const edges = boxes.slice(1).map((b) => ({ to: b.key, kept: b.kept, d: edgePath(at.get(b.parent), b, down, left) }));
   return {
-    boxes, edges,
+    boxes,
+    edges,
     width: Math.max(...boxes.map((b) => b.x + b.w)),
     height: Math.max(...boxes.map((b) => b.y + b.h)),
   };
 }
 
 /** Maxima over these drafts: `rows` of a horizontal layout, `places` of a vertical one, `steps` of the computation. */
-export function mostOf(/** @type {Iterable<any[]>} */ all) {
+export function mostOf(all: Iterable<any[]>) {
   const most = { rows: 1, places: 1, steps: 0 };
   for (const drafts of all) {
     const parents = new Set(drafts.map((d) => d.parent));
@@ -72,7 +91,8 @@ export function mostOf(/** @type {Iterable<any[]>} */ all) {
 }
 
 /** Whether less of a tree is cut off in a vertical layout on a page of `room` px. */
-export const betterDown = (/** @type {{width: number}} */ across, /** @type {{width: number}} */ down, /** @type {number} */ room) => Math.max(0, down.width - room) < Math.max(0, across.width - room);
+export const betterDown = (across: { width: number }, down: { width: number }, room: number) =>
+  Math.max(0, down.width - room) < Math.max(0, across.width - room);
 
 /** The line from a node to its child, with a rounded corner between rows. */
 function edgePath(a, b, down, left) {
@@ -102,26 +122,25 @@ export function nodeBeside(layout, key, way) {
 /**
  * The tokens proposed by each round of a level: the level above verified them as one chain, where each round's own token follows its
  * accepted ones. `drafts` are the chain, `rounds` the rounds below in order. Empty if inconsistent.
- * @returns {Map<number, {first: number, own: any}>}
  */
-export function handedUp(drafts, rounds) {
+export function handedUp(drafts, rounds): Map<number, { first: number; own: any }> {
   const chain = [...drafts].sort((a, b) => a.node - b.node);
   const out = new Map();
   let n = 0;
   for (const r of rounds) {
     const adds = r.outcome === "stopped" ? 0 : 1;
-    out.set(r.id, { first: n, own: adds ? chain[n + r.accepted] ?? null : null });
+    out.set(r.id, { first: n, own: adds ? (chain[n + r.accepted] ?? null) : null });
     n += r.accepted + adds;
   }
   return n === chain.length && chain.every((d, k) => d.parent === k - 1) ? out : new Map();
 }
 
 /** Format two numbers with enough digits to distinguish them: three to six. */
-export function toTell(/** @type {number} */ a, /** @type {number} */ b) {
+export function toTell(a: number, b: number) {
   for (let digits = 3; digits < 6; digits++) if (asFigure(a, digits) !== asFigure(b, digits)) return digits;
   return 6;
 }
-export function asFigure(/** @type {number} */ x, digits = 3) {
+export function asFigure(x: number, digits = 3) {
   if (x === 0 || x === 1) return String(x);
   return Math.abs(x) >= 0.0001 ? x.toPrecision(digits) : x.toExponential(digits - 1);
 }
@@ -131,9 +150,9 @@ export function asFigure(/** @type {number} */ x, digits = 3) {
  *
  * A chain sampled by a draft model is verified by `u·q < p` (`rule` "ratio"). A point-mass draft (from a database, or any draft
  * with greedy decoding) is walked: the verifier draws its own token and continues while the draft has it (`rule` "walk").
- * @param {any[]} drafts the rows of one round @param {any} own the verifier's own token ({text}) or null
+ * `drafts`: the rows of one round `own`: the verifier's own token ({text}) or null
  */
-export function judge(drafts, own) {
+export function judge(drafts: any[], own: any) {
   if (!drafts.length) return { rule: "none", steps: [] };
   const rows = [...drafts].sort((a, b) => a.node - b.node);
   if (rows.some((d) => d.u !== null)) {
@@ -147,7 +166,15 @@ export function judge(drafts, own) {
     const hit = here.find((d) => d.verdict === "accepted");
     const cut = here.find((d) => d.verdict === "cut");
     const drew = hit || cut || own;
-    steps.push({ place, node: (hit || cut || here[0]).node, text: here.map((d) => d.text), hit: Boolean(hit), cut: !hit && Boolean(cut), drew: drew ? drew.text : null, p: hit ? hit.p : null });
+    steps.push({
+      place,
+      node: (hit || cut || here[0]).node,
+      text: here.map((d) => d.text),
+      hit: Boolean(hit),
+      cut: !hit && Boolean(cut),
+      drew: drew ? drew.text : null,
+      p: hit ? hit.p : null,
+    });
     if (!hit) break;
     at = hit.node;
   }
@@ -155,7 +182,14 @@ export function judge(drafts, own) {
 }
 
 function ratioStep(d) {
-  const step = { place: d.depth, node: d.node, text: d.text, verdict: d.verdict, line: "", chance: /** @type {number|null} */ (null) };
+  const step = {
+    place: d.depth,
+    node: d.node,
+    text: d.text,
+    verdict: d.verdict,
+    line: "",
+    chance: null as number | null,
+  };
   if (d.u === null || d.p === null || d.q === null) return step;
   const product = d.u * d.q;
   const digits = toTell(product, d.p);

@@ -6,7 +6,11 @@ import { createStore } from "../lib/run";
 import { callWords, createTelling, isRound, servedBy } from "../timeline/said";
 import { RECORDED, round, small, snapshot } from "../lib/testing";
 
-const storeOf = (data) => { const s = createStore(); s.adopt(data); return s; };
+const storeOf = (data) => {
+  const s = createStore();
+  s.adopt(data);
+  return s;
+};
 const palette = { phrase: (s) => (s === "target" ? "the target" : `the draft model ${s}`) };
 const over = { wall_ns: 12_000_000 };
 
@@ -21,13 +25,22 @@ for (const [name, data] of Object.entries(RECORDED)) {
       assert.equal(said.before(r), text);
       const own = said.ownOf(r);
       const tokens = store.tokens.filter((t) => t.round === id);
-      assert.equal(Boolean(own), tokens.some((t) => t.depth === 0));
+      assert.equal(
+        Boolean(own),
+        tokens.some((t) => t.depth === 0),
+      );
       if (own) assert.equal(own.row, tokens.at(-1));
       shown += tokens.length;
       text = store.tokens[shown - 1].text;
       assert.equal(said.titleOf(r, id), `Round ${store.order.get(id)} of ${store.order.size}`);
       const words = said.summaryOf(r, store.drafts.get(id) || [], own);
-      if (r.drafted) assert.match(words, new RegExp(`^${r.drafted} tokens? drafted by .* examined ${r.examined} positions? and accepted ${r.accepted || "none"},`));
+      if (r.drafted)
+        assert.match(
+          words,
+          new RegExp(
+            `^${r.drafted} tokens? drafted by .* examined ${r.examined} positions? and accepted ${r.accepted || "none"},`,
+          ),
+        );
     }
     assert.equal(shown, store.tokens.length);
   });
@@ -48,7 +61,15 @@ for (const [name, data] of Object.entries(RECORDED)) {
       const words = callSentence(c);
       const top = roundOf(c);
       assert.equal(top, c.round < 0 ? null : store.topRound(c.round));
-      assert.ok(words.endsWith(top === null ? "before the first round." : words.includes("within") ? `, for ${store.levels[store.rounds.get(c.round).level]}.` : `round ${store.order.get(top)}.`));
+      assert.ok(
+        words.endsWith(
+          top === null
+            ? "before the first round."
+            : words.includes("within")
+              ? `, for ${store.levels[store.rounds.get(c.round).level]}.`
+              : `round ${store.order.get(top)}.`,
+        ),
+      );
       assert.ok(words.startsWith(`${c.name} `) && !words.includes("undefined"));
     }
   });
@@ -81,11 +102,29 @@ test("names stand as they are, the article is written large where a sentence beg
 test("a span is a round, a call or a time without one", () => {
   const call = { kind: "verify", round: 4, fed: 1, name: "target", cached: 3, steps: 2, ns: 2e6, start: 1e6 };
   assert.deepEqual([isRound({ id: 1, outcome: "plain" }), isRound(call), isRound(null)], [true, false, false]);
-  assert.deepEqual([servedBy({ id: 7, outcome: "plain" }), servedBy(call), servedBy({ ...call, round: -1 }), servedBy({ start: 1, ns: 2 }), servedBy(null)], [7, 4, null, null, null]);
+  assert.deepEqual(
+    [
+      servedBy({ id: 7, outcome: "plain" }),
+      servedBy(call),
+      servedBy({ ...call, round: -1 }),
+      servedBy({ start: 1, ns: 2 }),
+      servedBy(null),
+    ],
+    [7, 4, null, null, null],
+  );
   assert.deepEqual(callWords(call), ["verify 1 token", "verify 1", "1"]);
   const { callSentence, gapSentence, roundSentence } = createTelling(storeOf(small()));
-  assert.equal(callSentence({ ...call, round: 1 }), "target verifies: 1 token fed, 3 in the cache, 2 forward passes in one launch; 2.00 ms, from 1.00 ms; within round 1, for nano.");
-  assert.equal(callSentence({ ...call, kind: "lookup", cached: 0, steps: 1, round: 2 }), "target looks up a draft: 1 token found; 2.00 ms, from 1.00 ms; round 1.");
+  assert.equal(
+    callSentence({ ...call, round: 1 }),
+    "target verifies: 1 token fed, 3 in the cache, 2 forward passes in one launch; 2.00 ms, from 1.00 ms; within round 1, for nano.",
+  );
+  assert.equal(
+    callSentence({ ...call, kind: "lookup", cached: 0, steps: 1, round: 2 }),
+    "target looks up a draft: 1 token found; 2.00 ms, from 1.00 ms; round 1.",
+  );
   assert.equal(gapSentence({ start: 5e3, ns: 2e3 }), "Idle for 2.00 µs, from 5.00 µs.");
-  assert.equal(roundSentence({ id: 3, ns: 4e6, start: 12e6, drafted: 0, accepted: 0, outcome: "plain" }), "Round 2: 4.00 ms, from 12.0 ms; no draft, plain.");
+  assert.equal(
+    roundSentence({ id: 3, ns: 4e6, start: 12e6, drafted: 0, accepted: 0, outcome: "plain" }),
+    "Round 2: 4.00 ms, from 12.0 ms; no draft, plain.",
+  );
 });

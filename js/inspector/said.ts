@@ -16,20 +16,20 @@ export const FATES = {
 };
 
 /** Capitalize "the"; names keep their case. */
-export const capital = (/** @type {string} */ words) => words.replace(/^the /, "The ");
+export const capital = (words: string) => words.replace(/^the /, "The ");
 /** A token's text on one line; ∅ if empty. */
-export const token = (/** @type {string} */ text) => glyphs(text) || "∅";
-export const isTarget = (/** @type {any} */ r) => r.parent === null;
+export const token = (text: string) => glyphs(text) || "∅";
+export const isTarget = (r: any) => r.parent === null;
 
 /** All functions read the current store. */
 export function createReading({ store, palette }) {
-  const levelName = (/** @type {number} */ l) => store.levels[l] ?? `level ${l}`;
+  const levelName = (l: number) => store.levels[l] ?? `level ${l}`;
   const actor = (r) => (isTarget(r) ? "the target" : levelName(r.level));
   /** The rounds of the same parent round, in order. */
   const siblings = (r) => (store.children.get(r.parent) || []).map((id) => store.rounds.get(id));
 
   /** The target round shown without a cursor: the newest during a run, else the one `shown`, initially one with a draft. */
-  function usual(/** @type {number | null} */ shown) {
+  function usual(shown: number | null) {
     const ids = [...store.order.keys()];
     if (!ids.length) return null;
     if ((store.meta.wall_ns ?? null) === null) return ids[ids.length - 1];
@@ -60,11 +60,13 @@ export function createReading({ store, palette }) {
       return t ? { text: t.text, id: t.id, source: t.source, row: t } : null;
     }
     const given = handedUp(store.drafts.get(r.parent) || [], siblings(r)).get(r.id);
-    return given && given.own ? { text: given.own.text, id: given.own.id, source: levelName(r.level), row: null } : null;
+    return given && given.own
+      ? { text: given.own.text, id: given.own.id, source: levelName(r.level), row: null }
+      : null;
   }
 
   /** The event of node `key` of a target round, or -1. */
-  function stepOf(/** @type {number | null} */ round, /** @type {number} */ key) {
+  function stepOf(round: number | null, key: number) {
     const { events, rounds, placeOf } = store.index();
     const span = rounds[placeOf.get(round)];
     if (!span) return -1;
@@ -76,9 +78,11 @@ export function createReading({ store, palette }) {
   }
 
   /** The title of a round; `top` is its target round. */
-  function titleOf(r, /** @type {number} */ top) {
+  function titleOf(r, top: number) {
     const n = store.order.get(top);
-    return isTarget(r) ? `Round ${n} of ${store.order.size}` : `Round ${n} of ${store.order.size}, ${levelName(r.level)}’s round ${siblings(r).indexOf(r) + 1}`;
+    return isTarget(r)
+      ? `Round ${n} of ${store.order.size}`
+      : `Round ${n} of ${store.order.size}, ${levelName(r.level)}’s round ${siblings(r).indexOf(r) + 1}`;
   }
   /** The drafter of a round. */
   function belowWords(r) {
@@ -86,17 +90,25 @@ export function createReading({ store, palette }) {
     return name === undefined ? "no drafter" : name === "db" || name === "hd" ? "the databases" : palette.phrase(name);
   }
   /** A summary of a round. */
-  function summaryOf(r, /** @type {any[]} */ drafts, own) {
+  function summaryOf(r, drafts: any[], own) {
     const by = actor(r);
     const cap = capital(by);
-    if (!drafts.length) return `${whyNothing(r.why, by, belowWords(r))}${own ? ` ${cap} generated its own token.` : ""}`;
+    if (!drafts.length)
+      return `${whyNothing(r.why, by, belowWords(r))}${own ? ` ${cap} generated its own token.` : ""}`;
     const sources = [...new Set(drafts.map((d) => d.source))].map(palette.phrase);
-    const from = sources.length > 1 ? `${sources.slice(0, -1).join(", ")} and ${sources[sources.length - 1]}` : sources[0];
-    const end = { correction: "then a correction", bonus: "then a bonus token", stopped: "then the text ended", plain: "" }[r.outcome];
+    const from =
+      sources.length > 1 ? `${sources.slice(0, -1).join(", ")} and ${sources[sources.length - 1]}` : sources[0];
+    const end = {
+      correction: "then a correction",
+      bonus: "then a bonus token",
+      stopped: "then the text ended",
+      plain: "",
+    }[r.outcome];
     return `${plural(drafts.length, "token")} drafted by ${from}. ${cap} examined ${plural(r.examined, "position")} and accepted ${r.accepted || "none"}, ${end}.`;
   }
   /** A draft node for screen readers. */
-  const nodeWords = (d) => `position ${d.depth}, ${token(d.text)}: ${FATES[d.verdict] || d.verdict}, drafted by ${palette.phrase(d.source)}${d.p === null ? "" : `, p ${figure(d.p)}`}${d.u === null ? "" : `, q ${figure(d.q)}`}`;
+  const nodeWords = (d) =>
+    `position ${d.depth}, ${token(d.text)}: ${FATES[d.verdict] || d.verdict}, drafted by ${palette.phrase(d.source)}${d.p === null ? "" : `, p ${figure(d.p)}`}${d.u === null ? "" : `, q ${figure(d.q)}`}`;
 
   return { levelName, actor, usual, before, ownOf, stepOf, titleOf, summaryOf, nodeWords };
 }

@@ -8,8 +8,7 @@ import { make } from "../lib/dom";
 /** Maximum other draft tokens listed per position. */
 const MOST_BESIDE = 6;
 
-/** @param {{store: any, palette: any, actor: (r: any) => string}} words */
-export function createSums({ store, palette, actor }) {
+export function createSums({ store, palette, actor }: { store: any; palette: any; actor: (r: any) => string }) {
   function step(places, verdict, nodes, parts) {
     const row = make("li", "hsd-ins-step");
     row.dataset.node = nodes;
@@ -22,7 +21,11 @@ export function createSums({ store, palette, actor }) {
     return row;
   }
   function ratio(s, verdict) {
-    return [make("code", "", token(s.text)), make("span", "hsd-ins-sum", s.line), make("span", "hsd-ins-then", fateOf(verdict, s.chance))];
+    return [
+      make("code", "", token(s.text)),
+      make("span", "hsd-ins-sum", s.line),
+      make("span", "hsd-ins-then", fateOf(verdict, s.chance)),
+    ];
   }
   /** A verdict with its acceptance probability. */
   function fateOf(verdict, chance) {
@@ -34,9 +37,21 @@ export function createSums({ store, palette, actor }) {
   function walked(s, greedy) {
     const said = make("span", "hsd-ins-sum");
     said.append(s.drew === null ? "another token" : make("code", "", token(s.drew)));
-    const words = make("span", "hsd-ins-then", s.hit ? `drafted: accepted${s.p !== null && !greedy ? ` (p = ${asFigure(s.p)})` : ""}` : s.cut ? "drafted, cut at the end of the text" : "not drafted");
+    const words = make(
+      "span",
+      "hsd-ins-then",
+      s.hit
+        ? `drafted: accepted${s.p !== null && !greedy ? ` (p = ${asFigure(s.p)})` : ""}`
+        : s.cut
+          ? "drafted, cut at the end of the text"
+          : "not drafted",
+    );
     const others = s.text.filter((text) => !(s.hit || s.cut) || text !== s.drew);
-    others.slice(0, MOST_BESIDE).forEach((text, k) => words.append(k ? ", " : s.hit || s.cut ? "; also drafted: " : "; drafted: ", make("code", "", token(text))));
+    others
+      .slice(0, MOST_BESIDE)
+      .forEach((text, k) =>
+        words.append(k ? ", " : s.hit || s.cut ? "; also drafted: " : "; drafted: ", make("code", "", token(text))),
+      );
     if (others.length > MOST_BESIDE) words.append(` and ${others.length - MOST_BESIDE} more`);
     return [said, words];
   }
@@ -47,21 +62,36 @@ export function createSums({ store, palette, actor }) {
     const greedy = store.meta.sampling?.temperature === 0;
     const who = actor(r);
     box.append(make("h4", "", "Verification by position"));
-    box.append(make("p", "hsd-ins-muted", rule === "ratio"
-      ? "Rule: accept the token if u·q < p, where q is the drafter’s probability, p the verifier’s, and u uniform on [0, 1): acceptance probability min(1, p / q)."
-      : `Rule: each draft token is a point mass. At each position ${who} ${greedy ? "takes its most likely token" : "draws its own token from p"} and continues while that token was drafted.`));
+    box.append(
+      make(
+        "p",
+        "hsd-ins-muted",
+        rule === "ratio"
+          ? "Rule: accept the token if u·q < p, where q is the drafter’s probability, p the verifier’s, and u uniform on [0, 1): acceptance probability min(1, p / q)."
+          : `Rule: each draft token is a point mass. At each position ${who} ${greedy ? "takes its most likely token" : "draws its own token from p"} and continues while that token was drafted.`,
+      ),
+    );
     const list = make("ol", "hsd-ins-steps");
     // Tokens that were not examined share one row.
     const looked = steps.filter((s) => s.verdict !== "unreached");
     for (const s of looked) {
       const verdict = s.verdict ?? (s.hit ? "accepted" : s.cut ? "cut" : "rejected");
-      list.append(step(String(s.place), verdict, String(s.node), rule === "ratio" ? ratio(s, verdict) : walked(s, greedy)));
+      list.append(
+        step(String(s.place), verdict, String(s.node), rule === "ratio" ? ratio(s, verdict) : walked(s, greedy)),
+      );
     }
     const rest = steps.slice(looked.length);
     if (rest.length) {
-      const had = rest.map((s, k) => (k ? [", ", make("code", "", token(s.text))] : [make("code", "", token(s.text))])).flat();
+      const had = rest
+        .map((s, k) => (k ? [", ", make("code", "", token(s.text))] : [make("code", "", token(s.text))]))
+        .flat();
       const line = make("span", "hsd-ins-then");
-      line.append(...had, steps.some((s) => s.verdict === "rejected") ? ": not examined, an earlier token was rejected" : ": not examined, the text ended");
+      line.append(
+        ...had,
+        steps.some((s) => s.verdict === "rejected")
+          ? ": not examined, an earlier token was rejected"
+          : ": not examined, the text ended",
+      );
       const places = rest.length > 1 ? `${rest[0].place}–${rest.at(-1).place}` : String(rest[0].place);
       list.append(step(places, "unreached", rest.map((s) => s.node).join(" "), [line]));
     }
@@ -70,9 +100,24 @@ export function createSums({ store, palette, actor }) {
     const code = own ? make("code", "", token(own.text)) : null;
     if (code) code.dataset.family = palette.family(own.source);
     if (r.outcome === "stopped") end.append("The text ended here; no token was added.");
-    else if (r.outcome === "bonus") end.append("The whole path was accepted; the same forward pass gives the bonus token ", ...(code ? [code] : []), rule === "ratio" ? ", drawn from p." : ".");
-    else if (rule === "ratio") end.append("The correction is drawn from the residual max(0, p − q), scaled to 1: ", ...(code ? [code] : ["not recorded"]), ".");
-    else end.append(`The correction is the first token of ${who} that was not drafted: `, ...(code ? [code] : ["not recorded"]), ".");
+    else if (r.outcome === "bonus")
+      end.append(
+        "The whole path was accepted; the same forward pass gives the bonus token ",
+        ...(code ? [code] : []),
+        rule === "ratio" ? ", drawn from p." : ".",
+      );
+    else if (rule === "ratio")
+      end.append(
+        "The correction is drawn from the residual max(0, p − q), scaled to 1: ",
+        ...(code ? [code] : ["not recorded"]),
+        ".",
+      );
+    else
+      end.append(
+        `The correction is the first token of ${who} that was not drafted: `,
+        ...(code ? [code] : ["not recorded"]),
+        ".",
+      );
     box.append(end);
     return box;
   }

@@ -3,36 +3,35 @@
 // JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only by an attribute of the focused element.
 const FOCUSABLE = new Set(["button", "input", "select", "summary"]);
 
-/** @param {string} tag @param {string} [cls] @param {string} [text] */
-export function make(tag, cls, text) {
+export function make(tag: string, cls?: string, text?: string) {
   const node = document.createElement(tag);
   if (cls) node.className = cls;
   if (text !== undefined) node.textContent = text;
   if (FOCUSABLE.has(tag)) node.dataset.lmSuppressShortcuts = "true";
   return node;
 }
-/** An SVG element. @param {string} tag @param {Record<string, any>} [attributes] @param {string} [text] */
-export function draw(tag, attributes = {}, text) {
+/** An SVG element. */
+export function draw(tag: string, attributes: Record<string, any> = {}, text?: string) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
   if (text !== undefined) node.textContent = text;
   return node;
 }
 /** Make a node focusable, without JupyterLab's shortcuts. */
-export function focusable(/** @type {HTMLElement | SVGElement} */ node) {
+export function focusable(node: HTMLElement | SVGElement) {
   node.tabIndex = 0;
   node.dataset.lmSuppressShortcuts = "true";
   return node;
 }
-/** A part of a table of boxes. @param {string} role @param {string} [cls] @param {string} [text] @param {string} [what] */
-export function cell(role, cls, text, what) {
+/** A part of a table of boxes. */
+export function cell(role: string, cls?: string, text?: string, what?: string) {
   const node = make("div", cls, text);
   node.setAttribute("role", role);
   if (what) node.dataset.what = what;
   return node;
 }
 /** A legend entry: a sample and its meaning. */
-export function entry(/** @type {Element} */ key, /** @type {string} */ words) {
+export function entry(key: Element, words: string) {
   const item = make("li");
   item.append(key, make("span", "", words));
   return item;
@@ -49,9 +48,11 @@ export function hued(node, hue) {
 /**
  * Follow the theme of JupyterLab and Voilà (set on <body>), else of the browser; print is light. `behind` names the style property
  * for the page's colour behind `root`; `changed` is called after every change. Returns a function that stops following.
- * @param {HTMLElement} root @param {{behind?: string, changed?: (dark: boolean, paper: boolean) => void}} [more]
  */
-export function followTheme(root, { behind = "", changed = () => {} } = {}) {
+export function followTheme(
+  root: HTMLElement,
+  { behind = "", changed = () => {} }: { behind?: string; changed?: (dark: boolean, paper: boolean) => void } = {},
+) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const paper = matchMedia("print");
   const apply = () => {
@@ -60,7 +61,10 @@ export function followTheme(root, { behind = "", changed = () => {} } = {}) {
     root.classList.toggle("hsd-dark", dark);
     for (let node = behind ? root.parentElement : null; node; node = node.parentElement) {
       const colour = getComputedStyle(node).backgroundColor;
-      if (!/^(transparent|rgba\(.*, 0\))$/.test(colour)) { root.style.setProperty(behind, colour); break; }
+      if (!/^(transparent|rgba\(.*, 0\))$/.test(colour)) {
+        root.style.setProperty(behind, colour);
+        break;
+      }
     }
     changed(dark, paper.matches);
   };
@@ -69,5 +73,9 @@ export function followTheme(root, { behind = "", changed = () => {} } = {}) {
   for (const said of [system, paper]) said.addEventListener("change", apply);
   apply();
   const frame = requestAnimationFrame(apply); // a view is created before it is attached to the page
-  return () => { cancelAnimationFrame(frame); observer.disconnect(); for (const said of [system, paper]) said.removeEventListener("change", apply); };
+  return () => {
+    cancelAnimationFrame(frame);
+    observer.disconnect();
+    for (const said of [system, paper]) said.removeEventListener("change", apply);
+  };
 }

@@ -7,17 +7,45 @@ import { cell, entry, focusable, hued } from "./dom";
 /** As much of a document as making elements needs. */
 class Node {
   constructor(tag) {
-    Object.assign(this, { tagName: tag.toUpperCase(), className: "", textContent: "", children: [], dataset: {}, attributes: {}, tabIndex: -1, styles: {} });
-    this.style = { setProperty: (name, value) => { this.styles[name] = value; } };
-    this.classList = { add: (name) => { this.className = `${this.className} ${name}`.trim(); } };
+    Object.assign(this, {
+      tagName: tag.toUpperCase(),
+      className: "",
+      textContent: "",
+      children: [],
+      dataset: {},
+      attributes: {},
+      tabIndex: -1,
+      styles: {},
+    });
+    this.style = {
+      setProperty: (name, value) => {
+        this.styles[name] = value;
+      },
+    };
+    this.classList = {
+      add: (name) => {
+        this.className = `${this.className} ${name}`.trim();
+      },
+    };
   }
-  append(...nodes) { this.children.push(...nodes); }
-  setAttribute(name, value) { this.attributes[name] = value; }
+  append(...nodes) {
+    this.children.push(...nodes);
+  }
+  setAttribute(name, value) {
+    this.attributes[name] = value;
+  }
 }
-globalThis.document = /** @type {any} */ ({ createElement: (tag) => new Node(tag) });
+globalThis.document = { createElement: (tag) => new Node(tag) } as any;
 
 test("a path goes to its first point and on through the others, to a tenth of a pixel", () => {
-  assert.equal(pathOf([[0, 1.26], [2, 3], [4.04, 5]]), "M0.0 1.3L2.0 3.0L4.0 5.0");
+  assert.equal(
+    pathOf([
+      [0, 1.26],
+      [2, 3],
+      [4.04, 5],
+    ]),
+    "M0.0 1.3L2.0 3.0L4.0 5.0",
+  );
   assert.equal(pathOf([]), "");
 });
 
@@ -38,12 +66,15 @@ test("a colour comes in both themes, and a source's own tokens are marked", () =
 
 test("a cell has a role, and a name for narrow pages only where one is given", () => {
   const named = cell("cell", "hsd-num", "3", "predicted");
-  assert.deepEqual([named.attributes.role, named.className, named.textContent, named.dataset.what], ["cell", "hsd-num", "3", "predicted"]);
+  assert.deepEqual(
+    [named.attributes.role, named.className, named.textContent, named.dataset.what],
+    ["cell", "hsd-num", "3", "predicted"],
+  );
   assert.ok(!("what" in cell("row").dataset));
 });
 
 test("what takes the focus keeps the host's shortcuts away", () => {
-  const node = focusable(/** @type {any} */ (new Node("div")));
+  const node = focusable(new Node("div") as any);
   assert.equal(node.tabIndex, 0);
   assert.equal(node.dataset.lmSuppressShortcuts, "true");
 });

@@ -2,19 +2,26 @@
 import { draw, focusable, followTheme, make } from "./dom";
 
 /** A path through points (pixels). */
-export const pathOf = (/** @type {number[][]} */ points) => points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+export const pathOf = (points: number[][]) =>
+  points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
 /** Axis labels: below `foot` (pixels) and left of the box. */
 export function axisNames(svg, box, foot, x, y) {
   const middle = (box.top + box.bottom) / 2;
   svg.append(
     draw("text", { x: (box.left + box.right) / 2, y: foot + 39, "text-anchor": "middle", class: "hsd-axis" }, x),
-    draw("text", { x: 13, y: middle, "text-anchor": "middle", transform: `rotate(-90 13 ${middle})`, class: "hsd-axis" }, y),
+    draw(
+      "text",
+      { x: 13, y: middle, "text-anchor": "middle", transform: `rotate(-90 13 ${middle})`, class: "hsd-axis" },
+      y,
+    ),
   );
 }
 /** A tick label, below `foot` or left of the box. */
-export const tickBelow = (x, foot, words) => draw("text", { x, y: foot + 17, "text-anchor": "middle", class: "hsd-tick" }, words);
-export const tickBeside = (box, y, words) => draw("text", { x: box.left - 8, y: y + 4, "text-anchor": "end", class: "hsd-tick" }, words);
+export const tickBelow = (x, foot, words) =>
+  draw("text", { x, y: foot + 17, "text-anchor": "middle", class: "hsd-tick" }, words);
+export const tickBeside = (box, y, words) =>
+  draw("text", { x: box.left - 8, y: y + 4, "text-anchor": "end", class: "hsd-tick" }, words);
 
 /**
  * The parts of a figure in `el`: a title; a frame with a read-out below it (`left`), `aside` beside them; the source line.
@@ -23,7 +30,7 @@ export const tickBeside = (box, y, words) => draw("text", { x: box.left - 8, y: 
  * live({paint, point, key}): point(event | null) on pointer events, null on leave without focus; key(event) on keys without
  * modifiers, returns whether it was handled; paint() on a changed width. remove() removes everything.
  */
-export function figureIn(/** @type {HTMLElement} */ el, /** @type {string} */ bodyClass) {
+export function figureIn(el: HTMLElement, bodyClass: string) {
   const root = make("section", "hsd-latency");
   const unfollow = followTheme(root, { behind: "--paper" });
   const title = make("h3");
@@ -46,7 +53,7 @@ export function figureIn(/** @type {HTMLElement} */ el, /** @type {string} */ bo
     shownAt = frame.clientWidth;
     return Math.max(240, shownAt);
   };
-  function at(/** @type {PointerEvent | MouseEvent} */ e) {
+  function at(e: PointerEvent | MouseEvent) {
     const svg = frame.querySelector("svg");
     if (!svg) return null;
     const seen = svg.getBoundingClientRect();
@@ -56,17 +63,25 @@ export function figureIn(/** @type {HTMLElement} */ el, /** @type {string} */ bo
   function live({ paint, point, key }) {
     frame.addEventListener("pointermove", point);
     frame.addEventListener("pointerdown", point);
-    frame.addEventListener("pointerleave", () => { if (document.activeElement !== frame) point(null); });
+    frame.addEventListener("pointerleave", () => {
+      if (document.activeElement !== frame) point(null);
+    });
     frame.addEventListener("blur", () => point(null));
     frame.addEventListener("keydown", (e) => {
       if (e.ctrlKey || e.metaKey || e.altKey || !key(e)) return;
       e.preventDefault();
       e.stopPropagation();
     });
-    const resized = new ResizeObserver(() => { if (frame.clientWidth && frame.clientWidth !== shownAt) paint(); });
+    const resized = new ResizeObserver(() => {
+      if (frame.clientWidth && frame.clientWidth !== shownAt) paint();
+    });
     resized.observe(frame);
     unwatch = () => resized.disconnect();
   }
-  const remove = () => { unwatch(); unfollow(); root.remove(); };
+  const remove = () => {
+    unwatch();
+    unfollow();
+    root.remove();
+  };
   return { root, title, left, frame, readout, aside, source, width, at, live, remove };
 }

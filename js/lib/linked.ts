@@ -40,46 +40,57 @@ export const WHY = {
 };
 
 // Invisible characters, bidirectional controls and lone surrogates are shown as code points.
-export const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
-export const codePoint = (/** @type {string} */ c) => `‹U+${(c.codePointAt(0) || 0).toString(16).toUpperCase().padStart(4, "0")}›`;
-export const visible = (/** @type {string} */ s) => s.replace(HIDDEN, codePoint);
+export const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
+export const codePoint = (c: string) => `‹U+${(c.codePointAt(0) || 0).toString(16).toUpperCase().padStart(4, "0")}›`;
+export const visible = (s: string) => s.replace(HIDDEN, codePoint);
 /** One line with glyphs for blanks: for drafts and cards. */
-export const glyphs = (/** @type {string} */ s) => visible(s).replace(/ /g, "␣").replace(/\t/g, "⇥").replace(/\n/g, "↵");
+export const glyphs = (s: string) => visible(s).replace(/ /g, "␣").replace(/\t/g, "⇥").replace(/\n/g, "↵");
 /** The same with collapsed indentation: for rejected drafts. */
-export const brief = (/** @type {string} */ s) => visible(s).replace(/\n/g, "↵").replace(/[ \t]{2,}/g, "␣");
+export const brief = (s: string) =>
+  visible(s)
+    .replace(/\n/g, "↵")
+    .replace(/[ \t]{2,}/g, "␣");
 
 /** Format a number; 0 and 1 stay whole. */
-export const figure = (/** @type {any} */ x) => {
+export const figure = (x: any) => {
   if (x === null || x === undefined) return "–";
   if (x === 0 || x === 1) return String(x);
   return Math.abs(x) >= 0.001 ? x.toFixed(3) : x.toExponential(1);
 };
 /** Format nanoseconds: 12.3 ms, 45 µs. */
-export const duration = (/** @type {number | null | undefined} */ ns) => {
+export const duration = (ns: number | null | undefined) => {
   if (ns === null || ns === undefined) return "–";
-  const digits = (/** @type {number} */ v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
+  const digits = (v: number) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
   return ns >= 1e9 ? `${digits(ns / 1e9)} s` : ns >= 1e6 ? `${digits(ns / 1e6)} ms` : `${digits(ns / 1e3)} µs`;
 };
-export const plural = (/** @type {number} */ n, /** @type {string} */ word) => `${n} ${word}${n === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
+export const plural = (n: number, word: string) => `${n} ${word}${n === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
 
 // --- colours and theme
 
 /** Sources in a view's `palette`: family(source) is the colour key (data-family), words and phrase are labels. */
 export function paletteOf(palette) {
-  const family = (/** @type {string} */ s) => (s in palette.hues && s !== "draft" && s !== "baseline" ? s : palette.baselines.includes(s) ? "baseline" : "draft");
+  const family = (s: string) =>
+    s in palette.hues && s !== "draft" && s !== "baseline" ? s : palette.baselines.includes(s) ? "baseline" : "draft";
   return {
     family,
     /** nano, draft model */
-    words(/** @type {string} */ s) {
+    words(s: string) {
       const f = family(s);
       return f === "draft" ? `${s}, draft model` : f === "baseline" ? `${s}, baseline` : palette.hues[f].label;
     },
     /** the draft model nano: within a sentence */
-    phrase(/** @type {string} */ s) {
+    phrase(s: string) {
       const f = family(s);
-      return f === "target" ? "the target" : f === "baseline" ? `the baseline ${s}` : palette.databases.includes(s) ? `the ${palette.hues[f].label}` : `the draft model ${s}`;
+      return f === "target"
+        ? "the target"
+        : f === "baseline"
+          ? `the baseline ${s}`
+          : palette.databases.includes(s)
+            ? `the ${palette.hues[f].label}`
+            : `the draft model ${s}`;
     },
-    paint(/** @type {HTMLElement} */ root) {
+    paint(root: HTMLElement) {
       for (const [name, hue] of Object.entries(palette.hues)) {
         root.style.setProperty(`--hsd-${name}-light`, hue.light);
         root.style.setProperty(`--hsd-${name}-dark`, hue.dark);
@@ -102,27 +113,36 @@ export function eventWords(store, palette, step) {
     const d = e.draft;
     return `“${glyphs(d ? d.text : token.text)}”, drafted by ${palette.phrase(d ? d.source : token.source)}, is ${d ? d.verdict : "accepted"}`;
   }
-  const how = { correction: "correction", bonus: "bonus token after a fully accepted draft", plain: "no draft" }[token.kind];
+  const how = { correction: "correction", bonus: "bonus token after a fully accepted draft", plain: "no draft" }[
+    token.kind
+  ];
   return `The target adds “${glyphs(token.text)}”: ${how}`;
 }
 
 // --- groups
 
-const NOWHERE = Object.freeze({ token: -1, round: null, inner: null, step: -1, pinned: false, hover: null, lit: null, shown: null, playing: false, speed: 4 });
+const NOWHERE = Object.freeze({
+  token: -1,
+  round: null,
+  inner: null,
+  step: -1,
+  pinned: false,
+  hover: null,
+  lit: null,
+  shown: null,
+  playing: false,
+  speed: 4,
+});
 
 export function createGroup() {
   const store = createStore();
-  /** @type {{hover: any, key: any, pin: any}} */
-  const at = { hover: null, key: null, pin: null };
-  /** @type {any} */
-  let lit = null;
+  const at: { hover: any; key: any; pin: any } = { hover: null, key: null, pin: null };
+  let lit: any = null;
   let run = store.run;
   let playing = false;
   let following = false;
-  /** @type {any} */
-  let speed = NOWHERE.speed;
-  /** @type {any} */
-  let timer = 0;
+  let speed: any = NOWHERE.speed;
+  let timer: any = 0;
 
   function resolve(where) {
     if (!where) return null;
@@ -140,7 +160,18 @@ export function createGroup() {
     const mark = at.pin || at.key;
     const shown = following && mark ? store.index().events[mark.step].shown : null;
     const before = group.cursor;
-    const next = { token: here.token, round: here.round, inner: here.inner, step: here.step, pinned: Boolean(at.pin), hover: at.hover, lit, shown, playing, speed };
+    const next = {
+      token: here.token,
+      round: here.round,
+      inner: here.inner,
+      step: here.step,
+      pinned: Boolean(at.pin),
+      hover: at.hover,
+      lit,
+      shown,
+      playing,
+      speed,
+    };
     if (Object.keys(next).every((k) => next[k] === before[k])) return;
     group.cursor = Object.freeze(next);
     for (const f of [...group.listeners]) f(group.cursor, before);
@@ -151,8 +182,9 @@ export function createGroup() {
   const same = (a, b) => a === b || (a && b && a.step === b.step && a.inner === b.inner);
 
   const group = {
-    store, cursor: NOWHERE,
-    /** @type {Set<(cursor: any, before: any) => void>} */ listeners: new Set(),
+    store,
+    cursor: NOWHERE,
+    listeners: new Set() as Set<(cursor: any, before: any) => void>,
     hover(where) {
       const place = resolve(where);
       if (same(place, at.hover)) return;
@@ -179,7 +211,9 @@ export function createGroup() {
       lit = position === null ? null : Object.freeze({ position, reveal });
       tell();
     },
-    move(by) { group.go({ step: Math.max(0, Math.min(last(), base() + by)) }); },
+    move(by) {
+      group.go({ step: Math.max(0, Math.min(last(), base() + by)) });
+    },
     round(by) {
       const { events, rounds, placeOf } = store.index();
       const step = base();
@@ -250,13 +284,18 @@ export function createGroup() {
         ",": () => group.token(-1),
         Home: () => group.go({ step: 0 }),
         End: () => group.go({ step: last() }),
-        Enter: () => { if (base() >= 0) group.pin({ step: base() }); },
+        Enter: () => {
+          if (base() >= 0) group.pin({ step: base() });
+        },
         " ": () => (playing ? group.pause() : group.play()),
         Escape: () => group.release(),
       };
       if (!Object.hasOwn(keys, event.key)) return false;
       // Fields handle their own keys; Enter and Space activate buttons.
-      const own = event.key === "Enter" || event.key === " " ? "button, input, select, textarea, summary, a" : "input, select, textarea";
+      const own =
+        event.key === "Enter" || event.key === " "
+          ? "button, input, select, textarea, summary, a"
+          : "input, select, textarea";
       if (event.key !== "Escape" && event.target.closest?.(own)) return false;
       keys[event.key]();
       event.preventDefault();
@@ -266,11 +305,16 @@ export function createGroup() {
     /** Add a view's model, which may publish the run. Returns a function that removes it. */
     join(model) {
       const adopt = () => store.adopt(model.get("data"));
-      const receive = (message) => { if (!store.receive(message)) model.send({ kind: "sync" }); };
+      const receive = (message) => {
+        if (!store.receive(message)) model.send({ kind: "sync" });
+      };
       adopt();
       model.on("change:data", adopt);
       model.on("msg:custom", receive);
-      return () => { model.off("change:data", adopt); model.off("msg:custom", receive); };
+      return () => {
+        model.off("change:data", adopt);
+        model.off("msg:custom", receive);
+      };
     },
   };
   store.listeners.add((what) => {
@@ -278,7 +322,10 @@ export function createGroup() {
     // A more complete copy of the same run keeps the cursor; another run resets it.
     const keep = store.run === run;
     run = store.run;
-    if (!keep) { following = playing = false; clearTimeout(timer); }
+    if (!keep) {
+      following = playing = false;
+      clearTimeout(timer);
+    }
     if (!keep) lit = null;
     for (const k of ["hover", "key", "pin"]) at[k] = keep && at[k] ? resolve({ step: at[k].step }) : null;
     tell();
@@ -287,26 +334,32 @@ export function createGroup() {
 }
 
 /** The group of this name (empty: a new group), stored on the page because every linked view loads this script. */
-export function hsdGroup(/** @type {string | undefined} */ name) {
-  /** @type {Map<string, ReturnType<typeof createGroup>>} */
-  const groups = (globalThis[Symbol.for("hsd_viz.groups.1")] ??= new Map());
+export function hsdGroup(name: string | undefined) {
+  const groups: Map<string, ReturnType<typeof createGroup>> = (globalThis[Symbol.for("hsd_viz.groups.1")] ??=
+    new Map());
   if (!name) return createGroup();
   if (!groups.has(name)) groups.set(name, createGroup());
-  return /** @type {ReturnType<typeof createGroup>} */ (groups.get(name));
+  return groups.get(name) as ReturnType<typeof createGroup>;
 }
 
 /** The anywidget of a linked view. `create` draws it and returns a cleanup function. */
-export function linkedWidget(/** @type {(view: any) => (() => void) | void} */ create) {
+export function linkedWidget(create: (view: any) => (() => void) | void) {
   return () => {
-    /** @type {any} */
-    let group;
+    let group: any;
     let leave = () => {};
     return {
       initialize({ model }) {
-        const join = () => { leave(); group = hsdGroup(model.get("group")); leave = group.join(model); };
+        const join = () => {
+          leave();
+          group = hsdGroup(model.get("group"));
+          leave = group.join(model);
+        };
         join();
         model.on("change:group", join);
-        return () => { model.off("change:group", join); leave(); };
+        return () => {
+          model.off("change:group", join);
+          leave();
+        };
       },
       render({ model, el }) {
         let close = () => {};
@@ -327,11 +380,18 @@ export function linkedWidget(/** @type {(view: any) => (() => void) | void} */ c
           const keydown = (event) => view.keydown(event);
           root.addEventListener("keydown", keydown);
           const end = create({ model, root, group, store: group.store, palette });
-          close = () => { end?.(); unfollow(); root.remove(); };
+          close = () => {
+            end?.();
+            unfollow();
+            root.remove();
+          };
         };
         open();
         model.on("change:group", open);
-        return () => { model.off("change:group", open); close(); };
+        return () => {
+          model.off("change:group", open);
+          close();
+        };
       },
     };
   };

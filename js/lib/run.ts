@@ -2,12 +2,44 @@
 // view, then linked.js.
 
 /** Rows arrive as lists in the order of hsd_viz/views/payload.py. */
-export const TOKEN = ["id", "text", "raw", "round", "kind", "source", "path", "depth", "p", "entropy", "top", "residual", "q", "left"];
-export const DRAFT = ["round", "level", "source", "node", "parent", "depth", "id", "text", "p", "q", "u", "verdict", "key", "count", "score", "position"];
+export const TOKEN = [
+  "id",
+  "text",
+  "raw",
+  "round",
+  "kind",
+  "source",
+  "path",
+  "depth",
+  "p",
+  "entropy",
+  "top",
+  "residual",
+  "q",
+  "left",
+];
+export const DRAFT = [
+  "round",
+  "level",
+  "source",
+  "node",
+  "parent",
+  "depth",
+  "id",
+  "text",
+  "p",
+  "q",
+  "u",
+  "verdict",
+  "key",
+  "count",
+  "score",
+  "position",
+];
 export const ROUND = ["id", "parent", "level", "drafted", "examined", "accepted", "outcome", "why", "ns", "start"];
 export const CALL = ["round", "level", "name", "kind", "steps", "fed", "cached", "start", "ns"];
 
-const named = (/** @type {string[]} */ names, /** @type {any[]} */ row) => Object.fromEntries(names.map((n, i) => [n, row[i]]));
+const named = (names: string[], row: any[]) => Object.fromEntries(names.map((n, i) => [n, row[i]]));
 
 /**
  * A run so far. `adopt` takes a snapshot (the `data` of a view), `receive` the steps of a live run; listeners get ("reset", 0) for
@@ -18,15 +50,28 @@ const named = (/** @type {string[]} */ names, /** @type {any[]} */ row) => Objec
  * pieces: {token id: text}; prompt, promptIds; meta: {stack, sampling, prefill_ns, wall_ns} (times null during the run).
  */
 export function createStore() {
-  /** @type {any} */
-  let index = null;
+  let index: any = null;
   const empty = () => ({
-    pieces: {}, tokens: [], rounds: new Map(), order: new Map(), children: new Map(), drafts: new Map(), calls: [],
+    pieces: {},
+    tokens: [],
+    rounds: new Map(),
+    order: new Map(),
+    children: new Map(),
+    drafts: new Map(),
+    calls: [],
   });
   const store = {
-    run: "", seq: 0, prompt: "", promptIds: [], levels: [], /** @type {any} */ meta: {}, ...empty(),
-    /** @type {Set<(what: string, from: number) => void>} */ listeners: new Set(),
-    tell(what, from) { for (const f of [...store.listeners]) f(what, from); },
+    run: "",
+    seq: 0,
+    prompt: "",
+    promptIds: [],
+    levels: [],
+    meta: {},
+    ...empty(),
+    listeners: new Set() as Set<(what: string, from: number) => void>,
+    tell(what, from) {
+      for (const f of [...store.listeners]) f(what, from);
+    },
     extend(part) {
       index = null;
       for (const row of part.rounds) {
@@ -57,7 +102,13 @@ export function createStore() {
         return;
       }
       Object.assign(store, {
-        run: data.run, seq: data.seq, prompt: data.prompt, promptIds: data.prompt_ids, levels: data.levels, meta: data.meta || {}, ...empty(),
+        run: data.run,
+        seq: data.seq,
+        prompt: data.prompt,
+        promptIds: data.prompt_ids,
+        levels: data.levels,
+        meta: data.meta || {},
+        ...empty(),
       });
       store.extend(data);
       store.tell("reset", 0);
@@ -74,7 +125,9 @@ export function createStore() {
       return true;
     },
     /** The run as events: see {@link indexOf}. */
-    index() { return (index ??= indexOf(store)); },
+    index() {
+      return (index ??= indexOf(store));
+    },
     /** The target round of a round of any level. */
     topRound(id) {
       let r = store.rounds.get(id);
@@ -84,7 +137,11 @@ export function createStore() {
     /** The draft row of an accepted token in its target round, or null. */
     ownDraft(t) {
       if (t.kind !== "accepted") return null;
-      return (store.drafts.get(t.round) || []).find((d) => d.verdict === "accepted" && d.depth === t.depth && d.id === t.id) || null;
+      return (
+        (store.drafts.get(t.round) || []).find(
+          (d) => d.verdict === "accepted" && d.depth === t.depth && d.id === t.id,
+        ) || null
+      );
     },
   };
   return store;
@@ -102,9 +159,9 @@ export function createStore() {
  */
 export function indexOf(store) {
   const { tokens } = store;
-  /** @type {any[]} */ const events = [];
-  /** @type {any[]} */ const rounds = [];
-  /** @type {number[]} */ const stepOf = [];
+  const events: any[] = [];
+  const rounds: any[] = [];
+  const stepOf: number[] = [];
   const placeOf = new Map();
   let i = 0;
   for (const round of store.order.keys()) {
@@ -113,15 +170,22 @@ export function indexOf(store) {
     const drafts = store.drafts.get(round) || [];
     const refused = drafts.filter((d) => d.verdict === "rejected").sort((a, b) => a.depth - b.depth || a.node - b.node);
     let told = 0;
-    const refuse = (/** @type {number} */ depth) => {
-      while (told < refused.length && refused[told].depth <= depth) events.push({ kind: "verdict", round, token: i, shown: i, draft: refused[told++] });
+    const refuse = (depth: number) => {
+      while (told < refused.length && refused[told].depth <= depth)
+        events.push({ kind: "verdict", round, token: i, shown: i, draft: refused[told++] });
     };
     if (drafts.length) events.push({ kind: "draft", round, token: i, shown: i, draft: null });
     for (; i < tokens.length && tokens[i].round === round; i++) {
       const t = tokens[i];
       refuse(t.kind === "accepted" ? t.depth : Infinity);
       stepOf.push(events.length);
-      events.push({ kind: t.kind === "accepted" ? "verdict" : "token", round, token: i, shown: i + 1, draft: store.ownDraft(t) });
+      events.push({
+        kind: t.kind === "accepted" ? "verdict" : "token",
+        round,
+        token: i,
+        shown: i + 1,
+        draft: store.ownDraft(t),
+      });
     }
     refuse(Infinity);
     placeOf.set(round, rounds.length);

@@ -7,23 +7,46 @@ const written = process.env.HSD_SNAPSHOTS ? JSON.parse(readFileSync(process.env.
 export const RECORDED = Object.fromEntries(Object.entries(written).filter(([name]) => name !== "made"));
 /** The recorded runs and one made for tests, with `events` as Python lists them. */
 export const WITH_EVENTS = written;
-/** @param {number} round @param {string} kind */
-export const token = (round, kind, { text = "x", source = kind === "accepted" ? "nano" : "target", depth = 0, id = 1 } = {}) =>
-  [id, text, null, round, kind, source, [0], depth, 0.5, 1, null, null, null, null];
-/** @param {number} round @param {number} node @param {number} depth @param {string} verdict */
-export const draft = (round, node, depth, verdict, { text = "x", source = "nano", id = 1, parent = node - 1, level = 1 } = {}) =>
-  [round, level, source, node, parent, depth, id, text, 0.5, 0.5, 0.5, verdict, null, null, null, null];
-/** @param {number} id */
-export const round = (id, { parent = null, level = 1, ns = 4_000_000, outcome = "correction", why = null } = {}) =>
-  [id, parent, level, 0, 0, 0, outcome, why, ns, id * ns];
-/** @param {any} rows */
-export const snapshot = (rows, run = "r", seq = 1) => ({
-  run, seq, prompt: "p", prompt_ids: [9], levels: ["nano", "target"], meta: {}, tokens: [], drafts: [], rounds: [], calls: [], pieces: {}, ...rows,
+export const token = (
+  round: number,
+  kind: string,
+  { text = "x", source = kind === "accepted" ? "nano" : "target", depth = 0, id = 1 } = {},
+) => [id, text, null, round, kind, source, [0], depth, 0.5, 1, null, null, null, null];
+export const draft = (
+  round: number,
+  node: number,
+  depth: number,
+  verdict: string,
+  { text = "x", source = "nano", id = 1, parent = node - 1, level = 1 } = {},
+) => [round, level, source, node, parent, depth, id, text, 0.5, 0.5, 0.5, verdict, null, null, null, null];
+export const round = (
+  id: number,
+  { parent = null, level = 1, ns = 4_000_000, outcome = "correction", why = null } = {},
+) => [id, parent, level, 0, 0, 0, outcome, why, ns, id * ns];
+export const snapshot = (rows: any, run = "r", seq = 1) => ({
+  run,
+  seq,
+  prompt: "p",
+  prompt_ids: [9],
+  levels: ["nano", "target"],
+  meta: {},
+  tokens: [],
+  drafts: [],
+  rounds: [],
+  calls: [],
+  pieces: {},
+  ...rows,
 });
 
 /** Two rounds: one of a chain of three whose second is refused, served by a round of the level below; one without a draft. */
-export const small = () => snapshot({
-  rounds: [round(1, { parent: 2, level: 0 }), round(2), round(3, { outcome: "plain", why: "no match" })],
-  drafts: [draft(1, 0, 1, "accepted", { level: 0 }), draft(2, 0, 1, "accepted"), draft(2, 1, 2, "rejected"), draft(2, 2, 3, "unreached")],
-  tokens: [token(2, "accepted", { depth: 1 }), token(2, "correction"), token(3, "plain")],
-});
+export const small = () =>
+  snapshot({
+    rounds: [round(1, { parent: 2, level: 0 }), round(2), round(3, { outcome: "plain", why: "no match" })],
+    drafts: [
+      draft(1, 0, 1, "accepted", { level: 0 }),
+      draft(2, 0, 1, "accepted"),
+      draft(2, 1, 2, "rejected"),
+      draft(2, 2, 3, "unreached"),
+    ],
+    tokens: [token(2, "accepted", { depth: 1 }), token(2, "correction"), token(3, "plain")],
+  });

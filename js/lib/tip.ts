@@ -9,7 +9,7 @@ export function term(words, definition, id) {
   const tip = make("span", "hsd-p-tip", definition);
   tip.id = id;
   tip.setAttribute("role", "tooltip");
-  function show(/** @type {boolean} */ on) {
+  function show(on: boolean) {
     box.classList.toggle("hsd-p-told", on);
     if (!on) return;
     // Keep it within the page's right edge.

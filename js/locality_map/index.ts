@@ -4,7 +4,7 @@ import { draw, entry, hued, make } from "../lib/dom";
 
 const STRIP = 14; // height of the row of sources
 const AROUND = 10; // tokens shown before and after a match
-const white = (/** @type {string} */ text) => text.replace(/\n/g, "⏎").replace(/\t/g, "⇥");
+const white = (text: string) => text.replace(/\n/g, "⏎").replace(/\t/g, "⇥");
 
 function render({ model, el }) {
   const figure = figureIn(el, "hsd-d-body");
@@ -13,8 +13,8 @@ function render({ model, el }) {
   figure.left.append(pair);
 
   let chosen = -1;
-  let toX = (/** @type {number} */ v) => v;
-  let toY = (/** @type {number} */ v) => v;
+  let toX = (v: number) => v;
+  let toY = (v: number) => v;
   let box = { left: 0, right: 0, top: 0, bottom: 0 };
   const cross = draw("g");
   const spec = () => model.get("spec");
@@ -35,14 +35,41 @@ function render({ model, el }) {
     const w = inner / n;
     const h = (box.bottom - box.top) / n;
     const size = Math.max(3, Math.min(w, h) * 1.15);
-    svg.append(draw("rect", { x: box.left, y: toY(s.prompt), width: inner, height: box.bottom - toY(s.prompt), class: "hsd-d-prompt" }));
+    svg.append(
+      draw("rect", {
+        x: box.left,
+        y: toY(s.prompt),
+        width: inner,
+        height: box.bottom - toY(s.prompt),
+        class: "hsd-d-prompt",
+      }),
+    );
     svg.append(draw("line", { x1: toX(0), y1: toY(0), x2: toX(n), y2: toY(n), class: "hsd-d-diagonal" }));
     svg.append(draw("line", { x1: toX(s.prompt), y1: box.top, x2: toX(s.prompt), y2: foot, class: "hsd-d-edge" }));
-    svg.append(draw("rect", { x: box.left, y: box.top, width: inner, height: box.bottom - box.top, class: "hsd-grid", fill: "none" }));
+    svg.append(
+      draw("rect", {
+        x: box.left,
+        y: box.top,
+        width: inner,
+        height: box.bottom - box.top,
+        class: "hsd-grid",
+        fill: "none",
+      }),
+    );
     const end = toX(s.prompt) - box.left;
-    if (end > 56) svg.append(draw("text", { x: toX(s.prompt) - 6, y: box.top + 16, "text-anchor": "end", class: "hsd-tick" }, "prompt"));
-    if (box.right - toX(s.prompt) > 150) svg.append(draw("text", { x: toX(s.prompt) + 6, y: box.top + 16, class: "hsd-tick" }, "generated →"));
-    svg.append(draw("text", { x: box.right - 6, y: box.bottom - 8, "text-anchor": "end", class: "hsd-tick" }, "copied from the prompt"));
+    if (end > 56)
+      svg.append(
+        draw("text", { x: toX(s.prompt) - 6, y: box.top + 16, "text-anchor": "end", class: "hsd-tick" }, "prompt"),
+      );
+    if (box.right - toX(s.prompt) > 150)
+      svg.append(draw("text", { x: toX(s.prompt) + 6, y: box.top + 16, class: "hsd-tick" }, "generated →"));
+    svg.append(
+      draw(
+        "text",
+        { x: box.right - 6, y: box.bottom - 8, "text-anchor": "end", class: "hsd-tick" },
+        "copied from the prompt",
+      ),
+    );
     const step = [10, 20, 50, 100, 200, 500, 1000].find((k) => n / k <= (width > 520 ? 9 : 5)) || 2000;
     for (let at = 0; at < n; at += step) {
       svg.append(tickBelow(toX(at), foot, String(at)), tickBeside(box, toY(at), String(at)));
@@ -54,11 +81,18 @@ function render({ model, el }) {
       const copied = s.copied[i];
       if (from >= 0 && copied < 0 && length >= least()) dots.append(dot(i, from, size * 0.8, "hsd-d-again"));
     }
-    for (let i = 0; i < n; i++) if (s.copied[i] >= 0) dots.append(hued(dot(i, s.copied[i], size, "hsd-d-from"), s.hues[s.sources[i]]));
+    for (let i = 0; i < n; i++)
+      if (s.copied[i] >= 0) dots.append(hued(dot(i, s.copied[i], size, "hsd-d-from"), s.hues[s.sources[i]]));
     svg.append(dots);
     for (let i = s.prompt; i < n; i++) {
       const key = s.sources[i];
-      const cell = draw("rect", { x: toX(i), y: box.bottom + 6, width: Math.max(1, w - (w > 4 ? 1 : 0)), height: STRIP, class: key === "target" ? "hsd-d-target" : "hsd-d-from" });
+      const cell = draw("rect", {
+        x: toX(i),
+        y: box.bottom + 6,
+        width: Math.max(1, w - (w > 4 ? 1 : 0)),
+        height: STRIP,
+        class: key === "target" ? "hsd-d-target" : "hsd-d-from",
+      });
       svg.append(hued(cell, s.hues[key]));
     }
     svg.append(cross);
@@ -66,7 +100,13 @@ function render({ model, el }) {
     show();
   }
   function dot(i, j, size, cls) {
-    return draw("rect", { x: toX(i + 0.5) - size / 2, y: toY(j + 0.5) - size / 2, width: size, height: size, class: cls });
+    return draw("rect", {
+      x: toX(i + 0.5) - size / 2,
+      y: toY(j + 0.5) - size / 2,
+      width: size,
+      height: size,
+      class: cls,
+    });
   }
   /** The text around a match, with the match marked. */
   function snippet(at, length) {
@@ -82,23 +122,41 @@ function render({ model, el }) {
     cross.replaceChildren();
     pair.replaceChildren();
     readout.classList.toggle("hsd-note", chosen < 0);
-    if (chosen < 0) { readout.textContent = "Hover over the map or use the arrow keys to compare repeats."; return; }
+    if (chosen < 0) {
+      readout.textContent = "Hover over the map or use the arrow keys to compare repeats.";
+      return;
+    }
     const copied = s.copied[chosen];
     const [again, run] = s.again[chosen];
     const from = copied >= 0 ? copied : run >= least() ? again : -1;
-    const who = chosen < s.prompt ? "of the prompt" : s.sources[chosen] === "target" ? "from the target" : `drafted by the ${s.hues[s.sources[chosen]].label}`;
+    const who =
+      chosen < s.prompt
+        ? "of the prompt"
+        : s.sources[chosen] === "target"
+          ? "from the target"
+          : `drafted by the ${s.hues[s.sources[chosen]].label}`;
     const words = [`Token ${chosen}, “${white(s.pieces[chosen])}”, ${who}`];
     let length = 1;
     if (from >= 0) {
       while (length < 24 && from - length >= 0 && s.ids[from - length] === s.ids[chosen - length]) length++;
-      words.push(copied >= 0 ? `copied from position ${from}` : `repeats position ${from}`, `${length} equal token${length > 1 ? "s" : ""}`);
+      words.push(
+        copied >= 0 ? `copied from position ${from}` : `repeats position ${from}`,
+        `${length} equal token${length > 1 ? "s" : ""}`,
+      );
     } else words.push(`no repeat of ${least()} or more tokens`);
     readout.textContent = `${words.join("; ")}.`;
     const x = toX(chosen + 0.5);
     cross.append(draw("line", { x1: x, x2: x, y1: box.top, y2: box.bottom + 6 + STRIP, class: "hsd-d-cross" }));
-    if (from < 0) { length = 1; pair.append(make("span", "", "here"), snippet(chosen, 1)); return; }
+    if (from < 0) {
+      length = 1;
+      pair.append(make("span", "", "here"), snippet(chosen, 1));
+      return;
+    }
     const y = toY(from + 0.5);
-    cross.append(draw("line", { x1: box.left, x2: x, y1: y, y2: y, class: "hsd-d-cross" }), draw("circle", { cx: x, cy: y, r: 7, class: "hsd-d-spot" }));
+    cross.append(
+      draw("line", { x1: box.left, x2: x, y1: y, y2: y, class: "hsd-d-cross" }),
+      draw("circle", { cx: x, cy: y, r: 7, class: "hsd-d-spot" }),
+    );
     pair.append(make("span", "", "earlier"), snippet(from, length), make("span", "", "here"), snippet(chosen, length));
   }
   function locate(e) {
@@ -114,7 +172,10 @@ function render({ model, el }) {
     for (let i = Math.max(0, exact - 8); i < Math.min(s.pieces.length, exact + 9); i++) {
       const from = s.copied[i] >= 0 ? s.copied[i] : s.again[i][1] >= least() ? s.again[i][0] : -1;
       const far = from < 0 ? 99 : Math.hypot(toX(i + 0.5) - px, toY(from + 0.5) - py);
-      if (far < room) { room = far; best = i; }
+      if (far < room) {
+        room = far;
+        best = i;
+      }
     }
     return best;
   }
@@ -167,22 +228,35 @@ function render({ model, el }) {
     list.style.flexDirection = "column";
     for (const [name, hue] of Object.entries(s.hues || {})) {
       const here = s.sources ? s.sources.filter((x, i) => i >= s.prompt && x === name).length : 0;
-      if (here) list.append(entry(hued(make("span", "hsd-d-key"), hue), `${hue.label}: ${here} token${here === 1 ? "" : "s"}`));
+      if (here)
+        list.append(entry(hued(make("span", "hsd-d-key"), hue), `${hue.label}: ${here} token${here === 1 ? "" : "s"}`));
     }
     const grey = make("span", "hsd-d-key");
-    grey.style.cssText = "background: color-mix(in srgb, var(--muted) 55%, var(--paper)); width: 8px; height: 8px; margin: 0 3px; border-radius: 0";
+    grey.style.cssText =
+      "background: color-mix(in srgb, var(--muted) 55%, var(--paper)); width: 8px; height: 8px; margin: 0 3px; border-radius: 0";
     list.append(entry(grey, "repeated, but not copied from there"));
     aside.append(field, counted, list);
     source.textContent = s.source || "";
     count();
   }
-  const redraw = () => { chosen = -1; paintText(); paint(); };
-  const filter = () => { count(); paint(); };
+  const redraw = () => {
+    chosen = -1;
+    paintText();
+    paint();
+  };
+  const filter = () => {
+    count();
+    paint();
+  };
   figure.live({ paint, point, key });
   model.on("change:spec", redraw);
   model.on("change:least", filter);
   redraw();
-  return () => { model.off("change:spec", redraw); model.off("change:least", filter); figure.remove(); };
+  return () => {
+    model.off("change:spec", redraw);
+    model.off("change:least", filter);
+    figure.remove();
+  };
 }
 
 export default { render };

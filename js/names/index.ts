@@ -1,6 +1,6 @@
 // ipywidgets does not label slider handles and their editable values.
 
-function name(/** @type {Element} */ box) {
+function name(box: Element) {
   for (const slider of box.querySelectorAll(".widget-slider")) {
     const words = slider.querySelector(".widget-label")?.textContent;
     if (!words) continue;
@@ -22,7 +22,10 @@ function render({ el }) {
     name(box());
   });
   laidOut.observe(el);
-  return () => { laidOut.disconnect(); look.disconnect(); };
+  return () => {
+    laidOut.disconnect();
+    look.disconnect();
+  };
 }
 
 export default { render };

@@ -16,7 +16,10 @@ function render({ model, el }) {
     text.textContent = message;
     const close = document.createElement("button");
     close.textContent = "Dismiss";
-    close.addEventListener("click", () => { model.set("message", ""); model.save_changes(); });
+    close.addEventListener("click", () => {
+      model.set("message", "");
+      model.save_changes();
+    });
     root.append(title, text);
     if (model.get("details")) {
       const more = document.createElement("details");
@@ -32,7 +35,10 @@ function render({ model, el }) {
   }
   model.on("change:message change:details change:title", draw);
   draw();
-  return () => { model.off("change:message change:details change:title", draw); root.remove(); };
+  return () => {
+    model.off("change:message change:details change:title", draw);
+    root.remove();
+  };
 }
 
 export default { render };

@@ -21,7 +21,9 @@ function render({ model, el }) {
   root.append(label, field, problem);
   el.append(root);
 
-  function fill() { if (field.value !== model.get("text")) field.value = model.get("text"); }
+  function fill() {
+    if (field.value !== model.get("text")) field.value = model.get("text");
+  }
   function say() {
     const words = model.get("problem");
     problem.textContent = words;
@@ -30,10 +32,22 @@ function render({ model, el }) {
     else field.removeAttribute("aria-describedby");
   }
   // On blur or Enter, not while typing.
-  field.addEventListener("change", () => { model.set("text", field.value.slice(0, 100)); model.save_changes(); });
-  const wires = [["change:text", fill], ["change:problem", say]];
-  for (const [event, f] of wires) { model.on(event, f); f(); }
-  return () => { for (const [event, f] of wires) model.off(event, f); root.remove(); };
+  field.addEventListener("change", () => {
+    model.set("text", field.value.slice(0, 100));
+    model.save_changes();
+  });
+  const wires = [
+    ["change:text", fill],
+    ["change:problem", say],
+  ];
+  for (const [event, f] of wires) {
+    model.on(event, f);
+    f();
+  }
+  return () => {
+    for (const [event, f] of wires) model.off(event, f);
+    root.remove();
+  };
 }
 
 export default { render };

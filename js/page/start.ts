@@ -3,8 +3,7 @@
 
 /** A widget model without a kernel. */
 function standIn(state) {
-  /** @type {Map<string, Function[]>} */
-  const listeners = new Map();
+  const listeners: Map<string, (() => void)[]> = new Map();
   return {
     get: (name) => state[name],
     set(name, value) {
@@ -13,14 +12,21 @@ function standIn(state) {
     },
     save_changes() {},
     send() {},
-    on(event, f) { listeners.set(event, [...(listeners.get(event) || []), f]); },
-    off(event, f) { listeners.set(event, (listeners.get(event) || []).filter((g) => g !== f)); },
+    on(event, f) {
+      listeners.set(event, [...(listeners.get(event) || []), f]);
+    },
+    off(event, f) {
+      listeners.set(
+        event,
+        (listeners.get(event) || []).filter((g) => g !== f),
+      );
+    },
   };
 }
 
 /** Read a JSON block packed by gzip and base64. */
-async function unpack(/** @type {string} */ id) {
-  const text = /** @type {HTMLElement} */ (document.getElementById(id)).textContent || "";
+async function unpack(id: string) {
+  const text = (document.getElementById(id) as HTMLElement).textContent || "";
   const bytes = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
   return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
 }
@@ -29,7 +35,7 @@ async function start(views) {
   const { data, palette, states } = await unpack("run");
   let first = true;
   for (const el of document.querySelectorAll("[data-view]")) {
-    const name = /** @type {HTMLElement} */ (el).dataset.view || "";
+    const name = (el as HTMLElement).dataset.view || "";
     const model = standIn({ ...states[name], palette, group: "page", data: first ? data : {} });
     first = false;
     const widget = views[name];

@@ -3,7 +3,7 @@ import { cell, entry, followTheme, make } from "../lib/dom";
 import { term } from "../lib/tip";
 
 /** The length of a full bar: given, or the longest row. */
-export function endOf(/** @type {{end: number | null, rows: {parts: [string, number, string][]}[]}} */ panel) {
+export function endOf(panel: { end: number | null; rows: { parts: [string, number, string][] }[] }) {
   const longest = Math.max(0, ...panel.rows.map((r) => r.parts.reduce((sum, part) => sum + part[1], 0)));
   return panel.end || longest || 1;
 }
@@ -80,13 +80,20 @@ function render({ model, el }) {
     });
     const line = make("p", "hsd-p-facts");
     line.append(...terms);
-    root.replaceChildren(...(terms.length ? [line] : []), ...model.get("panels").map((panel, k) => panelOf(panel, `${uid}-${k}`)));
+    root.replaceChildren(
+      ...(terms.length ? [line] : []),
+      ...model.get("panels").map((panel, k) => panelOf(panel, `${uid}-${k}`)),
+    );
   }
   const unfollow = followTheme(root);
   model.on("change:panels change:terms", redraw);
   el.append(root);
   redraw();
-  return () => { model.off("change:panels change:terms", redraw); unfollow(); root.remove(); };
+  return () => {
+    model.off("change:panels change:terms", redraw);
+    unfollow();
+    root.remove();
+  };
 }
 
 export default { render };

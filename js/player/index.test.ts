@@ -16,6 +16,9 @@ test("what was emitted stands high in its source's colour, what was refused low,
 
 test("a pointer on the bar stands on an event, also beyond its ends", () => {
   const box = { left: 100, width: 50 };
-  assert.deepEqual([90, 100, 109, 110, 149, 400].map((x) => stepAt(x, box, 5)), [0, 0, 0, 1, 4, 4]);
+  assert.deepEqual(
+    [90, 100, 109, 110, 149, 400].map((x) => stepAt(x, box, 5)),
+    [0, 0, 0, 1, 4, 4],
+  );
   assert.equal(stepAt(3, { left: 0, width: 0 }, 5), 4);
 });

@@ -2,7 +2,13 @@
 import { draw, focusable, make } from "../lib/dom";
 import { eventWords, linkedWidget, plural } from "../lib/linked";
 
-const SPEEDS = [["1", "1 event/s"], ["4", "4 events/s"], ["12", "12 events/s"], ["40", "40 events/s"], ["recorded", "as recorded"]];
+const SPEEDS = [
+  ["1", "1 event/s"],
+  ["4", "4 events/s"],
+  ["12", "12 events/s"],
+  ["40", "40 events/s"],
+  ["recorded", "as recorded"],
+];
 const ICONS = {
   play: "M5 3v14l12-7z",
   pause: "M5 3h4v14H5zM11 3h4v14h-4z",
@@ -20,12 +26,11 @@ const HIGH = 24;
  * (rejected); `rounds`: starts of rounds.
  */
 export function tracks(index, tokens, family) {
-  /** @type {Map<string, {kept: string, refused: string}>} */
-  const by = new Map();
-  const at = (/** @type {string} */ source) => {
+  const by: Map<string, { kept: string; refused: string }> = new Map();
+  const at = (source: string) => {
     const name = family(source);
     if (!by.has(name)) by.set(name, { kept: "", refused: "" });
-    return /** @type {{kept: string, refused: string}} */ (by.get(name));
+    return by.get(name) as { kept: string; refused: string };
   };
   index.events.forEach((e, step) => {
     if (e.kind === "draft") return;
@@ -36,7 +41,7 @@ export function tracks(index, tokens, family) {
 }
 
 /** The step at a pointer position on a bar of `n` events. */
-export const stepAt = (/** @type {number} */ x, /** @type {{left: number, width: number}} */ box, /** @type {number} */ n) =>
+export const stepAt = (x: number, box: { left: number; width: number }, n: number) =>
   Math.max(0, Math.min(n - 1, Math.floor(((x - box.left) / Math.max(1, box.width)) * n)));
 
 function playerView({ root, group, store, palette }) {
@@ -52,21 +57,52 @@ function playerView({ root, group, store, palette }) {
     const path = draw("path", { d: ICONS[icon] });
     picture.append(path);
     node.append(picture);
-    const name = (/** @type {string} */ words) => { node.setAttribute("aria-label", words); node.title = words; };
+    const name = (words: string) => {
+      node.setAttribute("aria-label", words);
+      node.title = words;
+    };
     name(label);
     node.addEventListener("click", act);
     buttons.append(node);
-    return { node, name, draw: (/** @type {string} */ next) => path.setAttribute("d", ICONS[next]) };
+    return { node, name, draw: (next: string) => path.setAttribute("d", ICONS[next]) };
   }
-  const stepping = (/** @type {() => void} */ act) => () => { group.pause(); group.follow(); act(); };
-  button("roundBack", "Previous round (Shift ←)", stepping(() => group.round(-1)));
-  button("tokenBack", "Previous token (,)", stepping(() => group.token(-1)));
-  button("eventBack", "Previous event (←)", stepping(() => group.move(-1)));
+  const stepping = (act: () => void) => () => {
+    group.pause();
+    group.follow();
+    act();
+  };
+  button(
+    "roundBack",
+    "Previous round (Shift ←)",
+    stepping(() => group.round(-1)),
+  );
+  button(
+    "tokenBack",
+    "Previous token (,)",
+    stepping(() => group.token(-1)),
+  );
+  button(
+    "eventBack",
+    "Previous event (←)",
+    stepping(() => group.move(-1)),
+  );
   const play = button("play", "Play (Space)", () => (group.cursor.playing ? group.pause() : group.play()));
   play.node.classList.add("hsd-player-main");
-  button("event", "Next event (→)", stepping(() => group.move(1)));
-  button("token", "Next token (.)", stepping(() => group.token(1)));
-  button("round", "Next round (Shift →)", stepping(() => group.round(1)));
+  button(
+    "event",
+    "Next event (→)",
+    stepping(() => group.move(1)),
+  );
+  button(
+    "token",
+    "Next token (.)",
+    stepping(() => group.token(1)),
+  );
+  button(
+    "round",
+    "Next round (Shift →)",
+    stepping(() => group.round(1)),
+  );
 
   // --- the bar
   const bar = focusable(make("div", "hsd-player-bar"));
@@ -79,10 +115,10 @@ function playerView({ root, group, store, palette }) {
   const glance = make("div", "hsd-player-glance");
   bar.append(picture, later, glance, head);
 
-  const speed = /** @type {HTMLSelectElement} */ (make("select", "hsd-player-speed"));
+  const speed = make("select", "hsd-player-speed") as HTMLSelectElement;
   speed.setAttribute("aria-label", "Speed");
   for (const [value, words] of SPEEDS) {
-    const option = /** @type {HTMLOptionElement} */ (make("option", "", words));
+    const option = make("option", "", words) as HTMLOptionElement;
     option.value = value;
     speed.append(option);
   }
@@ -107,7 +143,10 @@ function playerView({ root, group, store, palette }) {
     const { by, rounds } = tracks(index, store.tokens, palette.family);
     const parts = [];
     for (const [name, { kept, refused }] of by) {
-      for (const [cls, d] of [["hsd-player-kept", kept], ["hsd-player-refused", refused]]) {
+      for (const [cls, d] of [
+        ["hsd-player-kept", kept],
+        ["hsd-player-refused", refused],
+      ]) {
         if (d) parts.push(draw("path", { d, class: cls, "data-family": name }));
       }
     }
@@ -118,7 +157,7 @@ function playerView({ root, group, store, palette }) {
     follow();
   }
 
-  const percent = (/** @type {number} */ step) => `${(100 * (step + 0.5)) / store.index().events.length}%`;
+  const percent = (step: number) => `${(100 * (step + 0.5)) / store.index().events.length}%`;
   function follow() {
     const { step, shown, playing, pinned, hover, speed: pace, round } = group.cursor;
     const { events } = store.index();
@@ -147,7 +186,7 @@ function playerView({ root, group, store, palette }) {
     if (!playing && !hover) bar.setAttribute("aria-valuetext", `${place.textContent}: ${words.textContent}`);
   }
 
-  const under = (/** @type {PointerEvent} */ e) => stepAt(e.clientX, bar.getBoundingClientRect(), store.index().events.length);
+  const under = (e: PointerEvent) => stepAt(e.clientX, bar.getBoundingClientRect(), store.index().events.length);
   bar.addEventListener("pointerdown", (e) => {
     if (e.button !== 0) return;
     bar.setPointerCapture(e.pointerId);
@@ -161,10 +200,16 @@ function playerView({ root, group, store, palette }) {
   bar.addEventListener("pointerleave", () => group.hover(null));
 
   let waiting = 0;
-  const onStore = (/** @type {string} */ what) => {
-    if (what === "reset") { paint(); return; }
+  const onStore = (what: string) => {
+    if (what === "reset") {
+      paint();
+      return;
+    }
     // Redraw the bar less often than steps arrive.
-    waiting ||= setTimeout(() => { waiting = 0; paint(); }, 250);
+    waiting ||= setTimeout(() => {
+      waiting = 0;
+      paint();
+    }, 250);
   };
   store.listeners.add(onStore);
   group.listeners.add(follow);

@@ -2,8 +2,8 @@
 import { axisNames, figureIn, pathOf, tickBelow, tickBeside } from "../lib/figure";
 import { draw, entry, make } from "../lib/dom";
 
-const short = (/** @type {number} */ v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 1 ? v.toFixed(2) : v.toFixed(3));
-const percent = (/** @type {number} */ v) => `${v >= 0 ? "+" : "−"}${Math.abs(100 * v).toFixed(0)} %`;
+const short = (v: number) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 1 ? v.toFixed(2) : v.toFixed(3));
+const percent = (v: number) => `${v >= 0 ? "+" : "−"}${Math.abs(100 * v).toFixed(0)} %`;
 
 /** The CSS colour of a cell. Time: best is darkest. Gain: blue is positive, orange negative. */
 function colour(cells, v) {
@@ -30,11 +30,17 @@ function shape(kind, x, y) {
   if (kind === "best") return [draw("polygon", { points: star(x, y, 9), class: "hsd-shape" })];
   if (kind === "affine") {
     const points = `${x},${y - 13} ${x + 13},${y} ${x},${y + 13} ${x - 13},${y}`;
-    return [draw("polygon", { points, class: "hsd-shape hsd-under" }), draw("polygon", { points, class: "hsd-shape hsd-affine" })];
+    return [
+      draw("polygon", { points, class: "hsd-shape hsd-under" }),
+      draw("polygon", { points, class: "hsd-shape hsd-affine" }),
+    ];
   }
   if (kind === "here") {
     const d = `M${x - 15} ${y}H${x - 6}M${x + 6} ${y}H${x + 15}M${x} ${y - 15}V${y - 6}M${x} ${y + 6}V${y + 15}`;
-    return ["hsd-shape hsd-under", "hsd-shape hsd-here"].flatMap((cls) => [draw("circle", { cx: x, cy: y, r: 8, class: cls }), draw("path", { d, class: cls })]);
+    return ["hsd-shape hsd-under", "hsd-shape hsd-here"].flatMap((cls) => [
+      draw("circle", { cx: x, cy: y, r: 8, class: cls }),
+      draw("path", { d, class: cls }),
+    ]);
   }
   if (kind === "model") return [draw("rect", { x: x - 5, y: y - 5, width: 10, height: 10, class: "hsd-shape" })];
   return [draw("circle", { cx: x, cy: y, r: 6, class: "hsd-shape hsd-measured" })];
@@ -44,15 +50,14 @@ function createView(model, el) {
   const figure = figureIn(el, "hsd-plot-body");
   const { title, frame, readout, aside, source } = figure;
 
-  /** @type {{column: number, row: number} | null} */
-  let cursor = null;
-  let toX = (/** @type {number} */ v) => v;
-  let toY = (/** @type {number} */ v) => v;
+  let cursor: { column: number; row: number } | null = null;
+  let toX = (v: number) => v;
+  let toY = (v: number) => v;
   let box = { left: 0, right: 0, top: 0, bottom: 0 };
   const cursorNode = draw("g", { class: "hsd-cursor" });
   const spec = () => model.get("spec");
 
-  function edges(/** @type {number[]} */ at, /** @type {number[]} */ range) {
+  function edges(at: number[], range: number[]) {
     const out = [range[0]];
     for (let k = 1; k < at.length; k++) out.push((at[k - 1] + at[k]) / 2);
     return [...out, range[1]];
@@ -71,19 +76,33 @@ function createView(model, el) {
     toY = (v) => box.bottom - ((box.bottom - box.top) * (v - s.y.range[0])) / (s.y.range[1] - s.y.range[0]);
     if (s.cells) {
       paintCells(svg, s);
-      svg.append(draw("rect", { x: box.left, y: box.top, width: inner, height: box.bottom - box.top, class: "hsd-grid", fill: "none" }));
+      svg.append(
+        draw("rect", {
+          x: box.left,
+          y: box.top,
+          width: inner,
+          height: box.bottom - box.top,
+          class: "hsd-grid",
+          fill: "none",
+        }),
+      );
     }
     for (const [at, words] of s.x.ticks) {
-      if (!s.cells) svg.append(draw("line", { x1: toX(at), x2: toX(at), y1: box.top, y2: box.bottom, class: "hsd-grid" }));
+      if (!s.cells)
+        svg.append(draw("line", { x1: toX(at), x2: toX(at), y1: box.top, y2: box.bottom, class: "hsd-grid" }));
       svg.append(tickBelow(toX(at), box.bottom, words));
     }
     for (const [at, words] of s.y.ticks) {
-      if (!s.cells) svg.append(draw("line", { x1: box.left, x2: box.right, y1: toY(at), y2: toY(at), class: "hsd-grid" }));
+      if (!s.cells)
+        svg.append(draw("line", { x1: box.left, x2: box.right, y1: toY(at), y2: toY(at), class: "hsd-grid" }));
       svg.append(tickBeside(box, toY(at), words));
     }
     axisNames(svg, box, box.bottom, s.x.label, s.y.label);
     // Labels avoid marks and their labels.
-    const taken = (s.marks || []).flatMap((m) => [[toX(m.x), toY(m.y)], ...(m.text ? [[toX(m.x) + 20 + 4 * m.text.length, toY(m.y)]] : [])]);
+    const taken = (s.marks || []).flatMap((m) => [
+      [toX(m.x), toY(m.y)],
+      ...(m.text ? [[toX(m.x) + 20 + 4 * m.text.length, toY(m.y)]] : []),
+    ]);
     const regions = (s.regions || []).map((r) => {
       const x = toX(r.x);
       let y = toY(r.y);
@@ -107,11 +126,13 @@ function createView(model, el) {
     const xs = edges(s.cells.x, s.x.range).map(toX);
     const ys = edges(s.cells.y, s.y.range).map(toY);
     const group = draw("g", { "shape-rendering": "crispEdges" });
-    s.cells.values.forEach((row, r) => row.forEach((v, c) => {
-      const cell = draw("rect", { x: xs[c], y: ys[r + 1], width: xs[c + 1] - xs[c], height: ys[r] - ys[r + 1] });
-      cell.style.fill = colour(s.cells, v);
-      group.append(cell);
-    }));
+    s.cells.values.forEach((row, r) =>
+      row.forEach((v, c) => {
+        const cell = draw("rect", { x: xs[c], y: ys[r + 1], width: xs[c + 1] - xs[c], height: ys[r] - ys[r + 1] });
+        cell.style.fill = colour(s.cells, v);
+        group.append(cell);
+      }),
+    );
     svg.append(group);
   }
 
@@ -119,10 +140,13 @@ function createView(model, el) {
     const points = line.points.map(([x, y]) => `${toX(x).toFixed(1)},${toY(y).toFixed(1)}`).join(" ");
     const reference = line.kind === "reference";
     svg.append(draw("polyline", { points, class: reference ? "hsd-curve hsd-reference" : "hsd-curve" }));
-    if (!reference) for (const [x, y] of line.points) svg.append(draw("circle", { cx: toX(x), cy: toY(y), r: 4, class: "hsd-dot" }));
+    if (!reference)
+      for (const [x, y] of line.points) svg.append(draw("circle", { cx: toX(x), cy: toY(y), r: 4, class: "hsd-dot" }));
     if (line.label) {
       const [x, y] = line.points[line.points.length - 1];
-      svg.append(draw("text", { x: toX(x) - 2, y: toY(y) - 7, "text-anchor": "end", class: "hsd-halo hsd-tick" }, line.label));
+      svg.append(
+        draw("text", { x: toX(x) - 2, y: toY(y) - 7, "text-anchor": "end", class: "hsd-halo hsd-tick" }, line.label),
+      );
     }
   }
 
@@ -139,15 +163,29 @@ function createView(model, el) {
       let room = 26;
       for (const [x, y] of line.points.map(([u, v]) => [toX(u), toY(v)])) {
         // Half a character is about 3.6 px wide, a line 16 px high.
-        const clear = labels.every((l) => Math.abs(l.x - x) > 3.6 * (l.text.length + line.label.length) + 4 || Math.abs(l.y - y) > 18);
+        const clear = labels.every(
+          (l) => Math.abs(l.x - x) > 3.6 * (l.text.length + line.label.length) + 4 || Math.abs(l.y - y) > 18,
+        );
         const border = Math.min(x - box.left - 6, box.right - x - 6, 1.4 * (y - box.top), 1.4 * (box.bottom - y));
-        const free = Math.min(border, ...[...taken, ...labels.map((l) => [l.x, l.y])].map(([a, b]) => Math.hypot((a - x) * 0.75, b - y)));
-        if (clear && free > room) { room = free; best = { x, y, text: line.label, main: line.main }; }
+        const free = Math.min(
+          border,
+          ...[...taken, ...labels.map((l) => [l.x, l.y])].map(([a, b]) => Math.hypot((a - x) * 0.75, b - y)),
+        );
+        if (clear && free > room) {
+          room = free;
+          best = { x, y, text: line.label, main: line.main };
+        }
       }
       if (best) labels.push(best);
     }
     for (const l of labels) {
-      svg.append(draw("text", { x: l.x, y: l.y + 4, "text-anchor": "middle", class: l.main ? "hsd-halo hsd-strong" : "hsd-halo" }, l.text));
+      svg.append(
+        draw(
+          "text",
+          { x: l.x, y: l.y + 4, "text-anchor": "middle", class: l.main ? "hsd-halo hsd-strong" : "hsd-halo" },
+          l.text,
+        ),
+      );
     }
   }
 
@@ -164,8 +202,21 @@ function createView(model, el) {
       } else if (m.text) {
         const aside = m.kind === "here" ? 20 : 14;
         const right = x < box.right - aside - 8 * m.text.length;
-        const crowded = drawn.some(([a, b]) => Math.abs(b - y) < 14 && (right ? a >= x && a - x < 60 : a <= x && x - a < 60));
-        group.append(draw("text", { x: x + (right ? aside : -aside), y: y + (crowded ? 20 : 4), "text-anchor": right ? "start" : "end", class: "hsd-halo hsd-strong" }, m.text));
+        const crowded = drawn.some(
+          ([a, b]) => Math.abs(b - y) < 14 && (right ? a >= x && a - x < 60 : a <= x && x - a < 60),
+        );
+        group.append(
+          draw(
+            "text",
+            {
+              x: x + (right ? aside : -aside),
+              y: y + (crowded ? 20 : 4),
+              "text-anchor": right ? "start" : "end",
+              class: "hsd-halo hsd-strong",
+            },
+            m.text,
+          ),
+        );
       }
       drawn.push([x, y]);
       svg.append(group);
@@ -179,10 +230,16 @@ function createView(model, el) {
     if (s.cells) {
       const v = s.cells.values[cursor.row]?.[cursor.column];
       if (v === undefined) return "";
-      const place = (axis, at) => (axis.values ? axis.values[at] : String(axis === s.x ? s.cells.x[at] : s.cells.y[at]));
+      const place = (axis, at) =>
+        axis.values ? axis.values[at] : String(axis === s.x ? s.cells.x[at] : s.cells.y[at]);
       const value = s.cells.scale === "gain" ? percent(v) : short(v);
-      const text = s.cells.phrase.replace("{x}", place(s.x, cursor.column)).replace("{y}", place(s.y, cursor.row)).replace("{v}", value);
-      const near = (s.marks || []).filter((m) => m.words && nearest(s.cells.x, m.x) === cursor.column && nearest(s.cells.y, m.y) === cursor.row);
+      const text = s.cells.phrase
+        .replace("{x}", place(s.x, cursor.column))
+        .replace("{y}", place(s.y, cursor.row))
+        .replace("{v}", value);
+      const near = (s.marks || []).filter(
+        (m) => m.words && nearest(s.cells.x, m.x) === cursor.column && nearest(s.cells.y, m.y) === cursor.row,
+      );
       const sentence = s.cells.scale === "gain" ? text : text.replace("{r}", short(v / s.cells.best));
       return [sentence, ...near.map((m) => m.words)].join("; ") + ".";
     }
@@ -205,7 +262,7 @@ function createView(model, el) {
       cursorNode.append(draw("circle", { cx: toX(x), cy: toY(y), r: 8 }));
     }
   }
-  const nearest = (/** @type {number[]} */ all, /** @type {number} */ v) =>
+  const nearest = (all: number[], v: number) =>
     all.reduce((best, x, k) => (Math.abs(x - v) < Math.abs(all[best] - v) ? k : best), 0);
   function locate(e) {
     const at = figure.at(e);
@@ -228,7 +285,10 @@ function createView(model, el) {
     cursor = e && locate(e);
     paintCursor();
   }
-  frame.addEventListener("click", (e) => { cursor = locate(e); choose(); });
+  frame.addEventListener("click", (e) => {
+    cursor = locate(e);
+    choose();
+  });
   function key(e) {
     const s = spec();
     const step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[e.key];
@@ -289,14 +349,20 @@ function createView(model, el) {
     title.hidden = !s.title;
     source.textContent = s.source || "";
     source.hidden = !s.source;
-    frame.setAttribute("aria-label", `${s.title || s.name || "Figure"}. Arrow keys move the cursor${s.picks ? ", Enter selects" : ""}.`);
+    frame.setAttribute(
+      "aria-label",
+      `${s.title || s.name || "Figure"}. Arrow keys move the cursor${s.picks ? ", Enter selects" : ""}.`,
+    );
     paint();
     paintAside();
   }
   figure.live({ paint, point, key });
   model.on("change:spec", redraw);
   redraw();
-  return () => { model.off("change:spec", redraw); figure.remove(); };
+  return () => {
+    model.off("change:spec", redraw);
+    figure.remove();
+  };
 }
 
 export default { render: ({ model, el }) => createView(model, el) };

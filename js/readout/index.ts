@@ -4,7 +4,7 @@ import { term } from "../lib/tip";
 
 function render({ model, el }) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
-  /** @type {string[]} */ let names = [];
+  let names: string[] = [];
   const root = make("section", "hsd-readout");
   root.setAttribute("aria-label", "Run");
   const origin = make("div", "hsd-origin");
@@ -40,13 +40,15 @@ function render({ model, el }) {
     // During a run values change, but an open definition stays.
     if (now.length !== names.length || now.some((t, i) => t.label !== names[i])) {
       names = now.map((t) => t.label);
-      tiles.replaceChildren(...now.map((t, i) => {
-        const tile = make("div", "hsd-tile");
-        const label = make("div", "hsd-tile-label");
-        label.append(term(t.label, t.about, `${uid}-${i}`));
-        tile.append(label, make("div", "hsd-tile-value"), make("div", "hsd-tile-note"));
-        return tile;
-      }));
+      tiles.replaceChildren(
+        ...now.map((t, i) => {
+          const tile = make("div", "hsd-tile");
+          const label = make("div", "hsd-tile-label");
+          label.append(term(t.label, t.about, `${uid}-${i}`));
+          tile.append(label, make("div", "hsd-tile-value"), make("div", "hsd-tile-note"));
+          return tile;
+        }),
+      );
     }
     now.forEach((t, i) => {
       const [, value, note] = tiles.children[i].children;
@@ -62,12 +64,26 @@ function render({ model, el }) {
     const known = s.total > 0 && s.done !== null && s.done !== undefined;
     meter.classList.toggle("hsd-meter-unknown", busy && !known);
     fill.style.width = known ? `${Math.min(100, (100 * s.done) / s.total)}%` : "";
-    if (known) { meter.setAttribute("aria-valuemax", String(s.total)); meter.setAttribute("aria-valuenow", String(s.done)); }
-    else { meter.removeAttribute("aria-valuenow"); }
+    if (known) {
+      meter.setAttribute("aria-valuemax", String(s.total));
+      meter.setAttribute("aria-valuenow", String(s.done));
+    } else {
+      meter.removeAttribute("aria-valuenow");
+    }
   }
-  const wires = [["change:origin", drawOrigin], ["change:tiles", drawTiles], ["change:stage", drawStage]];
-  for (const [event, f] of wires) { model.on(event, f); f(); }
-  return () => { for (const [event, f] of wires) model.off(event, f); root.remove(); };
+  const wires = [
+    ["change:origin", drawOrigin],
+    ["change:tiles", drawTiles],
+    ["change:stage", drawStage],
+  ];
+  for (const [event, f] of wires) {
+    model.on(event, f);
+    f();
+  }
+  return () => {
+    for (const [event, f] of wires) model.off(event, f);
+    root.remove();
+  };
 }
 
 export default { render };

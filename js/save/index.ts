@@ -1,7 +1,7 @@
 // A save button with a menu of file forms (none for a single form). Python creates the file; the browser downloads it.
 
 /** Start a download. */
-function keep(/** @type {string} */ name, /** @type {string} */ type, /** @type {BlobPart} */ bytes) {
+function keep(name: string, type: string, bytes: BlobPart) {
   const address = URL.createObjectURL(new Blob([bytes], { type }));
   const link = document.createElement("a");
   link.href = address;
@@ -14,8 +14,8 @@ function keep(/** @type {string} */ name, /** @type {string} */ type, /** @type 
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** The next focused row in a menu of `count` rows. @returns {number} -1: unchanged */
-export function moved(/** @type {string} */ key, /** @type {number} */ at, /** @type {number} */ count) {
+/** The next focused row in a menu of `count` rows. Returns -1: unchanged */
+export function moved(key: string, at: number, count: number): number {
   if (key === "ArrowDown") return (at + 1) % count;
   if (key === "ArrowUp") return (at + count - 1) % count;
   return key === "Home" ? 0 : key === "End" ? count - 1 : -1;
@@ -50,7 +50,11 @@ function render({ model, el }) {
     row.type = "button";
     row.setAttribute("role", "menuitem");
     row.tabIndex = -1;
-    for (const [part, text] of [["label", form.label], ["ending", form.ending], ["words", form.words]]) {
+    for (const [part, text] of [
+      ["label", form.label],
+      ["ending", form.ending],
+      ["words", form.words],
+    ]) {
       const cell = document.createElement("span");
       cell.className = `hsd-save-${part}`;
       cell.textContent = text;
@@ -61,7 +65,7 @@ function render({ model, el }) {
     return row;
   });
 
-  function ask(/** @type {string} */ form) {
+  function ask(form: string) {
     show(false);
     button.focus();
     making = true;
@@ -69,7 +73,7 @@ function render({ model, el }) {
     draw();
     model.send({ kind: "save", form });
   }
-  function show(/** @type {boolean} */ open) {
+  function show(open: boolean) {
     menu.hidden = !open;
     if (!only) button.setAttribute("aria-expanded", String(open));
     if (!open) return;
@@ -86,7 +90,10 @@ function render({ model, el }) {
   }
   button.addEventListener("click", () => {
     if (making) return;
-    if (only) { ask(only.id); return; }
+    if (only) {
+      ask(only.id);
+      return;
+    }
     show(menu.hidden);
     if (!menu.hidden) rows[0].focus();
   });
@@ -99,15 +106,15 @@ function render({ model, el }) {
       show(false);
       return;
     } else {
-      const to = moved(e.key, rows.indexOf(/** @type {any} */ (e.target)), rows.length);
+      const to = moved(e.key, rows.indexOf(e.target as any), rows.length);
       if (to < 0) return;
       rows[to].focus();
     }
     e.preventDefault();
     e.stopPropagation();
   });
-  const outside = (/** @type {Event} */ e) => {
-    if (!root.contains(/** @type {Node} */ (e.target))) show(false);
+  const outside = (e: Event) => {
+    if (!root.contains(e.target as Node)) show(false);
   };
   function told(content, buffers) {
     if (content.kind !== "file" && content.kind !== "failed") return;

@@ -9,7 +9,7 @@ const MAX_ROWS = 40;
 export function streamCard({ card, store, group, palette, pane, out }) {
   const { family, words: sourceWords, phrase: sourcePhrase } = palette;
   const { place, spans } = pane;
-  function jump(/** @type {string} */ label, /** @type {number} */ step) {
+  function jump(label: string, step: number) {
     if (step === undefined || step < 0) return null;
     const button = make("button", "hsd-jump", label);
     button.addEventListener("click", () => {
@@ -27,13 +27,21 @@ export function streamCard({ card, store, group, palette, pane, out }) {
     if (store.tokens.length) {
       let deepest = 0;
       let least = 1;
-      for (const t of store.tokens) { deepest = Math.max(deepest, t.depth); if (t.p !== null && t.p < least) least = t.p; }
+      for (const t of store.tokens) {
+        deepest = Math.max(deepest, t.depth);
+        if (t.p !== null && t.p < least) least = t.p;
+      }
       const { events, stepOf } = store.index();
       for (const b of [
-        deepest > 1 && jump(`Longest accepted draft (${deepest})`, stepOf[store.tokens.findIndex((t) => t.depth === deepest)]),
-        jump("First rejected draft", events.findIndex((e) => e.draft?.verdict === "rejected")),
+        deepest > 1 &&
+          jump(`Longest accepted draft (${deepest})`, stepOf[store.tokens.findIndex((t) => t.depth === deepest)]),
+        jump(
+          "First rejected draft",
+          events.findIndex((e) => e.draft?.verdict === "rejected"),
+        ),
         least < 1 && jump("Least likely token", stepOf[store.tokens.findIndex((t) => t.p === least)]),
-      ]) if (b) jumps.append(b);
+      ])
+        if (b) jumps.append(b);
     }
     return jumps;
   }
@@ -41,9 +49,13 @@ export function streamCard({ card, store, group, palette, pane, out }) {
     const jumps = jumpsOf();
     card.replaceChildren(
       make("h3", "hsd-card-title", "Token details"),
-      make("p", "hsd-hint", store.tokens.length
-        ? "Hover over a token to preview it; click or press Enter to pin it. ← → move by event, with Shift by round; / finds text; Esc unpins."
-        : "Tokens appear here as they are decoded."),
+      make(
+        "p",
+        "hsd-hint",
+        store.tokens.length
+          ? "Hover over a token to preview it; click or press Enter to pin it. ← → move by event, with Shift by round; / finds text; Esc unpins."
+          : "Tokens appear here as they are decoded.",
+      ),
       ...(jumps.children.length ? [jumps] : []),
     );
   }
@@ -78,15 +90,27 @@ export function streamCard({ card, store, group, palette, pane, out }) {
     wrap.setAttribute("aria-label", "Draft tokens");
     const t = make("table");
     const has = (k) => drafts.some((d) => d[k] !== null && d[k] !== undefined);
-    const columns = [["verdict", (d) => VERDICT_MARKS[d.verdict] || d.verdict], ["token", null], ["source", (d) => d.source],
-      ["p", (d) => figure(d.p)], ["q", (d) => figure(d.q)]];
+    const columns = [
+      ["verdict", (d) => VERDICT_MARKS[d.verdict] || d.verdict],
+      ["token", null],
+      ["source", (d) => d.source],
+      ["p", (d) => figure(d.p)],
+      ["q", (d) => figure(d.q)],
+    ];
     if (has("u")) columns.push(["u", (d) => figure(d.u)]);
     if (has("key")) columns.push(["key", (d) => d.key ?? "–"]);
     if (has("count")) columns.push(["count", (d) => d.count ?? "–"]);
     if (has("score")) columns.push(["score", (d) => figure(d.score)]);
     if (has("position")) columns.push(["from", (d) => d.position ?? "–"]);
-    const titles = { p: "the verifier's probability, as sampled", q: "the drafter's probability, as sampled", u: "uniform draw: accepted where u·q < p",
-      key: "matched text tokens", count: "count in the database", score: "estimated acceptance", from: "copied text position" };
+    const titles = {
+      p: "the verifier's probability, as sampled",
+      q: "the drafter's probability, as sampled",
+      u: "uniform draw: accepted where u·q < p",
+      key: "matched text tokens",
+      count: "count in the database",
+      score: "estimated acceptance",
+      from: "copied text position",
+    };
     const top = make("tr");
     for (const [name] of columns) {
       const th = make("th");
@@ -148,7 +172,8 @@ export function streamCard({ card, store, group, palette, pane, out }) {
       if (row.position !== null) parts.push(`copied from position ${row.position}`);
       return `${parts.join(", ")}; accepted by the target at draft position ${t.depth}.`;
     }
-    if (t.kind === "accepted") return `Drafted by ${sourcePhrase(t.source)}; accepted by the target at draft position ${t.depth}.`;
+    if (t.kind === "accepted")
+      return `Drafted by ${sourcePhrase(t.source)}; accepted by the target at draft position ${t.depth}.`;
     if (t.kind === "correction") {
       const refused = (store.drafts.get(t.round) || []).find((d) => d.verdict === "rejected");
       const draft = refused
@@ -162,14 +187,14 @@ export function streamCard({ card, store, group, palette, pane, out }) {
     return "Generated by the target without a draft.";
   }
   /** Describe a token that is only part of a character. */
-  function partWords(/** @type {number} */ i) {
-    const raw = /** @type {string} */ (store.tokens[i].raw);
+  function partWords(i: number) {
+    const raw = store.tokens[i].raw as string;
     const whole = characterOf(store.tokens, i);
     const words = `${plural(raw.length / 2, "byte")} of a character (${raw.match(/../g)?.join(" ")})`;
     if (!whole || whole.from === whole.to) return `${words}, not completed by adjacent tokens.`;
     return `${words}: tokens ${whole.from + 1} to ${whole.to + 1} form “${glyphs(whole.text)}”.`;
   }
-  function token(/** @type {number} */ i, row, /** @type {boolean} */ pinned) {
+  function token(i: number, row, pinned: boolean) {
     const t = store.tokens[i];
     const r = store.rounds.get(t.round);
     // Announce pinned tokens only, not hovered ones.
@@ -180,7 +205,10 @@ export function streamCard({ card, store, group, palette, pane, out }) {
     big.dataset.family = family(t.source);
     const close = make("button", "hsd-close", "Unpin");
     close.hidden = !pinned;
-    close.addEventListener("click", () => { group.pin(null); out.focus({ preventScroll: true }); });
+    close.addEventListener("click", () => {
+      group.pin(null);
+      out.focus({ preventScroll: true });
+    });
     head.append(big, close);
     const what = make("p", "hsd-what");
     const chip = make("span", "hsd-chip", sourceWords(t.source));
@@ -188,10 +216,14 @@ export function streamCard({ card, store, group, palette, pane, out }) {
     const kind = make("span", "hsd-tok hsd-kind", t.kind);
     kind.dataset.kind = t.kind;
     what.append(chip, " ", kind);
-    const pairs = [["token", `${i + 1} of ${store.tokens.length}`, `id in the vocabulary: ${t.id}`], ["round", `${store.order.get(t.round)} of ${store.order.size}`, `id in the trace: ${t.round}`],
+    const pairs = [
+      ["token", `${i + 1} of ${store.tokens.length}`, `id in the vocabulary: ${t.id}`],
+      ["round", `${store.order.get(t.round)} of ${store.order.size}`, `id in the trace: ${t.round}`],
       ["draft position", t.depth ? String(t.depth) : "–"],
-      ["p at T = 1", figure(t.p)], ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`],
-      ["path", t.path.map(levelName).join(" → ") || "–"]];
+      ["p at T = 1", figure(t.p)],
+      ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`],
+      ["path", t.path.map(levelName).join(" → ") || "–"],
+    ];
     if (t.raw !== null) pairs.push(["bytes", t.raw]);
     const { events } = store.index();
     const event = events[group.cursor.step];
@@ -203,16 +235,25 @@ export function streamCard({ card, store, group, palette, pane, out }) {
     card.append(facts(pairs));
     if (pinned) card.append(jumpsOf());
     if (t.top) card.append(bars("Target's top 5 at temperature 1", t.top, t.id));
-    if (t.residual) card.append(bars(t.q ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5", t.residual, t.id));
+    if (t.residual)
+      card.append(bars(t.q ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5", t.residual, t.id));
     if (t.q) card.append(bars("Drafter's q, top 5", t.q, t.id));
     const drafts = store.drafts.get(t.round) || [];
     const section = make("section", "hsd-round");
     if (r) {
       section.append(make("h4", "", `Round ${store.order.get(t.round)}: ${roundTitle(r)}`));
-      if (r.drafted === 0 && r.why) section.append(make("p", "hsd-why", `No draft: ${r.why} (${WHY[r.why] || r.why}).`));
+      if (r.drafted === 0 && r.why)
+        section.append(make("p", "hsd-why", `No draft: ${r.why} (${WHY[r.why] || r.why}).`));
     }
     if (drafts.length) section.append(table(drafts, row));
-    if (drafts.length && store.meta.sampling?.temperature === 0) section.append(make("p", "hsd-hint", "Greedy decoding: p is 1 for the target’s most likely token, else 0; q is 1 (point mass)."));
+    if (drafts.length && store.meta.sampling?.temperature === 0)
+      section.append(
+        make(
+          "p",
+          "hsd-hint",
+          "Greedy decoding: p is 1 for the target’s most likely token, else 0; q is 1 (point mass).",
+        ),
+      );
     below(t.round, section, 0);
     card.append(section);
   }

@@ -3,11 +3,11 @@ import { createHaystack, findIn, tokensIn } from "./text";
 import { make } from "../lib/dom";
 
 /** The page's highlight of this name, shared by all streams. */
-function highlight(/** @type {string} */ name) {
+function highlight(name: string) {
   const all = globalThis.CSS?.highlights;
   if (!all || typeof Highlight === "undefined") return null;
   if (!all.has(name)) all.set(name, new Highlight());
-  return /** @type {Highlight} */ (all.get(name));
+  return all.get(name) as Highlight;
 }
 
 /**
@@ -17,15 +17,16 @@ function highlight(/** @type {string} */ name) {
 export function findBar({ pane, group, store, out, reveal }) {
   const root = make("div", "hsd-find");
   root.setAttribute("role", "search");
-  const field = /** @type {HTMLInputElement} */ (make("input", "hsd-find-field"));
+  const field = make("input", "hsd-find-field") as HTMLInputElement;
   Object.assign(field, { type: "text", placeholder: "Find in the text", spellcheck: false, autocomplete: "off" });
   field.setAttribute("aria-label", "Find in the text");
   field.setAttribute("aria-keyshortcuts", "/");
-  field.title = "/ focuses this field, Enter and Shift Enter move between matches, Esc returns to the text. A capital letter makes the search case-sensitive; ↵ and ⇥ find line breaks and tabs.";
+  field.title =
+    "/ focuses this field, Enter and Shift Enter move between matches, Esc returns to the text. A capital letter makes the search case-sensitive; ↵ and ⇥ find line breaks and tabs.";
   const said = make("output", "hsd-find-said");
   said.setAttribute("aria-live", "polite");
-  const step = (/** @type {string} */ label, /** @type {string} */ words, /** @type {number} */ by) => {
-    const button = /** @type {HTMLButtonElement} */ (make("button", "hsd-find-step", label));
+  const step = (label: string, words: string, by: number) => {
+    const button = make("button", "hsd-find-step", label) as HTMLButtonElement;
     button.type = "button";
     button.title = words;
     button.setAttribute("aria-label", words);
@@ -38,16 +39,18 @@ export function findBar({ pane, group, store, out, reveal }) {
 
   let hay = createHaystack();
   let prompts = 0; // prompt pieces at the start of the haystack
-  /** @type {[number, number][]} */ let found = [];
+  let found: [number, number][] = [];
   let now = -1;
   const marks = { all: highlight("hsd-found"), now: highlight("hsd-found-now") };
-  /** This view's ranges. @type {{all: StaticRange[], now: StaticRange[]}} */
-  const mine = { all: [], now: [] };
-  let loud = /** @type {HTMLElement[]} */ ([]); // tokens marked in browsers without CSS highlights
+  /** This view's ranges. */
+  const mine: { all: StaticRange[]; now: StaticRange[] } = { all: [], now: [] };
+  let loud = [] as HTMLElement[]; // tokens marked in browsers without CSS highlights
 
-  const placesOf = (/** @type {[number, number]} */ [from, to]) =>
-    tokensIn(hay, from, to).map((p) => (p.token < prompts ? { ...p, prompt: p.token, token: undefined } : { ...p, token: p.token - prompts }));
-  function put(/** @type {"all" | "now"} */ which, /** @type {any[]} */ places, keep = false) {
+  const placesOf = ([from, to]: [number, number]) =>
+    tokensIn(hay, from, to).map((p) =>
+      p.token < prompts ? { ...p, prompt: p.token, token: undefined } : { ...p, token: p.token - prompts },
+    );
+  function put(which: "all" | "now", places: any[], keep = false) {
     const set = marks[which];
     if (!set) {
       if (which === "all") return;
@@ -56,16 +59,28 @@ export function findBar({ pane, group, store, out, reveal }) {
       loud.forEach((node) => node.classList.add("hsd-found"));
       return;
     }
-    if (!keep) { mine[which].forEach((r) => set.delete(r)); mine[which] = []; }
-    for (const range of places.flatMap(pane.ranges)) { set.add(range); mine[which].push(range); }
+    if (!keep) {
+      mine[which].forEach((r) => set.delete(r));
+      mine[which] = [];
+    }
+    for (const range of places.flatMap(pane.ranges)) {
+      set.add(range);
+      mine[which].push(range);
+    }
   }
   function tell() {
-    said.textContent = !field.value ? "" : !found.length ? "none" : now < 0 ? String(found.length) : `${now + 1} of ${found.length}`;
+    said.textContent = !field.value
+      ? ""
+      : !found.length
+        ? "none"
+        : now < 0
+          ? String(found.length)
+          : `${now + 1} of ${found.length}`;
     root.classList.toggle("hsd-find-none", Boolean(field.value) && !found.length);
     back.disabled = next.disabled = !found.length;
   }
   /** Scroll to a match; `go`: also move the cursor, if it is in the emitted text. */
-  function at(/** @type {number} */ k, go = true) {
+  function at(k: number, go = true) {
     now = k;
     const places = k < 0 ? [] : placesOf(found[k]);
     put("now", places);
@@ -74,7 +89,9 @@ export function findBar({ pane, group, store, out, reveal }) {
     if (first) reveal(first.token === undefined ? pane.place(first.prompt) : pane.spans[first.token]);
     tell();
   }
-  const go = (/** @type {number} */ by) => { if (found.length) at((now + by + found.length) % found.length); };
+  const go = (by: number) => {
+    if (found.length) at((now + by + found.length) % found.length);
+  };
   function look() {
     found = findIn(hay, field.value);
     put("all", found.flatMap(placesOf));
@@ -90,7 +107,8 @@ export function findBar({ pane, group, store, out, reveal }) {
     at(found.length ? Math.max(0, k) : -1, false);
   }
   const bar = {
-    root, field,
+    root,
+    field,
     again() {
       hay = createHaystack();
       const texts = pane.promptTexts();
@@ -100,10 +118,13 @@ export function findBar({ pane, group, store, out, reveal }) {
       const before = found[now];
       look();
       const k = before ? found.findIndex(([from]) => from === before[0]) : -1;
-      if (k >= 0) { now = k; put("now", placesOf(found[k])); }
+      if (k >= 0) {
+        now = k;
+        put("now", placesOf(found[k]));
+      }
       tell();
     },
-    more(/** @type {number} */ from) {
+    more(from: number) {
       const last = found[found.length - 1];
       // Partial characters may have been completed.
       const sure = hay.parts.length ? hay.parts[hay.parts.length - 1].at : 0;
@@ -114,7 +135,9 @@ export function findBar({ pane, group, store, out, reveal }) {
       put("all", fresh.flatMap(placesOf), true);
       tell();
     },
-    end() { for (const which of /** @type {const} */ (["all", "now"])) mine[which].forEach((r) => marks[which]?.delete(r)); },
+    end() {
+      for (const which of ["all", "now"] as const) mine[which].forEach((r) => marks[which]?.delete(r));
+    },
   };
   function leave() {
     if (now >= 0) at(now);
@@ -128,7 +151,10 @@ export function findBar({ pane, group, store, out, reveal }) {
     if (e.isComposing) return;
     if (e.key === "Enter" && e.target === field) go(e.shiftKey ? -1 : 1);
     else if (e.key === "Escape") leave();
-    else { if (e.target === field) e.stopPropagation(); return; }
+    else {
+      if (e.target === field) e.stopPropagation();
+      return;
+    }
     e.preventDefault();
     e.stopPropagation();
   });

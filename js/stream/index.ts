@@ -16,12 +16,12 @@ function streamLegend({ store, palette }) {
   legend.append(sources, shapes);
   let counts = new Map();
   let kinds = new Map();
-  const item = (/** @type {HTMLElement} */ sample, /** @type {string} */ words, /** @type {number} */ n) => {
+  const item = (sample: HTMLElement, words: string, n: number) => {
     const key = make("span", "hsd-key");
     key.append(sample, make("span", "", words), make("b", "", String(n)));
     return key;
   };
-  const sampled = (/** @type {string} */ cls) => {
+  const sampled = (cls: string) => {
     const sample = make("span", `${cls} hsd-sample`, "abc");
     sample.setAttribute("aria-hidden", "true");
     return sample;
@@ -29,37 +29,57 @@ function streamLegend({ store, palette }) {
   return {
     root: legend,
     /** Count the tokens from `from` on. */
-    count(/** @type {number} */ from) {
-      if (!from) { counts = new Map(); kinds = new Map(); }
+    count(from: number) {
+      if (!from) {
+        counts = new Map();
+        kinds = new Map();
+      }
       for (let i = from; i < store.tokens.length; i++) {
         const t = store.tokens[i];
         counts.set(t.source, (counts.get(t.source) || 0) + 1);
         kinds.set(t.kind, (kinds.get(t.kind) || 0) + 1);
       }
-      sources.replaceChildren(...[...counts].sort((a, b) => b[1] - a[1]).map(([source, n]) => {
-        const swatch = make("span", "hsd-swatch");
-        swatch.dataset.family = palette.family(source);
-        return item(swatch, palette.words(source), n);
-      }));
+      sources.replaceChildren(
+        ...[...counts]
+          .sort((a, b) => b[1] - a[1])
+          .map(([source, n]) => {
+            const swatch = make("span", "hsd-swatch");
+            swatch.dataset.family = palette.family(source);
+            return item(swatch, palette.words(source), n);
+          }),
+      );
       const found = ["accepted", "correction", "bonus", "plain"].filter((kind) => kind !== "plain" || kinds.has(kind));
       const ghost = make("span", "hsd-key hsd-key-ghost");
       ghost.append(sampled("hsd-ghost"), make("span", "", "rejected draft"));
-      shapes.replaceChildren(...found.map((kind) => {
-        const sample = sampled("hsd-tok");
-        sample.dataset.kind = kind;
-        return item(sample, kind, kinds.get(kind) || 0);
-      }), ghost);
+      shapes.replaceChildren(
+        ...found.map((kind) => {
+          const sample = sampled("hsd-tok");
+          sample.dataset.kind = kind;
+          return item(sample, kind, kinds.get(kind) || 0);
+        }),
+        ghost,
+      );
     },
   };
 }
 
 /** A switch for a trait that sets a class of the view. */
-function switchOf(model, root, /** @type {string} */ label, /** @type {string} */ trait, /** @type {string} */ cls, /** @type {() => void} */ then) {
-  const box = /** @type {HTMLInputElement} */ (make("input"));
+function switchOf(model, root, label: string, trait: string, cls: string, then: () => void) {
+  const box = make("input") as HTMLInputElement;
   box.type = "checkbox";
-  const apply = () => { box.checked = Boolean(model.get(trait)); root.classList.toggle(cls, box.checked); };
-  const change = () => { apply(); then(); };
-  box.addEventListener("change", () => { model.set(trait, box.checked); model.save_changes(); change(); });
+  const apply = () => {
+    box.checked = Boolean(model.get(trait));
+    root.classList.toggle(cls, box.checked);
+  };
+  const change = () => {
+    apply();
+    then();
+  };
+  box.addEventListener("change", () => {
+    model.set(trait, box.checked);
+    model.save_changes();
+    change();
+  });
   model.on(`change:${trait}`, change);
   apply();
   const wrap = make("label", "hsd-switch");
@@ -115,7 +135,13 @@ function streamView({ model, root, group, store, palette }) {
 
   // --- text
   let stuck = true; // follow the end of the text until the user scrolls away
-  scroll.addEventListener("scroll", () => { stuck = scroll.scrollTop + scroll.clientHeight > scroll.scrollHeight - 24; }, { passive: true });
+  scroll.addEventListener(
+    "scroll",
+    () => {
+      stuck = scroll.scrollTop + scroll.clientHeight > scroll.scrollHeight - 24;
+    },
+    { passive: true },
+  );
   let pending = -1;
   function flush() {
     if (pending < 0) return;
@@ -155,13 +181,21 @@ function streamView({ model, root, group, store, palette }) {
 
   // --- cursor
   const pinned = () => (group.cursor.pinned ? group.cursor.token : -1);
-  let marked = /** @type {HTMLElement[]} */ ([]);
+  let marked = [] as HTMLElement[];
   let drawn = "";
   function show() {
-    for (const s of marked) { s.classList.remove("hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit", "hsd-lit2"); if (s.dataset.i) s.setAttribute("aria-selected", "false"); }
+    for (const s of marked) {
+      s.classList.remove("hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit", "hsd-lit2");
+      if (s.dataset.i) s.setAttribute("aria-selected", "false");
+    }
     marked = [];
-    const mark = (s, cls) => { if (s) { s.classList.add(cls); marked.push(s); } };
-    const all = (/** @type {number} */ k, /** @type {string} */ cls) => pane.nodes(k).forEach((s) => mark(s, cls));
+    const mark = (s, cls) => {
+      if (s) {
+        s.classList.add(cls);
+        marked.push(s);
+      }
+    };
+    const all = (k: number, cls: string) => pane.nodes(k).forEach((s) => mark(s, cls));
     const { token: i, hover, step } = group.cursor;
     if (hover && hover.token !== i) all(hover.token, "hsd-on");
     if (group.cursor.lit) mark(place(group.cursor.lit.position), "hsd-lit2");
@@ -169,7 +203,10 @@ function streamView({ model, root, group, store, palette }) {
     if (i < 0 || !spans[i]) {
       out.removeAttribute("aria-activedescendant");
       const key = `hint:${store.run}:${store.tokens.length}`;
-      if (drawn !== key) { drawn = key; details.hint(); }
+      if (drawn !== key) {
+        drawn = key;
+        details.hint();
+      }
       return;
     }
     const t = store.tokens[i];
@@ -181,7 +218,10 @@ function streamView({ model, root, group, store, palette }) {
     const row = store.ownDraft(t);
     if (row) mark(place(row.position), "hsd-lit");
     const key = `${store.run}:${step}:${i}:${pinned() === i}`;
-    if (drawn !== key) { drawn = key; details.token(i, row, pinned() === i); }
+    if (drawn !== key) {
+      drawn = key;
+      details.token(i, row, pinned() === i);
+    }
   }
   /** Scroll a node into view within the pane. */
   function into(node) {
@@ -210,7 +250,7 @@ function streamView({ model, root, group, store, palette }) {
     if (i !== pinned()) group.pin(i >= 0 ? { token: i } : null);
   }
 
-  const at = (/** @type {number} */ i) => (i >= 0 ? { token: i } : null);
+  const at = (i: number) => (i >= 0 ? { token: i } : null);
   text.addEventListener("pointerover", (e) => group.hover(at(pane.tokenAt(e))));
   text.addEventListener("pointerleave", () => group.hover(null));
   text.addEventListener("click", (e) => {
@@ -218,8 +258,9 @@ function streamView({ model, root, group, store, palette }) {
     if (i >= 0) group.pin(pinned() === i ? null : { token: i });
   });
   root.addEventListener("keydown", (e) => {
-    const field = /** @type {HTMLElement} */ (e.target).closest("input, select, textarea");
-    if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || (field && field.getAttribute("type") !== "checkbox")) return;
+    const field = (e.target as HTMLElement).closest("input, select, textarea");
+    if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || (field && field.getAttribute("type") !== "checkbox"))
+      return;
     find.field.focus();
     find.field.select();
     e.preventDefault();
@@ -244,7 +285,9 @@ function streamView({ model, root, group, store, palette }) {
   const laidOut = new ResizeObserver(() => {
     if (!scroll.clientHeight) return;
     laidOut.disconnect();
-    requestAnimationFrame(() => { if (!model.get("live")) scroll.scrollTop = start(); });
+    requestAnimationFrame(() => {
+      if (!model.get("live")) scroll.scrollTop = start();
+    });
   });
   laidOut.observe(scroll);
   return () => {

@@ -8,28 +8,30 @@ import { make } from "../lib/dom";
 const CHUNK = 160;
 
 /** Write parts of a text (stream_text.js) into a node, one child per part. */
-function write(/** @type {HTMLElement} */ node, /** @type {any[]} */ parts) {
-  node.replaceChildren(...parts.map(({ shown, cls, glyph }) => {
-    if (!cls) return document.createTextNode(shown);
-    const mark = make("span", cls, shown);
-    if (glyph) mark.dataset.glyph = glyph;
-    return mark;
-  }));
+function write(node: HTMLElement, parts: any[]) {
+  node.replaceChildren(
+    ...parts.map(({ shown, cls, glyph }) => {
+      if (!cls) return document.createTextNode(shown);
+      const mark = make("span", cls, shown);
+      if (glyph) mark.dataset.glyph = glyph;
+      return mark;
+    }),
+  );
 }
 
 /** The tokens in `prompt` and `out`. `blanks()`: whether blanks have glyphs. */
 export function tokenPane({ text, prompt, out, store, palette, blanks }) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
-  const spans = /** @type {HTMLElement[]} */ ([]);
-  /** The rest of a token in the next chunk: node and start in its text. @type {Map<number, {node: HTMLElement, at: number}>} */
-  const rests = new Map();
-  /** Ghosts by the following token. @type {(HTMLElement | undefined)[]} */
-  const strips = [];
-  let promptSpans = /** @type {HTMLElement[]} */ ([]);
-  let promptTexts = /** @type {string[]} */ ([]);
+  const spans = [] as HTMLElement[];
+  /** The rest of a token in the next chunk: node and start in its text. */
+  const rests: Map<number, { node: HTMLElement; at: number }> = new Map();
+  /** Ghosts by the following token. */
+  const strips: (HTMLElement | undefined)[] = [];
+  let promptSpans = [] as HTMLElement[];
+  let promptTexts = [] as string[];
   let lastRound = -1;
   /** The last chunk and its tokens. */
-  let tail = /** @type {HTMLElement | null} */ (null);
+  let tail = null as HTMLElement | null;
   let count = 0;
   let dimmed = Infinity; // tokens from here on are not yet emitted during playback
 
@@ -42,18 +44,22 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
     count = 0;
     return tail;
   }
-  function fill(/** @type {number} */ i) {
+  function fill(i: number) {
     const parts = drawn(i);
     const rest = rests.get(i);
     write(spans[i], rest ? parts.filter((p) => p.to <= rest.at) : parts);
-    if (rest) write(rest.node, parts.filter((p) => p.from >= rest.at));
+    if (rest)
+      write(
+        rest.node,
+        parts.filter((p) => p.from >= rest.at),
+      );
   }
-  function drawn(/** @type {number} */ i) {
+  function drawn(i: number) {
     const parts = partsOf(store.tokens[i].text, blanks(), blanks() && endsLine(store.tokens, i));
     return cutAt(parts, rests.get(i)?.at ?? 0);
   }
   /** Continue token `i` at the start of `chunk`, from `at`. */
-  function goOn(/** @type {number} */ i, /** @type {number} */ at, /** @type {HTMLElement} */ chunk) {
+  function goOn(i: number, at: number, chunk: HTMLElement) {
     const node = make("span", "hsd-rest");
     for (const name of ["i", "kind", "family"]) node.dataset[name] = spans[i].dataset[name];
     chunk.prepend(node);
@@ -82,7 +88,7 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
     return strip;
   }
 
-  function drawOne(/** @type {number} */ i) {
+  function drawOne(i: number) {
     const t = store.tokens[i];
     const span = make("span", "hsd-tok");
     span.id = `${uid}-t${i}`;
@@ -93,11 +99,17 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
     lastRound = t.round;
     span.setAttribute("role", "option");
     span.setAttribute("aria-selected", "false");
-    span.setAttribute("aria-label", `${glyphs(t.text)}: ${KIND_WORDS[t.kind] || t.kind}, ${palette.words(t.source)}, round ${store.order.get(t.round)}`);
+    span.setAttribute(
+      "aria-label",
+      `${glyphs(t.text)}: ${KIND_WORDS[t.kind] || t.kind}, ${palette.words(t.source)}, round ${store.order.get(t.round)}`,
+    );
     if (t.raw !== null) span.classList.add("hsd-bytes");
     const chunk = tail || begin();
     const strip = t.depth === 0 ? ghostsOf(t.round) : null;
-    if (strip) { chunk.append(strip); strips[i] = strip; }
+    if (strip) {
+      chunk.append(strip);
+      strips[i] = strip;
+    }
     chunk.append(span);
     spans.push(span);
     count += 1;
@@ -111,11 +123,11 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
 
   // --- text without line breaks: chunks end at the browser's soft line breaks
   /** The index in a token's text where a line begins; 0: at its start; -1: none. */
-  function lineIn(/** @type {Element} */ span, /** @type {number} */ left) {
+  function lineIn(span: Element, left: number) {
     const boxes = [...span.getClientRects()];
     if (boxes.length && Math.abs(boxes[0].left - left) < 1) return 0;
     const below = boxes.find((b) => b.top > boxes[0].top + 4);
-    const i = Number(/** @type {HTMLElement} */ (span).dataset.i);
+    const i = Number((span as HTMLElement).dataset.i);
     if (!below || rests.has(i)) return -1;
     const range = document.createRange();
     for (const [n, part] of drawn(i).entries()) {
@@ -131,11 +143,11 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
     }
     return -1;
   }
-  function split(/** @type {HTMLElement} */ chunk) {
-    const tokens = /** @type {HTMLElement[]} */ ([...chunk.children].filter((c) => c.classList.contains("hsd-tok")));
+  function split(chunk: HTMLElement) {
+    const tokens = [...chunk.children].filter((c) => c.classList.contains("hsd-tok")) as HTMLElement[];
     if (tokens.length <= 2 * CHUNK || !text.clientWidth) return;
     const left = text.getBoundingClientRect().left;
-    /** @type {[number, number][]} token at a line start, and index in its text */ const cuts = [];
+    /** token at a line start, and index in its text */ const cuts: [number, number][] = [];
     for (let k = CHUNK; k < tokens.length; k++) {
       const at = lineIn(tokens[k], left);
       if (at < 0) continue;
@@ -146,22 +158,25 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
     for (const [k, at] of [...cuts].reverse()) {
       const next = make("div", "hsd-chunk hsd-soft");
       next.setAttribute("role", "presentation");
-      for (let move = /** @type {ChildNode | null} */ (at ? tokens[k].nextSibling : tokens[k]); move;) {
+      for (let move = (at ? tokens[k].nextSibling : tokens[k]) as ChildNode | null; move; ) {
         const after = move.nextSibling;
         next.append(move);
         move = after;
       }
       chunk.after(next);
       const i = Number(tokens[k].dataset.i);
-      if (at) { goOn(i, at, next); fill(i); }
+      if (at) {
+        goOn(i, at, next);
+        fill(i);
+      }
       if (chunk === tail) tail = next;
     }
     if (tail) count = tail.querySelectorAll(".hsd-tok").length;
   }
   function settle() {
     for (const soft of out.querySelectorAll(".hsd-soft")) {
-      const before = /** @type {HTMLElement} */ (soft.previousElementSibling);
-      const rest = /** @type {HTMLElement} */ (soft.firstElementChild);
+      const before = soft.previousElementSibling as HTMLElement;
+      const rest = soft.firstElementChild as HTMLElement;
       if (rest.classList.contains("hsd-rest")) {
         rest.remove();
         rests.delete(Number(rest.dataset.i));
@@ -172,7 +187,7 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
       soft.remove();
     }
     if (tail) count = tail.querySelectorAll(".hsd-tok").length;
-    for (const chunk of [...out.children]) split(/** @type {HTMLElement} */ (chunk));
+    for (const chunk of [...out.children]) split(chunk as HTMLElement);
   }
   let width = 0;
   const observer = new ResizeObserver(() => {
@@ -194,7 +209,14 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
       out.replaceChildren();
       const ids = store.promptIds;
       const known = ids.length && ids.every((i) => store.pieces[i] !== undefined);
-      promptTexts = known ? promptPieces(ids.map((i) => store.pieces[i]), store.prompt) : store.prompt ? [store.prompt] : [];
+      promptTexts = known
+        ? promptPieces(
+            ids.map((i) => store.pieces[i]),
+            store.prompt,
+          )
+        : store.prompt
+          ? [store.prompt]
+          : [];
       const texts = promptTexts.map((text) => ({ text }));
       promptSpans = texts.map((part, i) => {
         const span = make("span", "hsd-ptok");
@@ -206,7 +228,7 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
       settle();
     },
     /** Draw new tokens from `from` on. */
-    draw(/** @type {number} */ from) {
+    draw(from: number) {
       for (let i = from; i < store.tokens.length; i++) drawOne(i);
       // Earlier blanks may now be trailing.
       if (blanks()) for (let i = from - 1; i >= 0 && /[ \t\u00a0]$/.test(store.tokens[i].text); i--) fill(i);
@@ -214,14 +236,14 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
     },
     settle,
     /** The nodes of a token. */
-    nodes: (/** @type {number} */ i) => /** @type {HTMLElement[]} */ ([spans[i], rests.get(i)?.node].filter(Boolean)),
+    nodes: (i: number) => [spans[i], rests.get(i)?.node].filter(Boolean) as HTMLElement[],
     /** The token of an event; -1: none. */
     tokenAt(event) {
-      const node = /** @type {HTMLElement | null} */ (event.target.closest?.(".hsd-tok[data-i], .hsd-rest"));
+      const node = event.target.closest?.(".hsd-tok[data-i], .hsd-rest") as HTMLElement | null;
       return node && out.contains(node) ? Number(node.dataset.i) : -1;
     },
     /** The node at a text position (0: the first prompt token), or null. */
-    place(/** @type {number | null | undefined} */ position) {
+    place(position: number | null | undefined) {
       if (position === null || position === undefined) return null;
       const n = store.promptIds.length;
       if (!n && store.prompt) return null; // the prompt's token count is unknown
@@ -230,21 +252,36 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
     },
     /** The texts of the drawn prompt. */
     promptTexts: () => promptTexts,
-    /** The page ranges of [from, to) of a token's or prompt piece's text; null, null: all. @returns {StaticRange[]} */
-    ranges(/** @type {{prompt?: number, token?: number, from: number | null, to: number | null}} */ { prompt: k, token, from, to }) {
+    /** The page ranges of [from, to) of a token's or prompt piece's text; null, null: all. */
+    ranges({
+      prompt: k,
+      token,
+      from,
+      to,
+    }: {
+      prompt?: number;
+      token?: number;
+      from: number | null;
+      to: number | null;
+    }): StaticRange[] {
       const nodes = token === undefined ? [promptSpans[k ?? 0]] : pane.nodes(token);
       const parts = token === undefined ? partsOf(pane.promptTexts()[k ?? 0], blanks()) : drawn(token);
       const found = [];
-      nodes.flatMap((node) => [...node.childNodes]).forEach((child, n) => {
-        const part = parts[n];
-        if (!part || (from !== null && part.to <= from) || (to !== null && part.from >= to)) return;
-        const node = part.cls ? child.firstChild : child;
-        const [a, b] = !wholeChars(part) ? [0, part.shown.length] : [Math.max(0, (from ?? 0) - part.from), Math.min(part.to, to ?? part.to) - part.from];
-        if (node) found.push(new StaticRange({ startContainer: node, startOffset: a, endContainer: node, endOffset: b }));
-      });
+      nodes
+        .flatMap((node) => [...node.childNodes])
+        .forEach((child, n) => {
+          const part = parts[n];
+          if (!part || (from !== null && part.to <= from) || (to !== null && part.from >= to)) return;
+          const node = part.cls ? child.firstChild : child;
+          const [a, b] = !wholeChars(part)
+            ? [0, part.shown.length]
+            : [Math.max(0, (from ?? 0) - part.from), Math.min(part.to, to ?? part.to) - part.from];
+          if (node)
+            found.push(new StaticRange({ startContainer: node, startOffset: a, endContainer: node, endOffset: b }));
+        });
       return found;
     },
-    dim(/** @type {number} */ from) {
+    dim(from: number) {
       const [low, high] = from < dimmed ? [from, dimmed] : [dimmed, from];
       for (let k = low; k < Math.min(high, spans.length); k++) {
         for (const node of [spans[k], strips[k], rests.get(k)?.node]) node?.classList.toggle("hsd-later", k >= from);

@@ -3,14 +3,36 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { characterOf, createHaystack, cutAt, endsLine, findIn, partsOf, promptPieces, tokensIn } from "./text";
 
-const shown = (text, ...more) => partsOf(text, ...more).map((p) => p.shown).join("");
-const classes = (text, ...more) => partsOf(text, ...more).filter((p) => p.cls).map((p) => `${p.cls}:${p.glyph}`);
+const shown = (text, ...more) =>
+  partsOf(text, ...more)
+    .map((p) => p.shown)
+    .join("");
+const classes = (text, ...more) =>
+  partsOf(text, ...more)
+    .filter((p) => p.cls)
+    .map((p) => `${p.cls}:${p.glyph}`);
 const of = (...texts) => {
   const hay = createHaystack();
   for (const t of texts) hay.add(...(Array.isArray(t) ? t : [t, null]));
   return hay;
 };
-const STRANGE = ["", "abc", " \t\n", "\n\n    x  \n", "a\u00a0 b", "\u202eabc", "\u0301a", "👩‍👩‍👧", "\ud83d", "x\ud83dy", "\u{e0041}", "שלום", "\u3000", "e\u0301", "\ufe0f"];
+const STRANGE = [
+  "",
+  "abc",
+  " \t\n",
+  "\n\n    x  \n",
+  "a\u00a0 b",
+  "\u202eabc",
+  "\u0301a",
+  "👩‍👩‍👧",
+  "\ud83d",
+  "x\ud83dy",
+  "\u{e0041}",
+  "שלום",
+  "\u3000",
+  "e\u0301",
+  "\ufe0f",
+];
 
 test("parts follow one another without a gap, in both ways of drawing", () => {
   for (const text of STRANGE) {
@@ -39,7 +61,8 @@ test("what nobody sees or what reorders a line is its code point; a lone mark ha
   assert.equal(shown("x\ud83dy"), "x‹U+D83D›y");
   assert.equal(shown("\u0301a"), "◌\u0301a");
   assert.equal(shown("e\u0301"), "e\u0301");
-  for (const text of ["👩‍👩‍👧", "שלום", "❤\ufe0f", "한국어"]) assert.equal(shown(text), text, "text of other scripts is left alone");
+  for (const text of ["👩‍👩‍👧", "שלום", "❤\ufe0f", "한국어"])
+    assert.equal(shown(text), text, "text of other scripts is left alone");
 });
 
 test("asked for, every blank is seen: dots, arrows, and code points for those that have no glyph", () => {
@@ -54,17 +77,36 @@ test("blanks at the end of a line are told from those within it, also where the 
   assert.deepEqual(classes("b \t", true, true), ["hsd-blank hsd-trailing:·", "hsd-tab hsd-trailing:⇥"]);
   assert.deepEqual(classes(" b", true, true), ["hsd-blank:·"]);
   const tokens = [" ", "\t ", "  \n", " ", "x", " "].map((text) => ({ text }));
-  assert.deepEqual(tokens.map((_, i) => endsLine(tokens, i)), [true, true, false, false, false, false]);
+  assert.deepEqual(
+    tokens.map((_, i) => endsLine(tokens, i)),
+    [true, true, false, false, false, false],
+  );
 });
 
 test("text is found over the borders of tokens, without regard to case unless a capital asks for it", () => {
   const hay = of("de", "f ma", "in(", ")\n", "Main");
-  assert.deepEqual(findIn(hay, "main"), [[4, 8], [11, 15]]);
+  assert.deepEqual(findIn(hay, "main"), [
+    [4, 8],
+    [11, 15],
+  ]);
   assert.deepEqual(findIn(hay, "Main"), [[11, 15]]);
-  assert.deepEqual(tokensIn(hay, 4, 8), [{ token: 1, from: 2, to: 4 }, { token: 2, from: 0, to: 2 }]);
-  assert.deepEqual(tokensIn(hay, 0, 3), [{ token: 0, from: 0, to: 2 }, { token: 1, from: 0, to: 1 }]);
+  assert.deepEqual(tokensIn(hay, 4, 8), [
+    { token: 1, from: 2, to: 4 },
+    { token: 2, from: 0, to: 2 },
+  ]);
+  assert.deepEqual(tokensIn(hay, 0, 3), [
+    { token: 0, from: 0, to: 2 },
+    { token: 1, from: 0, to: 1 },
+  ]);
   assert.deepEqual([findIn(hay, ")↵m").length, findIn(hay, ""), findIn(hay, "zzz")], [1, [], []]);
-  assert.deepEqual(findIn(of("aaaa"), "aa"), [[0, 2], [2, 4]], "none within another");
+  assert.deepEqual(
+    findIn(of("aaaa"), "aa"),
+    [
+      [0, 2],
+      [2, 4],
+    ],
+    "none within another",
+  );
   assert.deepEqual(findIn(of("aaaa"), "aa", 1), [[1, 3]]);
 });
 
@@ -78,18 +120,34 @@ test("a character that was written byte by byte is found, and all the tokens of 
   const hay = of("a", ["\\xe2\\x9c", "e29c"], ["\\x93", "93"], "b");
   assert.equal(hay.text, "a✓b");
   const [[from, to]] = findIn(hay, "✓b");
-  assert.deepEqual(tokensIn(hay, from, to), [{ token: 1, from: null, to: null }, { token: 2, from: null, to: null }, { token: 3, from: 0, to: 1 }]);
+  assert.deepEqual(tokensIn(hay, from, to), [
+    { token: 1, from: null, to: null },
+    { token: 2, from: null, to: null },
+    { token: 3, from: 0, to: 1 },
+  ]);
   assert.deepEqual(tokensIn(hay, 0, 1), [{ token: 0, from: 0, to: 1 }]);
 });
 
 test("tokens without text lie in nothing", () => {
   const hay = of("", "ab", "", "c");
-  assert.deepEqual(tokensIn(hay, 0, 3).map((t) => t.token).filter((t) => t === 1 || t === 3), [1, 3]);
+  assert.deepEqual(
+    tokensIn(hay, 0, 3)
+      .map((t) => t.token)
+      .filter((t) => t === 1 || t === 3),
+    [1, 3],
+  );
 });
 
 test("bytes of the prompt that are a character together are drawn as one", () => {
   assert.deepEqual(promptPieces(["\\xe6", "\\x97\\xa5", "a"], "日a"), ["日", "", "a"]);
-  assert.deepEqual(promptPieces(["x", "\\xe6", "\\x97", "\\xa5\\xe6", "\\x9c\\xac", "b"], "x日本b"), ["x", "日本", "", "", "", "b"]);
+  assert.deepEqual(promptPieces(["x", "\\xe6", "\\x97", "\\xa5\\xe6", "\\x9c\\xac", "b"], "x日本b"), [
+    "x",
+    "日本",
+    "",
+    "",
+    "",
+    "b",
+  ]);
   assert.deepEqual(promptPieces([" \\xf0\\x9f", "\\x8e\\x89"], " 🎉"), [" 🎉", ""]);
 });
 

@@ -11,11 +11,12 @@ const BLANKS_TOO = new RegExp(`\\n|^\\p{M}| +|\\t|\\u00a0|${FAINT.source}|${HIDD
  * glyph: additional glyph or ""}. `all`: also glyphs for blanks. `trailing`: a line break follows, so that blanks at the end are
  * trailing.
  */
-export function partsOf(/** @type {string} */ text, all = false, trailing = false) {
-  /** @type {{from: number, to: number, shown: string, cls: string, glyph: string}[]} */
-  const parts = [];
+export function partsOf(text: string, all = false, trailing = false) {
+  const parts: { from: number; to: number; shown: string; cls: string; glyph: string }[] = [];
   let at = 0;
-  const plain = (/** @type {number} */ to) => { if (to > at) parts.push({ from: at, to, shown: text.slice(at, to), cls: "", glyph: "" }); };
+  const plain = (to: number) => {
+    if (to > at) parts.push({ from: at, to, shown: text.slice(at, to), cls: "", glyph: "" });
+  };
   for (const match of text.matchAll(all ? BLANKS_TOO : ALWAYS)) {
     const c = match[0];
     plain(match.index);
@@ -31,7 +32,7 @@ export function partsOf(/** @type {string} */ text, all = false, trailing = fals
   return parts;
 }
 
-function drawnAs(/** @type {string} */ c) {
+function drawnAs(c: string) {
   if (c === "\n") return { shown: c, cls: "hsd-nl", glyph: "↵" };
   if (c === "\t") return { shown: c, cls: "hsd-tab", glyph: "⇥" };
   if (c === "\u00a0") return { shown: c, cls: "hsd-blank", glyph: "°" };
@@ -42,18 +43,21 @@ function drawnAs(/** @type {string} */ c) {
 }
 
 /** Split parts at `at`, an index in the text, if that part is drawn verbatim. */
-export function cutAt(/** @type {ReturnType<typeof partsOf>} */ parts, /** @type {number} */ at) {
+export function cutAt(parts: ReturnType<typeof partsOf>, at: number) {
   return parts.flatMap((p) => {
     if (p.from >= at || p.to <= at || !wholeChars(p)) return [p];
     const k = at - p.from;
-    return [{ ...p, to: at, shown: p.shown.slice(0, k), glyph: p.glyph.slice(0, k) }, { ...p, from: at, shown: p.shown.slice(k), glyph: p.glyph.slice(k) }];
+    return [
+      { ...p, to: at, shown: p.shown.slice(0, k), glyph: p.glyph.slice(0, k) },
+      { ...p, from: at, shown: p.shown.slice(k), glyph: p.glyph.slice(k) },
+    ];
   });
 }
 /** Whether a part is drawn verbatim. */
-export const wholeChars = (/** @type {any} */ part) => !part.cls || part.cls.startsWith("hsd-blank");
+export const wholeChars = (part: any) => !part.cls || part.cls.startsWith("hsd-blank");
 
 /** Whether only blanks separate token `i` from a line break. */
-export function endsLine(/** @type {{text: string}[]} */ tokens, /** @type {number} */ i) {
+export function endsLine(tokens: { text: string }[], i: number) {
   for (let k = i + 1; k < tokens.length; k++) {
     const solid = tokens[k].text.search(/[^ \t\u00a0]/);
     if (solid >= 0) return tokens[k].text[solid] === "\n";
@@ -62,11 +66,13 @@ export function endsLine(/** @type {{text: string}[]} */ tokens, /** @type {numb
 }
 
 /** Lower case by code unit, which keeps all indices. */
-const fold = (/** @type {string} */ s) => {
+const fold = (s: string) => {
   const low = s.toLowerCase();
-  return low.length === s.length ? low : [...s].map((c) => (c.toLowerCase().length === c.length ? c.toLowerCase() : c)).join("");
+  return low.length === s.length
+    ? low
+    : [...s].map((c) => (c.toLowerCase().length === c.length ? c.toLowerCase() : c)).join("");
 };
-const bytesOf = (/** @type {string} */ hex) => Uint8Array.from(hex.match(/../g) || [], (pair) => parseInt(pair, 16));
+const bytesOf = (hex: string) => Uint8Array.from(hex.match(/../g) || [], (pair) => parseInt(pair, 16));
 
 /**
  * A searchable text, built token by token. `add(text, raw)`: `raw` has the bytes (hex) of a token that is not valid text; consecutive
@@ -74,10 +80,11 @@ const bytesOf = (/** @type {string} */ hex) => Uint8Array.from(hex.match(/../g) 
  */
 export function createHaystack() {
   const hay = {
-    text: "", folded: "",
-    /** Segments: start in the text, tokens, whether indivisible. @type {any[]} */ parts: [],
+    text: "",
+    folded: "",
+    /** Segments: start in the text, tokens, whether indivisible. */ parts: [] as any[],
     tokens: 0,
-    add(/** @type {string} */ text, /** @type {string | null} */ raw) {
+    add(text: string, raw: string | null) {
       const token = hay.tokens++;
       let part = { at: hay.text.length, first: token, last: token, whole: Boolean(raw), raw: raw || "" };
       const before = hay.parts[hay.parts.length - 1];
@@ -97,19 +104,19 @@ export function createHaystack() {
 }
 
 /** Disjoint matches of `query` as [from, to) in the haystack's text, from `start` on. A capital letter makes it case-sensitive; ↵ and
-* ⇥ match a line break and a tab. */
-export function findIn(hay, /** @type {string} */ query, start = 0) {
+ * ⇥ match a line break and a tab. */
+export function findIn(hay, query: string, start = 0) {
   const wanted = query.replace(/↵/g, "\n").replace(/⇥/g, "\t");
-  /** @type {[number, number][]} */
-  const found = [];
+  const found: [number, number][] = [];
   if (!wanted) return found;
   const [text, needle] = fold(wanted) === wanted ? [hay.folded, wanted] : [hay.text, wanted];
-  for (let at = text.indexOf(needle, start); at >= 0; at = text.indexOf(needle, at + needle.length)) found.push([at, at + needle.length]);
+  for (let at = text.indexOf(needle, start); at >= 0; at = text.indexOf(needle, at + needle.length))
+    found.push([at, at + needle.length]);
   return found;
 }
 
 /** The tokens of [from, to) in the haystack's text: {token, from, to}, range in the token's text, or null for all. */
-export function tokensIn(hay, /** @type {number} */ from, /** @type {number} */ to) {
+export function tokensIn(hay, from: number, to: number) {
   let low = 0;
   let high = hay.parts.length - 1;
   while (low < high) {
@@ -123,15 +130,21 @@ export function tokensIn(hay, /** @type {number} */ from, /** @type {number} */ 
     const end = k + 1 < hay.parts.length ? hay.parts[k + 1].at : hay.text.length;
     if (end <= from) continue;
     for (let token = first; token <= last; token++) {
-      out.push(whole ? { token, from: null, to: null } : { token, from: Math.max(0, from - at), to: Math.min(end, to) - at });
+      out.push(
+        whole ? { token, from: null, to: null } : { token, from: Math.max(0, from - at), to: Math.min(end, to) - at },
+      );
     }
   }
   return out;
 }
 
 /** Decode bytes, or null if not whole characters. */
-function decoded(/** @type {ArrayLike<number>} */ bytes) {
-  try { return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes)); } catch { return null; }
+function decoded(bytes: ArrayLike<number>) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes));
+  } catch {
+    return null;
+  }
 }
 /** Maximum tokens combined into one character. */
 const MOST_TOGETHER = 12;
@@ -140,12 +153,15 @@ const MOST_TOGETHER = 12;
  * The drawn prompt tokens. Pieces of partial characters have escaped bytes: if consecutive pieces form characters of the prompt, the
  * first gets the characters and the others are empty.
  */
-export function promptPieces(/** @type {string[]} */ pieces, /** @type {string} */ prompt) {
+export function promptPieces(pieces: string[], prompt: string) {
   const texts = [...pieces];
   let at = 0;
   for (let i = 0; i < pieces.length; i++) {
-    if (prompt.startsWith(pieces[i], at)) { at += pieces[i].length; continue; }
-    /** @type {number[]} */ const bytes = [];
+    if (prompt.startsWith(pieces[i], at)) {
+      at += pieces[i].length;
+      continue;
+    }
+    const bytes: number[] = [];
     for (let j = i; j < Math.min(pieces.length, i + MOST_TOGETHER); j++) {
       for (const part of pieces[j].split(/(\\x[0-9a-f]{2})/)) {
         bytes.push(...(/^\\x[0-9a-f]{2}$/.test(part) ? [parseInt(part.slice(2), 16)] : new TextEncoder().encode(part)));
@@ -163,7 +179,7 @@ export function promptPieces(/** @type {string[]} */ pieces, /** @type {string} 
 }
 
 /** The whole characters around a partial token (`raw`): text and token range; null if there are none. */
-export function characterOf(/** @type {{raw: string | null}[]} */ tokens, /** @type {number} */ i) {
+export function characterOf(tokens: { raw: string | null }[], i: number) {
   for (let count = 1; count <= MOST_TOGETHER; count++) {
     for (let from = Math.max(0, i - count + 1); from <= i && from + count <= tokens.length; from++) {
       const some = tokens.slice(from, from + count);

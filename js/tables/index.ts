@@ -1,8 +1,9 @@
 // A bench report: summary, speed-up figure, and tables (the first one open). Loaded after dom.js.
 import { entry, followTheme, make } from "../lib/dom";
 
-const FIRST = 3, SECOND = 6; // columns shown on a phone and in half a window, by importance
-const numeric = (/** @type {string} */ cell) => /^[-–]?[\d.,]*\d/.test(cell) || cell === "-" || cell === "–";
+const FIRST = 3,
+  SECOND = 6; // columns shown on a phone and in half a window, by importance
+const numeric = (cell: string) => /^[-–]?[\d.,]*\d/.test(cell) || cell === "-" || cell === "–";
 
 function key(kind) {
   const square = make("span", "hsd-report-key");
@@ -32,19 +33,27 @@ function table({ title, head, rows, kinds, marks, folds }) {
   const t = make("table");
   // Numeric columns are right-aligned.
   const right = head.map((_, k) => k > 0 && rows.every((row) => numeric(row[k][0])));
-  const classes = head.map((_, k) => [right[k] ? "hsd-num" : "", folds && k >= FIRST ? (k < SECOND ? "hsd-second" : "hsd-second hsd-third") : ""].join(" ").trim());
+  const classes = head.map((_, k) =>
+    [right[k] ? "hsd-num" : "", folds && k >= FIRST ? (k < SECOND ? "hsd-second" : "hsd-second hsd-third") : ""]
+      .join(" ")
+      .trim(),
+  );
   const top = make("tr");
   head.forEach((name, k) => {
     const node = make("th", classes[k], name);
     node.scope = "col";
     top.append(node);
   });
-  const thead = make("thead"), tbody = make("tbody");
+  const thead = make("thead"),
+    tbody = make("tbody");
   thead.append(top);
   rows.forEach((cells, i) => {
     const tr = make("tr", kinds[i] === "plain" ? "hsd-plain" : "");
     cells.forEach(([figure, below], k) => {
-      if (!k) { tr.append(stackCell(figure, kinds[i], marks[i])); return; }
+      if (!k) {
+        tr.append(stackCell(figure, kinds[i], marks[i]));
+        return;
+      }
       const node = make("td", classes[k]);
       node.append(make("span", "hsd-report-value", figure));
       if (below) node.append(make("small", "", below));
@@ -58,7 +67,7 @@ function table({ title, head, rows, kinds, marks, folds }) {
 }
 
 /** A switch for columns hidden on a narrow page. */
-function more(/** @type {HTMLElement} */ wrap) {
+function more(wrap: HTMLElement) {
   const label = make("label", "hsd-report-more");
   const box = make("input");
   box.type = "checkbox";
@@ -81,8 +90,8 @@ function part(spec, open) {
 }
 
 /** Parse the pre-drawn figure, with escaped text, outside the page; scripts never run. */
-function drawing(/** @type {string} */ svg) {
-  return document.importNode(/** @type {Element} */ (new DOMParser().parseFromString(svg, "text/html").body.firstElementChild), true);
+function drawing(svg: string) {
+  return document.importNode(new DOMParser().parseFromString(svg, "text/html").body.firstElementChild as Element, true);
 }
 
 function render({ model, el }) {
@@ -99,7 +108,8 @@ function render({ model, el }) {
   }
   function paint() {
     const dark = root.classList.contains("hsd-dark");
-    for (const [kind, pair] of Object.entries(model.get("spec").colours || {})) root.style.setProperty(`--kind-${kind}`, pair[dark ? 1 : 0]);
+    for (const [kind, pair] of Object.entries(model.get("spec").colours || {}))
+      root.style.setProperty(`--kind-${kind}`, pair[dark ? 1 : 0]);
   }
   function fill() {
     const { answer, warnings, intro, figure: speeds, tables } = model.get("spec");
@@ -109,7 +119,8 @@ function render({ model, el }) {
     parts.push(...(warnings || []).map((line) => make("p", "hsd-report-warning", line)));
     parts.push(...(intro || []).map((line) => make("p", "hsd-report-intro", line)));
     if (speeds) {
-      const box = make("div", "hsd-report-part"), legend = make("ul", "hsd-report-legend");
+      const box = make("div", "hsd-report-part"),
+        legend = make("ul", "hsd-report-legend");
       legend.append(...speeds.legend.map(([kind, words]) => entry(key(kind), words)));
       box.append(make("h3", "", speeds.title), make("p", "hsd-report-note", speeds.note), legend, figure);
       parts.push(box);
@@ -126,7 +137,12 @@ function render({ model, el }) {
   model.on("change:spec", fill);
   fill();
   el.append(root);
-  return () => { model.off("change:spec", fill); resized.disconnect(); unfollow(); root.remove(); };
+  return () => {
+    model.off("change:spec", fill);
+    resized.disconnect();
+    unfollow();
+    root.remove();
+  };
 }
 
 export default { render };

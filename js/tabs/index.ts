@@ -6,8 +6,7 @@ function render({ model, el }) {
   strip.className = "hsd-tabs";
   strip.setAttribute("role", "tablist");
   strip.setAttribute("aria-label", model.get("label"));
-  /** @type {HTMLButtonElement[]} */
-  let tabs = [];
+  let tabs: HTMLButtonElement[] = [];
 
   function apply() {
     const chosen = model.get("selected");
@@ -15,10 +14,13 @@ function render({ model, el }) {
       tab.setAttribute("aria-selected", String(i === chosen));
       tab.tabIndex = i === chosen ? 0 : -1;
     });
-    const box = /** @type {HTMLElement | null} */ (strip.closest(".hsd-explorer"));
+    const box = strip.closest(".hsd-explorer") as HTMLElement | null;
     if (!box) return;
     box.dataset.open = String(chosen);
-    box.classList.toggle("hsd-open-apart", Boolean(box.querySelector(`.hsd-panel-${chosen}`)?.classList.contains("hsd-apart")));
+    box.classList.toggle(
+      "hsd-open-apart",
+      Boolean(box.querySelector(`.hsd-panel-${chosen}`)?.classList.contains("hsd-apart")),
+    );
     tabs.forEach((tab, i) => {
       const panel = box.querySelector(`.hsd-panel-${i}`);
       if (!panel) return;
@@ -28,7 +30,7 @@ function render({ model, el }) {
       tab.setAttribute("aria-controls", panel.id);
     });
   }
-  function choose(/** @type {number} */ i) {
+  function choose(i: number) {
     model.set("selected", i);
     model.save_changes();
     tabs[i].focus();
@@ -50,8 +52,13 @@ function render({ model, el }) {
     apply();
   }
   strip.addEventListener("keydown", (e) => {
-    const at = tabs.indexOf(/** @type {any} */ (e.target));
-    const to = { ArrowRight: (at + 1) % tabs.length, ArrowLeft: (at + tabs.length - 1) % tabs.length, Home: 0, End: tabs.length - 1 }[e.key];
+    const at = tabs.indexOf(e.target as any);
+    const to = {
+      ArrowRight: (at + 1) % tabs.length,
+      ArrowLeft: (at + tabs.length - 1) % tabs.length,
+      Home: 0,
+      End: tabs.length - 1,
+    }[e.key];
     if (at < 0 || to === undefined || e.ctrlKey || e.metaKey || e.altKey) return;
     choose(to);
     e.preventDefault();
@@ -68,7 +75,10 @@ function render({ model, el }) {
   el.append(strip);
   fill();
   // The panels are attached after the strip.
-  const laidOut = new ResizeObserver(() => { apply(); more(); });
+  const laidOut = new ResizeObserver(() => {
+    apply();
+    more();
+  });
   laidOut.observe(strip);
   return () => {
     laidOut.disconnect();

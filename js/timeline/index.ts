@@ -1,6 +1,18 @@
 // The timeline of a run: a lane of calls per level, rounds above, idle time below. Loaded after linked_run.js, linked.js, spans.js and
 // timeline_said.js. All times are recorded, in nanoseconds from the start of the decode.
-import { barsOf, firstEndingAfter, gapsOf, lanesOf, panView, spanAt, tickWords, timeTicks, viewWith, viewWithin, zoomView } from "./spans";
+import {
+  barsOf,
+  firstEndingAfter,
+  gapsOf,
+  lanesOf,
+  panView,
+  spanAt,
+  tickWords,
+  timeTicks,
+  viewWith,
+  viewWithin,
+  zoomView,
+} from "./spans";
 import { callWords, createTelling, isRound, servedBy } from "./said";
 import { draw, focusable, make } from "../lib/dom";
 import { duration, linkedWidget } from "../lib/linked";
@@ -19,9 +31,12 @@ function createTimeline({ root, group, store, palette }) {
   const bar = make("div", "hsd-tl-bar");
   const range = make("span", "hsd-tl-range");
   const buttons = make("div", "hsd-tl-buttons");
-  const button = (/** @type {string} */ label, /** @type {() => void} */ act, /** @type {string} */ words = label) => {
+  const button = (label: string, act: () => void, words: string = label) => {
     const b = make("button", "", label);
-    if (words !== label) { b.title = words; b.setAttribute("aria-label", words); }
+    if (words !== label) {
+      b.title = words;
+      b.setAttribute("aria-label", words);
+    }
     b.addEventListener("click", act);
     buttons.append(b);
     return b;
@@ -41,7 +56,10 @@ function createTimeline({ root, group, store, palette }) {
   const names = make("div", "hsd-tl-names");
   const area = make("div", "hsd-tl-area");
   focusable(area).setAttribute("role", "group");
-  area.setAttribute("aria-label", "Timeline. Plus and minus zoom, Page Up and Page Down pan, 0 shows the whole run; up and down move between calls, left and right between events; Enter pins.");
+  area.setAttribute(
+    "aria-label",
+    "Timeline. Plus and minus zoom, Page Up and Page Down pan, 0 shows the whole run; up and down move between calls, left and right between events; Enter pins.",
+  );
   chart.append(names, area);
   const readout = make("p", "hsd-tl-readout");
   const note = make("p", "hsd-tl-note");
@@ -50,16 +68,17 @@ function createTimeline({ root, group, store, palette }) {
   // --- state
   let end = 1;
   let view = { from: 0, to: 1 };
-  /** @type {any[]} */ let lanes = [];
-  /** @type {any[]} */ let gaps = [];
-  /** @type {any[]} */ let inOrder = [];
-  /** @type {any[]} */ let tops = [];
-  /** @type {Map<number, any[]>} */ let nested = new Map();
-  /** @type {any} */ let looked = null; // the hovered or focused call or gap
+  let lanes: any[] = [];
+  let gaps: any[] = [];
+  let inOrder: any[] = [];
+  let tops: any[] = [];
+  let nested: Map<number, any[]> = new Map();
+  let looked: any = null; // the hovered or focused call or gap
   let walked = false;
 
   const { roundOf, callSentence, gapSentence, roundSentence } = createTelling(store);
-  const familyOf = (lane) => (lane.name === "db" || lane.name === "hd" ? "" : palette.family(lane.level === target() ? "target" : lane.name));
+  const familyOf = (lane) =>
+    lane.name === "db" || lane.name === "hd" ? "" : palette.family(lane.level === target() ? "target" : lane.name);
   const target = () => Math.max(0, ...tops.map((r) => r.level));
 
   function gather() {
@@ -81,10 +100,10 @@ function createTimeline({ root, group, store, palette }) {
 
   // --- drawing
   const height = () => AXIS + ROUNDS + LANE * lanes.length + IDLE + 6;
-  const laneTop = (/** @type {number} */ k) => AXIS + ROUNDS + 4 + LANE * k;
+  const laneTop = (k: number) => AXIS + ROUNDS + 4 + LANE * k;
   const scale = () => Math.max(1, area.clientWidth) / (view.to - view.from);
-  const xOf = (/** @type {number} */ t) => (t - view.from) * scale();
-  const tOf = (/** @type {number} */ x) => view.from + x / scale();
+  const xOf = (t: number) => (t - view.from) * scale();
+  const tOf = (x: number) => view.from + x / scale();
 
   function drawNames() {
     const cell = (top, high, name, more, family) => {
@@ -102,7 +121,9 @@ function createTimeline({ root, group, store, palette }) {
     names.style.height = `${height()}px`;
     names.replaceChildren(
       cell(AXIS, ROUNDS, "rounds", String(tops.length || ""), ""),
-      ...lanes.map((lane, k) => cell(laneTop(k), LANE - 6, lane.name, `${percent(lane.share)} · ${duration(lane.ns)}`, familyOf(lane))),
+      ...lanes.map((lane, k) =>
+        cell(laneTop(k), LANE - 6, lane.name, `${percent(lane.share)} · ${duration(lane.ns)}`, familyOf(lane)),
+      ),
       cell(laneTop(lanes.length), IDLE - 4, "idle", percent(idle / end), ""),
     );
     note.textContent = lanes.length
@@ -110,8 +131,8 @@ function createTimeline({ root, group, store, palette }) {
       : "";
   }
 
-  /** State of the drawn picture: if only the cursor changed, only its frame moves. @type {any[]} */
-  let drawn = [];
+  /** State of the drawn picture: if only the cursor changed, only its frame moves. */
+  let drawn: any[] = [];
   let edition = 0;
   const here = draw("rect", { y: AXIS, rx: 3 });
   function paint() {
@@ -121,7 +142,12 @@ function createTimeline({ root, group, store, palette }) {
     drawn = of;
     const r = store.rounds.get(group.cursor.round);
     if (r && r.start < view.to && r.start + r.ns > view.from) {
-      const place = { x: xOf(r.start) - 1, width: Math.max(3, r.ns * scale() + 2), height: height() - AXIS - 1, class: group.cursor.pinned ? "hsd-tl-here hsd-pinned" : "hsd-tl-here" };
+      const place = {
+        x: xOf(r.start) - 1,
+        width: Math.max(3, r.ns * scale() + 2),
+        height: height() - AXIS - 1,
+        class: group.cursor.pinned ? "hsd-tl-here hsd-pinned" : "hsd-tl-here",
+      };
       for (const [name, value] of Object.entries(place)) here.setAttribute(name, String(value));
       area.firstElementChild?.append(here);
     } else here.remove();
@@ -130,31 +156,67 @@ function createTimeline({ root, group, store, palette }) {
     one.setAttribute("aria-disabled", String(none));
     one.title = none ? "Select a token or a bar first" : "Zoom to the selected round";
   }
-  function picture(/** @type {number} */ width) {
+  function picture(width: number) {
     const h = height();
-    const svg = draw("svg", { width, height: h, viewBox: `0 0 ${width} ${h}`, preserveAspectRatio: "none", "aria-hidden": "true" });
+    const svg = draw("svg", {
+      width,
+      height: h,
+      viewBox: `0 0 ${width} ${h}`,
+      preserveAspectRatio: "none",
+      "aria-hidden": "true",
+    });
     const { step, ticks } = timeTicks(view.from, view.to, Math.max(2, Math.floor(width / (width < 500 ? 60 : 110))));
     for (const t of ticks) {
       const x = xOf(t);
       svg.append(draw("line", { x1: x, x2: x, y1: AXIS - 4, y2: h, class: "hsd-tl-tick" }));
       const anchor = x > width - 34 ? "end" : x < 20 ? "start" : "middle";
-      svg.append(draw("text", { x: Math.min(width - 2, Math.max(2, x)), y: 12, class: "hsd-tl-ticktext", "text-anchor": anchor }, tickWords(t, step, view.to)));
+      svg.append(
+        draw(
+          "text",
+          { x: Math.min(width - 2, Math.max(2, x)), y: 12, class: "hsd-tl-ticktext", "text-anchor": anchor },
+          tickWords(t, step, view.to),
+        ),
+      );
     }
     // Target rounds, numbered from 1.
     for (const b of barsOf(tops, view.from, view.to, width)) {
       const r = tops[b.first];
       const n = store.order.get(r.id);
-      svg.append(draw("rect", { x: b.x, y: AXIS + 2, width: Math.max(0.75, b.w - (b.w > 4 ? 1 : 0)), height: ROUNDS - 5, class: b.count > 1 ? "hsd-tl-round hsd-many" : "hsd-tl-round" }));
-      if (b.count === 1 && b.w > 9 + 7 * String(n).length) svg.append(draw("text", { x: b.x + (b.w - 1) / 2, y: AXIS + 14, class: "hsd-tl-number" }, String(n)));
+      svg.append(
+        draw("rect", {
+          x: b.x,
+          y: AXIS + 2,
+          width: Math.max(0.75, b.w - (b.w > 4 ? 1 : 0)),
+          height: ROUNDS - 5,
+          class: b.count > 1 ? "hsd-tl-round hsd-many" : "hsd-tl-round",
+        }),
+      );
+      if (b.count === 1 && b.w > 9 + 7 * String(n).length)
+        svg.append(draw("text", { x: b.x + (b.w - 1) / 2, y: AXIS + 14, class: "hsd-tl-number" }, String(n)));
     }
     lanes.forEach((lane, k) => {
       const y = laneTop(k);
       const g = draw("g", { "data-family": familyOf(lane), class: "hsd-tl-lane" });
       const own = nested.get(lane.level) || [];
-      for (const b of barsOf(own, view.from, view.to, width)) g.append(draw("rect", { x: b.x, y: y + 1, width: Math.max(0.75, b.w - (b.w > 3 ? 1 : 0)), height: 3, class: "hsd-tl-below" }));
+      for (const b of barsOf(own, view.from, view.to, width))
+        g.append(
+          draw("rect", {
+            x: b.x,
+            y: y + 1,
+            width: Math.max(0.75, b.w - (b.w > 3 ? 1 : 0)),
+            height: 3,
+            class: "hsd-tl-below",
+          }),
+        );
       for (const b of barsOf(lane.calls, view.from, view.to, width)) {
         const c = lane.calls[b.first];
-        const rect = draw("rect", { x: b.x, y: y + 6, width: b.w, height: LANE - 14, class: `hsd-tl-call hsd-${b.count > 1 ? "many" : c.kind}` });
+        const rect = draw("rect", {
+          x: b.x,
+          y: y + 6,
+          width: b.w,
+          height: LANE - 14,
+          class: `hsd-tl-call hsd-${b.count > 1 ? "many" : c.kind}`,
+        });
         if (b.count > 1) rect.setAttribute("fill-opacity", String(0.35 + 0.65 * b.busy));
         if (c === looked && b.count === 1) rect.classList.add("hsd-on");
         g.append(rect);
@@ -166,21 +228,34 @@ function createTimeline({ root, group, store, palette }) {
       svg.append(g);
     });
     for (const b of barsOf(gaps, view.from, view.to, width)) {
-      const rect = draw("rect", { x: b.x, y: laneTop(lanes.length), width: b.w, height: IDLE - 6, class: "hsd-tl-idle" });
+      const rect = draw("rect", {
+        x: b.x,
+        y: laneTop(lanes.length),
+        width: b.w,
+        height: IDLE - 6,
+        class: "hsd-tl-idle",
+      });
       if (b.count > 1) rect.setAttribute("fill-opacity", String(0.35 + 0.65 * b.busy));
       if (gaps[b.first] === looked) rect.classList.add("hsd-on");
       svg.append(rect);
     }
     area.style.height = `${h}px`;
-    range.textContent = tops.length || inOrder.length ? `${view.from ? duration(view.from) : 0} to ${duration(view.to)}${view.to - view.from < end ? ` of ${duration(end)}` : ""}` : "no calls yet";
+    range.textContent =
+      tops.length || inOrder.length
+        ? `${view.from ? duration(view.from) : 0} to ${duration(view.to)}${view.to - view.from < end ? ` of ${duration(end)}` : ""}`
+        : "no calls yet";
     return svg;
   }
 
   function tell() {
     readout.setAttribute("aria-live", walked ? "polite" : "off");
     const r = store.rounds.get(group.cursor.round);
-    readout.textContent = looked ? (looked.kind ? callSentence(looked) : gapSentence(looked))
-      : r ? roundSentence(r)
+    readout.textContent = looked
+      ? looked.kind
+        ? callSentence(looked)
+        : gapSentence(looked)
+      : r
+        ? roundSentence(r)
         : "Hover over a bar for details; click it to select its round. Drag pans, Ctrl + wheel zooms.";
   }
 
@@ -188,7 +263,11 @@ function createTimeline({ root, group, store, palette }) {
   let fresh = true;
   function soon(changed = false) {
     fresh ||= changed;
-    if (!frame) frame = requestAnimationFrame(() => { frame = 0; now(); });
+    if (!frame)
+      frame = requestAnimationFrame(() => {
+        frame = 0;
+        now();
+      });
   }
   function now() {
     if (!area.clientWidth) return; // hidden; drawn when visible
@@ -205,9 +284,16 @@ function createTimeline({ root, group, store, palette }) {
   }
 
   // --- moving
-  function look(next) { view = next; soon(); }
-  function zoom(factor, at) { look(zoomView(view, factor, at, end)); }
-  function pan(part) { look(panView(view, part * (view.to - view.from), end)); }
+  function look(next) {
+    view = next;
+    soon();
+  }
+  function zoom(factor, at) {
+    look(zoomView(view, factor, at, end));
+  }
+  function pan(part) {
+    look(panView(view, part * (view.to - view.from), end));
+  }
   /** The middle of the selection if in view, else of the view. */
   const centre = () => {
     const s = looked || store.rounds.get(group.cursor.round);
@@ -215,13 +301,18 @@ function createTimeline({ root, group, store, palette }) {
     return t >= view.from && t <= view.to ? t : (view.from + view.to) / 2;
   };
 
-  area.addEventListener("wheel", (e) => {
-    const x = e.clientX - area.getBoundingClientRect().left;
-    if (e.ctrlKey || e.metaKey) zoom(Math.exp(Math.max(-60, Math.min(60, e.deltaY)) / 120), tOf(x));
-    else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) look(panView(view, (e.deltaX || e.deltaY) / scale(), end));
-    else return; // without Ctrl the wheel scrolls the page
-    e.preventDefault();
-  }, { passive: false });
+  area.addEventListener(
+    "wheel",
+    (e) => {
+      const x = e.clientX - area.getBoundingClientRect().left;
+      if (e.ctrlKey || e.metaKey) zoom(Math.exp(Math.max(-60, Math.min(60, e.deltaY)) / 120), tOf(x));
+      else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY))
+        look(panView(view, (e.deltaX || e.deltaY) / scale(), end));
+      else return; // without Ctrl the wheel scrolls the page
+      e.preventDefault();
+    },
+    { passive: false },
+  );
 
   /** The call or gap at a point of the chart, or null. */
   function at(e) {
@@ -237,11 +328,14 @@ function createTimeline({ root, group, store, palette }) {
   }
   function lookAt(s, byKey = false) {
     const call = isRound(s) ? null : s;
-    if (call !== looked) { looked = call; walked = byKey; soon(); }
+    if (call !== looked) {
+      looked = call;
+      walked = byKey;
+      soon();
+    }
   }
 
-  /** @type {{x: number, from: number, moved: boolean} | null} */
-  let drag = null;
+  let drag: { x: number; from: number; moved: boolean } | null = null;
   area.addEventListener("pointerdown", (e) => {
     if (e.button !== 0) return;
     drag = { x: e.clientX, from: view.from, moved: false };
@@ -251,7 +345,10 @@ function createTimeline({ root, group, store, palette }) {
     if (drag) {
       const by = e.clientX - drag.x;
       drag.moved ||= Math.abs(by) >= STILL;
-      if (drag.moved) { area.classList.add("hsd-dragging"); look(viewWithin(drag.from - by / scale(), view.to - view.from, end)); }
+      if (drag.moved) {
+        area.classList.add("hsd-dragging");
+        look(viewWithin(drag.from - by / scale(), view.to - view.from, end));
+      }
       return;
     }
     if (e.pointerType === "touch") return;
@@ -272,7 +369,12 @@ function createTimeline({ root, group, store, palette }) {
   };
   area.addEventListener("pointerup", drop);
   area.addEventListener("pointercancel", drop);
-  area.addEventListener("pointerleave", () => { if (!drag) { lookAt(null); group.hover(null); } });
+  area.addEventListener("pointerleave", () => {
+    if (!drag) {
+      lookAt(null);
+      group.hover(null);
+    }
+  });
 
   function walk(by) {
     if (!inOrder.length) return;
@@ -289,8 +391,14 @@ function createTimeline({ root, group, store, palette }) {
   area.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     const keys = {
-      "+": () => zoom(0.5, centre()), "=": () => zoom(0.5, centre()), "-": () => zoom(2, centre()), 0: () => look({ from: 0, to: end }),
-      PageUp: () => pan(-0.8), PageDown: () => pan(0.8), ArrowDown: () => walk(1), ArrowUp: () => walk(-1),
+      "+": () => zoom(0.5, centre()),
+      "=": () => zoom(0.5, centre()),
+      "-": () => zoom(2, centre()),
+      0: () => look({ from: 0, to: end }),
+      PageUp: () => pan(-0.8),
+      PageDown: () => pan(0.8),
+      ArrowDown: () => walk(1),
+      ArrowUp: () => walk(-1),
     };
     if (!Object.hasOwn(keys, e.key)) return;
     keys[e.key]();
@@ -304,11 +412,17 @@ function createTimeline({ root, group, store, palette }) {
     if (moved && looked && roundOf(looked) !== cursor.round && !area.matches(":hover")) looked = null;
     const r = store.rounds.get(cursor.round);
     // Hovering in other views must not pan the timeline.
-    if (moved && r && !cursor.hover && !area.matches(":hover")) { catchUp(); view = viewWith(view, r.start, r.ns, end); }
+    if (moved && r && !cursor.hover && !area.matches(":hover")) {
+      catchUp();
+      view = viewWith(view, r.start, r.ns, end);
+    }
     soon();
   }
   function onStore(what) {
-    if (what === "reset") { looked = null; view = { from: 0, to: end }; }
+    if (what === "reset") {
+      looked = null;
+      view = { from: 0, to: end };
+    }
     soon(true);
   }
   store.listeners.add(onStore);

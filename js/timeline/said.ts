@@ -1,7 +1,13 @@
 // Texts of the timeline for calls, gaps and rounds. Pure: `tests/js` runs it in node. Loaded after linked_run.js and linked.js.
 import { duration, plural } from "../lib/linked";
 
-const ACTS = { prefill: "prefill", draft: "drafts", verify: "verifies", lookup: "looks up a draft", update: "adds accepted tokens" };
+const ACTS = {
+  prefill: "prefill",
+  draft: "drafts",
+  verify: "verifies",
+  lookup: "looks up a draft",
+  update: "adds accepted tokens",
+};
 
 /** Labels of a call's bar, longest first. */
 export const callWords = (c) => [`${c.kind} ${plural(c.fed, "token")}`, `${c.kind} ${c.fed}`, String(c.fed)];
@@ -11,7 +17,7 @@ export const servedBy = (s) => (!s ? null : isRound(s) ? s.id : s.kind && s.roun
 
 /** All functions read the current store. */
 export function createTelling(store) {
-  function roundWords(/** @type {number} */ id) {
+  function roundWords(id: number) {
     const r = store.rounds.get(id);
     if (!r) return `round ${id}`;
     const n = `round ${store.order.get(store.topRound(id))}`;
@@ -31,6 +37,7 @@ export function createTelling(store) {
       return `${c.name} ${ACTS[c.kind] || c.kind}: ${plural(c.fed, "token")}${fed}${cached}${steps}; ${duration(c.ns)}, from ${duration(c.start)}; ${where}.`;
     },
     gapSentence: (gap) => `Idle for ${duration(gap.ns)}, from ${duration(gap.start)}.`,
-    roundSentence: (r) => `Round ${store.order.get(r.id)}: ${duration(r.ns)}, from ${duration(r.start)}; ${r.drafted ? `${r.drafted} drafted, ${r.accepted} accepted` : "no draft"}, ${r.outcome}.`,
+    roundSentence: (r) =>
+      `Round ${store.order.get(r.id)}: ${duration(r.ns)}, from ${duration(r.start)}; ${r.drafted ? `${r.drafted} drafted, ${r.accepted} accepted` : "no draft"}, ${r.outcome}.`,
   };
 }

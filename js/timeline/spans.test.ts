@@ -2,7 +2,20 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { RECORDED } from "../lib/testing";
-import { CLOSEST, barsOf, firstEndingAfter, gapsOf, lanesOf, panView, spanAt, tickWords, timeTicks, viewWith, viewWithin, zoomView } from "./spans";
+import {
+  CLOSEST,
+  barsOf,
+  firstEndingAfter,
+  gapsOf,
+  lanesOf,
+  panView,
+  spanAt,
+  tickWords,
+  timeTicks,
+  viewWith,
+  viewWithin,
+  zoomView,
+} from "./spans";
 import { createStore } from "../lib/run";
 
 const span = (start, ns, more = {}) => ({ start, ns, ...more });
@@ -16,19 +29,34 @@ for (const [name, data] of Object.entries(RECORDED)) {
     const gaps = gapsOf(store.calls, wall);
     const sum = (list) => list.reduce((n, s) => n + s.ns, 0);
     assert.equal(sum(store.calls) + sum(gaps), wall);
-    assert.equal(lanes.reduce((n, l) => n + l.ns, 0), sum(store.calls));
+    assert.equal(
+      lanes.reduce((n, l) => n + l.ns, 0),
+      sum(store.calls),
+    );
     assert.ok(Math.abs(lanes.reduce((n, l) => n + l.share, 0) + sum(gaps) / wall - 1) < 1e-9);
-    for (const lane of lanes) for (let k = 1; k < lane.calls.length; k++) assert.ok(lane.calls[k].start >= lane.calls[k - 1].start + lane.calls[k - 1].ns);
-    assert.deepEqual(lanes.map((l) => l.level), [...lanes.map((l) => l.level)].sort((a, b) => b - a));
+    for (const lane of lanes)
+      for (let k = 1; k < lane.calls.length; k++)
+        assert.ok(lane.calls[k].start >= lane.calls[k - 1].start + lane.calls[k - 1].ns);
+    assert.deepEqual(
+      lanes.map((l) => l.level),
+      [...lanes.map((l) => l.level)].sort((a, b) => b - a),
+    );
   });
   test(`${name}: bars never overlap, hold every call in view, and are few however much there is`, () => {
     const store = createStore();
     store.adopt(data);
     const wall = store.meta.wall_ns;
     for (const lane of lanesOf(store.calls, wall)) {
-      for (const [from, to] of [[0, wall], [wall / 3, wall / 3 + 2e6], [0, 1e8]]) {
+      for (const [from, to] of [
+        [0, wall],
+        [wall / 3, wall / 3 + 2e6],
+        [0, 1e8],
+      ]) {
         const bars = barsOf(lane.calls, from, to, 400);
-        assert.equal(bars.reduce((n, b) => n + b.count, 0), lane.calls.filter((c) => c.start + c.ns > from && c.start < to).length);
+        assert.equal(
+          bars.reduce((n, b) => n + b.count, 0),
+          lane.calls.filter((c) => c.start + c.ns > from && c.start < to).length,
+        );
         for (let k = 1; k < bars.length; k++) assert.ok(bars[k].x > bars[k - 1].x);
         assert.ok(bars.every((b) => b.x >= 0 && b.x + b.w <= 400.75 && b.busy > 0 && b.busy <= 1));
         assert.ok(bars.length <= 400);
@@ -54,23 +82,37 @@ test("narrow neighbours become one bar that says how full it is; what can be tol
 
 test("a span is found under the pointer, or a little beside it", () => {
   const spans = [span(0, 10), span(20, 10), span(50, 1)];
-  assert.deepEqual([5, 25, 50.5].map((t) => spanAt(spans, t)), spans);
+  assert.deepEqual(
+    [5, 25, 50.5].map((t) => spanAt(spans, t)),
+    spans,
+  );
   assert.equal(spanAt(spans, 15), null);
   assert.equal(spanAt(spans, 48, 3), spans[2]);
   assert.equal(spanAt(spans, 14, 5), spans[0]);
   assert.equal(spanAt([], 1, 5), null);
-  assert.deepEqual([-1, 10, 29, 99].map((t) => firstEndingAfter(spans, t)), [0, 1, 1, 3]);
+  assert.deepEqual(
+    [-1, 10, 29, 99].map((t) => firstEndingAfter(spans, t)),
+    [0, 1, 1, 3],
+  );
 });
 
 test("ticks are round, inside, few, and written in one unit with the digits they need", () => {
-  for (const [from, to] of [[0, 1e9], [123_456, 987_654], [5e8, 5e8 + 20_000], [0, 3e10]]) {
+  for (const [from, to] of [
+    [0, 1e9],
+    [123_456, 987_654],
+    [5e8, 5e8 + 20_000],
+    [0, 3e10],
+  ]) {
     const { step, ticks } = timeTicks(from, to, 6);
     assert.ok(ticks.length >= 2 && ticks.length <= 7);
     assert.ok(ticks.every((t) => t >= from && t <= to));
     assert.ok(["1", "2", "5"].includes(String(step)[0]));
     assert.equal(new Set(ticks.map((t) => tickWords(t, step, to))).size, ticks.length);
   }
-  assert.deepEqual([tickWords(2e8, 2e8, 1e9), tickWords(250_000, 50_000, 4e5), tickWords(12.5e6, 5e5, 2e7)], ["0.2 s", "250 µs", "12.5 ms"]);
+  assert.deepEqual(
+    [tickWords(2e8, 2e8, 1e9), tickWords(250_000, 50_000, 4e5), tickWords(12.5e6, 5e5, 2e7)],
+    ["0.2 s", "250 µs", "12.5 ms"],
+  );
 });
 
 test("zooming keeps the time under the pointer in its place, within the run and no closer than can be read", () => {

@@ -1,9 +1,8 @@
 // Timeline geometry: lanes, gaps, visible spans, zooming. All times are nanoseconds. Pure: `tests/js` runs it in node.
 
 /** One lane per level and name, target first. `share` is its calls' time over `wall`. */
-export function lanesOf(/** @type {any[]} */ calls, /** @type {number} */ wall) {
-  /** @type {Map<string, any>} */
-  const lanes = new Map();
+export function lanesOf(calls: any[], wall: number) {
+  const lanes: Map<string, any> = new Map();
   for (const c of calls) {
     const key = `${c.level} ${c.name}`;
     if (!lanes.has(key)) lanes.set(key, { key, level: c.level, name: c.name, calls: [], ns: 0 });
@@ -19,7 +18,7 @@ export function lanesOf(/** @type {any[]} */ calls, /** @type {number} */ wall) 
 }
 
 /** The intervals of 0…end without a call. */
-export function gapsOf(/** @type {any[]} */ calls, /** @type {number} */ end) {
+export function gapsOf(calls: any[], end: number) {
   const out = [];
   let over = 0;
   for (const c of [...calls].sort((a, b) => a.start - b.start)) {
@@ -34,7 +33,7 @@ export function gapsOf(/** @type {any[]} */ calls, /** @type {number} */ end) {
  * The visible bars of `spans` (sorted, disjoint) between `from` and `to` on `width` pixels: {x, w, first, count, busy}. Narrow spans
  * are merged into one bar; `busy` is the share of its time that they fill.
  */
-export function barsOf(/** @type {any[]} */ spans, from, to, width, least = 1.5) {
+export function barsOf(spans: any[], from, to, width, least = 1.5) {
   const scale = width / (to - from);
   const out = [];
   let bar = null;
@@ -54,12 +53,18 @@ export function barsOf(/** @type {any[]} */ spans, from, to, width, least = 1.5)
   return out.map((b) => {
     const left = Math.max(0, b.x);
     const w = Math.max(Math.min(width, b.end) - left, 0.75);
-    return { x: left, w, first: b.first, count: b.count, busy: b.count > 1 ? Math.min(1, (b.ns * scale) / Math.max(b.end - b.x, 0.75)) : 1 };
+    return {
+      x: left,
+      w,
+      first: b.first,
+      count: b.count,
+      busy: b.count > 1 ? Math.min(1, (b.ns * scale) / Math.max(b.end - b.x, 0.75)) : 1,
+    };
   });
 }
 
 /** The index of the first sorted span that ends after `t`, or their number. */
-export function firstEndingAfter(/** @type {any[]} */ spans, /** @type {number} */ t) {
+export function firstEndingAfter(spans: any[], t: number) {
   let low = 0;
   let high = spans.length;
   while (low < high) {
@@ -71,7 +76,7 @@ export function firstEndingAfter(/** @type {any[]} */ spans, /** @type {number} 
 }
 
 /** The span at `t`, or the nearest within `slack`, or null. */
-export function spanAt(/** @type {any[]} */ spans, /** @type {number} */ t, slack = 0) {
+export function spanAt(spans: any[], t: number, slack = 0) {
   const k = firstEndingAfter(spans, t);
   const near = [spans[k - 1], spans[k]].filter(Boolean);
   const away = (s) => Math.max(s.start - t, t - s.start - s.ns, 0);
@@ -90,7 +95,7 @@ export function timeTicks(from, to, most) {
 }
 
 /** The label of a tick on an axis with spacing `step`: one unit per axis, with sufficient digits. */
-export function tickWords(/** @type {number} */ ns, /** @type {number} */ step, /** @type {number} */ to) {
+export function tickWords(ns: number, step: number, to: number) {
   const [unit, name] = to >= 1e9 && step >= 1e7 ? [1e9, "s"] : to >= 1e6 && step >= 1e3 ? [1e6, "ms"] : [1e3, "µs"];
   const digits = Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9));
   return `${(ns / unit).toFixed(digits)} ${name}`;

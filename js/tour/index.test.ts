@@ -29,6 +29,9 @@ test("a card that covers something makes itself small, as far as it can be read,
 
 test("a link holds the recording, the step as people count it, the dark theme, and nothing else of the page's address", () => {
   const page = "http://user:secret@127.0.0.1:8866/voila/render/x.ipynb?token=abc&trace=old&step=9#top";
-  assert.equal(linkTo(page, "one-draft", 4, true), "http://127.0.0.1:8866/voila/render/x.ipynb?trace=one-draft&step=5&theme=dark");
+  assert.equal(
+    linkTo(page, "one-draft", 4, true),
+    "http://127.0.0.1:8866/voila/render/x.ipynb?trace=one-draft&step=5&theme=dark",
+  );
   assert.equal(linkTo("http://127.0.0.1:8866/", "both", -1, false), "http://127.0.0.1:8866/?trace=both");
 });

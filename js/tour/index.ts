@@ -15,9 +15,8 @@ const BESIDE = 12;
 /**
  * The scroll distance that brings a box into the free part of the window, in px; 0: it is there. A higher box is aligned to the top; a
  * small box that must move is centred.
- * @param {{top: number, bottom: number}} box   @param {{top: number, bottom: number}} free
  */
-export function scrollBy(box, free) {
+export function scrollBy(box: { top: number; bottom: number }, free: { top: number; bottom: number }) {
   const [high, room] = [box.bottom - box.top, free.bottom - free.top];
   const margin = Math.max(0, Math.min(AROUND, (room - high) / 2));
   if (box.top >= free.top + margin && box.bottom <= free.bottom - margin) return 0;
@@ -34,7 +33,7 @@ const CARD_TIGHT = 220;
  * The card's maximum height, in px, so that an element of height `high` fits above it in a window of `room`; 0: no limit, because it
  * covers nothing or both cannot fit.
  */
-export function cardHeight(/** @type {number} */ high, /** @type {number} */ room, /** @type {number} */ card) {
+export function cardHeight(high: number, room: number, card: number) {
   const left = room - high - 2 * BESIDE;
   return card <= left || left < CARD_LEAST ? 0 : left;
 }
@@ -57,14 +56,17 @@ function tourView({ model, root, group, store }) {
   const foot = make("div", "hsd-tour-foot");
   const track = make("div", "hsd-tour-track");
   track.setAttribute("aria-hidden", "true");
-  const button = (/** @type {string} */ label, /** @type {string} */ words, /** @type {() => void} */ act, cls = "") => {
-    const node = /** @type {HTMLButtonElement} */ (make("button", cls, label));
+  const button = (label: string, words: string, act: () => void, cls = "") => {
+    const node = make("button", cls, label) as HTMLButtonElement;
     node.type = "button";
-    if (words !== label) { node.title = words; node.setAttribute("aria-label", words); }
+    if (words !== label) {
+      node.title = words;
+      node.setAttribute("aria-label", words);
+    }
     node.addEventListener("click", act);
     return node;
   };
-  const send = (/** @type {string} */ kind) => model.send({ kind });
+  const send = (kind: string) => model.send({ kind });
   const back = button("Back", "Previous step (←)", () => send("back"));
   const next = button("Next", "Next step (→)", () => send("next"), "hsd-tour-next");
   const again = button("Start over", "Start over", () => send("restart"), "hsd-tour-again");
@@ -74,21 +76,21 @@ function tourView({ model, root, group, store }) {
   card.append(head, said, trouble, foot);
   root.append(card);
 
-  const app = () => /** @type {HTMLElement | null} */ (root.closest(".hsd-app"));
+  const app = () => root.closest(".hsd-app") as HTMLElement | null;
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   // --- the outlined element
-  /** @type {HTMLElement | null} */ let marked = null;
-  /** @type {HTMLElement | null} */ let opener = null;
+  let marked: HTMLElement | null = null;
+  let opener: HTMLElement | null = null;
   let shown = ""; // the step already applied
   let touched = false; // the user has scrolled since
-  /** @type {any[]} */ let timers = [];
+  let timers: any[] = [];
   const place = () => model.get("place");
 
   function find() {
     for (const selector of place().targets || []) {
       for (const node of (app() || document).querySelectorAll(selector)) {
-        if (node.getClientRects().length) return /** @type {HTMLElement} */ (node);
+        if (node.getClientRects().length) return node as HTMLElement;
       }
     }
     return null;
@@ -106,9 +108,12 @@ function tourView({ model, root, group, store }) {
   function seen() {
     const view = scroller();
     const box = view.getBoundingClientRect();
-    return view === document.scrollingElement ? { top: 0, bottom: innerHeight } : { top: Math.max(0, box.top), bottom: Math.min(innerHeight, box.bottom) };
+    return view === document.scrollingElement
+      ? { top: 0, bottom: innerHeight }
+      : { top: Math.max(0, box.top), bottom: Math.min(innerHeight, box.bottom) };
   }
-  const beside = (/** @type {DOMRect} */ box, over = card.getBoundingClientRect()) => over.right <= box.left || over.left >= box.right;
+  const beside = (box: DOMRect, over = card.getBoundingClientRect()) =>
+    over.right <= box.left || over.left >= box.right;
   /** The part of the window not covered by the card, for a box that may be beside it. */
   function free(box) {
     const { top, bottom } = seen();
@@ -137,7 +142,7 @@ function tourView({ model, root, group, store }) {
   /** Within the text's own pane first, then the page. */
   function reveal() {
     if (!marked || touched) return;
-    const pane = /** @type {HTMLElement | null} */ (marked.closest(".hsd-scroll"));
+    const pane = marked.closest(".hsd-scroll") as HTMLElement | null;
     if (pane && pane !== marked) {
       const [inner, outer] = [marked.getBoundingClientRect(), pane.getBoundingClientRect()];
       pane.scrollTop += scrollBy(inner, outer);
@@ -149,9 +154,17 @@ function tourView({ model, root, group, store }) {
   function settle() {
     timers.forEach(clearTimeout);
     touched = false;
-    timers = SETTLES.map((ms) => setTimeout(() => { mark(); fit(); reveal(); }, ms));
+    timers = SETTLES.map((ms) =>
+      setTimeout(() => {
+        mark();
+        fit();
+        reveal();
+      }, ms),
+    );
   }
-  const touch = (/** @type {Event} */ e) => { if (e.type !== "keydown" || !card.contains(/** @type {Node} */ (e.target))) touched = true; };
+  const touch = (e: Event) => {
+    if (e.type !== "keydown" || !card.contains(e.target as Node)) touched = true;
+  };
 
   let frame = 0;
   const watcher = new MutationObserver((changes) => {
@@ -199,7 +212,7 @@ function tourView({ model, root, group, store }) {
       count.textContent = `${now.number} of ${now.count}`;
       track.style.setProperty("--part", `${(100 * now.number) / now.count}%`);
       title.textContent = now.title;
-      body.replaceChildren(...now.text.map((/** @type {string} */ words) => make("p", "", visible(words))));
+      body.replaceChildren(...now.text.map((words: string) => make("p", "", visible(words))));
       body.scrollTop = 0;
       back.disabled = now.number === 1;
       again.hidden = now.number === 1;
@@ -209,13 +222,22 @@ function tourView({ model, root, group, store }) {
       if (document.activeElement === document.body && !opened) next.focus({ preventScroll: true });
     }
     if (opened) {
-      opener = /** @type {HTMLElement | null} */ (document.activeElement);
+      opener = document.activeElement as HTMLElement | null;
       shown = "";
       next.focus({ preventScroll: true });
       const host = app();
-      if (host) watcher.observe(host, { subtree: true, childList: true, attributes: true, attributeFilter: ["class", "hidden"] });
+      if (host)
+        watcher.observe(host, {
+          subtree: true,
+          childList: true,
+          attributes: true,
+          attributeFilter: ["class", "hidden"],
+        });
     }
-    if (shown !== now.key) { mark(); go(); }
+    if (shown !== now.key) {
+      mark();
+      go();
+    }
     keep();
   }
   function keep() {
@@ -223,18 +245,28 @@ function tourView({ model, root, group, store }) {
       const key = model.get("kept");
       if (key) sessionStorage.setItem(TOUR_KEPT, key);
       else sessionStorage.removeItem(TOUR_KEPT);
-    } catch { /* no storage: Python keeps the step for this page */ }
+    } catch {
+      /* no storage: Python keeps the step for this page */
+    }
   }
   card.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
-    const keys = { ArrowRight: () => next.click(), ArrowLeft: () => { if (!back.disabled) back.click(); }, Escape: () => leave.click() };
+    const keys = {
+      ArrowRight: () => next.click(),
+      ArrowLeft: () => {
+        if (!back.disabled) back.click();
+      },
+      Escape: () => leave.click(),
+    };
     if (!Object.hasOwn(keys, e.key)) return;
     keys[e.key]();
     e.preventDefault();
     e.stopPropagation();
   });
 
-  const onStore = (/** @type {string} */ what) => { if (what === "reset") go(); };
+  const onStore = (what: string) => {
+    if (what === "reset") go();
+  };
   const onMessage = (message) => {
     if (message.kind !== "here" || root.hidden) return;
     next.focus({ preventScroll: true });
@@ -244,11 +276,14 @@ function tourView({ model, root, group, store }) {
   model.on("change:place", paint);
   model.on("change:kept", keep);
   model.on("msg:custom", onMessage);
-  for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) window.addEventListener(kind, touch, { passive: true, capture: true });
+  for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"])
+    window.addEventListener(kind, touch, { passive: true, capture: true });
   try {
     const key = sessionStorage.getItem(TOUR_KEPT);
     if (key && !model.get("kept") && !place().key) model.send({ kind: "kept", key });
-  } catch { /* as above */ }
+  } catch {
+    /* as above */
+  }
   paint();
   return () => {
     timers.forEach(clearTimeout);
@@ -259,7 +294,8 @@ function tourView({ model, root, group, store }) {
     model.off("change:place", paint);
     model.off("change:kept", keep);
     model.off("msg:custom", onMessage);
-    for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) window.removeEventListener(kind, touch, { capture: true });
+    for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"])
+      window.removeEventListener(kind, touch, { capture: true });
   };
 }
 export default linkedWidget(tourView);

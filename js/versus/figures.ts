@@ -3,13 +3,15 @@ import { make } from "../lib/dom";
 import { nameOf } from "./lanes";
 
 /** A definition bubble within `root`, and `term(name, definition)`, which shows it on hover or focus. */
-function explainer(/** @type {HTMLElement} */ root) {
+function explainer(root: HTMLElement) {
   const bubble = make("div", "hsd-vs-bubble");
   bubble.id = `hsdvs${Math.random().toString(36).slice(2, 9)}`;
   bubble.setAttribute("role", "tooltip");
   bubble.hidden = true;
-  const hide = () => { bubble.hidden = true; };
-  function term(/** @type {string} */ name, /** @type {string} */ definition) {
+  const hide = () => {
+    bubble.hidden = true;
+  };
+  function term(name: string, definition: string) {
     const node = make("button", "hsd-vs-term", name);
     node.setAttribute("aria-describedby", bubble.id);
     const explain = () => {
@@ -21,9 +23,16 @@ function explainer(/** @type {HTMLElement} */ root) {
       bubble.style.top = `${at.bottom - frame.top + 4}px`;
     };
     for (const event of ["pointerenter", "focus", "click"]) node.addEventListener(event, explain);
-    node.addEventListener("pointerleave", () => { if (document.activeElement !== node) hide(); });
+    node.addEventListener("pointerleave", () => {
+      if (document.activeElement !== node) hide();
+    });
     node.addEventListener("blur", hide);
-    node.addEventListener("keydown", (e) => { if (e.key === "Escape" && !bubble.hidden) { hide(); e.stopPropagation(); } });
+    node.addEventListener("keydown", (e) => {
+      if (e.key === "Escape" && !bubble.hidden) {
+        hide();
+        e.stopPropagation();
+      }
+    });
     return node;
   }
   return { bubble, term };
@@ -96,9 +105,12 @@ function barsOfRun(chart, run, palette) {
   const head = make("figcaption", "");
   head.append(make("b", "hsd-vs-letter", run.letter), make("span", "hsd-vs-hint", run.n ? `n = ${run.n}` : "no draft"));
   const bars = make("div", `hsd-vs-bars${chart.sources ? " hsd-vs-bars-named" : ""}`);
-  const name = (/** @type {number} */ k) => (chart.sources ? palette.words(chart.classes[k]) : chart.classes[k]);
+  const name = (k: number) => (chart.sources ? palette.words(chart.classes[k]) : chart.classes[k]);
   bars.setAttribute("role", "img");
-  bars.setAttribute("aria-label", `${chart.name}, run ${run.letter}: ${run.bars.map((b, k) => `${name(k)}: ${b[2]}`).join("; ")}`);
+  bars.setAttribute(
+    "aria-label",
+    `${chart.name}, run ${run.letter}: ${run.bars.map((b, k) => `${name(k)}: ${b[2]}`).join("; ")}`,
+  );
   run.bars.forEach(([value, n, words], k) => {
     const bar = make("span", "hsd-vs-bar");
     bar.title = `${name(k)}: ${words}`;

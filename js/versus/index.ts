@@ -11,11 +11,14 @@ import { readRun, roundStep } from "./race";
 /** The selectable recordings. */
 function chooserOf(model) {
   const root = make("div", "hsd-vs-chooser");
-  const send = (name, value) => { model.set(name, value); model.save_changes(); };
+  const send = (name, value) => {
+    model.set(name, value);
+    model.save_changes();
+  };
   function paint() {
     const choices = model.get("choices") || [];
     root.hidden = !choices.length;
-    const focused = root.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset.name : null;
+    const focused = root.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.name : null;
     const group = choices.find((g) => g.group === model.get("group"));
     const row = (label, items) => {
       const line = make("div", "hsd-vs-choices");
@@ -36,14 +39,25 @@ function chooserOf(model) {
     const chosen = model.get("chosen") || [];
     const runs = (group ? group.runs : []).map((r) => {
       const on = chosen.includes(r.name);
-      return chip(r.name, r.title, on, () => send("chosen", on ? chosen.filter((n) => n !== r.name) : [...chosen, r.name]), `${r.stack}: ${r.blurb}`);
+      return chip(
+        r.name,
+        r.title,
+        on,
+        () => send("chosen", on ? chosen.filter((n) => n !== r.name) : [...chosen, r.name]),
+        `${r.stack}: ${r.blurb}`,
+      );
     });
     root.replaceChildren(row("Sampling", groups), ...(group ? [row("Stacks (two or three)", runs)] : []));
     if (focused) for (const node of root.querySelectorAll("button")) if (node.dataset.name === focused) node.focus();
   }
   for (const name of ["choices", "group", "chosen"]) model.on(`change:${name}`, paint);
   paint();
-  return { root, end: () => { for (const name of ["choices", "group", "chosen"]) model.off(`change:${name}`, paint); } };
+  return {
+    root,
+    end: () => {
+      for (const name of ["choices", "group", "chosen"]) model.off(`change:${name}`, paint);
+    },
+  };
 }
 
 function render({ model, el }) {
@@ -59,11 +73,18 @@ function render({ model, el }) {
   el.append(root);
   const motion = matchMedia("(prefers-reduced-motion: reduce)");
 
-  /** @type {any} */ let state = null;
-  /** @type {any} */ let race = null;
-  /** @type {any} */ let score = null;
-  const close = () => { race?.end(); score?.end(); state = race = score = null; };
-  const refuse = () => { refusal.textContent = model.get("refusal"); refusal.hidden = !refusal.textContent; };
+  let state: any = null;
+  let race: any = null;
+  let score: any = null;
+  const close = () => {
+    race?.end();
+    score?.end();
+    state = race = score = null;
+  };
+  const refuse = () => {
+    refusal.textContent = model.get("refusal");
+    refusal.hidden = !refusal.textContent;
+  };
   function open() {
     close();
     const data = model.get("data");
@@ -89,7 +110,9 @@ function render({ model, el }) {
       model.save_changes();
     });
   }
-  const pinned = () => { if (state && model.get("pinned") !== state.pin) state.keep(Math.min(model.get("pinned"), state.longest - 1)); };
+  const pinned = () => {
+    if (state && model.get("pinned") !== state.pin) state.keep(Math.min(model.get("pinned"), state.longest - 1));
+  };
   const keydown = (e) => {
     if (!state) return;
     const own = e.key === "Enter" || e.key === " " ? "button, input, select" : "input, select";

@@ -24,7 +24,11 @@ export function raceOf(state, palette, still) {
   root.append(make("h3", "", "Race"), field);
   const lanes = runs.map((run) => {
     const track = make("div", "hsd-vs-track");
-    const box = draw("svg", { viewBox: `0 0 ${state.longest} ${LANE}`, preserveAspectRatio: "none", "aria-hidden": "true" });
+    const box = draw("svg", {
+      viewBox: `0 0 ${state.longest} ${LANE}`,
+      preserveAspectRatio: "none",
+      "aria-hidden": "true",
+    });
     const paths = new Map();
     run.tokens.forEach((t, k) => {
       const family = palette.family(t.source);
@@ -52,7 +56,9 @@ export function raceOf(state, palette, still) {
       return Math.max(0, Math.min(state.longest - 1, Math.floor(((e.clientX - b.left) / b.width) * state.longest)));
     };
     const row = runs.indexOf(run);
-    track.addEventListener("pointermove", (e) => { if (e.pointerType === "mouse") state.look(under(e), row); });
+    track.addEventListener("pointermove", (e) => {
+      if (e.pointerType === "mouse") state.look(under(e), row);
+    });
     track.addEventListener("pointerleave", () => state.look(-1));
     track.addEventListener("click", (e) => state.keep(under(e), row));
     return { run, later, air, part, here, count, note, lane };
@@ -60,27 +66,34 @@ export function raceOf(state, palette, still) {
 
   const controls = make("div", "hsd-vs-controls");
   const play = make("button", "hsd-vs-play");
-  const slider = /** @type {HTMLInputElement} */ (make("input", "hsd-vs-slider"));
+  const slider = make("input", "hsd-vs-slider") as HTMLInputElement;
   Object.assign(slider, { type: "range", min: "0", max: "1000", step: "1" });
   slider.setAttribute("aria-label", "Time of the race");
   const clock = make("output", "hsd-vs-clock");
-  const speed = /** @type {HTMLSelectElement} */ (make("select"));
+  const speed = make("select") as HTMLSelectElement;
   speed.setAttribute("aria-label", "Speed of the race");
   for (const [value, words] of SPEEDS) {
-    const option = /** @type {HTMLOptionElement} */ (make("option", "", words));
+    const option = make("option", "", words) as HTMLOptionElement;
     option.value = value;
     speed.append(option);
   }
   speed.value = fitSpeed(state.end);
   const words = make("p", "hsd-vs-standing");
   const prefill = runs.map((r) => `${r.letter} ${duration(r.prefill_ns)}`).join(", ");
-  const hint = make("p", "hsd-vs-hint", `Recorded times from the end of prefill (excluded: ${prefill}). Outline: maximum reach of the round in progress.`);
+  const hint = make(
+    "p",
+    "hsd-vs-hint",
+    `Recorded times from the end of prefill (excluded: ${prefill}). Outline: maximum reach of the round in progress.`,
+  );
   controls.append(play, slider, clock, speed);
   root.append(controls, words, hint);
 
   let frame = 0;
   let before = 0;
-  const stop = () => { cancelAnimationFrame(frame); state.set(state.t, false); };
+  const stop = () => {
+    cancelAnimationFrame(frame);
+    state.set(state.t, false);
+  };
   function tick(now) {
     const t = state.t + (now - before) * 1e6 * Number(speed.value);
     before = now;
@@ -89,13 +102,19 @@ export function raceOf(state, palette, still) {
   }
   const toggle = () => {
     if (still()) return;
-    if (state.playing) { stop(); return; }
+    if (state.playing) {
+      stop();
+      return;
+    }
     state.set(state.t >= state.end ? 0 : state.t, true);
     before = performance.now();
     frame = requestAnimationFrame(tick);
   };
   play.addEventListener("click", toggle);
-  slider.addEventListener("input", () => { cancelAnimationFrame(frame); state.set((Number(slider.value) / 1000) * state.end, false); });
+  slider.addEventListener("input", () => {
+    cancelAnimationFrame(frame);
+    state.set((Number(slider.value) / 1000) * state.end, false);
+  });
 
   function paint() {
     play.hidden = speed.hidden = still();
@@ -107,15 +126,20 @@ export function raceOf(state, palette, still) {
     slider.setAttribute("aria-valuetext", `${clock.textContent}: ${sentence}`);
     for (const { run, later, air, part, count, note, lane } of lanes) {
       const now = runAt(run, state.t);
-      const share = (/** @type {number} */ n) => `${(100 * n) / state.longest}%`;
+      const share = (n: number) => `${(100 * n) / state.longest}%`;
       later.style.left = share(now.shown);
       air.hidden = now.reach === 0;
       air.style.left = share(now.shown);
       air.style.width = share(Math.min(now.reach, run.tokens.length - now.shown));
       part.style.width = `${100 * now.part}%`;
       lane.classList.toggle("hsd-vs-done", now.done);
-      count.textContent = now.done && run.tokens_per_second ? `${run.tokens_per_second.toFixed(0)} tokens/s` : `${now.shown} of ${run.tokens.length}`;
-      note.textContent = now.done ? `${plural(run.tokens.length, "token")} in ${duration(run.end)}` : plural(now.forwards, "target forward pass");
+      count.textContent =
+        now.done && run.tokens_per_second
+          ? `${run.tokens_per_second.toFixed(0)} tokens/s`
+          : `${now.shown} of ${run.tokens.length}`;
+      note.textContent = now.done
+        ? `${plural(run.tokens.length, "token")} in ${duration(run.end)}`
+        : plural(now.forwards, "target forward pass");
     }
   }
   function mark() {

@@ -4,13 +4,22 @@ import { duration, glyphs, plural } from "../lib/linked";
 
 const RUN_TOKEN = ["text", "kind", "source", "round", "p", "entropy"];
 const RUN_ROUND = ["first", "count", "drafted", "deepest", "accepted", "why", "forwards", "start", "end", "below"];
-export const SPEEDS = [["1", "real time"], ["0.1", "1/10 speed"], ["0.01", "1/100 speed"]];
+export const SPEEDS = [
+  ["1", "real time"],
+  ["0.1", "1/10 speed"],
+  ["0.01", "1/100 speed"],
+];
 
 /** A run of the payload with its rows by name. */
 export function readRun(run) {
   const by = (names, row) => Object.fromEntries(names.map((n, i) => [n, row[i]]));
   const rounds = run.rounds.map((r) => by(RUN_ROUND, r));
-  return { ...run, tokens: run.tokens.map((t) => by(RUN_TOKEN, t)), rounds, end: rounds.length ? rounds[rounds.length - 1].end : 0 };
+  return {
+    ...run,
+    tokens: run.tokens.map((t) => by(RUN_TOKEN, t)),
+    rounds,
+    end: rounds.length ? rounds[rounds.length - 1].end : 0,
+  };
 }
 
 /** A run's cost up to output position `k`: {round, forwards, ns}; null if it has no such token. */
@@ -51,11 +60,11 @@ export function runAt(run, ns) {
   };
 }
 
-export const raceEnd = (/** @type {any[]} */ runs) => Math.max(...runs.map((r) => r.end));
+export const raceEnd = (runs: any[]) => Math.max(...runs.map((r) => r.end));
 
 /** The speed at which the race takes closest to eight seconds. */
-export function fitSpeed(/** @type {number} */ ns) {
-  const off = (/** @type {string} */ s) => Math.abs(Math.log(ns / 1e9 / Number(s) / 8));
+export function fitSpeed(ns: number) {
+  const off = (s: string) => Math.abs(Math.log(ns / 1e9 / Number(s) / 8));
   return SPEEDS.map(([s]) => s).reduce((a, b) => (off(b) < off(a) ? b : a));
 }
 
@@ -64,11 +73,12 @@ export function standing(runs, ns) {
   const at = runs.map((r) => ({ letter: r.letter, end: r.end, all: r.tokens.length, ...runAt(r, ns) }));
   const finished = at.filter((r) => r.done).sort((a, b) => a.end - b.end);
   const running = at.filter((r) => !r.done);
-  const list = (/** @type {string[]} */ s) => (s.length > 1 ? `${s.slice(0, -1).join(", ")} and ${s[s.length - 1]}` : s[0]);
+  const list = (s: string[]) => (s.length > 1 ? `${s.slice(0, -1).join(", ")} and ${s[s.length - 1]}` : s[0]);
   if (!running.length) {
     const first = finished[0];
     const level = finished.filter((r) => r.end === first.end);
-    if (level.length > 1) return `${list(level.map((r) => r.letter))} finished at the same time, after ${duration(first.end)}.`;
+    if (level.length > 1)
+      return `${list(level.map((r) => r.letter))} finished at the same time, after ${duration(first.end)}.`;
     // Runs of different length have different finishes: show their tokens.
     const wrote = (r) => (at.every((o) => o.all === r.all) ? "" : `, with ${plural(r.all, "token")}`);
     const later = finished.slice(1).map((r) => `${r.letter} ${duration(r.end - first.end)} later${wrote(r)}`);
@@ -87,7 +97,7 @@ export function standing(runs, ns) {
 }
 
 /** The output position where the round `by` rounds after that of `k` begins; `k` if there is none. */
-export function roundStep(run, /** @type {number} */ k, /** @type {number} */ by) {
+export function roundStep(run, k: number, by: number) {
   const here = run.tokens[Math.min(k, run.tokens.length - 1)];
   if (!here) return k;
   const place = here.round;
@@ -99,17 +109,21 @@ export function roundStep(run, /** @type {number} */ k, /** @type {number} */ by
 }
 
 /** The columns that begin a line, from their vertical positions. */
-export function lineStarts(/** @type {number[]} */ tops) {
+export function lineStarts(tops: number[]) {
   return tops.flatMap((top, i) => (i === 0 || top > tops[i - 1] + 1 ? [i] : []));
 }
 
 const SMALL = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 /** A token on one line: glyphs for line breaks and blanks, counts for many blanks. */
-export const inColumn = (/** @type {string} */ text) =>
+export const inColumn = (text: string) =>
   glyphs(text).replace(/␣{3,}/g, (s) => `␣${[...String(s.length)].map((d) => SMALL[Number(d)]).join("")}`);
 
 /** The difference of one position to the first run, as text: forward passes and time. */
-export function gapWords(/** @type {{forwards: number, ns: number}} */ own, /** @type {{forwards: number, ns: number}} */ first, /** @type {string} */ letter) {
+export function gapWords(
+  own: { forwards: number; ns: number },
+  first: { forwards: number; ns: number },
+  letter: string,
+) {
   const n = own.forwards - first.forwards;
   const t = own.ns - first.ns;
   const count = n === 0 ? "equal forward passes" : `${plural(Math.abs(n), "forward pass")} ${n < 0 ? "fewer" : "more"}`;

@@ -4,7 +4,8 @@ import { createFollow, topFor } from "./state";
 import { focusable, make } from "../lib/dom";
 import { gapWords, inColumn, lineStarts, runAt, spentAt } from "./race";
 
-const HINT = "← → move by position, with Shift by round of the row selected by ↑ ↓; Home, End; Enter pins, Esc unpins, Space races";
+const HINT =
+  "← → move by position, with Shift by round of the row selected by ↑ ↓; Home, End; Enter pins, Esc unpins, Space races";
 const STATE_SIGNS = { same: "=", apart: "≠", broken: "!" };
 
 /** The legend: sources and shapes. */
@@ -18,7 +19,9 @@ function legendOf(runs, palette) {
     item.append(swatch, palette.words(source));
     legend.append(item);
   }
-  for (const kind of ["accepted", "correction", "bonus", "plain"].filter((k) => runs.some((r) => r.tokens.some((t) => t.kind === k)))) {
+  for (const kind of ["accepted", "correction", "bonus", "plain"].filter((k) =>
+    runs.some((r) => r.tokens.some((t) => t.kind === k)),
+  )) {
     const item = make("span", "hsd-vs-key");
     const sample = make("span", "hsd-vs-tok", "ab");
     sample.dataset.kind = kind;
@@ -55,16 +58,22 @@ export function scoreOf(state, palette, agreement) {
   gutter.setAttribute("aria-hidden", "true");
   const apart = agreement.filter((a) => a.at !== null);
   const from = Math.min(Infinity, ...apart.map((a) => a.at));
-  const cells = runs.map(() => /** @type {HTMLElement[]} */ ([]));
+  const cells = runs.map(() => [] as HTMLElement[]);
   const columns = Array.from({ length: state.longest }, (_, k) => {
     const column = make("div", "hsd-vs-col");
     column.id = `${uid}-${k}`;
     column.dataset.k = String(k);
     column.setAttribute("role", "option");
-    column.setAttribute("aria-label", `Output position ${k + 1}: ${runs.map((r) => tokenWords(r, k, palette)).join("; ")}`);
+    column.setAttribute(
+      "aria-label",
+      `Output position ${k + 1}: ${runs.map((r) => tokenWords(r, k, palette)).join("; ")}`,
+    );
     const differs = apart.filter((a) => a.at === k);
     const number = make("span", "hsd-vs-num", differs.length ? "≠" : k === 0 || (k + 1) % 5 === 0 ? String(k + 1) : "");
-    if (differs.length) { number.title = "first difference"; number.classList.add("hsd-vs-unlike"); }
+    if (differs.length) {
+      number.title = "first difference";
+      number.classList.add("hsd-vs-unlike");
+    }
     column.classList.toggle("hsd-vs-apart", k >= from);
     column.append(number);
     runs.forEach((run, i) => {
@@ -102,12 +111,14 @@ export function scoreOf(state, palette, agreement) {
     const starts = lineStarts(tops).map((i) => tops[i]);
     if (starts.join() === drawn) return;
     drawn = starts.join();
-    gutter.replaceChildren(...starts.map((top) => {
-      const line = make("div", "hsd-vs-line");
-      line.style.top = `${top}px`;
-      line.append(...runs.map((r) => make("b", "hsd-vs-letter", r.letter)));
-      return line;
-    }));
+    gutter.replaceChildren(
+      ...starts.map((top) => {
+        const line = make("div", "hsd-vs-line");
+        line.style.top = `${top}px`;
+        line.append(...runs.map((r) => make("b", "hsd-vs-letter", r.letter)));
+        return line;
+      }),
+    );
   }
   const observer = new ResizeObserver(label);
   observer.observe(list);
@@ -116,7 +127,8 @@ export function scoreOf(state, palette, agreement) {
   function fade() {
     runs.forEach((run, i) => {
       const shown = runAt(run, state.t).shown;
-      for (let k = Math.min(shown, out[i]); k < Math.max(shown, out[i]); k++) cells[i][k].classList.toggle("hsd-vs-notyet", k >= shown);
+      for (let k = Math.min(shown, out[i]); k < Math.max(shown, out[i]); k++)
+        cells[i][k].classList.toggle("hsd-vs-notyet", k >= shown);
       out[i] = shown;
     });
   }
@@ -128,21 +140,36 @@ export function scoreOf(state, palette, agreement) {
     again.hidden = follow.on || over;
     const newest = columns[Math.max(...runs.map((r) => runAt(r, state.t).shown)) - 1];
     if (over || !follow.on) return;
-    const line = newest ? { top: newest.offsetTop, bottom: newest.offsetTop + newest.offsetHeight + 16 } : { top: 0, bottom: 0 };
+    const line = newest
+      ? { top: newest.offsetTop, bottom: newest.offsetTop + newest.offsetHeight + 16 }
+      : { top: 0, bottom: 0 };
     scroll.scrollTop = topFor(line, scroll.scrollTop, scroll.clientHeight);
     follow.put(scroll.scrollTop);
   }
-  scroll.addEventListener("scroll", () => { if (state.t < state.end) follow.seen(scroll.scrollTop); }, { passive: true });
-  again.addEventListener("click", () => { follow.set(true); list.focus({ preventScroll: true }); });
+  scroll.addEventListener(
+    "scroll",
+    () => {
+      if (state.t < state.end) follow.seen(scroll.scrollTop);
+    },
+    { passive: true },
+  );
+  again.addEventListener("click", () => {
+    follow.set(true);
+    list.focus({ preventScroll: true });
+  });
   let playing = false;
 
-  /** @type {Element[]} */
-  let marked = [];
+  let marked: Element[] = [];
   function mark() {
     for (const node of marked) node.classList.remove("hsd-vs-on", "hsd-vs-pinned", "hsd-vs-mate", "hsd-vs-active");
     for (const node of root.querySelectorAll("[aria-selected=true]")) node.removeAttribute("aria-selected");
     marked = [];
-    const add = (node, cls) => { if (node) { node.classList.add(cls); marked.push(node); } };
+    const add = (node, cls) => {
+      if (node) {
+        node.classList.add(cls);
+        marked.push(node);
+      }
+    };
     if (state.chosen) {
       const column = columns[state.at];
       add(column, "hsd-vs-on");
@@ -169,7 +196,10 @@ export function scoreOf(state, palette, agreement) {
     const k = state.at;
     const head = make("p", "hsd-vs-readout-head");
     const where = make("span");
-    where.append(make("b", "", `Output position ${k + 1}`), ` of ${state.longest}${state.chosen ? (state.pin >= 0 ? ", pinned" : "") : ": the end"}`);
+    where.append(
+      make("b", "", `Output position ${k + 1}`),
+      ` of ${state.longest}${state.chosen ? (state.pin >= 0 ? ", pinned" : "") : ": the end"}`,
+    );
     head.append(where, make("span", "hsd-vs-hint", `Keys: ${HINT}.`));
     const cards = make("div", "hsd-vs-cards");
     const first = spentAt(runs[0], k);
@@ -180,16 +210,31 @@ export function scoreOf(state, palette, agreement) {
       line.append(make("b", "hsd-vs-letter", run.letter));
       card.append(line);
       cards.append(card);
-      if (!t) { line.append(`ended after ${plural(run.tokens.length, "token")}`); return; }
+      if (!t) {
+        line.append(`ended after ${plural(run.tokens.length, "token")}`);
+        return;
+      }
       const own = spentAt(run, k);
       const token = make("code", "hsd-vs-said", inColumn(t.text));
       token.dataset.family = palette.family(t.source);
       line.append(token);
-      card.append(make("p", "", t.kind === "accepted" ? `accepted, from ${palette.phrase(t.source)}` : `${KIND_WORDS[t.kind]}`.replace(" by the target", ", by the target")));
-      card.append(make("p", "hsd-vs-strong", `after ${plural(own.forwards, "target forward pass")}, ${duration(own.ns)}`));
+      card.append(
+        make(
+          "p",
+          "",
+          t.kind === "accepted"
+            ? `accepted, from ${palette.phrase(t.source)}`
+            : `${KIND_WORDS[t.kind]}`.replace(" by the target", ", by the target"),
+        ),
+      );
+      card.append(
+        make("p", "hsd-vs-strong", `after ${plural(own.forwards, "target forward pass")}, ${duration(own.ns)}`),
+      );
       if (i && first) card.append(make("p", "", gapWords(own, first, runs[0].letter)));
       const r = own.round;
-      const below = Object.entries(r.below).map(([name, n]) => `${plural(n, "forward")} of ${name}`).join(", ");
+      const below = Object.entries(r.below)
+        .map(([name, n]) => `${plural(n, "forward")} of ${name}`)
+        .join(", ");
       const drafts = r.drafted ? `${r.accepted} of ${plural(r.drafted, "draft token")} accepted` : "no draft";
       card.append(make("p", "hsd-vs-hint", `this round: ${drafts}${below ? `; ${below}` : ""}`));
       card.append(make("p", "hsd-vs-hint", t.p === null ? "" : `p ${figure(t.p)}, entropy ${figure(t.entropy)} nats`));
@@ -212,7 +257,10 @@ export function scoreOf(state, palette, agreement) {
     if (at) state.keep(state.pin === at[0] ? -1 : at[0], at[1] ?? state.row);
   });
   state.listeners.add((what) => {
-    if (what !== "clock") { mark(); return; }
+    if (what !== "clock") {
+      mark();
+      return;
+    }
     fade();
     // Starting the race scrolls to it.
     if (state.playing && !playing && state.t === 0) follow.set(true);

@@ -6,15 +6,27 @@ export function createState(runs) {
   const longest = Math.max(...runs.map((r) => r.tokens.length));
   const fewest = runs.reduce((best, r, i) => (r.rounds.length < runs[best].rounds.length ? i : best), 0);
   const state = {
-    runs, longest,
-    hover: -1, key: -1, pin: -1, row: fewest,
+    runs,
+    longest,
+    hover: -1,
+    key: -1,
+    pin: -1,
+    row: fewest,
     /** Time of the race, ns; later tokens are not shown yet. */
-    t: raceEnd(runs), end: raceEnd(runs), playing: false,
-    /** @type {Set<(what: string) => void>} */ listeners: new Set(),
-    tell(what) { for (const f of [...state.listeners]) f(what); },
+    t: raceEnd(runs),
+    end: raceEnd(runs),
+    playing: false,
+    listeners: new Set() as Set<(what: string) => void>,
+    tell(what) {
+      for (const f of [...state.listeners]) f(what);
+    },
     /** The selected position, else the last. */
-    get at() { return [state.pin, state.hover, state.key, longest - 1].find((k) => k >= 0) ?? 0; },
-    get chosen() { return state.pin >= 0 || state.hover >= 0 || state.key >= 0; },
+    get at() {
+      return [state.pin, state.hover, state.key, longest - 1].find((k) => k >= 0) ?? 0;
+    },
+    get chosen() {
+      return state.pin >= 0 || state.hover >= 0 || state.key >= 0;
+    },
     look(k, row) {
       if (state.hover === k && (row === undefined || state.row === row)) return;
       state.hover = k;
@@ -30,7 +42,10 @@ export function createState(runs) {
       Object.assign(state, { pin: k, key: k >= 0 ? k : state.key, row });
       state.tell("cursor");
     },
-    release() { Object.assign(state, { pin: -1, key: -1, hover: -1 }); state.tell("cursor"); },
+    release() {
+      Object.assign(state, { pin: -1, key: -1, hover: -1 });
+      state.tell("cursor");
+    },
     set(t, playing = state.playing) {
       Object.assign(state, { t: Math.max(0, Math.min(state.end, t)), playing });
       state.tell("clock");
@@ -43,19 +58,28 @@ export function createState(runs) {
  * Whether a pane follows the race: until the user scrolls, and again on request. `put(top)` records the race's scroll position,
  * `seen(top)` the pane's; a difference means that the user scrolled. `changed(on)` is called.
  */
-export function createFollow(/** @type {(on: boolean) => void} */ changed) {
+export function createFollow(changed: (on: boolean) => void) {
   let placed = -1;
   const follow = {
     on: true,
-    set(/** @type {boolean} */ on) { if (on !== follow.on) { follow.on = on; changed(on); } },
-    put(/** @type {number} */ top) { placed = top; },
-    seen(/** @type {number} */ top) { if (Math.abs(top - placed) > 2) follow.set(false); },
+    set(on: boolean) {
+      if (on !== follow.on) {
+        follow.on = on;
+        changed(on);
+      }
+    },
+    put(top: number) {
+      placed = top;
+    },
+    seen(top: number) {
+      if (Math.abs(top - placed) > 2) follow.set(false);
+    },
   };
   return follow;
 }
 
 /** The scroll position of a pane of height `high` at `top` that shows a line with room below; `top` if it is visible. */
-export function topFor(/** @type {{top: number, bottom: number}} */ line, /** @type {number} */ top, /** @type {number} */ high) {
+export function topFor(line: { top: number; bottom: number }, top: number, high: number) {
   if (line.top >= top && line.bottom <= top + high) return top;
   return Math.max(0, line.top - Math.max(0, high - (line.bottom - line.top)) / 3);
 }

@@ -1,7 +1,19 @@
 // Runs side by side: what each had spent at a position, who is ahead at a time, where the cursor goes, what is written.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { fitSpeed, gapWords, inColumn, lineStarts, raceEnd, readRun, roundStep, roundsAt, runAt, spentAt, standing } from "./race";
+import {
+  fitSpeed,
+  gapWords,
+  inColumn,
+  lineStarts,
+  raceEnd,
+  readRun,
+  roundStep,
+  roundsAt,
+  runAt,
+  spentAt,
+  standing,
+} from "./race";
 import { createFollow, createState, topFor } from "./state";
 
 /** A run whose rounds bring `counts` tokens and take `ns` each, one target forward pass a round, drafts as deep as they brought. */
@@ -11,7 +23,8 @@ const run = (letter, counts, ns) => {
   let first = 0;
   counts.forEach((count, k) => {
     rounds.push([first, count, count, Math.max(0, count - 1), count - 1, null, k + 1, k * ns + 1, (k + 1) * ns, {}]);
-    for (let i = 0; i < count; i++) tokens.push([`t${first + i}`, i < count - 1 ? "accepted" : "bonus", "nano", k, 0.5, 1]);
+    for (let i = 0; i < count; i++)
+      tokens.push([`t${first + i}`, i < count - 1 ? "accepted" : "bonus", "nano", k, 0.5, 1]);
     first += count;
   });
   return readRun({ letter, title: "", stack: "", prefill_ns: 0, tokens_per_second: 1, tokens, rounds });
@@ -21,17 +34,38 @@ const quick = run("B", [4, 4, 4], 2e6);
 const slow = run("C", [3, 3, 3, 3], 5e6);
 
 test("at a position a run has spent the forwards and the time of the round that brought it", () => {
-  assert.deepEqual([0, 3, 4, 11].map((k) => spentAt(quick, k).forwards), [1, 1, 2, 3]);
-  assert.deepEqual([0, 3, 4, 11].map((k) => spentAt(quick, k).ns), [2e6, 2e6, 4e6, 6e6]);
-  assert.deepEqual([0, 11].map((k) => spentAt(plain, k).forwards), [1, 12]);
+  assert.deepEqual(
+    [0, 3, 4, 11].map((k) => spentAt(quick, k).forwards),
+    [1, 1, 2, 3],
+  );
+  assert.deepEqual(
+    [0, 3, 4, 11].map((k) => spentAt(quick, k).ns),
+    [2e6, 2e6, 4e6, 6e6],
+  );
+  assert.deepEqual(
+    [0, 11].map((k) => spentAt(plain, k).forwards),
+    [1, 12],
+  );
   assert.equal(spentAt(quick, 12), null);
 });
 
 test("tokens come out when their round ends, all of them at once", () => {
-  assert.deepEqual([0, 2e6 - 1, 2e6, 4e6, 6e6, 9e9].map((t) => runAt(quick, t).shown), [0, 0, 4, 8, 12, 12]);
-  assert.deepEqual([0, 2e6, 6e6].map((t) => roundsAt(quick, t)), [0, 1, 3]);
-  assert.deepEqual([2e6, 6e6].map((t) => runAt(quick, t).done), [false, true]);
-  assert.deepEqual([2e6, 6e6].map((t) => runAt(quick, t).forwards), [1, 3]);
+  assert.deepEqual(
+    [0, 2e6 - 1, 2e6, 4e6, 6e6, 9e9].map((t) => runAt(quick, t).shown),
+    [0, 0, 4, 8, 12, 12],
+  );
+  assert.deepEqual(
+    [0, 2e6, 6e6].map((t) => roundsAt(quick, t)),
+    [0, 1, 3],
+  );
+  assert.deepEqual(
+    [2e6, 6e6].map((t) => runAt(quick, t).done),
+    [false, true],
+  );
+  assert.deepEqual(
+    [2e6, 6e6].map((t) => runAt(quick, t).forwards),
+    [1, 3],
+  );
 });
 
 test("a round in progress reaches as far as its draft and one token more; between rounds nothing is in the air", () => {
@@ -53,8 +87,14 @@ test("the standing names who leads, by how much, who is through and who was firs
   assert.equal(standing(runs, 20e6), "B finished first, after 6.00 ms; A 6.00 ms later and C 14.0 ms later.");
   assert.equal(raceEnd(runs), 20e6);
   assert.equal(standing([plain, run("B", Array(12).fill(1), 1e6)], 3e6), "All have 3 tokens.");
-  assert.equal(standing([plain, run("B", Array(12).fill(1), 1e6)], 12e6), "A and B finished at the same time, after 12.0 ms.");
-  assert.equal(standing([plain, run("B", [3, 3], 2e6)], 12e6), "B finished first, after 4.00 ms, with 6 tokens; A 8.00 ms later, with 12 tokens.");
+  assert.equal(
+    standing([plain, run("B", Array(12).fill(1), 1e6)], 12e6),
+    "A and B finished at the same time, after 12.0 ms.",
+  );
+  assert.equal(
+    standing([plain, run("B", [3, 3], 2e6)], 12e6),
+    "B finished first, after 4.00 ms, with 6 tokens; A 8.00 ms later, with 12 tokens.",
+  );
   const level = standing([quick, run("B", [4, 4, 4], 2e6), slow], 2e6);
   assert.equal(level, "B and B are ahead of C by 4 tokens.");
 });
@@ -64,12 +104,22 @@ test("a race is played at the speed that makes it last some seconds", () => {
 });
 
 test("shift goes to where the rounds of one run begin, and to the ends no further", () => {
-  assert.deepEqual([0, 2, 4, 11].map((k) => roundStep(quick, k, 1)), [4, 4, 8, 11]);
-  assert.deepEqual([0, 2, 4, 11].map((k) => roundStep(quick, k, -1)), [0, 0, 0, 8]);
+  assert.deepEqual(
+    [0, 2, 4, 11].map((k) => roundStep(quick, k, 1)),
+    [4, 4, 8, 11],
+  );
+  assert.deepEqual(
+    [0, 2, 4, 11].map((k) => roundStep(quick, k, -1)),
+    [0, 0, 0, 8],
+  );
   assert.deepEqual([roundStep(plain, 5, 1), roundStep(plain, 5, -1)], [6, 4]);
   assert.equal(roundStep(quick, 40, -1), 8, "a run that has ended counts from its last token");
   const cut = run("A", [2, 0, 2], 1e6);
-  assert.deepEqual([roundStep(cut, 1, 1), roundStep(cut, 2, -1)], [2, 0], "a round that was cut to nothing is passed over");
+  assert.deepEqual(
+    [roundStep(cut, 1, 1), roundStep(cut, 2, -1)],
+    [2, 0],
+    "a round that was cut to nothing is passed over",
+  );
 });
 
 test("a line begins where a column stands lower than the one before it", () => {
@@ -86,9 +136,18 @@ test("a column holds a token on one line, long blanks counted, hidden characters
 });
 
 test("differences to the first run have their direction in words", () => {
-  assert.equal(gapWords({ forwards: 3, ns: 1e6 }, { forwards: 12, ns: 3e6 }, "A"), "9 forward passes fewer, 2.00 ms earlier than A");
-  assert.equal(gapWords({ forwards: 2, ns: 5e6 }, { forwards: 1, ns: 3e6 }, "A"), "1 forward pass more, 2.00 ms later than A");
-  assert.equal(gapWords({ forwards: 1, ns: 3 }, { forwards: 1, ns: 3 }, "A"), "equal forward passes, at the same time as A");
+  assert.equal(
+    gapWords({ forwards: 3, ns: 1e6 }, { forwards: 12, ns: 3e6 }, "A"),
+    "9 forward passes fewer, 2.00 ms earlier than A",
+  );
+  assert.equal(
+    gapWords({ forwards: 2, ns: 5e6 }, { forwards: 1, ns: 3e6 }, "A"),
+    "1 forward pass more, 2.00 ms later than A",
+  );
+  assert.equal(
+    gapWords({ forwards: 1, ns: 3 }, { forwards: 1, ns: 3 }, "A"),
+    "equal forward passes, at the same time as A",
+  );
 });
 
 test("the cursor is pinned, hovered or keyed, in this order, and the last position counts where it is none of them", () => {
