@@ -1,9 +1,9 @@
 // Which database answered in which round.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { accesses, barsOf, stepsOf } from "./index";
 import { createStore } from "../lib/run";
-import { RECORDED, draft, round, snapshot, token } from "../lib/testing";
+import { draft, RECORDED, round, snapshot, token } from "../lib/testing";
+import { accesses, barsOf, stepsOf } from "./index";
 
 const DATABASES = ["context", "model", "statistics"];
 const known = (s: string) => DATABASES.includes(s);

@@ -1,6 +1,11 @@
 // Databases by round. Loaded after linked_run.js and linked.js.
-import { WHY, linkedWidget, plural } from "../lib/linked";
+
 import { draw, focusable, make } from "../lib/dom";
+import type { Cursor } from "../lib/group";
+import type { View } from "../lib/linked";
+import { linkedWidget } from "../lib/linked";
+import type { Store } from "../lib/run";
+import { plural, WHY } from "../lib/words";
 
 const LANE = 40; // pixels
 const TEXT_LANE = 56;
@@ -10,21 +15,21 @@ const TEXT_LANE = 56;
  * level below the target, several times per round). `tokens`: text length after the round, prompt included. sources: those that
  * drafted, in the order of `order`, then by name.
  */
-export function accesses(store, isDatabase, order) {
+export function accesses(store: Store, isDatabase: (source: string) => boolean, order: string[]) {
   const rounds = [...store.order.keys()].map((id) => ({
     id,
-    drafted: new Map(),
-    accepted: new Map(),
-    why: store.rounds.get(id).why,
+    drafted: new Map<string, number>(),
+    accepted: new Map<string, number>(),
+    why: store.rounds.get(id)?.why ?? null,
     tokens: 0,
   }));
   const place = new Map(rounds.map((r, k) => [r.id, k]));
   let first = Infinity;
   for (const drafts of store.drafts.values())
     for (const d of drafts) if (isDatabase(d.source)) first = Math.min(first, d.level);
-  const sources = new Set();
+  const sources = new Set<string>();
   for (const [id, drafts] of store.drafts) {
-    const at = place.get(store.topRound(id));
+    const at = place.get(store.topRound(id) ?? NaN);
     if (at === undefined) continue;
     for (const d of drafts) {
       if (d.level !== first || !isDatabase(d.source)) continue;
@@ -35,7 +40,7 @@ export function accesses(store, isDatabase, order) {
     }
   }
   let tokens = store.promptIds.length;
-  const emitted = new Map();
+  const emitted = new Map<number, number>();
   for (const t of store.tokens) emitted.set(t.round, (emitted.get(t.round) || 0) + 1);
   for (const r of rounds) r.tokens = tokens += emitted.get(r.id) || 0;
   const rank = (s: string) => (order.includes(s) ? order.indexOf(s) : order.length);
@@ -43,20 +48,20 @@ export function accesses(store, isDatabase, order) {
 }
 
 /** Path data of one bar per round, in a box of one unit per round and height `high`. */
-export function barsOf(values, most, high) {
+export function barsOf(values: number[], most: number, high: number) {
   return values
-    .map((v, k) => (v ? `M${k + 0.1} ${high}v-${+((v / most) * high).toFixed(2)}h.8V${high}z` : ""))
+    .map((v, k: number) => (v ? `M${k + 0.1} ${high}v-${+((v / most) * high).toFixed(2)}h.8V${high}z` : ""))
     .join("");
 }
 
 /** Path data of a step line over rounds, from `least` at the bottom to `most` at the top. */
-export function stepsOf(values, least, most, high) {
+export function stepsOf(values: number[], least: number, most: number, high: number) {
   const y = (v: number) => +(high - ((v - least) / Math.max(1, most - least)) * high).toFixed(2);
-  return values.map((v, k) => `${k ? "L" : "M"}${k} ${y(v)}H${k + 1}`).join("");
+  return values.map((v, k: number) => `${k ? "L" : "M"}${k} ${y(v)}H${k + 1}`).join("");
 }
 
-function accessView({ model, root, group, store, palette }) {
-  const databases = model.get("palette").databases as string[];
+function accessView({ model, root, group, store, palette, follow }: View<object>) {
+  const { databases } = model.get("palette");
   root.classList.add("hsd-access");
   const title = make("h3", "", "Drafts by database and round");
   const note = make("p", "hsd-ac-note");
@@ -73,7 +78,7 @@ function accessView({ model, root, group, store, palette }) {
   let found: ReturnType<typeof accesses> = accesses(store, () => false, []);
   const isDatabase = (s: string) => databases.includes(s) || s === "logits" || palette.family(s) === "baseline";
 
-  function lane(high, name, more, share, family, parts) {
+  function lane(high: number, name: string, more: string, share: string, family: string, parts: [string, string][]) {
     const label = make("div", "hsd-ac-name");
     label.style.height = `${high}px`;
     label.dataset.family = family;
@@ -110,7 +115,7 @@ function accessView({ model, root, group, store, palette }) {
       const drafted = rounds.map((r) => r.drafted.get(s) || 0);
       const accepted = rounds.map((r) => r.accepted.get(s) || 0);
       const answered = drafted.filter(Boolean).length;
-      const parts = [
+      const parts: [string, string][] = [
         [barsOf(drafted, most, LANE - 8), "hsd-ac-drafted"],
         [barsOf(accepted, most, LANE - 8), "hsd-ac-accepted"],
       ];
@@ -144,7 +149,7 @@ function accessView({ model, root, group, store, palette }) {
     readout.textContent = k < 0 ? "Hover over a round, or use the player." : words(k);
   }
 
-  function words(k) {
+  function words(k: number) {
     const r = found.rounds[k];
     const parts = [...found.sources]
       .filter((s) => r.drafted.get(s))
@@ -169,15 +174,10 @@ function accessView({ model, root, group, store, palette }) {
     const r = at(e);
     if (r) group.pin({ round: r.id });
   });
-  const onCursor = (cursor, before) => {
+  const onCursor = (cursor: Cursor, before: Cursor) => {
     if (cursor.round !== before.round || cursor.pinned !== before.pinned) mark();
   };
-  store.listeners.add(redraw);
-  group.listeners.add(onCursor);
+  follow(redraw, onCursor);
   redraw();
-  return () => {
-    store.listeners.delete(redraw);
-    group.listeners.delete(onCursor);
-  };
 }
 export default linkedWidget(accessView);

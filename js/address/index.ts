@@ -1,6 +1,15 @@
 // A button that copies the link to the event under the cursor. Loaded after linked_run.js and linked.js.
-import { linkedWidget } from "../lib/linked";
+
 import { make } from "../lib/dom";
+import type { View } from "../lib/linked";
+import { linkedWidget } from "../lib/linked";
+
+interface Traits {
+  name: string;
+  start: { run?: string; step?: number };
+  served: boolean;
+  waits: boolean;
+}
 
 /**
  * The link to an event: the page's address with only our three parameters (it must not contain a server token).
@@ -20,19 +29,19 @@ export function linkTo(page: string, trace: string, step: number, dark: boolean)
 
 const NO_LINK = "No link: this run exists only on this page. Save it to share the file.";
 
-function addressView({ model, root, group, store }) {
+function addressView({ model, root, group, store, follow }: View<Traits>) {
   root.classList.add("hsd-address");
   const button = make("button", "jupyter-button hsd-quiet");
   button.type = "button";
   const said = make("span", "hsd-address-said");
   said.setAttribute("role", "status");
-  const field = make("input", "hsd-address-link") as HTMLInputElement;
+  const field = make("input", "hsd-address-link");
   field.readOnly = true;
   field.hidden = true;
   field.setAttribute("aria-label", "Link to this step");
   root.append(button, said, field);
 
-  let timer: any = 0;
+  let timer = 0;
   function paint() {
     // In JupyterLab the address does not belong to the dashboard.
     root.hidden = !model.get("served");
@@ -92,8 +101,7 @@ function addressView({ model, root, group, store }) {
   const onStore = (what: string) => {
     if (what === "reset") go();
   };
-  store.listeners.add(onStore);
-  group.listeners.add(paint);
+  follow(onStore, paint);
   model.on("change:start", go);
   model.on("change:name change:served", paint);
   if (model.get("waits")) model.send({ kind: "query", query: location.search.slice(0, 2000) });
@@ -101,8 +109,6 @@ function addressView({ model, root, group, store }) {
   go();
   return () => {
     clearTimeout(timer);
-    store.listeners.delete(onStore);
-    group.listeners.delete(paint);
     model.off("change:start", go);
     model.off("change:name change:served", paint);
   };

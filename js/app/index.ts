@@ -1,4 +1,5 @@
 // The page's header: name and introduction, and page-wide keys.
+import type { Drawing } from "../lib/widget";
 
 /**
  * Keep the focus when a button disables itself: from a start button to Cancel, and back after the run. Returns a stop function.
@@ -72,7 +73,7 @@ function themeSwitch(themes: { chosen: () => string; choose: (name: string) => v
   return menu;
 }
 
-function render({ el }) {
+function render({ el }: Drawing<object>) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
   const root = document.createElement("div");
   root.className = "hsd-header";
@@ -128,7 +129,7 @@ function render({ el }) {
   });
   let unkeep = () => {};
   const standing = new ResizeObserver(() => {
-    const app = root.closest(".hsd-app");
+    const app = root.closest<HTMLElement>(".hsd-app");
     if (!app) return;
     standing.disconnect();
     const stops = [keepFocus(app), runByKey(app)];

@@ -2,8 +2,14 @@
 // linked_run.js and linked.js, before blocks.js.
 import { make } from "../lib/dom";
 
-export function button(key, label, words, act, cls = "hsd-blk-tool") {
-  const node = make("button", cls, label) as HTMLButtonElement;
+export function button(
+  key: string,
+  label: string,
+  words: string,
+  act: (event: MouseEvent) => void,
+  cls = "hsd-blk-tool",
+) {
+  const node = make("button", cls, label);
   node.type = "button";
   node.dataset.key = key;
   if (words !== label) {
@@ -14,12 +20,18 @@ export function button(key, label, words, act, cls = "hsd-blk-tool") {
   return node;
 }
 
-export function menu(key, label, options, value, act) {
-  const node = make("select", "hsd-blk-name") as HTMLSelectElement;
+export function menu(
+  key: string,
+  label: string,
+  options: [string, string][],
+  value: string,
+  act: (value: string) => void,
+) {
+  const node = make("select", "hsd-blk-name");
   node.dataset.key = key;
   node.setAttribute("aria-label", label);
   for (const [name, words] of options) {
-    const option = make("option", "", words) as HTMLOptionElement;
+    const option = make("option", "", words);
     option.value = name;
     node.append(option);
   }
@@ -28,8 +40,8 @@ export function menu(key, label, options, value, act) {
   return node;
 }
 
-export function check(key, label, on, act) {
-  const box = make("input") as HTMLInputElement;
+export function check(key: string, label: string, on: boolean, act: () => void) {
+  const box = make("input");
   box.type = "checkbox";
   box.checked = on;
   box.dataset.key = key;
@@ -40,7 +52,12 @@ export function check(key, label, on, act) {
 }
 
 /** Drag `row` by `grip` among `rows`, ordered from top to bottom. */
-export function draggable(grip, row, rows, drop) {
+export function draggable(
+  grip: HTMLElement,
+  row: HTMLElement,
+  rows: HTMLElement[],
+  drop: (from: number, to: number) => void,
+) {
   let to = -1;
   grip.addEventListener("pointerdown", (e) => {
     if (e.button !== 0) return;
@@ -51,12 +68,12 @@ export function draggable(grip, row, rows, drop) {
   });
   grip.addEventListener("pointermove", (e) => {
     if (!grip.hasPointerCapture(e.pointerId)) return;
-    const middle = (r) => {
+    const middle = (r: HTMLElement) => {
       const b = r.getBoundingClientRect();
       return b.top + b.height / 2;
     };
     const from = rows.indexOf(row);
-    to = rows.filter((r, i) => i !== from && middle(r) < e.clientY).length;
+    to = rows.filter((r: HTMLElement, i) => i !== from && middle(r) < e.clientY).length;
     for (const [i, r] of rows.entries()) {
       r.classList.toggle("hsd-blk-before", i === to && to < from);
       r.classList.toggle("hsd-blk-after", i === to && to > from);
@@ -72,7 +89,7 @@ export function draggable(grip, row, rows, drop) {
   grip.addEventListener("pointercancel", () => end(false));
 }
 
-export function grip(words) {
+export function grip(words: string) {
   const node = make("span", "hsd-blk-grip", "⠿");
   node.title = words;
   node.setAttribute("aria-hidden", "true");

@@ -1,5 +1,13 @@
 // The block editor of a stack: the target at the top, its drafters below. Loaded after linked_run.js, linked.js, blocks_parts.js
 // and blocks_fields.js. An edit is shown at once and sent to Python, whose parser accepts or rejects it.
+
+import type { PaletteData } from "../lib/contract";
+import { focusable, followTheme, make } from "../lib/dom";
+import type { Palette } from "../lib/palette";
+import { paletteOf } from "../lib/palette";
+import type { Drawing, Model } from "../lib/widget";
+import { button, check, draggable, grip, menu } from "./fields";
+import type { Bottom, Language, ModelPart, Part } from "./parts";
 import {
   bottomOf,
   choices,
@@ -20,11 +28,26 @@ import {
   withName,
   withoutModel,
 } from "./parts";
-import { button, check, draggable, grip, menu } from "./fields";
-import { focusable, followTheme, make } from "../lib/dom";
-import { paletteOf } from "../lib/linked";
 
-function blocksView({ model, root, palette }) {
+interface Traits {
+  text: string;
+  shown: string;
+  parts: Part[];
+  error: string;
+  bottoms: Record<string, Language & { words: string }>;
+  offered: string[];
+  free: boolean;
+  most: number;
+  palette: PaletteData;
+}
+/** A block on the page: its element, its key, and what keys do to it. */
+interface Block {
+  li: HTMLElement;
+  key: string;
+  act: { up?: () => void; down?: () => void; drop?: () => void; longer?: (by: number) => void };
+}
+
+function blocksView({ model, root, palette }: { model: Model<Traits>; root: HTMLElement; palette: Palette }) {
   root.classList.add("hsd-blocks");
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", "Stack as blocks");
@@ -42,16 +65,16 @@ function blocksView({ model, root, palette }) {
   const names = () => model.get("offered");
   const language = (name: string) => model.get("bottoms")[name];
   /** The drawn parts: Python's, or an edit without a reply yet. */
-  let parts: any[] = model.get("parts");
+  let parts: Part[] = model.get("parts");
 
-  function edit(next, words: string, focus: string = "") {
+  function edit(next: Part[], words: string, focus: string = "") {
     parts = next;
     live.textContent = words;
     model.send({ kind: "edit", parts: next });
     paint(focus);
   }
 
-  const family = (part: any, target: boolean) =>
+  const family = (part: Part, target: boolean) =>
     target
       ? "target"
       : part.kind === "model"
@@ -61,7 +84,7 @@ function blocksView({ model, root, palette }) {
           : "baseline";
 
   // --- blocks
-  function modelBlock(part, k, target) {
+  function modelBlock(part: ModelPart, k: number, target: boolean): Block {
     const drafts = draftsOf(parts);
     const key = `m:${part.name}`;
     const li = make("li", "hsd-blk");
@@ -73,7 +96,7 @@ function blocksView({ model, root, palette }) {
         ? menu(
             `${key}:name`,
             target ? "Target model" : "Draft model",
-            others.map((n) => [n, n]),
+            others.map((n): [string, string] => [n, n]),
             part.name,
             (to) => edit(withName(parts, k, to), `${part.name} is now ${to}`, `m:${to}:name`),
           )
@@ -86,7 +109,7 @@ function blocksView({ model, root, palette }) {
     li.append(head);
     if (target) return { li, key, act: {} };
 
-    const move = (by) => {
+    const move = (by: number) => {
       if (!drafts[k + by]) return;
       edit(
         withMoved(parts, k, k + by),
@@ -100,7 +123,7 @@ function blocksView({ model, root, palette }) {
         `${part.name} removed`,
         k > 0 ? `m:${drafts[k - 1].name}` : `m:${targetOf(parts).name}`,
       );
-    const set = (value, focus) =>
+    const set = (value: number | null, focus: string) =>
       edit(
         withLookahead(parts, k, value, model.get("most")),
         `lookahead of ${part.name}: ${value ?? "automatic"}`,
@@ -119,12 +142,12 @@ function blocksView({ model, root, palette }) {
     head.append(tools);
 
     const line = make("div", "hsd-blk-line");
-    const field = make("input", "hsd-blk-number") as HTMLInputElement;
+    const field = make("input", "hsd-blk-number");
     field.type = "number";
     field.min = "1";
     field.max = String(model.get("most"));
     field.dataset.key = `${key}:lookahead`;
-    field.value = part.lookahead ?? "";
+    field.value = String(part.lookahead ?? "");
     field.placeholder = "–";
     field.setAttribute("aria-label", `Lookahead of ${part.name}: minimum proposed tokens`);
     field.addEventListener("change", () => {
@@ -159,11 +182,11 @@ function blocksView({ model, root, palette }) {
     };
   }
 
-  function bottomBlock(part) {
+  function bottomBlock(part: Bottom): Block {
     const li = make("li", "hsd-blk");
     li.dataset.family = family(part, false);
     const head = make("div", "hsd-blk-head");
-    const kinds = Object.keys(model.get("bottoms")).map((name) => [name, name]);
+    const kinds = Object.keys(model.get("bottoms")).map((name): [string, string] => [name, name]);
     const drop = () => edit(withBottom(parts, null), `${part.name} removed`, `m:${modelsOf(parts)[0].name}`);
     const tools = make("span", "hsd-blk-tools");
     tools.append(button("b:out", "✕", `Remove ${part.name}`, once(drop)));
@@ -180,7 +203,7 @@ function blocksView({ model, root, palette }) {
     else itemList(part, li);
     return { li, key: "b", act: { drop } };
   }
-  function choiceList(part) {
+  function choiceList(part: Bottom) {
     const box = make("div", "hsd-blk-choices");
     const all = choices(parts, names());
     const now = part.items.length ? part.items : all;
@@ -199,10 +222,11 @@ function blocksView({ model, root, palette }) {
     }
     return box;
   }
-  function itemList(part, li) {
+  function itemList(part: Bottom, li: HTMLElement) {
     const spoken = language(part.name);
     const { databases, on } = itemsOf(part, spoken);
-    const put = (next, words, focus) => edit(withItems(parts, next, on, spoken), words, focus);
+    const put = (next: string[], words: string, focus: string) =>
+      edit(withItems(parts, next, on, spoken), words, focus);
     if (spoken.databases.length) {
       const ol = make("ol", "hsd-blk-items");
       ol.setAttribute("aria-label", "Databases in order of use");
@@ -210,7 +234,7 @@ function blocksView({ model, root, palette }) {
       databases.forEach((name, i) => {
         const row = make("li", "hsd-blk-item");
         row.dataset.family = palette.family(name);
-        const go = (by) =>
+        const go = (by: number) =>
           put(
             shifted(databases, i, i + by),
             `${name} is at position ${i + by + 1}`,
@@ -240,7 +264,7 @@ function blocksView({ model, root, palette }) {
           );
           const handle = grip(`Drag to move ${name}`);
           row.append(handle);
-          draggable(handle, row, rows, (from, to) =>
+          draggable(handle, row, rows, (from: number, to: number) =>
             put(shifted(databases, from, to), `${name} is at position ${to + 1}`, `d:${name}:up`),
           );
         }
@@ -292,41 +316,42 @@ function blocksView({ model, root, palette }) {
     const had = focus || (active && root.contains(active) ? active.dataset.key || "" : "");
     const models = modelsOf(parts);
     const blocks = models.map((m, k) => modelBlock(m, k, k === models.length - 1));
-    if (bottomOf(parts)) blocks.unshift(bottomBlock(bottomOf(parts)));
+    const bottom = bottomOf(parts);
+    if (bottom) blocks.unshift(bottomBlock(bottom));
     blocks.reverse(); // the target is at the top of the page
     const rows = blocks.map((b) => b.li);
     const draftRows = rows.slice(1, models.length);
     blocks.forEach(({ li, key, act }, i) => {
       li.dataset.key = key;
       focusable(li);
-      const part = key === "b" ? bottomOf(parts) : models.find((m) => `m:${m.name}` === key);
+      const part = key === "b" ? bottom : models.find((m) => `m:${m.name}` === key);
+      const own = part?.name ?? "";
+      const lookahead = part?.kind === "model" ? part.lookahead : null;
       const next = blocks[i - 1];
       const above = next ? models.find((m) => `m:${m.name}` === next.key)?.name : "";
       li.setAttribute(
         "aria-label",
-        i === 0
-          ? `${part.name}, the target`
-          : `${part.name}${part.lookahead ? `, lookahead ${part.lookahead}` : ""}, drafts for ${above}`,
+        i === 0 ? `${own}, the target` : `${own}${lookahead ? `, lookahead ${lookahead}` : ""}, drafts for ${above}`,
       );
       const handle = li.querySelector(":scope > .hsd-blk-head > .hsd-blk-grip") as HTMLElement | null;
       // The highest draft model is first on the page and last in the text.
-      const place = (row) => draftRows.length - 1 - row;
+      const place = (row: number) => draftRows.length - 1 - row;
       if (handle)
-        draggable(handle, li, draftRows, (from, to) =>
-          edit(withMoved(parts, place(from), place(to)), `${part.name} moved`, key),
+        draggable(handle, li, draftRows, (from: number, to: number) =>
+          edit(withMoved(parts, place(from), place(to)), `${own} moved`, key),
         );
       li.addEventListener("keydown", (e) => {
         if (e.target !== li || e.ctrlKey || e.metaKey) return;
-        const keys = e.altKey
+        const keys: Record<string, (() => void) | undefined> = e.altKey
           ? { ArrowUp: act.up, ArrowDown: act.down }
           : {
               ArrowUp: () => rows[i - 1]?.focus(),
               ArrowDown: () => rows[i + 1]?.focus(),
               Delete: act.drop,
               Backspace: act.drop,
-              "+": act.longer && (() => act.longer(1)),
-              "=": act.longer && (() => act.longer(1)),
-              "-": act.longer && (() => act.longer(-1)),
+              "+": act.longer && (() => act.longer?.(1)),
+              "=": act.longer && (() => act.longer?.(1)),
+              "-": act.longer && (() => act.longer?.(-1)),
             };
         if (!Object.hasOwn(keys, e.key)) return;
         keys[e.key]?.();
@@ -339,8 +364,10 @@ function blocksView({ model, root, palette }) {
     drawError();
     if (had)
       (
-        ([...root.querySelectorAll("[data-key]")].find((n) => n.dataset.key === had && !(n as any).disabled) ??
-          [...root.querySelectorAll("[data-key]")].find((n) => had.startsWith(`${n.dataset.key}:`)) ??
+        ([...root.querySelectorAll<HTMLElement>("[data-key]")].find(
+          (n) => n.dataset.key === had && !(n as HTMLButtonElement).disabled,
+        ) ??
+          [...root.querySelectorAll<HTMLElement>("[data-key]")].find((n) => had.startsWith(`${n.dataset.key}:`)) ??
           rows[0]) as HTMLElement | null
       )?.focus({ preventScroll: true });
   }
@@ -386,7 +413,7 @@ function blocksView({ model, root, palette }) {
   let typed = "";
   function anyModel() {
     const form = make("form", "hsd-blk-any");
-    const field = make("input") as HTMLInputElement;
+    const field = make("input");
     field.placeholder = "hub id or path";
     field.value = typed;
     field.dataset.key = "a:any";
@@ -419,7 +446,7 @@ function blocksView({ model, root, palette }) {
     parts = model.get("parts");
     paint();
   };
-  const refused = (message) => {
+  const refused = (message: { kind: string }) => {
     if (message.kind === "refused") take();
   };
   model.on("change:parts change:offered change:bottoms", take);
@@ -433,7 +460,7 @@ function blocksView({ model, root, palette }) {
   };
 }
 
-function render({ model, el }) {
+function render({ model, el }: Drawing<Traits>) {
   const root = make("div", "hsd-linked");
   const palette = paletteOf(model.get("palette"));
   palette.paint(root);

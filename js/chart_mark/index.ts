@@ -1,7 +1,9 @@
 // A mark over the cursor's round in an adjacent plotly chart. Loaded after linked_run.js and linked.js. A plotly shape would
 // redraw the whole chart.
-import { linkedWidget } from "../lib/linked";
+
 import { make } from "../lib/dom";
+import type { View } from "../lib/linked";
+import { linkedWidget } from "../lib/linked";
 
 /** The band over bar `x` of a plot `width` px wide with `range`: {left, width} in px, at least 3 wide; null: out of view. */
 export function bandOf(x: number, range: number[], width: number) {
@@ -14,7 +16,7 @@ export function bandOf(x: number, range: number[], width: number) {
   return { left: begin, width: Math.max(0, Math.min(width, left + wide) - begin) };
 }
 
-function chartMarkView({ root, group, store }) {
+function chartMarkView({ root, group, store, follow }: View<object>) {
   root.classList.add("hsd-chart-marks");
   const band = make("div", "hsd-chart-mark");
   band.hidden = true;
@@ -24,7 +26,7 @@ function chartMarkView({ root, group, store }) {
 
   function place() {
     const area = chart?.querySelector(".nsewdrag");
-    const number = store.order.get(group.cursor.round);
+    const number = store.order.get(group.cursor.round ?? NaN);
     // During a run the chart still shows the previous run.
     const same = chart?.data?.[0]?.x?.length === store.order.size && store.order.size > 0;
     const plot = area?.getBoundingClientRect();
@@ -78,15 +80,12 @@ function chartMarkView({ root, group, store }) {
     resized.observe(box);
     attach();
   });
-  store.listeners.add(soon);
-  group.listeners.add(soon);
+  follow(soon, soon);
   return () => {
     cancelAnimationFrame(begin);
     cancelAnimationFrame(frame);
     watch.disconnect();
     resized.disconnect();
-    store.listeners.delete(soon);
-    group.listeners.delete(soon);
   };
 }
 export default linkedWidget(chartMarkView);

@@ -1,16 +1,47 @@
 // Predicted and measured values by row. Loaded after dom.js.
 import { cell, entry, followTheme, make } from "../lib/dom";
+import type { Drawing } from "../lib/widget";
 
-const known = (v: any) => v !== null && v !== undefined;
-const figure = (v: any) =>
+interface Row {
+  label: string;
+  code?: boolean;
+  chosen?: boolean;
+  note?: string;
+  tags: [string, string][];
+  hue?: { light: string; dark: string } | null;
+  predicted?: number | null;
+  measured?: number | null;
+  low?: number | null;
+  high?: number | null;
+  off?: number | null;
+}
+interface RowGroup {
+  title?: string;
+  what: string;
+  unit: string;
+  rows: Row[];
+}
+interface Spec {
+  title: string;
+  text?: string;
+  source?: string;
+  legend: [string, string][];
+  groups: RowGroup[];
+}
+interface Traits {
+  spec: Spec;
+}
+
+const known = (v: number | null | undefined) => v !== null && v !== undefined;
+const figure = (v: number | null | undefined) =>
   !known(v) ? "–" : v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 0.1 ? v.toFixed(2) : v.toFixed(3);
-const percent = (v: any) =>
+const percent = (v: number | null | undefined) =>
   !known(v) ? "–" : Math.abs(v) < 0.005 ? "0 %" : `${v > 0 ? "+" : "−"}${Math.abs(100 * v).toFixed(0)} %`;
 
 /** The end of the scale; an outlier does not flatten the other rows. */
-function scaleEnd(rows) {
+function scaleEnd(rows: Row[]) {
   const all = rows
-    .flatMap((r) => [r.predicted, r.measured, r.high])
+    .flatMap((r: Row) => [r.predicted, r.measured, r.high])
     .filter(known)
     .sort((a, b) => a - b);
   const largest = all[all.length - 1] || 1;
@@ -18,10 +49,10 @@ function scaleEnd(rows) {
   return (largest > 8 * usual ? 4 * usual : largest) * 1.02;
 }
 
-function scale(r, end, dark) {
+function scale(r: Row, end: number, dark: boolean) {
   const track = make("div", "hsd-scale");
   track.setAttribute("aria-hidden", "true");
-  const at = (v) => `${Math.min(100, (100 * v) / end)}%`;
+  const at = (v: number) => `${Math.min(100, (100 * v) / end)}%`;
   if (r.hue) track.style.setProperty("--c", dark ? r.hue.dark : r.hue.light);
   if (known(r.predicted)) {
     const bar = make("span", "hsd-law");
@@ -43,7 +74,7 @@ function scale(r, end, dark) {
   return track;
 }
 
-function group(g, dark) {
+function group(g: RowGroup, dark: boolean) {
   const box = make("div", "hsd-group");
   if (g.title) box.append(make("h4", "", g.title));
   const table = cell("table", "hsd-rows");
@@ -75,7 +106,7 @@ function group(g, dark) {
   return box;
 }
 
-function render({ model, el }) {
+function render({ model, el }: Drawing<Traits>) {
   const root = make("section", "hsd-latency hsd-compare");
   el.append(root);
   function redraw() {

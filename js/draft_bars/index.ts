@@ -1,9 +1,48 @@
 // Stacked bars by source, with values. Loaded after dom.js.
 import { cell, entry, followTheme, hued, make } from "../lib/dom";
+import type { Drawing } from "../lib/widget";
+
+interface Hue {
+  label: string;
+  light: string;
+  dark: string;
+  own?: boolean;
+}
+type Hues = Record<string, Hue>;
+/** `parts`: source, value, words, and text if not the value. */
+interface Row {
+  label: string;
+  note?: string;
+  code?: boolean;
+  chosen?: boolean;
+  parts: [string, number, string, string?][];
+  cells: string[];
+}
+interface BarGroup {
+  title?: string;
+  what: string;
+  unit: string;
+  end?: number;
+  bare?: boolean;
+  columns?: string[];
+  rows: Row[];
+  more?: Row[];
+}
+interface Spec {
+  title: string;
+  text?: string;
+  source?: string;
+  hues: Hues;
+  columns: string[];
+  groups: BarGroup[];
+}
+interface Traits {
+  spec: Spec;
+}
 
 const ROOM = 34; // pixels for a value inside a bar
 
-function bar(row, end, hues) {
+function bar(row: Row, end: number, hues: Hues) {
   const track = make("div", "hsd-d-track");
   track.setAttribute("aria-hidden", "true");
   const whole = make("div", "hsd-d-bar");
@@ -20,7 +59,7 @@ function bar(row, end, hues) {
   return track;
 }
 
-function group(g, columns, hues) {
+function group(g: BarGroup, columns: string[], hues: Hues) {
   const box = make("div", "hsd-d-group");
   if (g.title) box.append(make("h4", "", g.title));
   const end = g.end || Math.max(...g.rows.map((r) => r.parts.reduce((sum, [, v]) => sum + v, 0)), 1e-9);
@@ -31,13 +70,12 @@ function group(g, columns, hues) {
       make("summary", "", g.more.length === 1 ? `1 more ${g.what}` : `${g.more.length} more ${g.what}s`),
       rows(g, g.more, true, end, columns, hues),
     );
-    rest.firstChild.dataset.lmSuppressShortcuts = "true";
     box.append(rest);
   }
   return box;
 }
 
-function rows(g, lines, bare, end, columns, hues) {
+function rows(g: BarGroup, lines: Row[], bare: boolean | undefined, end: number, columns: string[], hues: Hues) {
   const table = cell("table", "hsd-d-rows");
   table.setAttribute("aria-label", `${g.title || g.what}: ${g.unit}`);
   const heads = g.columns || columns;
@@ -58,12 +96,12 @@ function rows(g, lines, bare, end, columns, hues) {
   return table;
 }
 
-function render({ model, el }) {
+function render({ model, el }: Drawing<Traits>) {
   const root = make("section", "hsd-latency hsd-d-bars");
   el.append(root);
   function fit() {
-    for (const part of root.querySelectorAll(".hsd-d-part")) {
-      part.textContent = part.getBoundingClientRect().width >= ROOM ? part.dataset.value : "";
+    for (const part of root.querySelectorAll<HTMLElement>(".hsd-d-part")) {
+      part.textContent = part.getBoundingClientRect().width >= ROOM ? (part.dataset.value ?? "") : "";
     }
   }
   function redraw() {

@@ -1,9 +1,47 @@
 // Points, lines and equal-value curves on axes, in SVG. Loaded after dom.js and figure.js.
-import { axisNames, figureIn, pathOf, tickBelow, tickBeside } from "../lib/figure";
+
 import { draw, entry, focusable, make } from "../lib/dom";
+import type { Box } from "../lib/figure";
+import { axisNames, figureIn, pathOf, tickBelow, tickBeside } from "../lib/figure";
+import type { Drawing } from "../lib/widget";
+
+type Room = number[];
+interface Axis {
+  label: string;
+  range: number[];
+  log?: boolean;
+  ticks: [number, string][];
+}
+interface Point {
+  kind?: string;
+  x: number;
+  y: number;
+  label?: string;
+  words: string;
+}
+type Spot = Point & { px: number; py: number };
+interface Spec {
+  title?: string;
+  text?: string;
+  hint?: string;
+  source?: string;
+  shape?: number;
+  aligned?: boolean;
+  x: Axis;
+  y: Axis;
+  points?: Point[];
+  lines?: { kind?: string; points: number[][] }[];
+  isos?: { label: string; points: number[][] }[];
+  legend?: [string, string][];
+  table?: string[][];
+}
+interface Traits {
+  spec: Spec;
+}
+const STEPS: Record<string, number> = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
 
 /** Each kind of point has its own shape, independent of colour. */
-function shape(kind, x, y) {
+function shape(kind: string, x: number, y: number) {
   if (kind === "strong") return draw("circle", { cx: x, cy: y, r: 7, class: "hsd-d-mark hsd-strong" });
   if (kind === "second") {
     return draw("polygon", {
@@ -16,13 +54,13 @@ function shape(kind, x, y) {
   return draw("circle", { cx: x, cy: y, r: 5, class: "hsd-d-mark" });
 }
 
-function render({ model, el }) {
+function render({ model, el }: Drawing<Traits>) {
   const figure = figureIn(el, "hsd-d-body");
   const { root, title, frame, readout, aside, source } = figure;
   const table = make("details", "hsd-d-table");
   figure.left.append(table);
 
-  let spots = [];
+  let spots: Spot[] = [];
   let chosen = -1;
   const ring = draw("g");
   const spec = () => model.get("spec");
@@ -35,10 +73,10 @@ function render({ model, el }) {
     box.bottom = box.top + Math.round(Math.max(240, (box.right - box.left) * (s.shape || 0.6)));
     const height = box.bottom + 46;
     const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, height, "aria-hidden": "true" });
-    const scale = (axis, from, to) => {
-      const t = axis.log ? Math.log : (v) => v;
+    const scale = (axis: Axis, from: number, to: number) => {
+      const t = axis.log ? Math.log : (v: number) => v;
       const [a, b] = axis.range.map(t);
-      return (v) => from + ((t(v) - a) / (b - a)) * (to - from);
+      return (v: number) => from + ((t(v) - a) / (b - a)) * (to - from);
     };
     const [toX, toY] = [scale(s.x, box.left, box.right), scale(s.y, box.bottom, box.top)];
     let last = -1e9;
@@ -56,7 +94,7 @@ function render({ model, el }) {
     }
     axisNames(svg, box, box.bottom, s.x.label, s.y.label);
 
-    const taken = [];
+    const taken: Room[] = [];
     spots = (s.points || []).map((p) => ({ ...p, px: toX(p.x), py: toY(p.y) }));
     for (const p of spots) taken.push([p.px - 8, p.py - 8, p.px + 8, p.py + 8]);
     for (const line of s.lines || []) {
@@ -87,15 +125,15 @@ function render({ model, el }) {
     }
     if (s.aligned) align(svg, box);
     else for (const p of [...spots].sort((a, b) => rank(a) - rank(b))) name(svg, p, taken, box);
-    for (const p of [...spots].sort((a, b) => rank(b) - rank(a))) svg.append(shape(p.kind, p.px, p.py));
+    for (const p of [...spots].sort((a, b) => rank(b) - rank(a))) svg.append(shape(p.kind ?? "plain", p.px, p.py));
     svg.append(ring);
     frame.replaceChildren(svg);
     show();
   }
-  const rank = (p) => ["strong", "second", "plain", "there"].indexOf(p.kind || "plain");
-  const hit = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+  const rank = (p: Spot) => ["strong", "second", "plain", "there"].indexOf(p.kind || "plain");
+  const hit = (a: Room, b: Room) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 
-  const style = (p) =>
+  const style = (p: Spot) =>
     p.kind === "strong" || p.kind === "second"
       ? "hsd-halo hsd-strong"
       : p.kind === "there"
@@ -103,7 +141,7 @@ function render({ model, el }) {
         : "hsd-halo";
 
   /** Line labels are at the right ends, without overlap. */
-  function align(svg, box) {
+  function align(svg: SVGElement, box: Box) {
     const ends = spots.filter((p) => p.label).sort((a, b) => a.py - b.py);
     const at = ends.map((p) => p.py);
     for (let k = 1; k < at.length; k++) at[k] = Math.max(at[k], at[k - 1] + 16);
@@ -119,10 +157,10 @@ function render({ model, el }) {
   }
 
   /** A label is placed where it covers nothing, else omitted. */
-  function name(svg, p, taken, box) {
+  function name(svg: SVGElement, p: Spot, taken: Room[], box: Box) {
     if (!p.label) return;
     const w = 7.2 * p.label.length;
-    const places = [];
+    const places: [number, number, string][] = [];
     for (const far of [12, 24, 40]) {
       places.push(
         [p.px + far, p.py, "start"],
@@ -164,7 +202,7 @@ function render({ model, el }) {
     readout.classList.toggle("hsd-note", !p);
     if (p) ring.append(draw("circle", { cx: p.px, cy: p.py, r: 12, class: "hsd-d-ring" }));
   }
-  function nearest(e) {
+  function nearest(e: PointerEvent) {
     const at = figure.at(e);
     if (!at || !spots.length) return -1;
     const [x, y] = at;
@@ -174,14 +212,14 @@ function render({ model, el }) {
     );
     return Math.hypot(spots[best].px - x, spots[best].py - y) < 48 ? best : -1;
   }
-  function point(e) {
+  function point(e: PointerEvent | null) {
     chosen = e ? nearest(e) : -1;
     show();
   }
-  function key(e) {
+  function key(e: KeyboardEvent) {
     if (!spots.length) return false;
     const order = spots.map((_, k) => k).sort((a, b) => spots[a].px - spots[b].px || spots[a].py - spots[b].py);
-    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[e.key];
+    const step = STEPS[e.key];
     if (step) chosen = order[Math.max(0, Math.min(order.length - 1, chosen < 0 ? 0 : order.indexOf(chosen) + step))];
     else if (e.key === "Escape") chosen = -1;
     else return false;
@@ -214,11 +252,15 @@ function render({ model, el }) {
     if (!s.table) return;
     const [head, ...rows] = s.table;
     const grid = make("table");
-    const line = (cells, tag) => {
+    const line = (cells: string[], tag: "td" | "th") => {
       const tr = make("tr");
       cells.forEach((c, k) => {
-        const th = make(k && tag === "td" ? "td" : "th", "", c);
-        if (th.tagName === "TH") th.scope = tag === "td" ? "row" : "col";
+        if (k && tag === "td") {
+          tr.append(make("td", "", c));
+          return;
+        }
+        const th = make("th", "", c);
+        th.scope = tag === "td" ? "row" : "col";
         tr.append(th);
       });
       return tr;

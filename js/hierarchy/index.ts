@@ -1,6 +1,63 @@
 // The hierarchy as a graph. Click or Enter removes or restores a model or database; Python returns the selected stack. Loaded after
 // dom.js.
 import { draw, followTheme, make } from "../lib/dom";
+import type { Drawing, Model } from "../lib/widget";
+
+interface Hue {
+  light: string;
+  dark: string;
+}
+interface ModelNode {
+  name: string;
+  ms: number;
+  words: string;
+  hue: Hue;
+}
+interface Bottom {
+  name: string;
+  ms: number;
+  stripes: Hue[];
+}
+/** From a level to the one that verifies it; `per`: tokens per look-up of a database, null between models. */
+interface Edge {
+  from: string;
+  to: string;
+  rate: number;
+  per: number | null;
+}
+interface Graph {
+  models: ModelNode[];
+  bottoms: Bottom[];
+  edges: Edge[];
+  source?: string;
+  warning?: string;
+}
+interface Picked {
+  path?: { name: string; lookahead: number | null }[];
+  out: string[];
+  error?: string;
+  stack: string;
+  words: string;
+  ms: number;
+  length: number;
+  over_plain: number;
+  over_single: number | null;
+  is_single: boolean;
+  single?: string;
+  missed?: string[];
+}
+interface Traits {
+  graph: Graph;
+  picked: Picked;
+  out: string[];
+}
+interface Disc {
+  x: number;
+  y: number;
+  top: number;
+  base: number;
+  r: number;
+}
 
 const RADIUS = 36;
 const SPACING = 104;
@@ -21,7 +78,7 @@ function cut(name: string, room: number) {
   return own.length <= most ? own : `${own.slice(0, Math.ceil(most / 2) - 1)}…${own.slice(-Math.floor(most / 2))}`;
 }
 
-function createView(model, el) {
+function createView(model: Model<Traits>, el: HTMLElement) {
   const root = make("section", "hsd-latency hsd-hierarchy");
   root.setAttribute("aria-label", "Hierarchy");
   const unfollow = followTheme(root, { behind: "--paper" });
@@ -41,12 +98,12 @@ function createView(model, el) {
   root.append(body);
   el.append(root);
 
-  let at: Map<string, { x: number; y: number; top: number; base: number }> = new Map();
+  let at: Map<string, Disc> = new Map();
   let shownAt = 0;
   let room = SPACING;
   let looked = "";
   const isOut = (name: string) => model.get("out").includes(name);
-  const target = () => model.get("graph").models.at(-1).name;
+  const target = () => model.get("graph").models.at(-1)?.name ?? "";
 
   function toggle(name: string) {
     if (name === target()) return;
@@ -58,7 +115,7 @@ function createView(model, el) {
   /** The edges of the selected stack, as "from>to". */
   function lit() {
     const path = model.get("picked").path || [];
-    const steps = new Map();
+    const steps = new Map<string, number | null>();
     for (let k = 0; k + 1 < path.length; k++) steps.set(`${path[k].name}\n${path[k + 1].name}`, path[k].lookahead);
     return { steps, nodes: new Set(path.map((p) => p.name)) };
   }
@@ -70,7 +127,7 @@ function createView(model, el) {
     const n = g.models.length;
     shownAt = frame.clientWidth;
     const width = Math.max(shownAt, SPACING * Math.max(n, g.bottoms.length), 280);
-    const spans = g.edges.filter((e) => e.per === null).map((e) => place(e.to) - place(e.from));
+    const spans = g.edges.filter((e: Edge) => e.per === null).map((e: Edge) => place(e.to) - place(e.from));
     const arcs = Math.max(0, ...spans) > 1 ? 30 + 30 * Math.max(...spans) : 0;
     const y = arcs + RADIUS + 8;
     const base = y + RADIUS + 42;
@@ -79,13 +136,13 @@ function createView(model, el) {
     const margin = Math.min(width / (2 * n), 90);
     const step = n > 1 ? (width - 2 * margin) / (n - 1) : 0;
     room = (n > 1 ? Math.min(step, 2 * margin) : width) - 6;
-    const most = Math.max(...g.models.map((m) => m.ms));
+    const most = Math.max(...g.models.map((m: ModelNode) => m.ms));
     at = new Map();
-    g.models.forEach((m, k) => {
+    g.models.forEach((m: ModelNode, k) => {
       const r = Math.max(8, RADIUS * Math.sqrt(m.ms / most));
       at.set(m.name, { x: n > 1 ? margin + k * step : width / 2, y, top: y - r, base, r });
     });
-    g.bottoms.forEach((b, k) =>
+    g.bottoms.forEach((b: Bottom, k) =>
       at.set(b.name, {
         x: (width * (k + 1)) / (g.bottoms.length + 1),
         y: bottomY,
@@ -133,15 +190,23 @@ function createView(model, el) {
         if (node.getAttribute("data-name") === focused) (node as SVGElement).focus();
     describe();
   }
-  const place = (name: string) => model.get("graph").models.findIndex((m) => m.name === name);
+  const place = (name: string) => model.get("graph").models.findIndex((m: ModelNode) => m.name === name);
 
-  function paintEdge(svg, labels, e, steps, y, count) {
+  function paintEdge(
+    svg: SVGElement,
+    labels: SVGElement,
+    e: Edge,
+    steps: Map<string, number | null>,
+    y: number,
+    count: number,
+  ) {
     const [a, b] = [at.get(e.from), at.get(e.to)];
     if (!a || !b) return;
     const on = steps.has(`${e.from}\n${e.to}`);
     const off = isOut(e.from) || isOut(e.to);
     const near = looked === e.from || looked === e.to;
-    let d, mid;
+    let d: string;
+    let mid: number[];
     if (e.per !== null) {
       // From a database to the label of its model.
       d = `M${a.x} ${a.top - 2}C${a.x} ${a.top - 62} ${b.x} ${b.base + 62} ${b.x} ${b.base + 4}`;
@@ -189,7 +254,7 @@ function createView(model, el) {
       );
   }
 
-  function button(name, words, on, fixed) {
+  function button(name: string, words: string, on: boolean, fixed: boolean) {
     const out = isOut(name);
     const node = draw("g", {
       class: `hsd-node${out ? " hsd-gone" : ""}${on ? " hsd-on-path" : ""}${fixed ? " hsd-fixed" : ""}`,
@@ -230,14 +295,14 @@ function createView(model, el) {
   const relabel = () => {
     if (model.get("graph").edges.length > FEW) paint();
   };
-  function step(name, by) {
-    const all = [...frame.querySelectorAll("[data-name]")];
+  function step(name: string, by: number) {
+    const all = [...frame.querySelectorAll<SVGElement>("[data-name]")];
     const here = all.findIndex((node) => node.getAttribute("data-name") === name);
-    (all[Math.max(0, Math.min(all.length - 1, here + by))] as any).focus();
+    all[Math.max(0, Math.min(all.length - 1, here + by))].focus();
   }
 
-  function modelNode(m, on) {
-    const p = at.get(m.name);
+  function modelNode(m: ModelNode, on: boolean) {
+    const p = at.get(m.name) as Disc;
     const node = button(m.name, `${m.name}, ${time(m.ms)} per token`, on, m.name === target());
     node.style.setProperty("--light", m.hue.light);
     node.style.setProperty("--dark", m.hue.dark);
@@ -258,8 +323,8 @@ function createView(model, el) {
     return node;
   }
 
-  function bottomNode(b, on) {
-    const p = at.get(b.name);
+  function bottomNode(b: Bottom, on: boolean) {
+    const p = at.get(b.name) as Disc;
     const node = button(b.name, `${b.name}, database, ${time(b.ms)} per look-up`, on, false);
     const [w, h] = [56, 44];
     const [x, y] = [p.x - w / 2, p.y - h / 2];
@@ -310,13 +375,14 @@ function createView(model, el) {
       return;
     }
     const ups = g.edges
-      .filter((e) => e.from === looked)
+      .filter((e: Edge) => e.from === looked)
       .map(
-        (e) => `${e.to} accepts ${percent(e.rate)}${e.per === null ? "" : ` (${e.per.toFixed(1)} tokens per look-up)`}`,
+        (e: Edge) =>
+          `${e.to} accepts ${percent(e.rate)}${e.per === null ? "" : ` (${e.per.toFixed(1)} tokens per look-up)`}`,
       );
     const cost = m
-      ? `${time(m.ms)}, ${m.words}${looked === target() ? "" : `; ${(m.ms / g.models.at(-1).ms).toFixed(2)} of the target's`}`
-      : `${time(b.ms)} per look-up`;
+      ? `${time(m.ms)}, ${m.words}${looked === target() ? "" : `; ${(m.ms / (g.models.at(-1)?.ms ?? NaN)).toFixed(2)} of the target's`}`
+      : `${time(b?.ms ?? NaN)} per look-up`;
     details.textContent = `${looked}: ${[cost, ...ups].join("; ")}.`;
   }
 
@@ -332,7 +398,7 @@ function createView(model, el) {
     const head = make("p", "hsd-answer-head");
     head.append(make("span", "hsd-note", "Best stack"), make("code", "hsd-answer-stack", p.stack));
     const facts = make("div", "hsd-answer-facts");
-    const fact = (label, value, note) => {
+    const fact = (label: string, value: string, note: string) => {
       const box = make("div", "hsd-answer-fact");
       box.append(make("span", "hsd-fact-label", label), make("strong", "", value), make("span", "hsd-fact-note", note));
       facts.append(box);
@@ -387,4 +453,4 @@ function createView(model, el) {
   };
 }
 
-export default { render: ({ model, el }) => createView(model, el) };
+export default { render: ({ model, el }: Drawing<Traits>) => createView(model, el) };

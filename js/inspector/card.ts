@@ -1,14 +1,50 @@
 // The node card of the round inspector. Loaded after linked_run.js, linked.js, round.js and round_said.js, before inspector.js.
-import { FATES, OWN, ROOT, token } from "./said";
-import { VERDICT_MARKS, figure, plural } from "../lib/linked";
-import { asFigure } from "./round";
+
+import type { Draft, Round } from "../lib/contract";
 import { make } from "../lib/dom";
+import type { Palette } from "../lib/palette";
+import type { Store } from "../lib/run";
+import { figure, plural, VERDICT_MARKS } from "../lib/words";
+import type { Layout } from "./round";
+import { asFigure } from "./round";
+import type { Own } from "./said";
+import { FATES, OWN, ROOT, token } from "./said";
+
+type Fact = [name: string, value: string | Node, wide?: boolean];
+/** A drawn round: its rows, tree, and nodes by key. */
+export interface Scene {
+  r: Round;
+  drafts: Draft[];
+  own: Own | null;
+  down: boolean;
+  layout: Layout;
+  at: Map<number, Draft>;
+  dom: Map<number, HTMLElement>;
+}
+
+const WHY_OWN: Record<string, string> = {
+  correction: "No draft token was accepted at this position; this token is the verifier’s own.",
+  bonus: "The whole path was accepted; the same forward pass gives one more token.",
+  plain: "No draft: one token from one forward pass.",
+};
 
 /** `card` is the target element; `light(position)` highlights and scrolls to a text position. */
-export function createCard({ card, store, palette, actor, light }) {
+export function createCard({
+  card,
+  store,
+  palette,
+  actor,
+  light,
+}: {
+  card: HTMLElement;
+  store: Store;
+  palette: Palette;
+  actor: (r: Round) => string;
+  light: (position: number) => void;
+}) {
   const greedy = () => store.meta.sampling?.temperature === 0;
 
-  function facts(pairs) {
+  function facts(pairs: Fact[]) {
     const list = make("dl", "hsd-ins-facts");
     for (const [k, v, wide] of pairs) {
       const cell = make("div", wide ? "hsd-wide" : "");
@@ -20,7 +56,7 @@ export function createCard({ card, store, palette, actor, light }) {
     }
     return list;
   }
-  function heading(text, source, kind, verdict) {
+  function heading(text: string, source: string, kind: string, verdict: string) {
     const box = make("div", "hsd-ins-what");
     const big = make("code", "hsd-ins-big", text);
     big.dataset.family = palette.family(source);
@@ -34,7 +70,7 @@ export function createCard({ card, store, palette, actor, light }) {
     return box;
   }
   /** The card of node `key` of a scene {r: its round, drafts, own, at: Map(key → draft row), down}. */
-  function drawCard(scene, key) {
+  function drawCard(scene: Scene, key: number) {
     const { r, drafts, own } = scene;
     if (key === ROOT) {
       const words = drafts.length
@@ -48,14 +84,9 @@ export function createCard({ card, store, palette, actor, light }) {
       return;
     }
     if (key === OWN) {
-      const why =
-        {
-          correction: "No draft token was accepted at this position; this token is the verifier’s own.",
-          bonus: "The whole path was accepted; the same forward pass gives one more token.",
-          plain: "No draft: one token from one forward pass.",
-        }[r.outcome] || "";
-      const t = own.row;
-      const pairs = t
+      const why = WHY_OWN[r.outcome] ?? "";
+      const t = own?.row;
+      const pairs: Fact[] = t
         ? [
             ["p at T = 1", figure(t.p)],
             ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`],
@@ -66,18 +97,18 @@ export function createCard({ card, store, palette, actor, light }) {
       const note =
         t && greedy() ? [make("p", "hsd-ins-muted", "Greedy decoding: the most likely token counts as p = 1.")] : [];
       card.replaceChildren(
-        heading(token(own.text), own.source, r.outcome, r.outcome),
+        heading(token(own?.text ?? ""), own?.source ?? "", r.outcome, r.outcome),
         make("p", "hsd-ins-muted", why),
         facts(pairs),
         ...note,
       );
       return;
     }
-    const d = scene.at.get(key);
-    const pairs = [
+    const d = scene.at.get(key) as Draft;
+    const pairs: Fact[] = [
       ["position", String(d.depth)],
       ["p, verifier", d.p === null ? "not examined" : greedy() ? `${asFigure(d.p)} (greedy)` : asFigure(d.p)],
-      ["q, drafter", d.q === 1 && d.u === null ? "1 (point mass)" : asFigure(d.q)],
+      ["q, drafter", d.q === 1 && d.u === null ? "1 (point mass)" : asFigure(d.q ?? NaN)],
     ];
     const hint =
       d.p !== null && greedy()
@@ -96,7 +127,7 @@ export function createCard({ card, store, palette, actor, light }) {
     if (d.position !== null) {
       const jump = make("button", "hsd-ins-link", `text position ${d.position}`);
       jump.title = "Show the copied text";
-      jump.addEventListener("click", () => light(d.position));
+      jump.addEventListener("click", () => light(d.position as number));
       pairs.push(["copied from", jump, true]);
     }
     card.replaceChildren(
@@ -106,7 +137,7 @@ export function createCard({ card, store, palette, actor, light }) {
       ...hint,
     );
   }
-  function story(scene, d) {
+  function story(scene: Scene, d: Draft) {
     const { r, drafts } = scene;
     const who = palette.phrase(d.source);
     if (d.verdict === "accepted")

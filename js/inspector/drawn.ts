@@ -1,24 +1,29 @@
 // The distribution of a round's own token: a correction's residual with its computation, else the target's top tokens. Loaded after
 // linked_run.js, linked.js, round.js, round_residual.js and round_said.js, before inspector.js.
-import { ROOT, capital, token } from "./said";
-import { figure } from "../lib/linked";
+
+import type { Draft, Round } from "../lib/contract";
 import { make } from "../lib/dom";
+import type { Store } from "../lib/run";
+import { figure } from "../lib/words";
+import type { Known, TableRow } from "./residual";
 import { workedBack } from "./residual";
+import type { Own } from "./said";
+import { capital, ROOT, token } from "./said";
 
 /** Maximum draft tokens in a correction's table; a tree may have more at one position. */
 const MOST_REFUSED = 6;
 
-export function createDrawn({ store, actor }: { store: any; actor: (r: any) => string }) {
+export function createDrawn({ store, actor }: { store: Store; actor: (r: Round) => string }) {
   const sampling = () => store.meta.sampling || {};
   const plainT1 = () => {
     const s = sampling();
     return s.temperature === 1 && !s.top_k && (s.top_p ?? 1) === 1;
   };
-  const piece = (id) => token(store.pieces[id] ?? `#${id}`);
-  const four = (x) =>
+  const piece = (id: number) => token(store.pieces[id] ?? `#${id}`);
+  const four = (x: number) =>
     x === 0 || x === 1 ? String(x) : x < 1e-5 ? "< 0.00001" : x < 9.5e-4 ? x.toPrecision(2) : x.toFixed(4);
   /** Format a cell: {value, bound} or a number. */
-  const told = (x) =>
+  const told = (x: number | Known | null): string =>
     x === null
       ? "–"
       : typeof x === "number"
@@ -30,9 +35,9 @@ export function createDrawn({ store, actor }: { store: any; actor: (r: any) => s
             : `≤ ${four(x.bound)}`;
 
   /** A bar of `scale`: hatched is subtracted, filled remains. */
-  function bar(row, scale) {
+  function bar(row: TableRow, scale: number) {
     const track = make("div", "hsd-ins-track");
-    const part = (name, from, to) => {
+    const part = (name: string, from: number, to: number) => {
       if (to <= from) return;
       const fill = make("span", `hsd-ins-fill ${name}`);
       fill.style.left = `${(100 * from) / scale}%`;
@@ -47,11 +52,11 @@ export function createDrawn({ store, actor }: { store: any; actor: (r: any) => s
     part("hsd-left", p === null ? 0 : p - left, p === null ? left : p);
     return track;
   }
-  const cells = (tr, values) => {
+  const cells = (tr: HTMLTableRowElement, values: string[]) => {
     for (const v of values) tr.append(make("td", "", v));
     return tr;
   };
-  function named(name, kind = "") {
+  function named(name: string | Node, kind = "") {
     const tr = make("tr");
     const th = make("th", kind);
     th.scope = "row";
@@ -61,13 +66,13 @@ export function createDrawn({ store, actor }: { store: any; actor: (r: any) => s
   }
 
   /** A target correction by token: p, subtracted part, remainder, and remainder scaled to 1. */
-  function correction(r, drafts, own) {
+  function correction(r: Round, drafts: Draft[], own: Own | null) {
     const t = own?.row;
-    if (r.outcome !== "correction" || !t || !t.residual || !t.residual.length) return null;
-    const kept = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
-    const refused = drafts.filter((d) => d.parent === kept && d.verdict === "rejected" && d.p !== null);
+    if (r.outcome !== "correction" || !t?.residual?.length) return null;
+    const kept = drafts.filter((d: Draft) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
+    const refused = drafts.filter((d: Draft) => d.parent === kept && d.verdict === "rejected" && d.p !== null);
     if (!refused.length) return null;
-    const { rule, sum, refused: taken, rows } = workedBack(t, refused, sampling());
+    const { rule, sum, refused: taken, rows } = workedBack({ ...t, residual: t.residual }, refused, sampling());
     const ratio = rule === "ratio";
     const box = make("section");
     box.append(
@@ -77,7 +82,7 @@ export function createDrawn({ store, actor }: { store: any; actor: (r: any) => s
         "hsd-ins-muted",
         ratio
           ? "The residual: max(0, p − q), scaled to 1."
-          : `${capital(actor(r))} drew it from p. It is not a draft token (total p ${four(taken.reduce((s, d) => s + d.p.value, 0))}), so it is from p over all other tokens, scaled to 1.`,
+          : `${capital(actor(r))} drew it from p. It is not a draft token (total p ${four(taken.reduce((s, d) => s + (d.p.value ?? 0), 0))}), so it is from p over all other tokens, scaled to 1.`,
       ),
     );
 
@@ -98,7 +103,7 @@ export function createDrawn({ store, actor }: { store: any; actor: (r: any) => s
     const whole = sum === null; // only the residual is known
     const bars = whole ? rows.map((row) => ({ ...row, left: row.residual })) : [...taken, ...rows];
     const scale = Math.max(...bars.map((row) => Math.max(row.p.value ?? 0, row.q.value ?? 0, row.left ?? 0)), 1e-12);
-    const put = (row, kind) => {
+    const put = (row: TableRow, kind: string) => {
       const tr = named(make("code", kind, piece(row.id)));
       if (kind) tr.className = kind;
       body.append(
@@ -113,7 +118,7 @@ export function createDrawn({ store, actor }: { store: any; actor: (r: any) => s
       const cell = make("td");
       cell.colSpan = heads.length;
       cell.setAttribute("aria-hidden", "true");
-      cell.append(bar(whole ? { ...row, p: { value: null }, left: row.residual } : row, scale));
+      cell.append(bar(whole ? { ...row, p: { value: null, bound: null }, left: row.residual } : row, scale));
       line.append(cell);
       body.append(line);
     };
@@ -121,7 +126,7 @@ export function createDrawn({ store, actor }: { store: any; actor: (r: any) => s
     const more = taken.slice(MOST_REFUSED);
     if (more.length)
       body.append(
-        cells(named(`${more.length} more drafted`), [four(more.reduce((s, d) => s + d.p.value, 0)), "0", "0"]),
+        cells(named(`${more.length} more drafted`), [four(more.reduce((s, d) => s + (d.p.value ?? 0), 0)), "0", "0"]),
       );
     for (const row of rows) put(row, row.id === t.id ? "hsd-chosen" : "");
     const foot = make("tfoot");
@@ -140,9 +145,9 @@ export function createDrawn({ store, actor }: { store: any; actor: (r: any) => s
     if (chosen && sum !== null) {
       const first =
         ratio && chosen.p.value !== null && chosen.q.value !== null
-          ? `${four(chosen.p.value)} − ${four(chosen.q.value)} = ${four(chosen.left)}, and `
+          ? `${four(chosen.p.value)} − ${four(chosen.q.value)} = ${told(chosen.left)}, and `
           : "";
-      sums.push(`Bold: the drawn token, ${first}${four(chosen.left)} / ${four(sum)} = ${four(chosen.residual)}.`);
+      sums.push(`Bold: the drawn token, ${first}${told(chosen.left)} / ${four(sum)} = ${four(chosen.residual)}.`);
     } else
       sums.push(chosen ? "Bold: the drawn token." : `The drawn token “${piece(t.id)}” is not among the most likely.`);
     if (rows.some((row) => row.q.bound !== null)) sums.push("≤: not among the five recorded tokens of q.");
@@ -152,7 +157,7 @@ export function createDrawn({ store, actor }: { store: any; actor: (r: any) => s
     box.append(...(whole ? [] : [key(ratio)]), table, note);
     return box;
   }
-  function key(ratio) {
+  function key(ratio: boolean) {
     const line = make("p", "hsd-ins-key");
     for (const [name, words] of [
       ["hsd-taken", ratio ? "subtracted by q" : "drafted, so subtracted"],
@@ -168,16 +173,19 @@ export function createDrawn({ store, actor }: { store: any; actor: (r: any) => s
   }
 
   /** Without a residual: the target's top tokens at its own token's position, and the draft tokens there. */
-  function likeliest(r, drafts, own) {
+  function likeliest(r: Round, drafts: Draft[], own: Own | null) {
     const t = own?.row;
-    if (!t || !t.top || (t.residual && t.residual.length)) return null;
-    const kept = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
-    const refused = new Set(drafts.filter((d) => d.parent === kept && d.verdict === "rejected").map((d) => d.id));
+    if (!t?.top || t.residual?.length) return null;
+    const { top } = t;
+    const kept = drafts.filter((d: Draft) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
+    const refused = new Set(
+      drafts.filter((d: Draft) => d.parent === kept && d.verdict === "rejected").map((d: Draft) => d.id),
+    );
     const box = make("section");
     box.append(make("h4", "", `Top target tokens at position ${r.accepted + 1}`));
     const grid = make("div", "hsd-ins-grid");
     grid.append(make("span", "hsd-ins-col", "token"), make("span", "hsd-ins-col", "p at T = 1"));
-    for (const [id, p] of t.top) {
+    for (const [id, p] of top) {
       const cell = make("span", "hsd-ins-bar");
       const track = make("span", "hsd-ins-track");
       const fill = make("span", "hsd-ins-fill");
@@ -187,9 +195,9 @@ export function createDrawn({ store, actor }: { store: any; actor: (r: any) => s
       grid.append(make("code", id === t.id ? "hsd-chosen" : refused.has(id) ? "hsd-refused" : "", piece(id)), cell);
     }
     const words = [
-      `Bold: the emitted token${refused.size && [...refused].some((id) => t.top.some(([k]) => k === id)) ? "; struck through: draft tokens" : ""}.`,
+      `Bold: the emitted token${refused.size && [...refused].some((id) => top.some(([k]) => k === id)) ? "; struck through: draft tokens" : ""}.`,
     ];
-    if (refused.size && ![...refused].some((id) => t.top.some(([k]) => k === id)))
+    if (refused.size && ![...refused].some((id) => top.some(([k]) => k === id)))
       words.push("The draft token is not among the top five.");
     if (sampling().temperature === 0)
       words.push("Greedy decoding emits the most likely token: for the verdict its p counts as 1, all others as 0.");
@@ -198,5 +206,5 @@ export function createDrawn({ store, actor }: { store: any; actor: (r: any) => s
     return box;
   }
 
-  return (r, drafts, own) => correction(r, drafts, own) ?? likeliest(r, drafts, own);
+  return (r: Round, drafts: Draft[], own: Own | null) => correction(r, drafts, own) ?? likeliest(r, drafts, own);
 }

@@ -1,19 +1,27 @@
 // The round inspector: the draft tree of the cursor's round, node details, and the computation of each verdict. Loaded after
 // linked_run.js, linked.js, round.js, round_residual.js, round_said.js and the other inspector_*.js. Model output is only set by
 // textContent.
-import { OWN, ROOT, createReading, isTarget, token } from "./said";
-import { VERDICT_MARKS, linkedWidget, plural } from "../lib/linked";
-import { betterDown, layoutTree, nodeBeside } from "./round";
+
+import type { Round } from "../lib/contract";
+import { draw, focusable, make } from "../lib/dom";
+import type { Cursor } from "../lib/group";
+import type { View } from "../lib/linked";
+import { linkedWidget } from "../lib/linked";
+import type { Change } from "../lib/run";
+import { plural, VERDICT_MARKS } from "../lib/words";
+import type { Scene } from "./card";
 import { createCard } from "./card";
 import { createDrawn } from "./drawn";
 import { createRoom } from "./room";
+import type { TreeNode } from "./round";
+import { betterDown, layoutTree, nodeBeside } from "./round";
+import { createReading, isTarget, OWN, ROOT, token } from "./said";
 import { createSums } from "./sums";
-import { draw, focusable, make } from "../lib/dom";
 
 /** Below this width a tree is vertical if that fits better; a chain always is. */
 const NARROW = 620;
 
-function createInspector({ root, group, store, palette }) {
+function createInspector({ root, group, store, palette, follow }: View<object>) {
   const uid = `hsdins${Math.random().toString(36).slice(2, 9)}`;
   root.classList.add("hsd-inspector");
 
@@ -52,8 +60,8 @@ function createInspector({ root, group, store, palette }) {
   const drawnFrom = createDrawn({ store, actor });
   const drawCard = createCard({ card, store, palette, actor, light: (position) => group.light(position, true) });
 
-  const draftsOf = (r) => [...(store.drafts.get(r.id) || [])].sort((a, b) => a.node - b.node);
-  const arithmetic = (r, drafts = draftsOf(r), own = ownOf(r)) => ({
+  const draftsOf = (r: Round) => [...(store.drafts.get(r.id) || [])].sort((a, b) => a.node - b.node);
+  const arithmetic = (r: Round, drafts = draftsOf(r), own = ownOf(r)) => ({
     sums: reckoning(r, drafts, own),
     bars: drawnFrom(r, drafts, own),
   });
@@ -68,13 +76,14 @@ function createInspector({ root, group, store, palette }) {
     step: -1,
   };
   let drawn = "";
-  let scene: any = null;
+  let scene: Scene | null = null;
 
+  const roundOf = (id: number) => store.rounds.get(id) as Round;
   const topShown = () => group.cursor.round ?? usual(state.round);
 
-  function walkRounds(by) {
+  function walkRounds(by: number) {
     const ids = [...store.order.keys()];
-    const next = ids[ids.indexOf(topShown()) + by];
+    const next = ids[ids.indexOf(topShown() ?? NaN) + by];
     if (next !== undefined) group.go({ round: next });
   }
 
@@ -88,14 +97,15 @@ function createInspector({ root, group, store, palette }) {
     // Hidden elements have no width: draw when visible.
     const shape = root.clientWidth ? narrow() : null;
     const key = `${store.run}:${id}:${shape}:${id === null ? "" : store.drafts.get(id)?.length}`;
-    earlier.disabled = id === null || store.order.get(top) === 1;
-    later.disabled = id === null || store.order.get(top) === store.order.size;
+    const number = store.order.get(top ?? NaN);
+    earlier.disabled = id === null || number === 1;
+    later.disabled = id === null || number === store.order.size;
     if (key !== drawn) {
       drawn = key;
       if (id === null) drawEmpty();
-      else drawRound(store.rounds.get(id), shape ?? false);
-    } else if (id !== null) title.textContent = titleOf(store.rounds.get(id), top);
-    if (scene) followCursor();
+      else drawRound(roundOf(id), shape ?? false);
+    } else if (id !== null) title.textContent = titleOf(roundOf(id), top ?? NaN);
+    if (scene) followCursor(scene);
     mark();
   }
   function drawEmpty() {
@@ -105,13 +115,13 @@ function createInspector({ root, group, store, palette }) {
     summary.textContent = "The draft of each round appears here when it is verified.";
     body.hidden = true;
   }
-  function drawRound(r, narrow) {
+  function drawRound(r: Round, narrow: boolean) {
     body.hidden = false;
     const drafts = draftsOf(r);
     const own = ownOf(r);
     const kept = drafts.filter((d) => d.verdict === "accepted");
     const last = kept.length ? kept[kept.length - 1].node : ROOT;
-    const nodes = drafts.map((d) => ({
+    const nodes: TreeNode[] = drafts.map((d) => ({
       key: d.node,
       parent: d.parent,
       label: token(d.text),
@@ -134,33 +144,33 @@ function createInspector({ root, group, store, palette }) {
     };
     if (state.node === null || (state.node !== ROOT && state.node !== OWN && !scene.at.has(state.node)))
       state.node = ROOT;
-    title.textContent = titleOf(r, state.round);
+    title.textContent = titleOf(r, state.round ?? NaN);
     drawLevels(r);
     summary.textContent = summaryOf(r, drafts, own);
     drawTree();
     const shown = arithmetic(r, drafts, own);
-    sums.replaceChildren(...[shown.sums].filter(Boolean));
-    bars.replaceChildren(...[shown.bars].filter(Boolean));
+    sums.replaceChildren(...[shown.sums ?? []].flat());
+    bars.replaceChildren(...[shown.bars ?? []].flat());
     room.grow();
     for (const box of [scroll, card, sums, bars]) box.scrollTop = box.scrollLeft = 0;
   }
 
   /** Buttons for rounds of lower levels: one row per level, along the selected path. */
-  function drawLevels(r) {
+  function drawLevels(r: Round) {
     const path = [r];
-    while (path[0].parent !== null) path.unshift(store.rounds.get(path[0].parent));
-    const rows = [];
+    for (let { parent } = r; parent !== null; { parent } = path[0]) path.unshift(roundOf(parent));
+    const rows: HTMLElement[] = [];
     path.forEach((above, k) => {
       const ids = store.children.get(above.id) || [];
       if (!ids.length) return;
       const row = make("div", "hsd-ins-level");
       const shownChild = path[k + 1]?.id;
       row.append(
-        make("span", "hsd-ins-level-name", `${levelName(store.rounds.get(ids[0]).level)} verified for ${actor(above)}`),
+        make("span", "hsd-ins-level-name", `${levelName(roundOf(ids[0]).level)} verified for ${actor(above)}`),
       );
       const chips = make("span", "hsd-ins-chips");
       ids.forEach((id, n) => {
-        const c = store.rounds.get(id);
+        const c = roundOf(id);
         const chip = make("button", "hsd-ins-chip", `${n + 1}`);
         chip.append(make("span", "hsd-ins-chip-note", ` · ${c.accepted} of ${c.drafted}`));
         chip.setAttribute("aria-pressed", String(id === shownChild));
@@ -192,13 +202,14 @@ function createInspector({ root, group, store, palette }) {
       for (const b of levels.querySelectorAll("button"))
         if (b.getAttribute("aria-label") === focused) b.focus({ preventScroll: true });
   }
-  function show(id) {
+  function show(id: number | null) {
     Object.assign(state, { sub: id === state.round ? null : id, node: null, peek: null });
     refresh();
   }
 
   function drawTree() {
-    const { layout, drafts, own, r, down } = scene;
+    if (!scene) return;
+    const { layout, drafts, own, r, down, at, dom } = scene;
     tree.style.width = `${layout.width}px`;
     tree.style.setProperty("--wide", String(layout.width)); // print does not scroll
     tree.style.height = `${layout.height}px`;
@@ -219,17 +230,17 @@ function createInspector({ root, group, store, palette }) {
       node.setAttribute("role", "treeitem");
       node.setAttribute("aria-level", String(b.depth + 1));
       node.setAttribute("aria-selected", "false");
-      const d = scene.at.get(b.key);
+      const d = at.get(b.key);
       if (b.key === ROOT) {
         node.classList.add("hsd-ins-root");
         node.append(make("code", "", `… ${token(before(r))}`));
         node.setAttribute("aria-label", "text so far");
-      } else if (b.key === OWN) {
+      } else if (b.key === OWN && own) {
         node.dataset.family = palette.family(own.source);
         node.dataset.verdict = r.outcome;
         node.append(make("code", "", token(own.text)));
         node.setAttribute("aria-label", `${token(own.text)}: ${actor(r)}’s own token, ${r.outcome}`);
-      } else {
+      } else if (d) {
         node.dataset.family = palette.family(d.source);
         node.dataset.verdict = d.verdict;
         const sign = make("span", "hsd-ins-mark", VERDICT_MARKS[d.verdict] || "");
@@ -237,7 +248,7 @@ function createInspector({ root, group, store, palette }) {
         node.append(sign, make("code", "", token(d.text)));
         node.setAttribute("aria-label", nodeWords(d));
       }
-      scene.dom.set(b.key, node);
+      dom.set(b.key, node);
       return node;
     });
     tree.replaceChildren(svg, ...parts);
@@ -245,16 +256,16 @@ function createInspector({ root, group, store, palette }) {
   }
 
   /** Select the node of the shared cursor's event. */
-  function followCursor() {
+  function followCursor({ own, dom }: Scene) {
     const { cursor } = group;
     if (state.sub !== null || cursor.round !== state.round || cursor.step === state.step) return;
     state.step = cursor.step;
     const event = store.index().events[cursor.step];
-    if (event) state.node = event.draft ? event.draft.node : event.kind === "token" && scene.own ? OWN : ROOT;
-    const node = scene.dom.get(state.node);
+    if (event) state.node = event.draft ? event.draft.node : event.kind === "token" && own ? OWN : ROOT;
+    const node = dom.get(state.node ?? NaN);
     if (node) keepInView(node);
   }
-  function keepInView(node, box = scroll) {
+  function keepInView(node: HTMLElement, box: HTMLElement = scroll) {
     // Scroll only inside the box, not the page.
     const [x, y] = [node.offsetLeft, node.offsetTop];
     if (x < box.scrollLeft) box.scrollLeft = x - 16;
@@ -264,7 +275,7 @@ function createInspector({ root, group, store, palette }) {
     else if (y + node.offsetHeight > box.scrollTop + box.clientHeight - 24)
       box.scrollTop = y + node.offsetHeight - box.clientHeight + 48;
   }
-  function choose(key, pin = false) {
+  function choose(key: number, pin = false) {
     const step = state.sub === null ? stepOf(state.round, key) : -1;
     state.node = key;
     state.step = step >= 0 ? step : state.step;
@@ -280,13 +291,13 @@ function createInspector({ root, group, store, palette }) {
   let marked = "";
   function mark() {
     if (!scene) return;
-    const looked = state.peek ?? state.node;
+    const looked = state.peek ?? state.node ?? ROOT;
     for (const [key, node] of scene.dom) {
       node.classList.toggle("hsd-on", key === looked);
       node.classList.toggle("hsd-pinned", key === state.node && group.cursor.pinned);
       node.setAttribute("aria-selected", String(key === state.node));
     }
-    tree.setAttribute("aria-activedescendant", scene.dom.get(state.node)?.id || "");
+    tree.setAttribute("aria-activedescendant", scene.dom.get(state.node ?? NaN)?.id || "");
     const key = `${drawn}:${looked}`;
     if (key !== marked) {
       marked = key;
@@ -294,15 +305,15 @@ function createInspector({ root, group, store, palette }) {
       // The position in the text that the node was copied from.
       group.light(scene.at.get(looked)?.position ?? null);
     }
-    for (const row of sums.querySelectorAll("[data-node]")) {
-      const on = row.dataset.node.split(" ").includes(String(looked));
+    for (const row of sums.querySelectorAll<HTMLElement>("[data-node]")) {
+      const on = (row.dataset.node ?? "").split(" ").includes(String(looked));
       row.classList.toggle("hsd-on", on);
-      if (on) keepInView(row, row.parentElement);
+      if (on && row.parentElement) keepInView(row, row.parentElement);
     }
   }
 
   tree.addEventListener("pointerover", (e) => {
-    const node = e.target.closest(".hsd-ins-node") as HTMLElement | null;
+    const node = (e.target as Element).closest<HTMLElement>(".hsd-ins-node");
     const key = node ? Number(node.dataset.key) : null;
     if (key !== state.peek) {
       state.peek = key;
@@ -314,19 +325,19 @@ function createInspector({ root, group, store, palette }) {
     mark();
   });
   tree.addEventListener("click", (e) => {
-    const node = e.target.closest(".hsd-ins-node") as HTMLElement | null;
+    const node = (e.target as Element).closest<HTMLElement>(".hsd-ins-node");
     if (node) choose(Number(node.dataset.key), true);
   });
   tree.addEventListener("keydown", (e) => {
     if (!scene || e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
     const { down } = scene;
-    const ways = down
+    const ways: Record<string, string> = down
       ? { ArrowDown: "child", ArrowUp: "parent", ArrowRight: "next", ArrowLeft: "before" }
       : { ArrowRight: "child", ArrowLeft: "parent", ArrowDown: "next", ArrowUp: "before" };
     if (e.key in ways) choose(nodeBeside(scene.layout, state.node, ways[e.key]));
     else if (e.key === "Home") choose(ROOT);
-    else if (e.key === "End") choose(scene.own ? OWN : scene.layout.boxes.filter((b) => b.kept).at(-1).key);
-    else if (e.key === "Enter") choose(state.node, true);
+    else if (e.key === "End") choose(scene.own ? OWN : (scene.layout.boxes.filter((b) => b.kept).at(-1)?.key ?? ROOT));
+    else if (e.key === "Enter") choose(state.node ?? ROOT, true);
     else return;
     e.preventDefault();
     e.stopPropagation();
@@ -342,7 +353,7 @@ function createInspector({ root, group, store, palette }) {
         refresh();
       });
   };
-  const onStore = (what) => {
+  const onStore = (what: Change) => {
     if (what === "reset") {
       state.round = null;
       drawn = "";
@@ -350,7 +361,7 @@ function createInspector({ root, group, store, palette }) {
       refresh();
     } else soon();
   };
-  const onCursor = (cursor, before) => {
+  const onCursor = (cursor: Cursor, before: Cursor) => {
     // Show a lower level's round pinned in another view, but not hovered ones.
     if (
       cursor.pinned &&
@@ -361,8 +372,7 @@ function createInspector({ root, group, store, palette }) {
     }
     refresh();
   };
-  store.listeners.add(onStore);
-  group.listeners.add(onCursor);
+  follow(onStore, onCursor);
   room.measure(narrow());
   refresh();
   let wide = root.clientWidth;
@@ -376,8 +386,6 @@ function createInspector({ root, group, store, palette }) {
   return () => {
     cancelAnimationFrame(frame);
     resized.disconnect();
-    store.listeners.delete(onStore);
-    group.listeners.delete(onCursor);
     group.light(null);
   };
 }

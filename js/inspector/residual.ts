@@ -1,5 +1,21 @@
 // Reconstruct the distribution of a correction (p and q as sampled) from the trace. Pure: `tests/js` runs it in node. Loaded after
 // round.js.
+import type { Draft, Token } from "../lib/contract";
+
+type Correction = Pick<Token, "id" | "p" | "top" | "q"> & { residual: [number, number][]; left?: number | null };
+/** A value, or a bound of one that is not recorded. */
+export interface Known {
+  value: number | null;
+  bound: number | null;
+}
+export interface TableRow {
+  id: number;
+  p: Known;
+  q: Known;
+  left: number | null;
+  residual: number;
+}
+type Sampling = Record<string, number | null>;
 
 /**
  * The rows of a correction's table. A chain sampled from q is corrected from max(0, p − q), a walked draft from p without the draft
@@ -11,14 +27,14 @@
  * `refused`: the rows of draft tokens at its position, at least one
  */
 export function workedBack(
-  t: any,
-  refused: any[],
-  sampling: { temperature?: number; top_k?: number; top_p?: number },
-): { rule: string; sum: number | null; refused: any[]; rows: any[] } {
+  t: Correction,
+  refused: Draft[],
+  sampling: Sampling,
+): { rule: string; sum: number | null; refused: TableRow[]; rows: TableRow[] } {
   const rule = refused[0].u === null ? "walk" : "ratio";
   // A token drafted by two databases at one position counts once.
   const drafted = refused.filter((d, k) => refused.findIndex((o) => o.id === d.id) === k);
-  const known = (value) => ({ value, bound: null });
+  const known = (value: number | null): Known => ({ value, bound: null });
   const taken = drafted.map((d) => ({
     id: d.id,
     p: known(d.p),
@@ -27,7 +43,7 @@ export function workedBack(
     residual: 0,
   }));
   if (rule === "walk") {
-    const kept = 1 - drafted.reduce((s, d) => s + d.p, 0);
+    const kept = 1 - drafted.reduce((s, d) => s + (d.p ?? 0), 0);
     const sum = t.left ?? (kept > 1e-3 ? kept : null); // smaller values are rounding errors
     const rows = t.residual.map(([id, residual]) => ({
       id,
@@ -54,7 +70,7 @@ export function workedBack(
 
 /** Look up a top-five list: other tokens are bounded by the fifth value, or 0 outside a shorter list. */
 function lookIn(list: [number, number][] | null) {
-  return (id: number) => {
+  return (id: number): Known => {
     if (!list) return { value: null, bound: null };
     const found = list.find(([token]) => token === id);
     if (found) return { value: found[1], bound: null };
@@ -66,17 +82,20 @@ function lookIn(list: [number, number][] | null) {
  * p as sampled, for tokens whose p at temperature 1 is recorded. Temperature T raises each p to 1 / T and rescales; the scale follows
  * from the draft token, whose p is recorded both ways.
  */
-function sampledFrom(t, drafted, { temperature: T = 1, top_k = 0, top_p = 1 }): (id: number) => number | null {
-  const warm = new Map([...(t.top || []), ...(t.p === null ? [] : [[t.id, t.p]])]);
+function sampledFrom(t: Correction, drafted: Draft[], sampling: Sampling): (id: number) => number | null {
+  const { top_k = 0, top_p = 1 } = sampling;
+  const T = sampling.temperature ?? 1;
+  const warm = new Map<number, number>([...(t.top || []), ...(t.p === null ? [] : [[t.id, t.p] as const])]);
+  const hot = (id: number) => (warm.get(id) ?? NaN) ** (1 / T);
   const whole = T === 1 && !top_k && (top_p ?? 1) === 1;
-  const anchor = drafted.find((d) => d.p > 0 && warm.get(d.id) > 0);
-  const scale = whole ? 1 : anchor ? anchor.p / warm.get(anchor.id) ** (1 / T) : null;
+  const anchor = drafted.find((d) => (d.p ?? 0) > 0 && (warm.get(d.id) ?? 0) > 0);
+  const scale = whole ? 1 : anchor ? (anchor.p ?? NaN) / hot(anchor.id) : null;
   // Valid only for tokens of the residual, which were in the sampled set.
-  return (id) => (scale === null || !warm.has(id) ? null : scale * warm.get(id) ** (1 / T));
+  return (id) => (scale === null || !warm.has(id) ? null : scale * hot(id));
 }
 
 /** The sum of max(0, p − q), from the most likely residual token with known p and q; null if there is none. */
-function sumFrom(residual: [number, number][], p, q) {
+function sumFrom(residual: [number, number][], p: (id: number) => number | null, q: (id: number) => Known) {
   for (const [id, r] of residual) {
     const [pOf, qOf] = [p(id), q(id).value];
     // Six digits are recorded: if two values agree in three, half of the difference is rounding.

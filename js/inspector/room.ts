@@ -1,7 +1,13 @@
 // Reserve the maximum height of the round inspector's boxes over all rounds, so that the layout does not shift. Loaded after
 // linked_run.js, linked.js and round.js, before inspector.js.
-import { TREE, mostOf } from "./round";
+
+import type { Draft, Round } from "../lib/contract";
 import { focusable, make } from "../lib/dom";
+import type { Store } from "../lib/run";
+import { mostOf, TREE } from "./round";
+
+type Name = "sums" | "bars";
+const NAMES: Name[] = ["sums", "bars"];
 
 /** Number of rounds measured: the candidates for the greatest height. */
 const MEASURED = 16;
@@ -13,24 +19,36 @@ const MOST_HIGH = { across: 280, down: 440 };
  * `draw(r)` returns {sums, bars}, a round's elements or null; `boxes` are {sums, bars}, their containers. Elements are measured in
  * place, with the actual width and style.
  */
-export function createRoom({ root, store, boxes, draw }) {
+export function createRoom({
+  root,
+  store,
+  boxes,
+  draw,
+}: {
+  root: HTMLElement;
+  store: Store;
+  boxes: Record<Name, HTMLElement>;
+  draw: (r: Round) => Record<Name, HTMLElement | null>;
+}) {
   const probe = make("div", "hsd-ins-probe");
   probe.setAttribute("aria-hidden", "true");
   let seen: Set<number> = new Set();
-  let [heaviest, width, run] = [-1, 0, ""];
+  let heaviest = -1;
+  let width = 0;
+  let run = "";
   const high = { sums: 0, bars: 0 };
-  const reserve = (name, height) => {
+  const reserve = (name: Name, height: number) => {
     if (height <= high[name]) return;
     high[name] = Math.ceil(height);
     root.style.setProperty(`--${name}`, `${high[name]}px`);
   };
 
   /** Estimate the height of a round's boxes without drawing. */
-  function weight(drafts) {
-    const looked = drafts.filter((d) => d.p !== null);
-    return looked.length + looked.reduce((n, d) => n + d.text.length, 0) / 40;
+  function weight(drafts: Draft[]) {
+    const looked = drafts.filter((d: Draft) => d.p !== null);
+    return looked.length + looked.reduce((n, d: Draft) => n + d.text.length, 0) / 40;
   }
-  function tree(narrow) {
+  function tree(narrow: boolean) {
     const { rows, places } = mostOf(store.drafts.values());
     const across = rows * TREE.row - (TREE.row - TREE.height);
     const down = (1 + places) * (TREE.height + TREE.drop) - TREE.drop;
@@ -42,7 +60,7 @@ export function createRoom({ root, store, boxes, draw }) {
   return {
     /** Measure new rounds, or all after a change of run or width and at the end of a run. During a run, rounds below the current
      * maximum are skipped. Hidden boxes are not measured. */
-    measure(narrow) {
+    measure(narrow: boolean) {
       if (!root.clientWidth) return;
       tree(narrow);
       const now = `${store.run}:${(store.meta.wall_ns ?? null) === null}`;
@@ -63,19 +81,18 @@ export function createRoom({ root, store, boxes, draw }) {
       if (!few.length) return;
       heaviest = Math.max(heaviest, few[0].weight);
       const drawn = few.map(({ r }) => draw(r));
-      for (const name of ["sums", "bars"]) {
-        const parts = drawn.map((d) => d[name]).filter(Boolean);
+      for (const name of NAMES) {
+        const parts = drawn.flatMap((d) => d[name] ?? []);
         probe.style.width = `${boxes[name].clientWidth}px`;
         probe.replaceChildren(...parts);
-        boxes[name].parentElement.append(probe);
+        boxes[name].parentElement?.append(probe);
         for (const part of parts) reserve(name, part.getBoundingClientRect().height);
         probe.remove();
       }
     },
     /** Reserve the current height, and make scrolling lists focusable. */
     grow() {
-      for (const name of ["sums", "bars"])
-        if (boxes[name].firstElementChild) reserve(name, boxes[name].firstElementChild.getBoundingClientRect().height);
+      for (const name of NAMES) reserve(name, boxes[name].firstElementChild?.getBoundingClientRect().height ?? 0);
       const list = boxes.sums.querySelector("ol");
       if (list && list.scrollHeight > list.clientHeight) focusable(list);
     },

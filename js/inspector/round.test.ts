@@ -1,6 +1,10 @@
 // One round worked out: where nodes stand, what was handed up, the arithmetic of the verdicts.
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { createGroup } from "../lib/group";
+import { createStore } from "../lib/run";
+import { RECORDED, small, snapshot } from "../lib/testing";
+import { workedBack } from "./residual";
 import {
   asFigure,
   betterDown,
@@ -13,10 +17,6 @@ import {
   toTell,
   whyNothing,
 } from "./round";
-import { createGroup } from "../lib/linked";
-import { createStore } from "../lib/run";
-import { workedBack } from "./residual";
-import { RECORDED, small, snapshot } from "../lib/testing";
 
 const storeOf = (name) => {
   const s = createStore();

@@ -1,5 +1,49 @@
 // One round: layout of its draft tree, tokens proposed by each level, and the computation of each verdict. Pure: `tests/js` runs it
 // in node.
+import type { Draft, Round } from "../lib/contract";
+
+/** A node to lay out; parents come before children, parent -1 is the root; `sign`: it has a verdict mark. */
+export interface TreeNode {
+  key: number;
+  parent: number;
+  label: string;
+  kept: boolean;
+  sign?: boolean;
+}
+export interface NodeBox {
+  key: number;
+  parent: number;
+  depth: number;
+  row: number;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+  kept: boolean;
+}
+export type Layout = ReturnType<typeof layoutTree>;
+/** The verification of a position: by u·q < p ("ratio"), or by the verifier's own token ("walk"). */
+export interface RatioStep {
+  place: number;
+  node: number;
+  text: string;
+  verdict: string;
+  line: string;
+  chance: number | null;
+}
+export interface WalkStep {
+  place: number;
+  node: number;
+  text: string[];
+  hit: boolean;
+  cut: boolean;
+  drew: string | null;
+  p: number | null;
+}
+export type Judged =
+  | { rule: "none"; steps: [] }
+  | { rule: "ratio"; steps: RatioStep[] }
+  | { rule: "walk"; steps: WalkStep[] };
 
 export const TREE = { cell: 7.85, pad: 20, sign: 18, height: 28, row: 38, gap: 26, drop: 18, most: 14, least: 2 };
 
@@ -31,34 +75,36 @@ export function layoutTree(
   down = false,
 ) {
   const all = [{ key: -1, parent: NaN, label: root, kept: true }, ...nodes];
-  const children: Map<number, any[]> = new Map(all.map((n) => [n.key, []]));
+  const children = new Map<number, TreeNode[]>(all.map((n) => [n.key, []]));
   for (const n of nodes) children.get(n.parent)?.push(n);
   for (const list of children.values()) list.sort((a, b) => Number(b.kept) - Number(a.kept));
-  const width = (n) =>
+  const width = (n: TreeNode) =>
     Math.ceil(
       TREE.pad + (n.sign ? TREE.sign : 0) + TREE.cell * Math.min(TREE.most, Math.max(TREE.least, cellsOf(n.label))),
     );
-  const boxes: any[] = [];
+  const boxes: NodeBox[] = [];
   let rows = 0;
-  const stack = [{ node: all[0], depth: 0, fresh: true }];
+  const stack: { node: TreeNode; depth: number; fresh: boolean }[] = [{ node: all[0], depth: 0, fresh: true }];
   while (stack.length) {
-    const { node, depth, fresh } = stack.pop() as any;
+    const { node, depth, fresh } = stack.pop() as (typeof stack)[number];
     if (fresh) rows += 1;
     boxes.push({
       key: node.key,
       parent: node.parent,
       depth,
       row: rows - 1,
+      x: 0,
+      y: 0,
       w: width(node),
       h: TREE.height,
       kept: node.kept,
     });
-    const list = children.get(node.key) as any[];
+    const list = children.get(node.key) ?? [];
     for (let k = list.length - 1; k >= 0; k--) stack.push({ node: list[k], depth: depth + 1, fresh: k > 0 });
   }
   // A column (or, vertical, a branch) is as wide as its widest node.
-  const wide = [] as number[];
-  const lane = (box) => (down ? box.row : box.depth);
+  const wide: number[] = [];
+  const lane = (box: NodeBox) => (down ? box.row : box.depth);
   for (const b of boxes) wide[lane(b)] = Math.max(wide[lane(b)] || 0, b.w);
   const left = [0];
   for (let k = 0; k < wide.length; k++) left.push(left[k] + wide[k] + (down ? 14 : TREE.gap));
@@ -67,7 +113,9 @@ export function layoutTree(
     b.y = down ? b.depth * (TREE.height + TREE.drop) : b.row * TREE.row;
   }
   const at = new Map(boxes.map((b) => [b.key, b]));
-  const edges = boxes.slice(1).map((b) => ({ to: b.key, kept: b.kept, d: edgePath(at.get(b.parent), b, down, left) }));
+  const edges = boxes
+    .slice(1)
+    .map((b) => ({ to: b.key, kept: b.kept, d: edgePath(at.get(b.parent) as NodeBox, b, down, left) }));
   return {
     boxes,
     edges,
@@ -77,7 +125,7 @@ export function layoutTree(
 }
 
 /** Maxima over these drafts: `rows` of a horizontal layout, `places` of a vertical one, `steps` of the computation. */
-export function mostOf(all: Iterable<any[]>) {
+export function mostOf(all: Iterable<Draft[]>) {
   const most = { rows: 1, places: 1, steps: 0 };
   for (const drafts of all) {
     const parents = new Set(drafts.map((d) => d.parent));
@@ -95,7 +143,7 @@ export const betterDown = (across: { width: number }, down: { width: number }, r
   Math.max(0, down.width - room) < Math.max(0, across.width - room);
 
 /** The line from a node to its child, with a rounded corner between rows. */
-function edgePath(a, b, down, left) {
+function edgePath(a: NodeBox, b: NodeBox, down: boolean, left: number[]) {
   const r = 6;
   if (down) {
     const [x0, y0, x1, y1] = [a.x + 14, a.y + a.h, b.x + 14, b.y];
@@ -110,7 +158,7 @@ function edgePath(a, b, down, left) {
 }
 
 /** The node reached from `key`: child, parent, or previous and next at the same position. */
-export function nodeBeside(layout, key, way) {
+export function nodeBeside(layout: Pick<Layout, "boxes">, key: number | null, way: string) {
   const here = layout.boxes.find((b) => b.key === key) || layout.boxes[0];
   if (way === "parent") return Number.isNaN(here.parent) ? here.key : here.parent;
   if (way === "child") return (layout.boxes.find((b) => b.parent === here.key) || here).key;
@@ -123,7 +171,7 @@ export function nodeBeside(layout, key, way) {
  * The tokens proposed by each round of a level: the level above verified them as one chain, where each round's own token follows its
  * accepted ones. `drafts` are the chain, `rounds` the rounds below in order. Empty if inconsistent.
  */
-export function handedUp(drafts, rounds): Map<number, { first: number; own: any }> {
+export function handedUp(drafts: Draft[], rounds: Round[]): Map<number, { first: number; own: any }> {
   const chain = [...drafts].sort((a, b) => a.node - b.node);
   const out = new Map();
   let n = 0;
@@ -152,13 +200,13 @@ export function asFigure(x: number, digits = 3) {
  * with greedy decoding) is walked: the verifier draws its own token and continues while the draft has it (`rule` "walk").
  * `drafts`: the rows of one round `own`: the verifier's own token ({text}) or null
  */
-export function judge(drafts: any[], own: any) {
+export function judge(drafts: Draft[], own: { text: string } | null): Judged {
   if (!drafts.length) return { rule: "none", steps: [] };
   const rows = [...drafts].sort((a, b) => a.node - b.node);
   if (rows.some((d) => d.u !== null)) {
     return { rule: "ratio", steps: rows.map((d) => ratioStep(d)) };
   }
-  const steps = [];
+  const steps: WalkStep[] = [];
   let at = -1;
   for (let place = 1; ; place++) {
     const here = rows.filter((d) => d.parent === at);
@@ -181,19 +229,19 @@ export function judge(drafts: any[], own: any) {
   return { rule: "walk", steps };
 }
 
-function ratioStep(d) {
-  const step = {
+function ratioStep(d: Draft) {
+  const step: RatioStep = {
     place: d.depth,
     node: d.node,
     text: d.text,
     verdict: d.verdict,
     line: "",
-    chance: null as number | null,
+    chance: null,
   };
   if (d.u === null || d.p === null || d.q === null) return step;
   const product = d.u * d.q;
   const digits = toTell(product, d.p);
-  const f = (x) => asFigure(x, digits);
+  const f = (x: number) => asFigure(x, digits);
   // The sign follows the recorded verdict, even if six digits cannot distinguish the sides.
   const sign = d.verdict === "rejected" ? "≥" : "<";
   step.line = `u · q = ${f(d.u)} × ${f(d.q)} = ${f(product)} ${sign} ${f(d.p)} = p`;
@@ -202,12 +250,12 @@ function ratioStep(d) {
 }
 
 /** The reason for a round without a draft. `verifier` and `below` are names ("the target", "the databases"). */
-export function whyNothing(why, verifier, below) {
-  const reasons = {
+export function whyNothing(why: string | null, verifier: string, below: string) {
+  const reasons: Record<string, string> = {
     "no match": `${below} had no match`,
     "not worth it": "the expected gain was below the verification cost",
     "no room": `only one more token was needed, which is ${verifier}’s own`,
     off: "plain decoding",
   };
-  return `No draft: ${reasons[why] || (why ? why : "reason not recorded")}.`;
+  return `No draft: ${reasons[why ?? ""] || why || "reason not recorded"}.`;
 }

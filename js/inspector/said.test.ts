@@ -1,10 +1,10 @@
 // What the inspector says of a round and the timeline of a call, by the run alone.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { OWN, ROOT, capital, createReading, token } from "./said";
 import { createStore } from "../lib/run";
-import { callWords, createTelling, isRound, servedBy } from "../timeline/said";
 import { RECORDED, round, small, snapshot } from "../lib/testing";
+import { callWords, createTelling, isRound, servedBy } from "../timeline/said";
+import { capital, createReading, OWN, ROOT, token } from "./said";
 
 const storeOf = (data) => {
   const s = createStore();

@@ -1,15 +1,21 @@
 // The computation of each verdict, below the tree. Loaded after linked_run.js, linked.js, round.js and round_said.js, before
 // inspector.js.
-import { FATES, token } from "./said";
-import { VERDICT_MARKS } from "../lib/linked";
-import { asFigure, judge } from "./round";
+
+import type { Draft, Round } from "../lib/contract";
 import { make } from "../lib/dom";
+import type { Palette } from "../lib/palette";
+import type { Store } from "../lib/run";
+import { VERDICT_MARKS } from "../lib/words";
+import type { RatioStep, WalkStep } from "./round";
+import { asFigure, judge } from "./round";
+import type { Own } from "./said";
+import { FATES, token } from "./said";
 
 /** Maximum other draft tokens listed per position. */
 const MOST_BESIDE = 6;
 
-export function createSums({ store, palette, actor }: { store: any; palette: any; actor: (r: any) => string }) {
-  function step(places, verdict, nodes, parts) {
+export function createSums({ store, palette, actor }: { store: Store; palette: Palette; actor: (r: Round) => string }) {
+  function step(places: string, verdict: string, nodes: string, parts: (Node | string)[]) {
     const row = make("li", "hsd-ins-step");
     row.dataset.node = nodes;
     row.dataset.verdict = verdict;
@@ -20,7 +26,7 @@ export function createSums({ store, palette, actor }: { store: any; palette: any
     row.append(make("span", "hsd-ins-place", places), sign, line);
     return row;
   }
-  function ratio(s, verdict) {
+  function ratio(s: RatioStep, verdict: string) {
     return [
       make("code", "", token(s.text)),
       make("span", "hsd-ins-sum", s.line),
@@ -28,13 +34,13 @@ export function createSums({ store, palette, actor }: { store: any; palette: any
     ];
   }
   /** A verdict with its acceptance probability. */
-  function fateOf(verdict, chance) {
+  function fateOf(verdict: string, chance: number | null) {
     if (chance === null || verdict === "cut") return FATES[verdict];
     if (chance === 1) return `${FATES[verdict]}: p ≥ q, acceptance probability 1`;
     return `${FATES[verdict]}: ${chance === 0 ? "p = 0, acceptance probability 0" : `acceptance probability ${asFigure(chance)}`}`;
   }
   /** The verifier's token at a position, and whether it was drafted. */
-  function walked(s, greedy) {
+  function walked(s: WalkStep, greedy: boolean) {
     const said = make("span", "hsd-ins-sum");
     said.append(s.drew === null ? "another token" : make("code", "", token(s.drew)));
     const words = make(
@@ -55,9 +61,22 @@ export function createSums({ store, palette, actor }: { store: any; palette: any
     if (others.length > MOST_BESIDE) words.append(` and ${others.length - MOST_BESIDE} more`);
     return [said, words];
   }
-  function reckoning(r, drafts, own) {
-    const { rule, steps } = judge(drafts, own);
-    if (rule === "none") return null;
+  /** One row for the tokens that were not examined. */
+  function unreached(rest: RatioStep[], rejected: boolean) {
+    const line = make("span", "hsd-ins-then");
+    line.append(
+      ...rest.flatMap((s, k) => [...(k ? [", "] : []), make("code", "", token(s.text))]),
+      rejected ? ": not examined, an earlier token was rejected" : ": not examined, the text ended",
+    );
+    const [first, last] = [rest[0].place, rest[rest.length - 1].place];
+    return step(rest.length > 1 ? `${first}–${last}` : String(first), "unreached", rest.map((s) => s.node).join(" "), [
+      line,
+    ]);
+  }
+  function reckoning(r: Round, drafts: Draft[], own: Own | null) {
+    const judged = judge(drafts, own);
+    const { rule } = judged;
+    if (judged.rule === "none") return null;
     const box = make("section");
     const greedy = store.meta.sampling?.temperature === 0;
     const who = actor(r);
@@ -72,33 +91,29 @@ export function createSums({ store, palette, actor }: { store: any; palette: any
       ),
     );
     const list = make("ol", "hsd-ins-steps");
-    // Tokens that were not examined share one row.
-    const looked = steps.filter((s) => s.verdict !== "unreached");
-    for (const s of looked) {
-      const verdict = s.verdict ?? (s.hit ? "accepted" : s.cut ? "cut" : "rejected");
-      list.append(
-        step(String(s.place), verdict, String(s.node), rule === "ratio" ? ratio(s, verdict) : walked(s, greedy)),
-      );
-    }
-    const rest = steps.slice(looked.length);
-    if (rest.length) {
-      const had = rest
-        .map((s, k) => (k ? [", ", make("code", "", token(s.text))] : [make("code", "", token(s.text))]))
-        .flat();
-      const line = make("span", "hsd-ins-then");
-      line.append(
-        ...had,
-        steps.some((s) => s.verdict === "rejected")
-          ? ": not examined, an earlier token was rejected"
-          : ": not examined, the text ended",
-      );
-      const places = rest.length > 1 ? `${rest[0].place}–${rest.at(-1).place}` : String(rest[0].place);
-      list.append(step(places, "unreached", rest.map((s) => s.node).join(" "), [line]));
+    if (judged.rule === "walk") {
+      for (const s of judged.steps) {
+        const verdict = s.hit ? "accepted" : s.cut ? "cut" : "rejected";
+        list.append(step(String(s.place), verdict, String(s.node), walked(s, greedy)));
+      }
+    } else {
+      // Tokens that were not examined share one row.
+      const { steps } = judged;
+      const looked = steps.filter((s) => s.verdict !== "unreached");
+      for (const s of looked) list.append(step(String(s.place), s.verdict, String(s.node), ratio(s, s.verdict)));
+      const rest = steps.slice(looked.length);
+      if (rest.length)
+        list.append(
+          unreached(
+            rest,
+            steps.some((s) => s.verdict === "rejected"),
+          ),
+        );
     }
     box.append(list);
     const end = make("p", "hsd-ins-end");
     const code = own ? make("code", "", token(own.text)) : null;
-    if (code) code.dataset.family = palette.family(own.source);
+    if (code && own) code.dataset.family = palette.family(own.source);
     if (r.outcome === "stopped") end.append("The text ended here; no token was added.");
     else if (r.outcome === "bonus")
       end.append(

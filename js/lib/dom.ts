@@ -1,9 +1,13 @@
-// Shared by all views: elements, roles, colours by source, the host's theme. Text only; no requests. Loaded first.
+// Shared by all views: elements, roles, colours by source, the host's theme. Text only; no requests.
 
 // JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only by an attribute of the focused element.
 const FOCUSABLE = new Set(["button", "input", "select", "summary"]);
 
-export function make(tag: string, cls?: string, text?: string) {
+export function make<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  cls?: string,
+  text?: string,
+): HTMLElementTagNameMap[K] {
   const node = document.createElement(tag);
   if (cls) node.className = cls;
   if (text !== undefined) node.textContent = text;
@@ -11,14 +15,18 @@ export function make(tag: string, cls?: string, text?: string) {
   return node;
 }
 /** An SVG element. */
-export function draw(tag: string, attributes: Record<string, any> = {}, text?: string) {
+export function draw<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, string | number> = {},
+  text?: string,
+): SVGElementTagNameMap[K] {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
   if (text !== undefined) node.textContent = text;
   return node;
 }
 /** Make a node focusable, without JupyterLab's shortcuts. */
-export function focusable(node: HTMLElement | SVGElement) {
+export function focusable<N extends HTMLElement | SVGElement>(node: N): N {
   node.tabIndex = 0;
   node.dataset.lmSuppressShortcuts = "true";
   return node;
@@ -37,7 +45,10 @@ export function entry(key: Element, words: string) {
   return item;
 }
 /** Colour by source, in both themes; a source's own tokens (`hue.own`) are pale. */
-export function hued(node, hue) {
+export function hued<N extends HTMLElement | SVGElement>(
+  node: N,
+  hue: { light: string; dark: string; own?: boolean },
+): N {
   node.classList.add("hsd-hue");
   node.style.setProperty("--light", hue.light);
   node.style.setProperty("--dark", hue.dark);

@@ -1,8 +1,8 @@
 // What figures share: the parts that need no page.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { pathOf } from "./figure";
 import { cell, entry, focusable, hued } from "./dom";
+import { pathOf } from "./figure";
 
 /** As much of a document as making elements needs. */
 class Node {

@@ -1,12 +1,19 @@
 // A responsive figure with pointer and arrow-key navigation. Loaded after dom.js.
 import { draw, focusable, followTheme, make } from "./dom";
 
+export interface Box {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
 /** A path through points (pixels). */
 export const pathOf = (points: number[][]) =>
   points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
 /** Axis labels: below `foot` (pixels) and left of the box. */
-export function axisNames(svg, box, foot, x, y) {
+export function axisNames(svg: SVGElement, box: Box, foot: number, x: string, y: string) {
   const middle = (box.top + box.bottom) / 2;
   svg.append(
     draw("text", { x: (box.left + box.right) / 2, y: foot + 39, "text-anchor": "middle", class: "hsd-axis" }, x),
@@ -18,9 +25,9 @@ export function axisNames(svg, box, foot, x, y) {
   );
 }
 /** A tick label, below `foot` or left of the box. */
-export const tickBelow = (x, foot, words) =>
+export const tickBelow = (x: number, foot: number, words: string) =>
   draw("text", { x, y: foot + 17, "text-anchor": "middle", class: "hsd-tick" }, words);
-export const tickBeside = (box, y, words) =>
+export const tickBeside = (box: Box, y: number, words: string) =>
   draw("text", { x: box.left - 8, y: y + 4, "text-anchor": "end", class: "hsd-tick" }, words);
 
 /**
@@ -60,7 +67,15 @@ export function figureIn(el: HTMLElement, bodyClass: string) {
     const scale = Math.max(240, shownAt) / seen.width;
     return [(e.clientX - seen.left) * scale, (e.clientY - seen.top) * scale];
   }
-  function live({ paint, point, key }) {
+  function live({
+    paint,
+    point,
+    key,
+  }: {
+    paint: () => void;
+    point: (event: PointerEvent | null) => void;
+    key: (event: KeyboardEvent) => boolean;
+  }) {
     frame.addEventListener("pointermove", point);
     frame.addEventListener("pointerdown", point);
     frame.addEventListener("pointerleave", () => {

@@ -1,9 +1,11 @@
 // The run, its events and the rules of the cursor.
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { createGroup, hsdGroup } from "./group";
+import { paletteOf } from "./palette";
 import { advance, createStore } from "./run";
-import { createGroup, duration, eventWords, figure, glyphs, hsdGroup, paletteOf, visible } from "./linked";
-import { RECORDED, WITH_EVENTS, draft, round, small, snapshot, token } from "./testing";
+import { draft, RECORDED, round, small, snapshot, token, WITH_EVENTS } from "./testing";
+import { duration, eventWords, figure, glyphs, visible } from "./words";
 
 const told = (store) => store.index().events.map((e) => `${e.round} ${e.kind} ${e.token}/${e.shown}`);
 const group = (data = small()) => {

@@ -1,45 +1,44 @@
-// A run in the browser, and its events. Pure: no document, no widget model; `tests/js` runs it in node. Loaded first in every linked
-// view, then linked.js.
+// A run in the browser, and its events. Pure: no document, no widget model.
+import {
+  type Append,
+  CALL,
+  type Call,
+  DRAFT,
+  type Draft,
+  type Event,
+  type Meta,
+  ROUND,
+  type Round,
+  type Snapshot,
+  type Step,
+  TOKEN,
+  type Token,
+} from "./contract";
+import type { Speed } from "./group";
+import { listeners } from "./listeners";
 
-/** Rows arrive as lists in the order of hsd_viz/views/payload.py. */
-export const TOKEN = [
-  "id",
-  "text",
-  "raw",
-  "round",
-  "kind",
-  "source",
-  "path",
-  "depth",
-  "p",
-  "entropy",
-  "top",
-  "residual",
-  "q",
-  "left",
-];
-export const DRAFT = [
-  "round",
-  "level",
-  "source",
-  "node",
-  "parent",
-  "depth",
-  "id",
-  "text",
-  "p",
-  "q",
-  "u",
-  "verdict",
-  "key",
-  "count",
-  "score",
-  "position",
-];
-export const ROUND = ["id", "parent", "level", "drafted", "examined", "accepted", "outcome", "why", "ns", "start"];
-export const CALL = ["round", "level", "name", "kind", "steps", "fed", "cached", "start", "ns"];
+export type Store = ReturnType<typeof createStore>;
+/** What happened to a run: another one, or new steps of the same. */
+export type Change = "reset" | "append";
+/** The events and tokens of a target round. */
+export interface Span {
+  id: number;
+  begin: number;
+  end: number;
+  first: number;
+  count: number;
+}
+export interface Index {
+  events: Event[];
+  rounds: Span[];
+  placeOf: Map<number, number>;
+  stepOf: number[];
+}
 
-const named = (names: string[], row: any[]) => Object.fromEntries(names.map((n, i) => [n, row[i]]));
+/** A row as an object; rows arrive as lists in the order of contract.ts. */
+const named = <T>(names: readonly string[], row: readonly unknown[]) =>
+  Object.fromEntries(names.map((n, i) => [n, row[i]])) as T;
+const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null };
 
 /**
  * A run so far. `adopt` takes a snapshot (the `data` of a view), `receive` the steps of a live run; listeners get ("reset", 0) for
@@ -50,54 +49,53 @@ const named = (names: string[], row: any[]) => Object.fromEntries(names.map((n, 
  * pieces: {token id: text}; prompt, promptIds; meta: {stack, sampling, prefill_ns, wall_ns} (times null during the run).
  */
 export function createStore() {
-  let index: any = null;
+  let index: Index | null = null;
   const empty = () => ({
-    pieces: {},
-    tokens: [],
-    rounds: new Map(),
-    order: new Map(),
-    children: new Map(),
-    drafts: new Map(),
-    calls: [],
+    pieces: {} as Record<number, string>,
+    tokens: [] as Token[],
+    rounds: new Map<number, Round>(),
+    order: new Map<number, number>(),
+    children: new Map<number, number[]>(),
+    drafts: new Map<number, Draft[]>(),
+    calls: [] as Call[],
   });
   const store = {
     run: "",
     seq: 0,
     prompt: "",
-    promptIds: [],
-    levels: [],
-    meta: {},
+    promptIds: [] as number[],
+    levels: [] as string[],
+    meta: NO_META,
     ...empty(),
-    listeners: new Set() as Set<(what: string, from: number) => void>,
-    tell(what, from) {
-      for (const f of [...store.listeners]) f(what, from);
-    },
-    extend(part) {
+    listeners: listeners<[what: Change, from: number]>(),
+    extend(part: Step) {
       index = null;
       for (const row of part.rounds) {
-        const r = named(ROUND, row);
+        const r = named<Round>(ROUND, row);
         store.rounds.set(r.id, r);
         // Displayed numbers count target rounds; ids also include rounds of lower levels.
         if (r.parent === null) store.order.set(r.id, store.order.size + 1);
         else store.children.set(r.parent, [...(store.children.get(r.parent) || []), r.id]);
       }
       for (const row of part.drafts) {
-        const d = named(DRAFT, row);
-        if (!store.drafts.has(d.round)) store.drafts.set(d.round, []);
-        store.drafts.get(d.round).push(d);
+        const d = named<Draft>(DRAFT, row);
+        const list = store.drafts.get(d.round);
+        if (list) list.push(d);
+        else store.drafts.set(d.round, [d]);
       }
-      for (const row of part.calls || []) store.calls.push(named(CALL, row));
+      for (const row of part.calls || []) store.calls.push(named<Call>(CALL, row));
       Object.assign(store.pieces, part.pieces);
-      for (const row of part.tokens) store.tokens.push(named(TOKEN, row));
+      for (const row of part.tokens) store.tokens.push(named<Token>(TOKEN, row));
     },
     /** Take a snapshot, unless it is not newer. */
-    adopt(data) {
-      if (!data || data.run === undefined) return;
+    adopt(taken: Partial<Snapshot> | null) {
+      if (!taken || taken.run === undefined) return;
+      const data = taken as Snapshot;
       if (data.run === store.run && data.seq <= store.seq) {
         // End of a live run: the same rows with final times.
         if (data.seq === store.seq && (store.meta.wall_ns ?? null) === null && (data.meta?.wall_ns ?? null) !== null) {
           store.meta = data.meta;
-          store.tell("append", store.tokens.length);
+          store.listeners.tell("append", store.tokens.length);
         }
         return;
       }
@@ -107,35 +105,35 @@ export function createStore() {
         prompt: data.prompt,
         promptIds: data.prompt_ids,
         levels: data.levels,
-        meta: data.meta || {},
+        meta: data.meta || NO_META,
         ...empty(),
       });
       store.extend(data);
-      store.tell("reset", 0);
+      store.listeners.tell("reset", 0);
     },
     /** Take the steps of a message; false: earlier steps are missing and a snapshot is needed. */
-    receive(message) {
+    receive(message: Append) {
       if (message.kind !== "append") return true;
       if (message.run === store.run && message.seq <= store.seq) return true;
       if (message.run !== store.run || message.first > store.seq + 1) return false;
       const from = store.tokens.length;
       for (const step of message.steps.slice(store.seq + 1 - message.first)) store.extend(step);
       store.seq = message.seq;
-      store.tell("append", from);
+      store.listeners.tell("append", from);
       return true;
     },
     /** The run as events: see {@link indexOf}. */
-    index() {
+    index(): Index {
       return (index ??= indexOf(store));
     },
     /** The target round of a round of any level. */
-    topRound(id) {
+    topRound(id: number) {
       let r = store.rounds.get(id);
       while (r && r.parent !== null) r = store.rounds.get(r.parent);
       return r ? r.id : null;
     },
     /** The draft row of an accepted token in its target round, or null. */
-    ownDraft(t) {
+    ownDraft(t: Token): Draft | null {
       if (t.kind !== "accepted") return null;
       return (
         (store.drafts.get(t.round) || []).find(
@@ -157,12 +155,12 @@ export function createStore() {
  * rounds: [{id, begin, end: its events, first, count: its tokens}]; placeOf: Map(round id → index in rounds); stepOf[token]: the
  * event that emitted it.
  */
-export function indexOf(store) {
+export function indexOf(store: Pick<Store, "tokens" | "order" | "drafts" | "ownDraft">): Index {
   const { tokens } = store;
-  const events: any[] = [];
-  const rounds: any[] = [];
+  const events: Event[] = [];
+  const rounds: Span[] = [];
   const stepOf: number[] = [];
-  const placeOf = new Map();
+  const placeOf = new Map<number, number>();
   let i = 0;
   for (const round of store.order.keys()) {
     const begin = events.length;
@@ -197,15 +195,15 @@ export function indexOf(store) {
 }
 
 /** Duration of an event when played, in ms: `speed` is events per second, or "recorded" for its share of the round's time. */
-export function lasts(store, step, speed) {
+export function lasts(store: Store, step: number, speed: Speed) {
   if (speed !== "recorded") return 1000 / speed;
   const { events, rounds, placeOf } = store.index();
-  const round = rounds[placeOf.get(events[step].round)];
-  return store.rounds.get(round.id).ns / 1e6 / (round.end - round.begin);
+  const round = rounds[placeOf.get(events[step].round) ?? 0];
+  return (store.rounds.get(round.id)?.ns ?? 0) / 1e6 / (round.end - round.begin);
 }
 
 /** Advance from event `step` by `ms`: [event, remaining ms]. Stops at the last event. */
-export function advance(store, step, ms, speed) {
+export function advance(store: Store, step: number, ms: number, speed: Speed): [step: number, rest: number] {
   const last = store.index().events.length - 1;
   while (step < last) {
     const need = lasts(store, step, speed);

@@ -2,7 +2,7 @@
 import { focusable, make } from "./dom";
 
 /** A term that shows its definition on hover and focus; Escape hides it. */
-export function term(words, definition, id) {
+export function term(words: string, definition: string, id: string) {
   const box = make("span", "hsd-p-defined");
   const name = focusable(make("span", "hsd-p-term", words));
   name.setAttribute("aria-describedby", id);

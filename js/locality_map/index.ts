@@ -1,12 +1,35 @@
 // The temporal-locality map: earlier occurrences of each token, in SVG. Loaded after dom.js and figure.js.
-import { axisNames, figureIn, tickBelow, tickBeside } from "../lib/figure";
+
 import { draw, entry, hued, make } from "../lib/dom";
+import { axisNames, figureIn, tickBelow, tickBeside } from "../lib/figure";
+import type { Drawing } from "../lib/widget";
+
+interface Spec {
+  title?: string;
+  text?: string;
+  source?: string;
+  /** Token ids and their texts, and the number of prompt tokens. */
+  ids: number[];
+  pieces: string[];
+  prompt: number;
+  /** The latest earlier place with the longest equal run of tokens, and its length; -1: none. */
+  again: [number, number][];
+  /** The text position that a draft was copied from; -1: none. */
+  copied: number[];
+  sources: string[];
+  hues: Record<string, { label: string; light: string; dark: string; own?: boolean }>;
+}
+interface Traits {
+  spec: Spec;
+  least: number;
+}
+const STEPS: Record<string, number> = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
 
 const STRIP = 14; // height of the row of sources
 const AROUND = 10; // tokens shown before and after a match
 const white = (text: string) => text.replace(/\n/g, "⏎").replace(/\t/g, "⇥");
 
-function render({ model, el }) {
+function render({ model, el }: Drawing<Traits>) {
   const figure = figureIn(el, "hsd-d-body");
   const { root, title, frame, readout, aside, source } = figure;
   const pair = make("div", "hsd-d-pair");
@@ -30,8 +53,8 @@ function render({ model, el }) {
     box.bottom = box.top + Math.round(inner * (width > 520 ? 0.72 : 0.95));
     const foot = box.bottom + 6 + STRIP;
     const svg = draw("svg", { viewBox: `0 0 ${width} ${foot + 46}`, height: foot + 46, "aria-hidden": "true" });
-    toX = (v) => box.left + (inner * v) / n;
-    toY = (v) => box.bottom - ((box.bottom - box.top) * v) / n;
+    toX = (v: number) => box.left + (inner * v) / n;
+    toY = (v: number) => box.bottom - ((box.bottom - box.top) * v) / n;
     const w = inner / n;
     const h = (box.bottom - box.top) / n;
     const size = Math.max(3, Math.min(w, h) * 1.15);
@@ -99,7 +122,7 @@ function render({ model, el }) {
     frame.replaceChildren(svg);
     show();
   }
-  function dot(i, j, size, cls) {
+  function dot(i: number, j: number, size: number, cls: string) {
     return draw("rect", {
       x: toX(i + 0.5) - size / 2,
       y: toY(j + 0.5) - size / 2,
@@ -109,10 +132,10 @@ function render({ model, el }) {
     });
   }
   /** The text around a match, with the match marked. */
-  function snippet(at, length) {
+  function snippet(at: number, length: number) {
     const s = spec();
     const code = make("code");
-    const text = (a, b) => white(s.pieces.slice(Math.max(0, a), Math.max(0, b)).join(""));
+    const text = (a: number, b: number) => white(s.pieces.slice(Math.max(0, a), Math.max(0, b)).join(""));
     const mark = hued(make("mark", "", text(at - length + 1, at + 1)), s.hues[s.sources[chosen]] || s.hues.target);
     code.append(text(at - length - AROUND + 1, at - length + 1), mark, text(at + 1, at + 4));
     return code;
@@ -159,7 +182,7 @@ function render({ model, el }) {
     );
     pair.append(make("span", "", "earlier"), snippet(from, length), make("span", "", "here"), snippet(chosen, length));
   }
-  function locate(e) {
+  function locate(e: PointerEvent) {
     const at = figure.at(e);
     if (!at) return -1;
     const [px, py] = at;
@@ -179,14 +202,14 @@ function render({ model, el }) {
     }
     return best;
   }
-  function point(e) {
+  function point(e: PointerEvent | null) {
     chosen = e ? locate(e) : -1;
     show();
   }
-  function key(e) {
+  function key(e: KeyboardEvent) {
     if (!spec().pieces) return false;
     const last = spec().pieces.length - 1;
-    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[e.key];
+    const step = STEPS[e.key];
     if (step) chosen = Math.max(0, Math.min(last, chosen < 0 ? spec().prompt : chosen + step));
     else if (e.key === "Home") chosen = 0;
     else if (e.key === "End") chosen = last;
@@ -203,7 +226,7 @@ function render({ model, el }) {
     if (!s.pieces) return;
     const written = s.pieces.length - s.prompt;
     let again = 0;
-    for (let i = s.prompt; i < s.pieces.length; i++) again += s.again[i][1] >= least();
+    for (let i = s.prompt; i < s.pieces.length; i++) again += Number(s.again[i][1] >= least());
     const share = written ? Math.round((100 * again) / written) : 0;
     counted.textContent = `${again} of ${written} generated tokens (${share} %) end a repeat of ${least()} or more tokens.`;
   }

@@ -1,4 +1,5 @@
 // ipywidgets does not label slider handles and their editable values.
+import type { Drawing } from "../lib/widget";
 
 function name(box: Element) {
   for (const slider of box.querySelectorAll(".widget-slider")) {
@@ -11,7 +12,7 @@ function name(box: Element) {
   }
 }
 
-function render({ el }) {
+function render({ el }: Drawing<object>) {
   // The box and its sliders are attached later.
   const look = new MutationObserver(() => name(box()));
   const box = () => el.closest(".widget-box") || el;

@@ -1,6 +1,13 @@
 // An error card: message, details behind a toggle, a dismiss button.
+import type { Drawing } from "../lib/widget";
 
-function render({ model, el }) {
+interface Traits {
+  title: string;
+  message: string;
+  details: string;
+}
+
+function render({ model, el }: Drawing<Traits>) {
   const root = document.createElement("div");
   root.className = "hsd-notice";
   el.append(root);

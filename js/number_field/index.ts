@@ -1,6 +1,14 @@
 // A number field that keeps its text as typed; Python validates it and the error is shown below.
+import type { Drawing } from "../lib/widget";
 
-function render({ model, el }) {
+interface Traits {
+  label: string;
+  text: string;
+  problem: string;
+  whole: boolean;
+}
+
+function render({ model, el }: Drawing<Traits>) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
   const root = document.createElement("div");
   root.className = "widget-inline-hbox hsd-number-field";
@@ -36,7 +44,7 @@ function render({ model, el }) {
     model.set("text", field.value.slice(0, 100));
     model.save_changes();
   });
-  const wires = [
+  const wires: [string, () => void][] = [
     ["change:text", fill],
     ["change:problem", say],
   ];

@@ -1,6 +1,13 @@
 // A button that reads a local file and sends it to Python. Files over the size limit are rejected before sending.
+import type { Drawing } from "../lib/widget";
 
-function render({ model, el }) {
+interface Traits {
+  label: string;
+  accept: string;
+  most: number;
+}
+
+function render({ model, el }: Drawing<Traits>) {
   const root = document.createElement("div");
   root.className = "hsd-open";
   const button = document.createElement("button");

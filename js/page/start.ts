@@ -1,27 +1,33 @@
 // Start the views of a self-contained page with a stand-in for each widget's model. The elements #run, #start and
 // [data-view] come from hsd_viz/views/standalone_page.py.
+import type { Model, Widget } from "../lib/widget";
+
+type Listener = () => void;
+/** A widget, with traits that only its own data can know. */
+type AnyWidget = Pick<Widget<never>, "initialize" | "render">;
 
 /** A widget model without a kernel. */
-function standIn(state) {
-  const listeners: Map<string, (() => void)[]> = new Map();
-  return {
-    get: (name) => state[name],
-    set(name, value) {
+function standIn<T>(state: Record<string, unknown>): Model<T> {
+  const listeners: Map<string, Listener[]> = new Map();
+  const model = {
+    get: (name: string) => state[name],
+    set(name: string, value: unknown) {
       state[name] = value;
       for (const f of [...(listeners.get(`change:${name}`) || [])]) f();
     },
     save_changes() {},
     send() {},
-    on(event, f) {
+    on(event: string, f: Listener) {
       listeners.set(event, [...(listeners.get(event) || []), f]);
     },
-    off(event, f) {
+    off(event: string, f: Listener) {
       listeners.set(
         event,
         (listeners.get(event) || []).filter((g) => g !== f),
       );
     },
   };
+  return model as Model<T>;
 }
 
 /** Read a JSON block packed by gzip and base64. */
@@ -31,12 +37,12 @@ async function unpack(id: string) {
   return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
 }
 
-async function start(views) {
+async function start(views: Record<string, AnyWidget>) {
   const { data, palette, states } = await unpack("run");
   let first = true;
-  for (const el of document.querySelectorAll("[data-view]")) {
-    const name = (el as HTMLElement).dataset.view || "";
-    const model = standIn({ ...states[name], palette, group: "page", data: first ? data : {} });
+  for (const el of document.querySelectorAll<HTMLElement>("[data-view]")) {
+    const name = el.dataset.view || "";
+    const model = standIn<never>({ ...states[name], palette, group: "page", data: first ? data : {} });
     first = false;
     const widget = views[name];
     widget.initialize?.({ model });
@@ -45,7 +51,7 @@ async function start(views) {
 }
 
 /** Start the page's views (name → anywidget). */
-export function startAll(views) {
+export function startAll(views: Record<string, AnyWidget>) {
   start(views).then(
     () => document.getElementById("start")?.remove(),
     (error) => {

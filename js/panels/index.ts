@@ -1,23 +1,56 @@
 // Small tables with bars; a measure's definition is shown on hover or focus. Loaded after dom.js.
 import { cell, entry, followTheme, make } from "../lib/dom";
 import { term } from "../lib/tip";
+import type { Drawing } from "../lib/widget";
+
+interface Key {
+  label: string;
+  shape: string;
+  light?: string;
+  dark?: string;
+}
+interface Row {
+  label: string;
+  note?: string;
+  /** Key, length, words. */
+  parts: [string, number, string][];
+  cells: string[];
+}
+interface Panel {
+  title: string;
+  measure: string;
+  definition: string;
+  empty: string;
+  lead?: string;
+  foot?: string;
+  legend: string[];
+  keys: Record<string, Key>;
+  heads: string[];
+  end: number | null;
+  rows: Row[];
+}
+interface Traits {
+  panels: Panel[];
+  /** Words, value, definition. */
+  terms: [string, string, string][];
+}
 
 /** The length of a full bar: given, or the longest row. */
-export function endOf(panel: { end: number | null; rows: { parts: [string, number, string][] }[] }) {
+export function endOf(panel: { end: number | null; rows: Pick<Row, "parts">[] }) {
   const longest = Math.max(0, ...panel.rows.map((r) => r.parts.reduce((sum, part) => sum + part[1], 0)));
   return panel.end || longest || 1;
 }
 
-function coloured(node, key) {
+function coloured(node: HTMLElement, key: Key) {
   node.dataset.shape = key.shape;
   if (key.light) {
     node.style.setProperty("--light", key.light);
-    node.style.setProperty("--dark", key.dark);
+    node.style.setProperty("--dark", key.dark ?? null);
   }
   return node;
 }
 
-function rowOf(panel, row, end) {
+function rowOf(panel: Panel, row: Row, end: number) {
   const line = cell("row", "hsd-p-row", undefined);
   const name = cell("rowheader", "hsd-p-name", row.label);
   if (row.note) name.append(make("small", "", row.note));
@@ -35,11 +68,11 @@ function rowOf(panel, row, end) {
   whole.setAttribute("role", "img");
   whole.setAttribute("aria-label", row.parts.map((part) => part[2]).join(", ") || "none");
   track.append(whole);
-  line.append(name, track, ...row.cells.map((text) => cell("cell", "hsd-p-num", text)));
+  line.append(name, track, ...row.cells.map((text: string) => cell("cell", "hsd-p-num", text)));
   return line;
 }
 
-function panelOf(panel, id) {
+function panelOf(panel: Panel, id: string) {
   const box = make("section", "hsd-p-panel");
   box.setAttribute("aria-label", panel.title);
   const measure = make("p", "hsd-p-measure");
@@ -52,7 +85,7 @@ function panelOf(panel, id) {
   if (panel.legend.length) {
     const legend = make("ul", "hsd-p-legend");
     if (panel.lead) legend.append(make("li", "", panel.lead));
-    for (const key of panel.legend.map((name) => panel.keys[name])) {
+    for (const key of panel.legend.map((name: string) => panel.keys[name])) {
       legend.append(entry(coloured(make("span", "hsd-p-key"), key), key.label));
     }
     box.append(legend);
@@ -61,15 +94,15 @@ function panelOf(panel, id) {
   table.setAttribute("aria-label", panel.title);
   table.style.setProperty("--figures", String(panel.rows[0].cells.length));
   const head = cell("row", "hsd-p-row hsd-p-head", undefined);
-  head.append(...panel.heads.map((text, k) => cell("columnheader", k > 1 ? "hsd-p-num" : "", text)));
+  head.append(...panel.heads.map((text: string, k) => cell("columnheader", k > 1 ? "hsd-p-num" : "", text)));
   const end = endOf(panel);
-  table.append(head, ...panel.rows.map((row) => rowOf(panel, row, end)));
+  table.append(head, ...panel.rows.map((row: Row) => rowOf(panel, row, end)));
   box.append(table);
   if (panel.foot) box.append(make("p", "hsd-p-foot", panel.foot));
   return box;
 }
 
-function render({ model, el }) {
+function render({ model, el }: Drawing<Traits>) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
   const root = make("div", "hsd-panels");
   function redraw() {

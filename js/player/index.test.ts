@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
-import { stepAt, tracks } from "./index";
 import { small } from "../lib/testing";
+import { stepAt, tracks } from "./index";
 
 test("what was emitted stands high in its source's colour, what was refused low, and a draft is a gap", () => {
   const store = createStore();

@@ -1,6 +1,9 @@
 // The player: a scrub bar of all events, and buttons to step and play. Loaded after linked_run.js and linked.js.
 import { draw, focusable, make } from "../lib/dom";
-import { eventWords, linkedWidget, plural } from "../lib/linked";
+import type { View } from "../lib/linked";
+import { linkedWidget } from "../lib/linked";
+import type { Index } from "../lib/run";
+import { eventWords, plural } from "../lib/words";
 
 const SPEEDS = [
   ["1", "1 event/s"],
@@ -25,14 +28,18 @@ const HIGH = 24;
  * The bar as SVG path data in a box of one unit per event and height HIGH: for each source family `kept` (emitted) and `refused`
  * (rejected); `rounds`: starts of rounds.
  */
-export function tracks(index, tokens, family) {
+export function tracks(
+  index: Pick<Index, "events" | "rounds">,
+  tokens: { source: string }[],
+  family: (source: string) => string,
+) {
   const by: Map<string, { kept: string; refused: string }> = new Map();
   const at = (source: string) => {
     const name = family(source);
     if (!by.has(name)) by.set(name, { kept: "", refused: "" });
     return by.get(name) as { kept: string; refused: string };
   };
-  index.events.forEach((e, step) => {
+  index.events.forEach((e, step: number) => {
     if (e.kind === "draft") return;
     if (e.draft && e.draft.verdict !== "accepted") at(e.draft.source).refused += `M${step} ${HIGH}v-7h1v7z`;
     else at(tokens[e.token].source).kept += `M${step} ${HIGH}v-${HIGH - 4}h1v${HIGH - 4}z`;
@@ -44,14 +51,14 @@ export function tracks(index, tokens, family) {
 export const stepAt = (x: number, box: { left: number; width: number }, n: number) =>
   Math.max(0, Math.min(n - 1, Math.floor(((x - box.left) / Math.max(1, box.width)) * n)));
 
-function playerView({ root, group, store, palette }) {
+function playerView({ root, group, store, palette, follow }: View<object>) {
   root.classList.add("hsd-player");
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", "Player");
   const row = make("div", "hsd-player-row");
   const buttons = make("div", "hsd-player-buttons");
 
-  function button(icon, label, act) {
+  function button(icon: keyof typeof ICONS, label: string, act: () => void) {
     const node = make("button", "hsd-player-button");
     const picture = draw("svg", { viewBox: "0 0 20 20", width: 16, height: 16, "aria-hidden": "true" });
     const path = draw("path", { d: ICONS[icon] });
@@ -64,7 +71,7 @@ function playerView({ root, group, store, palette }) {
     name(label);
     node.addEventListener("click", act);
     buttons.append(node);
-    return { node, name, draw: (next: string) => path.setAttribute("d", ICONS[next]) };
+    return { node, name, draw: (next: keyof typeof ICONS) => path.setAttribute("d", ICONS[next]) };
   }
   const stepping = (act: () => void) => () => {
     group.pause();
@@ -115,10 +122,10 @@ function playerView({ root, group, store, palette }) {
   const glance = make("div", "hsd-player-glance");
   bar.append(picture, later, glance, head);
 
-  const speed = make("select", "hsd-player-speed") as HTMLSelectElement;
+  const speed = make("select", "hsd-player-speed");
   speed.setAttribute("aria-label", "Speed");
   for (const [value, words] of SPEEDS) {
-    const option = make("option", "", words) as HTMLOptionElement;
+    const option = make("option", "", words);
     option.value = value;
     speed.append(option);
   }
@@ -150,15 +157,15 @@ function playerView({ root, group, store, palette }) {
         if (d) parts.push(draw("path", { d, class: cls, "data-family": name }));
       }
     }
-    parts.push(draw("path", { d: rounds.map((x) => `M${x} 0V${HIGH}`).join(""), class: "hsd-player-rounds" }));
+    parts.push(draw("path", { d: rounds.map((x: number) => `M${x} 0V${HIGH}`).join(""), class: "hsd-player-rounds" }));
     picture.setAttribute("viewBox", `0 0 ${n} ${HIGH}`);
     picture.replaceChildren(...parts);
     bar.setAttribute("aria-valuemax", String(n));
-    follow();
+    paintCursor();
   }
 
   const percent = (step: number) => `${(100 * (step + 0.5)) / store.index().events.length}%`;
-  function follow() {
+  function paintCursor() {
     const { step, shown, playing, pinned, hover, speed: pace, round } = group.cursor;
     const { events } = store.index();
     play.draw(playing ? "pause" : "play");
@@ -179,7 +186,7 @@ function playerView({ root, group, store, palette }) {
     head.style.left = percent(step);
     later.style.left = percent(step);
     head.classList.toggle("hsd-player-pinned", pinned);
-    place.textContent = `Round ${store.order.get(round)} of ${store.order.size}, event ${step + 1} of ${events.length}`;
+    place.textContent = `Round ${store.order.get(round ?? NaN)} of ${store.order.size}, event ${step + 1} of ${events.length}`;
     words.textContent = eventWords(store, palette, step);
     bar.setAttribute("aria-valuenow", String(step + 1));
     // Playing and hovering are not announced.
@@ -211,13 +218,10 @@ function playerView({ root, group, store, palette }) {
       paint();
     }, 250);
   };
-  store.listeners.add(onStore);
-  group.listeners.add(follow);
+  follow(onStore, paintCursor);
   paint();
   return () => {
     clearTimeout(waiting);
-    store.listeners.delete(onStore);
-    group.listeners.delete(follow);
   };
 }
 export default linkedWidget(playerView);

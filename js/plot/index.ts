@@ -1,12 +1,77 @@
 // A heat map with contours and marks, or curves over a lookahead, in SVG. Loaded after dom.js and figure.js.
-import { axisNames, figureIn, pathOf, tickBelow, tickBeside } from "../lib/figure";
+
 import { draw, entry, make } from "../lib/dom";
+import { axisNames, figureIn, pathOf, tickBelow, tickBeside } from "../lib/figure";
+import type { Drawing, Model } from "../lib/widget";
+
+interface Axis {
+  label: string;
+  range: number[];
+  ticks: [number, string][];
+  values?: string[];
+}
+interface Cells {
+  x: number[];
+  y: number[];
+  values: number[][];
+  scale: "time" | "gain";
+  best: number;
+  end: number;
+  ends: string[];
+  phrase: string;
+}
+interface Mark {
+  kind: string;
+  x: number;
+  y: number;
+  text?: string;
+  words: string;
+}
+interface Line {
+  kind?: string;
+  points: number[][];
+  label?: string;
+  phrase: string;
+}
+interface Contour {
+  points: number[][];
+  label: string;
+  main?: boolean;
+}
+interface Spec {
+  title?: string;
+  name?: string;
+  text?: string;
+  hint?: string;
+  source?: string;
+  shape?: number;
+  picks?: boolean;
+  x: Axis;
+  y: Axis;
+  cells?: Cells;
+  marks?: Mark[];
+  regions?: { x: number; y: number; text: string }[];
+  lines?: Line[];
+  contours?: Contour[];
+  legend?: [string, string][];
+  verdict?: { figure: string; text: string };
+}
+interface Label {
+  x: number;
+  y: number;
+  text: string;
+  main?: boolean;
+}
+interface Traits {
+  spec: Spec;
+  chosen: number[];
+}
 
 const short = (v: number) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 1 ? v.toFixed(2) : v.toFixed(3));
 const percent = (v: number) => `${v >= 0 ? "+" : "−"}${Math.abs(100 * v).toFixed(0)} %`;
 
 /** The CSS colour of a cell. Time: best is darkest. Gain: blue is positive, orange negative. */
-function colour(cells, v) {
+function colour(cells: Cells, v: number) {
   if (cells.scale === "gain") {
     const t = Math.min(1, Math.abs(v) / cells.end);
     return `color-mix(in oklab, var(--${v >= 0 ? "accent" : "loss"}) ${(62 * t).toFixed(1)}%, var(--paper))`;
@@ -15,7 +80,7 @@ function colour(cells, v) {
   return `color-mix(in oklab, var(--accent) ${(66 * (1 - t) ** 1.4).toFixed(1)}%, var(--paper))`;
 }
 
-function star(x, y, r) {
+function star(x: number, y: number, r: number) {
   const points = [];
   for (let k = 0; k < 10; k++) {
     const far = k % 2 ? 0.45 * r : r;
@@ -26,7 +91,7 @@ function star(x, y, r) {
 }
 
 /** The shapes of a mark; each kind has its own, independent of colour. */
-function shape(kind, x, y) {
+function shape(kind: string, x: number, y: number) {
   if (kind === "best") return [draw("polygon", { points: star(x, y, 9), class: "hsd-shape" })];
   if (kind === "affine") {
     const points = `${x},${y - 13} ${x + 13},${y} ${x},${y + 13} ${x - 13},${y}`;
@@ -46,7 +111,9 @@ function shape(kind, x, y) {
   return [draw("circle", { cx: x, cy: y, r: 6, class: "hsd-shape hsd-measured" })];
 }
 
-function createView(model, el) {
+const STEPS: Record<string, number[]> = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+
+function createView(model: Model<Traits>, el: HTMLElement) {
   const figure = figureIn(el, "hsd-plot-body");
   const { title, frame, readout, aside, source } = figure;
 
@@ -72,10 +139,10 @@ function createView(model, el) {
     box.bottom = box.top + Math.round(Math.max(200, inner * (s.shape || 0.6)));
     const height = box.bottom + 46;
     const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, height, "aria-hidden": "true" });
-    toX = (v) => box.left + (inner * (v - s.x.range[0])) / (s.x.range[1] - s.x.range[0]);
-    toY = (v) => box.bottom - ((box.bottom - box.top) * (v - s.y.range[0])) / (s.y.range[1] - s.y.range[0]);
+    toX = (v: number) => box.left + (inner * (v - s.x.range[0])) / (s.x.range[1] - s.x.range[0]);
+    toY = (v: number) => box.bottom - ((box.bottom - box.top) * (v - s.y.range[0])) / (s.y.range[1] - s.y.range[0]);
     if (s.cells) {
-      paintCells(svg, s);
+      paintCells(svg, s, s.cells);
       svg.append(
         draw("rect", {
           x: box.left,
@@ -122,21 +189,21 @@ function createView(model, el) {
     paintCursor();
   }
 
-  function paintCells(svg, s) {
-    const xs = edges(s.cells.x, s.x.range).map(toX);
-    const ys = edges(s.cells.y, s.y.range).map(toY);
+  function paintCells(svg: SVGElement, s: Spec, cells: Cells) {
+    const xs = edges(cells.x, s.x.range).map(toX);
+    const ys = edges(cells.y, s.y.range).map(toY);
     const group = draw("g", { "shape-rendering": "crispEdges" });
-    s.cells.values.forEach((row, r) =>
-      row.forEach((v, c) => {
+    cells.values.forEach((row, r: number) =>
+      row.forEach((v: number, c) => {
         const cell = draw("rect", { x: xs[c], y: ys[r + 1], width: xs[c + 1] - xs[c], height: ys[r] - ys[r + 1] });
-        cell.style.fill = colour(s.cells, v);
+        cell.style.fill = colour(cells, v);
         group.append(cell);
       }),
     );
     svg.append(group);
   }
 
-  function paintLine(svg, line) {
+  function paintLine(svg: SVGElement, line: Line) {
     const points = line.points.map(([x, y]) => `${toX(x).toFixed(1)},${toY(y).toFixed(1)}`).join(" ");
     const reference = line.kind === "reference";
     svg.append(draw("polyline", { points, class: reference ? "hsd-curve hsd-reference" : "hsd-curve" }));
@@ -151,15 +218,15 @@ function createView(model, el) {
   }
 
   /** A contour's label is placed furthest from marks, other labels and the border, without overlap; main contours first. */
-  function paintContours(svg, lines, taken) {
+  function paintContours(svg: SVGElement, lines: Contour[], taken: number[][]) {
     for (const line of lines) {
       const d = pathOf(line.points.map(([x, y]) => [toX(x), toY(y)]));
       svg.append(draw("path", { d, class: line.main ? "hsd-contour hsd-main" : "hsd-contour" }));
     }
-    const labels = [];
+    const labels: Label[] = [];
     for (const line of [...lines].sort((a, b) => Number(Boolean(b.main)) - Number(Boolean(a.main)))) {
       if (line.points.length < 3 || labels.some((l) => l.text === line.label)) continue;
-      let best = null;
+      let best: Label | null = null;
       let room = 26;
       for (const [x, y] of line.points.map(([u, v]) => [toX(u), toY(v)])) {
         // Half a character is about 3.6 px wide, a line 16 px high.
@@ -189,10 +256,10 @@ function createView(model, el) {
     }
   }
 
-  function paintMarks(svg, marks) {
+  function paintMarks(svg: SVGElement, marks: Mark[]) {
     // Open shapes are drawn below filled ones.
     const order = ["affine", "model", "best", "measured", "here"];
-    const drawn = [];
+    const drawn: number[][] = [];
     for (const m of [...marks].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))) {
       const [x, y] = [toX(m.x), toY(m.y)];
       const group = draw("g");
@@ -224,27 +291,30 @@ function createView(model, el) {
   }
 
   // --- the cursor: pointer or arrow keys
-  const stops = (s) => (s.cells ? s.cells.x : s.lines?.[0].points.map((p) => p[0]) || []);
-  function words(s) {
+  const stops = (s: Spec) => (s.cells ? s.cells.x : s.lines?.[0].points.map((p) => p[0]) || []);
+  function words(s: Spec) {
     if (!cursor) return "";
-    if (s.cells) {
-      const v = s.cells.values[cursor.row]?.[cursor.column];
+    const { cells } = s;
+    const { column, row } = cursor;
+    if (cells) {
+      const v = cells.values[row]?.[column];
       if (v === undefined) return "";
-      const place = (axis, at) =>
-        axis.values ? axis.values[at] : String(axis === s.x ? s.cells.x[at] : s.cells.y[at]);
-      const value = s.cells.scale === "gain" ? percent(v) : short(v);
-      const text = s.cells.phrase
-        .replace("{x}", place(s.x, cursor.column))
-        .replace("{y}", place(s.y, cursor.row))
+      const place = (axis: Axis, at: number) =>
+        axis.values ? axis.values[at] : String(axis === s.x ? cells.x[at] : cells.y[at]);
+      const value = cells.scale === "gain" ? percent(v) : short(v);
+      const text = cells.phrase
+        .replace("{x}", place(s.x, column))
+        .replace("{y}", place(s.y, row))
         .replace("{v}", value);
       const near = (s.marks || []).filter(
-        (m) => m.words && nearest(s.cells.x, m.x) === cursor.column && nearest(s.cells.y, m.y) === cursor.row,
+        (m) => m.words && nearest(cells.x, m.x) === column && nearest(cells.y, m.y) === row,
       );
-      const sentence = s.cells.scale === "gain" ? text : text.replace("{r}", short(v / s.cells.best));
+      const sentence = cells.scale === "gain" ? text : text.replace("{r}", short(v / cells.best));
       return [sentence, ...near.map((m) => m.words)].join("; ") + ".";
     }
-    const point = s.lines?.[0].points[cursor.column];
-    return point ? `${s.lines[0].phrase.replace("{x}", String(point[0])).replace("{v}", short(point[1]))}.` : "";
+    const line = s.lines?.[0];
+    const point = line?.points[column];
+    return line && point ? `${line.phrase.replace("{x}", String(point[0])).replace("{v}", short(point[1]))}.` : "";
   }
   function paintCursor() {
     const s = spec();
@@ -264,7 +334,7 @@ function createView(model, el) {
   }
   const nearest = (all: number[], v: number) =>
     all.reduce((best, x, k) => (Math.abs(x - v) < Math.abs(all[best] - v) ? k : best), 0);
-  function locate(e) {
+  function locate(e: PointerEvent | MouseEvent) {
     const at = figure.at(e);
     if (!at) return null;
     const [px, py] = at;
@@ -281,7 +351,7 @@ function createView(model, el) {
     model.set("chosen", s.cells ? [x, s.cells.y[cursor.row]] : [x]);
     model.save_changes();
   }
-  function point(e) {
+  function point(e: PointerEvent | null) {
     cursor = e && locate(e);
     paintCursor();
   }
@@ -289,9 +359,9 @@ function createView(model, el) {
     cursor = locate(e);
     choose();
   });
-  function key(e) {
+  function key(e: KeyboardEvent) {
     const s = spec();
-    const step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[e.key];
+    const step = STEPS[e.key];
     if (step && stops(s).length) {
       const from = cursor || { column: 0, row: 0 };
       const rows = s.cells ? s.cells.y.length : 1;
@@ -365,4 +435,4 @@ function createView(model, el) {
   };
 }
 
-export default { render: ({ model, el }) => createView(model, el) };
+export default { render: ({ model, el }: Drawing<Traits>) => createView(model, el) };

@@ -1,8 +1,18 @@
 // The run on the page: origin, metrics as tiles, and progress. Loaded after dom.js.
+
+import type { Origin, Progress, Tile } from "../lib/contract";
 import { make } from "../lib/dom";
 import { term } from "../lib/tip";
+import type { Drawing } from "../lib/widget";
 
-function render({ model, el }) {
+/** Empty before the first run. */
+interface Traits {
+  origin: Partial<Origin>;
+  tiles: Tile[];
+  stage: Partial<Progress>;
+}
+
+function render({ model, el }: Drawing<Traits>) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
   let names: string[] = [];
   const root = make("section", "hsd-readout");
@@ -57,21 +67,21 @@ function render({ model, el }) {
     });
   }
   function drawStage() {
-    const s = model.get("stage");
-    const busy = Boolean(s.text);
+    const { text = "", done = null, total = null } = model.get("stage");
+    const busy = Boolean(text);
     root.classList.toggle("hsd-busy", busy);
-    stage.textContent = s.text || "";
-    const known = s.total > 0 && s.done !== null && s.done !== undefined;
+    stage.textContent = text;
+    const known = total !== null && total > 0 && done !== null;
     meter.classList.toggle("hsd-meter-unknown", busy && !known);
-    fill.style.width = known ? `${Math.min(100, (100 * s.done) / s.total)}%` : "";
+    fill.style.width = known ? `${Math.min(100, (100 * done) / total)}%` : "";
     if (known) {
-      meter.setAttribute("aria-valuemax", String(s.total));
-      meter.setAttribute("aria-valuenow", String(s.done));
+      meter.setAttribute("aria-valuemax", String(total));
+      meter.setAttribute("aria-valuenow", String(done));
     } else {
       meter.removeAttribute("aria-valuenow");
     }
   }
-  const wires = [
+  const wires: [string, () => void][] = [
     ["change:origin", drawOrigin],
     ["change:tiles", drawTiles],
     ["change:stage", drawStage],

@@ -1,4 +1,12 @@
 // A save button with a menu of file forms (none for a single form). Python creates the file; the browser downloads it.
+import type { Drawing } from "../lib/widget";
+
+interface Traits {
+  label: string;
+  forms: { id: string; label: string; ending: string; words: string }[];
+  disabled: boolean;
+}
+type Answer = { kind: "file"; name: string; type: string } | { kind: "failed" };
 
 /** Start a download. */
 function keep(name: string, type: string, bytes: BlobPart) {
@@ -21,7 +29,7 @@ export function moved(key: string, at: number, count: number): number {
   return key === "Home" ? 0 : key === "End" ? count - 1 : -1;
 }
 
-function render({ model, el }) {
+function render({ model, el }: Drawing<Traits>) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
   const root = document.createElement("div");
   root.className = "hsd-save";
@@ -94,7 +102,7 @@ function render({ model, el }) {
       ask(only.id);
       return;
     }
-    show(menu.hidden);
+    show(menu.hidden === true);
     if (!menu.hidden) rows[0].focus();
   });
   root.addEventListener("keydown", (e) => {
@@ -106,7 +114,7 @@ function render({ model, el }) {
       show(false);
       return;
     } else {
-      const to = moved(e.key, rows.indexOf(e.target as any), rows.length);
+      const to = moved(e.key, rows.indexOf(e.target as HTMLButtonElement), rows.length);
       if (to < 0) return;
       rows[to].focus();
     }
@@ -116,7 +124,7 @@ function render({ model, el }) {
   const outside = (e: Event) => {
     if (!root.contains(e.target as Node)) show(false);
   };
-  function told(content, buffers) {
+  function told(content: Answer, buffers: BlobPart[]) {
     if (content.kind !== "file" && content.kind !== "failed") return;
     // The widget may be displayed twice: only the requesting view saves the file.
     if (!making) return;

@@ -1,12 +1,32 @@
 // The details card of the stream: the cursor's token and its round. Loaded after linked_run.js, linked.js and stream_pane.js.
-import { VERDICT_MARKS, WHY, eventWords, figure, glyphs, plural } from "../lib/linked";
-import { characterOf } from "./text";
+
+import type { Draft, Round, Token } from "../lib/contract";
 import { focusable, make } from "../lib/dom";
+import type { Group } from "../lib/group";
+import type { Palette } from "../lib/palette";
+import type { Store } from "../lib/run";
+import { eventWords, figure, glyphs, plural, VERDICT_MARKS, WHY } from "../lib/words";
+import type { Pane } from "./pane";
+import { characterOf } from "./text";
 
 const MAX_ROWS = 40;
 
 /** Draw into `card`: `hint()` without a token, `token(i, row, pinned)` a token with its draft row. */
-export function streamCard({ card, store, group, palette, pane, out }) {
+export function streamCard({
+  card,
+  store,
+  group,
+  palette,
+  pane,
+  out,
+}: {
+  card: HTMLElement;
+  store: Store;
+  group: Group;
+  palette: Palette;
+  pane: Pane;
+  out: HTMLElement;
+}) {
   const { family, words: sourceWords, phrase: sourcePhrase } = palette;
   const { place, spans } = pane;
   function jump(label: string, step: number) {
@@ -59,7 +79,7 @@ export function streamCard({ card, store, group, palette, pane, out }) {
       ...(jumps.children.length ? [jumps] : []),
     );
   }
-  function facts(pairs) {
+  function facts(pairs: string[][]) {
     const list = make("div", "hsd-facts");
     for (const [k, v, more] of pairs) {
       const cell = make("div");
@@ -69,7 +89,7 @@ export function streamCard({ card, store, group, palette, pane, out }) {
     }
     return list;
   }
-  function bars(title, top, chosen) {
+  function bars(title: string, top: [number, number][], chosen: number) {
     const box = make("section", "hsd-top");
     box.append(make("h4", "", title));
     for (const [id, p] of top) {
@@ -84,25 +104,25 @@ export function streamCard({ card, store, group, palette, pane, out }) {
     }
     return box;
   }
-  function table(drafts, mine) {
+  function table(drafts: Draft[], mine: Draft | null) {
     const wrap = focusable(make("div", "hsd-table")); // may be wider than the card
     wrap.setAttribute("role", "group");
     wrap.setAttribute("aria-label", "Draft tokens");
     const t = make("table");
-    const has = (k) => drafts.some((d) => d[k] !== null && d[k] !== undefined);
-    const columns = [
-      ["verdict", (d) => VERDICT_MARKS[d.verdict] || d.verdict],
+    const has = (k: keyof Draft) => drafts.some((d: Draft) => d[k] !== null && d[k] !== undefined);
+    const columns: [string, ((d: Draft) => string | number) | null][] = [
+      ["verdict", (d: Draft) => VERDICT_MARKS[d.verdict] || d.verdict],
       ["token", null],
-      ["source", (d) => d.source],
-      ["p", (d) => figure(d.p)],
-      ["q", (d) => figure(d.q)],
+      ["source", (d: Draft) => d.source],
+      ["p", (d: Draft) => figure(d.p)],
+      ["q", (d: Draft) => figure(d.q)],
     ];
     if (has("u")) columns.push(["u", (d) => figure(d.u)]);
     if (has("key")) columns.push(["key", (d) => d.key ?? "–"]);
     if (has("count")) columns.push(["count", (d) => d.count ?? "–"]);
     if (has("score")) columns.push(["score", (d) => figure(d.score)]);
     if (has("position")) columns.push(["from", (d) => d.position ?? "–"]);
-    const titles = {
+    const titles: Record<string, string> = {
       p: "the verifier's probability, as sampled",
       q: "the drafter's probability, as sampled",
       u: "uniform draw: accepted where u·q < p",
@@ -149,15 +169,15 @@ export function streamCard({ card, store, group, palette, pane, out }) {
     if (drafts.length > MAX_ROWS) wrap.append(make("p", "hsd-hint", `and ${drafts.length - MAX_ROWS} more`));
     return wrap;
   }
-  const levelName = (l) => store.levels[l] ?? `level ${l}`;
-  function roundTitle(r) {
+  const levelName = (l: number) => store.levels[l] ?? `level ${l}`;
+  function roundTitle(r: Round) {
     if (r.drafted === 0) return "no draft";
     return `${plural(r.drafted, "token")} drafted, ${r.accepted} accepted`;
   }
-  function below(roundId, into, depth) {
+  function below(roundId: number, into: HTMLElement, depth: number) {
     for (const child of store.children.get(roundId) || []) {
       if (depth < 8) below(child, into, depth + 1);
-      const r = store.rounds.get(child);
+      const r = store.rounds.get(child) as Round;
       const drafts = store.drafts.get(child) || [];
       const box = make("details", "hsd-below");
       box.append(make("summary", "", `${levelName(r.level)} verified: ${roundTitle(r)}, ${r.outcome}`));
@@ -165,7 +185,7 @@ export function streamCard({ card, store, group, palette, pane, out }) {
       into.append(box);
     }
   }
-  function story(t, row) {
+  function story(t: Token, row: Draft | null) {
     if (t.kind === "accepted" && row) {
       const parts = [`Drafted by ${sourcePhrase(t.source)}`];
       if (row.key) parts.push(`after ${plural(row.key, "matching token")}`);
@@ -194,7 +214,7 @@ export function streamCard({ card, store, group, palette, pane, out }) {
     if (!whole || whole.from === whole.to) return `${words}, not completed by adjacent tokens.`;
     return `${words}: tokens ${whole.from + 1} to ${whole.to + 1} form “${glyphs(whole.text)}”.`;
   }
-  function token(i: number, row, pinned: boolean) {
+  function token(i: number, row: Draft | null, pinned: boolean) {
     const t = store.tokens[i];
     const r = store.rounds.get(t.round);
     // Announce pinned tokens only, not hovered ones.

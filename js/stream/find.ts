@@ -1,6 +1,10 @@
 // Text search in the stream, across token borders. Loaded after stream_text.js and stream_pane.js.
-import { createHaystack, findIn, tokensIn } from "./text";
+
 import { make } from "../lib/dom";
+import type { Group } from "../lib/group";
+import type { Store } from "../lib/run";
+import type { Pane } from "./pane";
+import { createHaystack, findIn, tokensIn } from "./text";
 
 /** The page's highlight of this name, shared by all streams. */
 function highlight(name: string) {
@@ -14,10 +18,22 @@ function highlight(name: string) {
  * The search field, status and buttons. `reveal(node)` scrolls to a node, `settled()` returns the focus to the text. `again()`
  * searches again, `more(from)` only from token `from` on.
  */
-export function findBar({ pane, group, store, out, reveal }) {
+export function findBar({
+  pane,
+  group,
+  store,
+  out,
+  reveal,
+}: {
+  pane: Pane;
+  group: Group;
+  store: Store;
+  out: HTMLElement;
+  reveal: (node: HTMLElement | null | undefined) => void;
+}) {
   const root = make("div", "hsd-find");
   root.setAttribute("role", "search");
-  const field = make("input", "hsd-find-field") as HTMLInputElement;
+  const field = make("input", "hsd-find-field");
   Object.assign(field, { type: "text", placeholder: "Find in the text", spellcheck: false, autocomplete: "off" });
   field.setAttribute("aria-label", "Find in the text");
   field.setAttribute("aria-keyshortcuts", "/");
@@ -26,7 +42,7 @@ export function findBar({ pane, group, store, out, reveal }) {
   const said = make("output", "hsd-find-said");
   said.setAttribute("aria-live", "polite");
   const step = (label: string, words: string, by: number) => {
-    const button = make("button", "hsd-find-step", label) as HTMLButtonElement;
+    const button = make("button", "hsd-find-step", label);
     button.type = "button";
     button.title = words;
     button.setAttribute("aria-label", words);

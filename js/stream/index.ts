@@ -1,21 +1,36 @@
 // The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, a details card. Loaded
 // after linked_run.js, linked.js and the other stream_*.js.
-import { findBar } from "./find";
+
 import { focusable, make } from "../lib/dom";
+import type { Cursor } from "../lib/group";
+import type { LinkedTraits, View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
+import type { Palette } from "../lib/palette";
+import type { Change, Store } from "../lib/run";
+import type { Model } from "../lib/widget";
 import { streamCard } from "./card";
+import { findBar } from "./find";
 import { tokenPane } from "./pane";
 
+interface Traits {
+  pinned: number;
+  live: boolean;
+  ghosts: boolean;
+  boundaries: boolean;
+  whitespace: boolean;
+}
+type StreamModel = Model<LinkedTraits & Traits>;
+
 /** The legend: sources and shapes with counts. */
-function streamLegend({ store, palette }) {
+function streamLegend({ store, palette }: { store: Store; palette: Palette }) {
   const legend = make("div", "hsd-legend");
   legend.setAttribute("role", "group");
   legend.setAttribute("aria-label", "Legend");
   const sources = make("div", "hsd-keys");
   const shapes = make("div", "hsd-keys hsd-shapes");
   legend.append(sources, shapes);
-  let counts = new Map();
-  let kinds = new Map();
+  let counts = new Map<string, number>();
+  let kinds = new Map<string, number>();
   const item = (sample: HTMLElement, words: string, n: number) => {
     const key = make("span", "hsd-key");
     key.append(sample, make("span", "", words), make("b", "", String(n)));
@@ -64,8 +79,15 @@ function streamLegend({ store, palette }) {
 }
 
 /** A switch for a trait that sets a class of the view. */
-function switchOf(model, root, label: string, trait: string, cls: string, then: () => void) {
-  const box = make("input") as HTMLInputElement;
+function switchOf(
+  model: StreamModel,
+  root: HTMLElement,
+  label: string,
+  trait: "ghosts" | "boundaries" | "whitespace",
+  cls: string,
+  then: () => void,
+) {
+  const box = make("input");
   box.type = "checkbox";
   const apply = () => {
     box.checked = Boolean(model.get(trait));
@@ -87,7 +109,7 @@ function switchOf(model, root, label: string, trait: string, cls: string, then: 
   return { root: wrap, end: () => model.off(`change:${trait}`, change) };
 }
 
-function streamView({ model, root, group, store, palette }) {
+function streamView({ model, root, group, store, palette, follow }: View<Traits>) {
   root.classList.add("hsd-stream");
 
   // --- the frame
@@ -158,7 +180,7 @@ function streamView({ model, root, group, store, palette }) {
     const prompt = out.getBoundingClientRect().top - text.getBoundingClientRect().top;
     return prompt < scroll.clientHeight / 2 ? 0 : prompt - 90;
   };
-  function onStore(what, from) {
+  function onStore(what: Change, from: number) {
     if (what === "reset") {
       pending = -1;
       stuck = true;
@@ -189,7 +211,7 @@ function streamView({ model, root, group, store, palette }) {
       if (s.dataset.i) s.setAttribute("aria-selected", "false");
     }
     marked = [];
-    const mark = (s, cls) => {
+    const mark = (s: HTMLElement | null | undefined, cls: string) => {
       if (s) {
         s.classList.add(cls);
         marked.push(s);
@@ -224,7 +246,7 @@ function streamView({ model, root, group, store, palette }) {
     }
   }
   /** Scroll a node into view within the pane. */
-  function into(node) {
+  function into(node: HTMLElement | null | undefined) {
     if (!node) return;
     const frame = scroll.getBoundingClientRect();
     const box = node.getBoundingClientRect();
@@ -232,12 +254,12 @@ function streamView({ model, root, group, store, palette }) {
     else if (box.bottom > frame.bottom - 24) scroll.scrollTop += box.bottom - frame.bottom + 24;
   }
   /** Scroll to the token under the cursor; the page itself scrolls only for moves in the text. */
-  function reveal(span) {
+  function reveal(span: HTMLElement | null | undefined) {
     if (!span || text.matches(":hover")) return;
     if (document.activeElement === out) span.scrollIntoView({ block: "nearest" });
     else into(span);
   }
-  function onCursor(now, before) {
+  function onCursor(now: Cursor, before: Cursor) {
     show();
     if (now.token !== before.token && now.token >= 0) reveal(spans[now.token]);
     if (now.lit !== before.lit && now.lit?.reveal) reveal(place(now.lit.position));
@@ -272,8 +294,7 @@ function streamView({ model, root, group, store, palette }) {
     root.classList.toggle("hsd-live", model.get("live"));
     show();
   };
-  store.listeners.add(onStore);
-  group.listeners.add(onCursor);
+  follow(onStore, onCursor);
   model.on("change:pinned", onPinned);
   model.on("change:live", onLive);
   onPinned();
@@ -292,8 +313,6 @@ function streamView({ model, root, group, store, palette }) {
   laidOut.observe(scroll);
   return () => {
     laidOut.disconnect();
-    store.listeners.delete(onStore);
-    group.listeners.delete(onCursor);
     model.off("change:pinned", onPinned);
     model.off("change:live", onLive);
     switches.forEach((f) => f.end());

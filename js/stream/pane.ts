@@ -1,14 +1,21 @@
 // The tokens of the stream: prompt, emitted tokens, ghosts. Loaded after linked_run.js, linked.js and stream_text.js. Tokens are in
 // chunks that end at line breaks, so that appending does not change the layout of earlier chunks, and hidden ones are not laid out.
-import { KIND_WORDS, brief, glyphs } from "../lib/linked";
-import { cutAt, endsLine, partsOf, promptPieces, wholeChars } from "./text";
+
+import type { Draft } from "../lib/contract";
 import { make } from "../lib/dom";
+import type { Palette } from "../lib/palette";
+import type { Store } from "../lib/run";
+import { brief, glyphs, KIND_WORDS } from "../lib/words";
+import type { TextPart } from "./text";
+import { cutAt, endsLine, partsOf, promptPieces, wholeChars } from "./text";
+
+export type Pane = ReturnType<typeof tokenPane>;
 
 /** Tokens after which a chunk ends at the next line break. */
 const CHUNK = 160;
 
 /** Write parts of a text (stream_text.js) into a node, one child per part. */
-function write(node: HTMLElement, parts: any[]) {
+function write(node: HTMLElement, parts: TextPart[]) {
   node.replaceChildren(
     ...parts.map(({ shown, cls, glyph }) => {
       if (!cls) return document.createTextNode(shown);
@@ -20,7 +27,21 @@ function write(node: HTMLElement, parts: any[]) {
 }
 
 /** The tokens in `prompt` and `out`. `blanks()`: whether blanks have glyphs. */
-export function tokenPane({ text, prompt, out, store, palette, blanks }) {
+export function tokenPane({
+  text,
+  prompt,
+  out,
+  store,
+  palette,
+  blanks,
+}: {
+  text: HTMLElement;
+  prompt: HTMLElement;
+  out: HTMLElement;
+  store: Store;
+  palette: Palette;
+  blanks: () => boolean;
+}) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
   const spans = [] as HTMLElement[];
   /** The rest of a token in the next chunk: node and start in its text. */
@@ -66,21 +87,21 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
     rests.set(i, { node, at });
   }
 
-  function ghostsOf(roundId) {
+  function ghostsOf(roundId: number) {
     // The most likely rejected branch, then a count of the others; the card lists all.
     const drafts = store.drafts.get(roundId) || [];
     const refused = drafts.filter((d) => d.verdict === "rejected");
     const strip = make("span", "hsd-strip");
     strip.setAttribute("aria-hidden", "true");
     if (!refused.length) return null;
-    let node = refused[0];
+    let node: Draft | undefined = refused[0];
     let shown = 0;
     while (node && shown < 2) {
       const ghost = make("span", "hsd-ghost", brief(node.text));
       ghost.dataset.family = palette.family(node.source);
       strip.append(ghost);
       shown += 1;
-      const here = node.node;
+      const here: number = node.node;
       node = drafts.find((d) => d.parent === here && d.verdict !== "accepted");
     }
     const others = drafts.filter((d) => d.verdict === "rejected" || d.verdict === "unreached").length - shown;
@@ -238,8 +259,8 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
     /** The nodes of a token. */
     nodes: (i: number) => [spans[i], rests.get(i)?.node].filter(Boolean) as HTMLElement[],
     /** The token of an event; -1: none. */
-    tokenAt(event) {
-      const node = event.target.closest?.(".hsd-tok[data-i], .hsd-rest") as HTMLElement | null;
+    tokenAt(event: Event) {
+      const node = (event.target as Element).closest?.<HTMLElement>(".hsd-tok[data-i], .hsd-rest");
       return node && out.contains(node) ? Number(node.dataset.i) : -1;
     },
     /** The node at a text position (0: the first prompt token), or null. */
@@ -266,7 +287,7 @@ export function tokenPane({ text, prompt, out, store, palette, blanks }) {
     }): StaticRange[] {
       const nodes = token === undefined ? [promptSpans[k ?? 0]] : pane.nodes(token);
       const parts = token === undefined ? partsOf(pane.promptTexts()[k ?? 0], blanks()) : drawn(token);
-      const found = [];
+      const found: StaticRange[] = [];
       nodes
         .flatMap((node) => [...node.childNodes])
         .forEach((child, n) => {

@@ -1,5 +1,28 @@
 // Drawn parts of a token's text, and text search. Pure: `tests/js` runs it in node. Loaded after linked.js (HIDDEN, codePoint).
-import { HIDDEN, codePoint } from "../lib/linked";
+import { codePoint, HIDDEN } from "../lib/words";
+
+export interface TextPart {
+  from: number;
+  to: number;
+  shown: string;
+  cls: string;
+  glyph: string;
+}
+/** Segments of a haystack: start in the text, tokens, whether indivisible, and the bytes of an indivisible one. */
+interface Segment {
+  at: number;
+  first: number;
+  last: number;
+  whole: boolean;
+  raw: string;
+}
+export type Haystack = ReturnType<typeof createHaystack>;
+/** A token found in a text: a range of its text, or null for all of it. */
+export interface Found {
+  token: number;
+  from: number | null;
+  to: number | null;
+}
 
 /** Other blanks, joiners and variation selectors: shown only with visible whitespace. */
 const FAINT = /[\u1680\u2000-\u200a\u200d\u202f\u205f\u2800\u3000\ufe00-\ufe0f]/u;
@@ -54,7 +77,7 @@ export function cutAt(parts: ReturnType<typeof partsOf>, at: number) {
   });
 }
 /** Whether a part is drawn verbatim. */
-export const wholeChars = (part: any) => !part.cls || part.cls.startsWith("hsd-blank");
+export const wholeChars = (part: TextPart) => !part.cls || part.cls.startsWith("hsd-blank");
 
 /** Whether only blanks separate token `i` from a line break. */
 export function endsLine(tokens: { text: string }[], i: number) {
@@ -82,7 +105,7 @@ export function createHaystack() {
   const hay = {
     text: "",
     folded: "",
-    /** Segments: start in the text, tokens, whether indivisible. */ parts: [] as any[],
+    /** Segments: start in the text, tokens, whether indivisible. */ parts: [] as Segment[],
     tokens: 0,
     add(text: string, raw: string | null) {
       const token = hay.tokens++;
@@ -105,7 +128,7 @@ export function createHaystack() {
 
 /** Disjoint matches of `query` as [from, to) in the haystack's text, from `start` on. A capital letter makes it case-sensitive; ↵ and
  * ⇥ match a line break and a tab. */
-export function findIn(hay, query: string, start = 0) {
+export function findIn(hay: Pick<Haystack, "text" | "folded">, query: string, start = 0) {
   const wanted = query.replace(/↵/g, "\n").replace(/⇥/g, "\t");
   const found: [number, number][] = [];
   if (!wanted) return found;
@@ -116,7 +139,7 @@ export function findIn(hay, query: string, start = 0) {
 }
 
 /** The tokens of [from, to) in the haystack's text: {token, from, to}, range in the token's text, or null for all. */
-export function tokensIn(hay, from: number, to: number) {
+export function tokensIn(hay: Haystack, from: number, to: number) {
   let low = 0;
   let high = hay.parts.length - 1;
   while (low < high) {
@@ -124,7 +147,7 @@ export function tokensIn(hay, from: number, to: number) {
     if (hay.parts[mid].at <= from) low = mid;
     else high = mid - 1;
   }
-  const out = [];
+  const out: Found[] = [];
   for (let k = low; k < hay.parts.length && hay.parts[k].at < to; k++) {
     const { at, first, last, whole } = hay.parts[k];
     const end = k + 1 < hay.parts.length ? hay.parts[k + 1].at : hay.text.length;

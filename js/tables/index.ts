@@ -1,18 +1,43 @@
 // A bench report: summary, speed-up figure, and tables (the first one open). Loaded after dom.js.
 import { entry, followTheme, make } from "../lib/dom";
+import type { Drawing } from "../lib/widget";
+
+/** A cell: text, and small text below. */
+type Cell = [string, string?];
+interface Table {
+  title: string;
+  note?: string;
+  said?: string;
+  head: string[];
+  rows: Cell[][];
+  kinds: (string | null)[];
+  marks: (string | null)[];
+  folds?: boolean;
+}
+interface Spec {
+  answer?: [string, boolean][];
+  warnings?: string[];
+  intro?: string[];
+  figure?: { title: string; note: string; legend: [string, string][]; drawn: [number, string][] } | null;
+  tables?: Table[];
+  colours?: Record<string, string[]>;
+}
+interface Traits {
+  spec: Spec;
+}
 
 const FIRST = 3,
   SECOND = 6; // columns shown on a phone and in half a window, by importance
 const numeric = (cell: string) => /^[-–]?[\d.,]*\d/.test(cell) || cell === "-" || cell === "–";
 
-function key(kind) {
+function key(kind: string) {
   const square = make("span", "hsd-report-key");
   square.style.setProperty("--key", `var(--kind-${kind})`);
   square.setAttribute("aria-hidden", "true");
   return square;
 }
 
-function stackCell(name, kind, mark) {
+function stackCell(name: string, kind: string | null, mark: string | null) {
   const node = make("th");
   const words = make("div");
   words.append(make("code", "", name));
@@ -25,7 +50,7 @@ function stackCell(name, kind, mark) {
   return node;
 }
 
-function table({ title, head, rows, kinds, marks, folds }) {
+function table({ title, head, rows, kinds, marks, folds }: Table) {
   const wrap = make("div", folds ? "hsd-report-table hsd-folded" : "hsd-report-table");
   wrap.tabIndex = 0;
   wrap.setAttribute("role", "region");
@@ -76,10 +101,9 @@ function more(wrap: HTMLElement) {
   return label;
 }
 
-function part(spec, open) {
+function part(spec: Table, open: boolean) {
   const box = make(open ? "div" : "details", "hsd-report-part");
   box.append(make(open ? "h3" : "summary", "", spec.title));
-  if (!open) box.firstChild.dataset.lmSuppressShortcuts = "true";
   for (const words of [spec.note, spec.said]) if (words) box.append(make("p", "hsd-report-note", words));
   if (spec.rows.length) {
     const wrap = table(spec);
@@ -94,14 +118,14 @@ function drawing(svg: string) {
   return document.importNode(new DOMParser().parseFromString(svg, "text/html").body.firstElementChild as Element, true);
 }
 
-function render({ model, el }) {
+function render({ model, el }: Drawing<Traits>) {
   const root = make("section", "hsd-report");
   const figure = make("figure", "hsd-report-figure");
   let shown = 0;
   function fit() {
     const drawn = model.get("spec").figure?.drawn || [];
     const room = root.clientWidth;
-    const [width, svg] = drawn.find(([wide]) => wide <= room) || drawn[drawn.length - 1] || [0, ""];
+    const [width, svg] = drawn.find(([wide]) => wide <= room) ?? drawn.at(-1) ?? [0, ""];
     if (!room || width === shown) return;
     shown = width;
     figure.replaceChildren(drawing(svg));
@@ -115,7 +139,7 @@ function render({ model, el }) {
     const { answer, warnings, intro, figure: speeds, tables } = model.get("spec");
     const said = make("p", "hsd-report-answer");
     said.append(...(answer || []).map(([text, strong]) => make(strong ? "strong" : "span", "", text)));
-    const parts = answer?.length ? [said] : [];
+    const parts: HTMLElement[] = answer?.length ? [said] : [];
     parts.push(...(warnings || []).map((line) => make("p", "hsd-report-warning", line)));
     parts.push(...(intro || []).map((line) => make("p", "hsd-report-intro", line)));
     if (speeds) {

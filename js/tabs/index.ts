@@ -1,6 +1,13 @@
 // A tab strip. The panel is switched at once by a class of the surrounding box; Python then fills it.
+import type { Drawing } from "../lib/widget";
 
-function render({ model, el }) {
+interface Traits {
+  label: string;
+  titles: string[];
+  selected: number;
+}
+
+function render({ model, el }: Drawing<Traits>) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
   const strip = document.createElement("div");
   strip.className = "hsd-tabs";
@@ -52,7 +59,7 @@ function render({ model, el }) {
     apply();
   }
   strip.addEventListener("keydown", (e) => {
-    const at = tabs.indexOf(e.target as any);
+    const at = tabs.indexOf(e.target as HTMLButtonElement);
     const to = {
       ArrowRight: (at + 1) % tabs.length,
       ArrowLeft: (at + tabs.length - 1) % tabs.length,

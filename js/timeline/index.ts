@@ -1,5 +1,16 @@
 // The timeline of a run: a lane of calls per level, rounds above, idle time below. Loaded after linked_run.js, linked.js, spans.js and
 // timeline_said.js. All times are recorded, in nanoseconds from the start of the decode.
+
+import type { Call, Round } from "../lib/contract";
+import { draw, focusable, make } from "../lib/dom";
+import type { Cursor } from "../lib/group";
+import type { View } from "../lib/linked";
+import { linkedWidget } from "../lib/linked";
+import type { Change } from "../lib/run";
+import { duration } from "../lib/words";
+import type { Shown } from "./said";
+import { callWords, createTelling, isCall, isRound, servedBy } from "./said";
+import type { Lane, Range, TimeSpan } from "./spans";
 import {
   barsOf,
   firstEndingAfter,
@@ -13,9 +24,6 @@ import {
   viewWithin,
   zoomView,
 } from "./spans";
-import { callWords, createTelling, isRound, servedBy } from "./said";
-import { draw, focusable, make } from "../lib/dom";
-import { duration, linkedWidget } from "../lib/linked";
 
 const AXIS = 22;
 const ROUNDS = 22;
@@ -24,7 +32,7 @@ const IDLE = 20;
 /** Maximum pointer movement of a click, px. */
 const STILL = 4;
 
-function createTimeline({ root, group, store, palette }) {
+function createTimeline({ root, group, store, palette, follow }: View<object>) {
   root.classList.add("hsd-timeline");
 
   // --- the frame
@@ -46,7 +54,7 @@ function createTimeline({ root, group, store, palette }) {
   button("←", () => pan(-0.5), "Earlier");
   button("→", () => pan(0.5), "Later");
   const one = button("This round", () => {
-    const r = store.rounds.get(group.cursor.round);
+    const r = store.rounds.get(group.cursor.round ?? NaN);
     if (r) look(viewWithin(r.start - 0.08 * r.ns, 1.16 * r.ns, end));
     else readout.textContent = one.title;
   });
@@ -67,23 +75,23 @@ function createTimeline({ root, group, store, palette }) {
 
   // --- state
   let end = 1;
-  let view = { from: 0, to: 1 };
-  let lanes: any[] = [];
-  let gaps: any[] = [];
-  let inOrder: any[] = [];
-  let tops: any[] = [];
-  let nested: Map<number, any[]> = new Map();
-  let looked: any = null; // the hovered or focused call or gap
+  let view: Range = { from: 0, to: 1 };
+  let lanes: Lane[] = [];
+  let gaps: TimeSpan[] = [];
+  let inOrder: Call[] = [];
+  let tops: Round[] = [];
+  let nested: Map<number, Round[]> = new Map();
+  let looked: Call | TimeSpan | null = null; // the hovered or focused call or gap
   let walked = false;
 
   const { roundOf, callSentence, gapSentence, roundSentence } = createTelling(store);
-  const familyOf = (lane) =>
+  const familyOf = (lane: Lane) =>
     lane.name === "db" || lane.name === "hd" ? "" : palette.family(lane.level === target() ? "target" : lane.name);
   const target = () => Math.max(0, ...tops.map((r) => r.level));
 
   function gather() {
     const all = [...store.rounds.values()];
-    const byStart = (a, b) => a.start - b.start;
+    const byStart = (a: TimeSpan, b: TimeSpan) => a.start - b.start;
     tops = all.filter((r) => r.parent === null).sort(byStart);
     nested = new Map();
     for (const r of all) if (r.parent !== null) nested.set(r.level, [...(nested.get(r.level) || []), r]);
@@ -106,7 +114,7 @@ function createTimeline({ root, group, store, palette }) {
   const tOf = (x: number) => view.from + x / scale();
 
   function drawNames() {
-    const cell = (top, high, name, more, family) => {
+    const cell = (top: number, high: number, name: string, more: string, family: string) => {
       const box = make("div", "hsd-tl-name");
       box.style.top = `${top}px`;
       box.style.height = `${high}px`;
@@ -116,7 +124,7 @@ function createTimeline({ root, group, store, palette }) {
       if (more) box.append(make("span", "hsd-tl-share", more));
       return box;
     };
-    const percent = (x) => `${(100 * x).toFixed(x > 0 && x < 0.0995 ? 1 : 0)} %`;
+    const percent = (x: number) => `${(100 * x).toFixed(x > 0 && x < 0.0995 ? 1 : 0)} %`;
     const idle = gaps.reduce((sum, g) => sum + g.ns, 0);
     names.style.height = `${height()}px`;
     names.replaceChildren(
@@ -132,7 +140,7 @@ function createTimeline({ root, group, store, palette }) {
   }
 
   /** State of the drawn picture: if only the cursor changed, only its frame moves. */
-  let drawn: any[] = [];
+  let drawn: unknown[] = [];
   let edition = 0;
   const here = draw("rect", { y: AXIS, rx: 3 });
   function paint() {
@@ -140,7 +148,7 @@ function createTimeline({ root, group, store, palette }) {
     const of = [width, view.from, view.to, edition, looked];
     if (of.some((x, k) => x !== drawn[k])) area.replaceChildren(picture(width));
     drawn = of;
-    const r = store.rounds.get(group.cursor.round);
+    const r = store.rounds.get(group.cursor.round ?? NaN);
     if (r && r.start < view.to && r.start + r.ns > view.from) {
       const place = {
         x: xOf(r.start) - 1,
@@ -152,7 +160,7 @@ function createTimeline({ root, group, store, palette }) {
       area.firstElementChild?.append(here);
     } else here.remove();
     // Not disabled, so that it stays focusable and can show the reason.
-    const none = !store.rounds.has(group.cursor.round);
+    const none = !store.rounds.has(group.cursor.round ?? NaN);
     one.setAttribute("aria-disabled", String(none));
     one.title = none ? "Select a token or a bar first" : "Zoom to the selected round";
   }
@@ -249,9 +257,9 @@ function createTimeline({ root, group, store, palette }) {
 
   function tell() {
     readout.setAttribute("aria-live", walked ? "polite" : "off");
-    const r = store.rounds.get(group.cursor.round);
+    const r = store.rounds.get(group.cursor.round ?? NaN);
     readout.textContent = looked
-      ? looked.kind
+      ? isCall(looked)
         ? callSentence(looked)
         : gapSentence(looked)
       : r
@@ -284,19 +292,19 @@ function createTimeline({ root, group, store, palette }) {
   }
 
   // --- moving
-  function look(next) {
+  function look(next: Range) {
     view = next;
     soon();
   }
-  function zoom(factor, at) {
+  function zoom(factor: number, at: number) {
     look(zoomView(view, factor, at, end));
   }
-  function pan(part) {
+  function pan(part: number) {
     look(panView(view, part * (view.to - view.from), end));
   }
   /** The middle of the selection if in view, else of the view. */
   const centre = () => {
-    const s = looked || store.rounds.get(group.cursor.round);
+    const s = looked || store.rounds.get(group.cursor.round ?? NaN);
     const t = s ? s.start + s.ns / 2 : NaN;
     return t >= view.from && t <= view.to ? t : (view.from + view.to) / 2;
   };
@@ -315,7 +323,7 @@ function createTimeline({ root, group, store, palette }) {
   );
 
   /** The call or gap at a point of the chart, or null. */
-  function at(e) {
+  function at(e: PointerEvent) {
     const box = area.getBoundingClientRect();
     const [x, y] = [e.clientX - box.left, e.clientY - box.top];
     const t = tOf(x);
@@ -326,7 +334,7 @@ function createTimeline({ root, group, store, palette }) {
     if (k < lanes.length) return spanAt(lanes[k].calls, t, slack);
     return spanAt(gaps, t, slack);
   }
-  function lookAt(s, byKey = false) {
+  function lookAt(s: Shown | null, byKey = false) {
     const call = isRound(s) ? null : s;
     if (call !== looked) {
       looked = call;
@@ -357,7 +365,7 @@ function createTimeline({ root, group, store, palette }) {
     const id = roundOf(s);
     group.hover(id === null ? null : { round: id });
   });
-  const drop = (e) => {
+  const drop = (e: PointerEvent) => {
     const was = drag;
     drag = null;
     area.classList.remove("hsd-dragging");
@@ -376,10 +384,10 @@ function createTimeline({ root, group, store, palette }) {
     }
   });
 
-  function walk(by) {
+  function walk(by: number) {
     if (!inOrder.length) return;
-    const r = store.rounds.get(group.cursor.round);
-    let k = looked && looked.kind ? inOrder.indexOf(looked) + by : r ? firstEndingAfter(inOrder, r.start) : 0;
+    const r = store.rounds.get(group.cursor.round ?? NaN);
+    let k = isCall(looked) ? inOrder.indexOf(looked) + by : r ? firstEndingAfter(inOrder, r.start) : 0;
     k = Math.max(0, Math.min(inOrder.length - 1, k));
     const call = inOrder[k];
     const id = roundOf(call);
@@ -390,7 +398,7 @@ function createTimeline({ root, group, store, palette }) {
   }
   area.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
-    const keys = {
+    const keys: Record<string, () => void> = {
       "+": () => zoom(0.5, centre()),
       "=": () => zoom(0.5, centre()),
       "-": () => zoom(2, centre()),
@@ -407,10 +415,10 @@ function createTimeline({ root, group, store, palette }) {
   });
 
   // --- life
-  function onCursor(cursor, before) {
+  function onCursor(cursor: Cursor, before: Cursor) {
     const moved = cursor.round !== before.round;
     if (moved && looked && roundOf(looked) !== cursor.round && !area.matches(":hover")) looked = null;
-    const r = store.rounds.get(cursor.round);
+    const r = store.rounds.get(cursor.round ?? NaN);
     // Hovering in other views must not pan the timeline.
     if (moved && r && !cursor.hover && !area.matches(":hover")) {
       catchUp();
@@ -418,23 +426,20 @@ function createTimeline({ root, group, store, palette }) {
     }
     soon();
   }
-  function onStore(what) {
+  function onStore(what: Change) {
     if (what === "reset") {
       looked = null;
       view = { from: 0, to: end };
     }
     soon(true);
   }
-  store.listeners.add(onStore);
-  group.listeners.add(onCursor);
+  follow(onStore, onCursor);
   now();
   const resized = new ResizeObserver(() => soon());
   resized.observe(area);
   return () => {
     cancelAnimationFrame(frame);
     resized.disconnect();
-    store.listeners.delete(onStore);
-    group.listeners.delete(onCursor);
   };
 }
 

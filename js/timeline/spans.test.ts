@@ -1,10 +1,11 @@
 // Time worked out: lanes and shares, gaps, bars on few pixels, ticks, zooming.
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { createStore } from "../lib/run";
 import { RECORDED } from "../lib/testing";
 import {
-  CLOSEST,
   barsOf,
+  CLOSEST,
   firstEndingAfter,
   gapsOf,
   lanesOf,
@@ -16,7 +17,6 @@ import {
   viewWithin,
   zoomView,
 } from "./spans";
-import { createStore } from "../lib/run";
 
 const span = (start, ns, more = {}) => ({ start, ns, ...more });
 

@@ -1,8 +1,8 @@
 // Where the tour scrolls, and the links that the page gives away.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { cardHeight, scrollBy } from "./index";
 import { linkTo } from "../address";
+import { cardHeight, scrollBy } from "./index";
 
 test("what stands in the free part of the window stays where it is", () => {
   const free = { top: 10, bottom: 410 };

@@ -1,7 +1,26 @@
 // The tour's card and outline. Loaded after linked_run.js and linked.js. Python sends the step (`place`); this script moves the cursor to
 // its event, outlines the element, and scrolls it into view beside the card.
 import { focusable, make } from "../lib/dom";
-import { linkedWidget, visible } from "../lib/linked";
+import type { View } from "../lib/linked";
+import { linkedWidget } from "../lib/linked";
+import { visible } from "../lib/words";
+
+/** A step of the tour; empty when it is closed. */
+interface TourStep {
+  key?: string;
+  run?: string;
+  step?: number;
+  number: number;
+  count: number;
+  title: string;
+  text: string[];
+  trouble?: string;
+  targets?: string[];
+}
+interface Traits {
+  place: TourStep;
+  kept: string;
+}
 
 const TOUR_KEPT = "hsd_viz.tour";
 /** Milliseconds after a step in which the layout may still change. */
@@ -38,7 +57,7 @@ export function cardHeight(high: number, room: number, card: number) {
   return card <= left || left < CARD_LEAST ? 0 : left;
 }
 
-function tourView({ model, root, group, store }) {
+function tourView({ model, root, group, store, follow }: View<Traits>) {
   root.classList.add("hsd-tour");
   root.hidden = true;
   const card = make("section", "hsd-tour-card");
@@ -57,7 +76,7 @@ function tourView({ model, root, group, store }) {
   const track = make("div", "hsd-tour-track");
   track.setAttribute("aria-hidden", "true");
   const button = (label: string, words: string, act: () => void, cls = "") => {
-    const node = make("button", cls, label) as HTMLButtonElement;
+    const node = make("button", cls, label);
     node.type = "button";
     if (words !== label) {
       node.title = words;
@@ -84,7 +103,7 @@ function tourView({ model, root, group, store }) {
   let opener: HTMLElement | null = null;
   let shown = ""; // the step already applied
   let touched = false; // the user has scrolled since
-  let timers: any[] = [];
+  let timers: number[] = [];
   const place = () => model.get("place");
 
   function find() {
@@ -115,7 +134,7 @@ function tourView({ model, root, group, store }) {
   const beside = (box: DOMRect, over = card.getBoundingClientRect()) =>
     over.right <= box.left || over.left >= box.right;
   /** The part of the window not covered by the card, for a box that may be beside it. */
-  function free(box) {
+  function free(box: DOMRect) {
     const { top, bottom } = seen();
     return { top: top + BESIDE, bottom: (beside(box) ? bottom : card.getBoundingClientRect().top) - BESIDE };
   }
@@ -251,7 +270,7 @@ function tourView({ model, root, group, store }) {
   }
   card.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
-    const keys = {
+    const keys: Record<string, () => void> = {
       ArrowRight: () => next.click(),
       ArrowLeft: () => {
         if (!back.disabled) back.click();
@@ -267,12 +286,12 @@ function tourView({ model, root, group, store }) {
   const onStore = (what: string) => {
     if (what === "reset") go();
   };
-  const onMessage = (message) => {
+  const onMessage = (message: { kind: string }) => {
     if (message.kind !== "here" || root.hidden) return;
     next.focus({ preventScroll: true });
     settle();
   };
-  store.listeners.add(onStore);
+  follow(onStore);
   model.on("change:place", paint);
   model.on("change:kept", keep);
   model.on("msg:custom", onMessage);
@@ -290,7 +309,6 @@ function tourView({ model, root, group, store }) {
     watcher.disconnect();
     marked?.classList.remove("hsd-tour-lit");
     app()?.classList.remove("hsd-touring");
-    store.listeners.delete(onStore);
     model.off("change:place", paint);
     model.off("change:kept", keep);
     model.off("msg:custom", onMessage);

@@ -1,6 +1,36 @@
 // Metrics and distributions of compared runs, with definitions. Loaded after linked.js and versus_race.js.
 import { make } from "../lib/dom";
+import type { Palette } from "../lib/palette";
 import { nameOf } from "./lanes";
+import type { Run } from "./race";
+
+export interface FigureRow {
+  name: string;
+  definition: string;
+  part?: boolean;
+  cells: { value: string; difference: string }[];
+}
+interface ChartRun {
+  letter: string;
+  n: number;
+  bars: [value: number, n: number, words: string][];
+}
+interface Chart {
+  name: string;
+  definition: string;
+  scale: string;
+  sources: boolean;
+  classes: string[];
+  labels: string[];
+  most: number;
+  few: number;
+  runs: ChartRun[];
+}
+export interface Draws {
+  words: string;
+  rows: FigureRow[];
+  charts: Chart[];
+}
 
 /** A definition bubble within `root`, and `term(name, definition)`, which shows it on hover or focus. */
 function explainer(root: HTMLElement) {
@@ -39,7 +69,7 @@ function explainer(root: HTMLElement) {
 }
 
 /** The metrics, each with its difference to the first run and its definition. */
-export function tableOf(rows, runs, words = "Figures") {
+export function tableOf(rows: FigureRow[], runs: Run[], words = "Figures") {
   const root = make("section", "hsd-vs-figures");
   root.setAttribute("aria-label", words);
   root.append(make("h3", "", words));
@@ -77,7 +107,7 @@ export function tableOf(rows, runs, words = "Figures") {
 }
 
 /** Means of the runs' texts, and a bar chart per distribution with one scale for all runs. */
-export function drawsOf(found, runs, palette) {
+export function drawsOf(found: Draws, runs: Run[], palette: Palette) {
   const root = make("section", "hsd-vs-draws");
   root.setAttribute("aria-label", "Distributions");
   root.append(make("h3", "", "Distributions"), make("p", "", found.words));
@@ -92,7 +122,7 @@ export function drawsOf(found, runs, palette) {
     head.append(term(chart.name, chart.definition), make("p", "hsd-vs-hint", chart.scale));
     const all = make("div", "hsd-vs-dist-runs");
     all.style.setProperty("--runs", String(chart.runs.length));
-    all.append(...chart.runs.map((run) => barsOfRun(chart, run, palette)));
+    all.append(...chart.runs.map((run: ChartRun) => barsOfRun(chart, run, palette)));
     row.append(head, all);
     root.append(row);
   }
@@ -100,7 +130,7 @@ export function drawsOf(found, runs, palette) {
   return root;
 }
 
-function barsOfRun(chart, run, palette) {
+function barsOfRun(chart: Chart, run: ChartRun, palette: Palette) {
   const box = make("figure", "hsd-vs-dist-run");
   const head = make("figcaption", "");
   head.append(make("b", "hsd-vs-letter", run.letter), make("span", "hsd-vs-hint", run.n ? `n = ${run.n}` : "no draft"));

@@ -1,17 +1,45 @@
 // Comparison of runs of one prompt: race, aligned texts, metrics, distributions. Loaded after linked_run.js, linked.js, race.js and the
 // other versus_*.js. Python (hsd_viz/views/versus.py) sends all data; the cursor and the clock are here.
-import { agreementOf, scoreOf } from "./score";
-import { brief, paletteOf } from "../lib/linked";
-import { createState } from "./state";
-import { drawsOf, tableOf } from "./figures";
+
+import type { PaletteData } from "../lib/contract";
 import { followTheme, make } from "../lib/dom";
+import { paletteOf } from "../lib/palette";
+import type { Drawing, Model } from "../lib/widget";
+import { brief } from "../lib/words";
+import type { Draws, FigureRow } from "./figures";
+import { drawsOf, tableOf } from "./figures";
 import { raceOf } from "./lanes";
+import type { RunData } from "./race";
 import { readRun, roundStep } from "./race";
+import type { Agreement } from "./score";
+import { agreementOf, scoreOf } from "./score";
+import type { RaceState } from "./state";
+import { createState } from "./state";
+
+interface Data {
+  prompt: string;
+  facts: string[];
+  caution?: string;
+  runs: RunData[];
+  agreement: Agreement[];
+  table: FigureRow[];
+  doubt?: string;
+  draws: Draws;
+}
+interface Traits {
+  data: Data | Record<string, never>;
+  refusal: string;
+  choices: { group: string; title: string; runs: { name: string; title: string; blurb: string; stack: string }[] }[];
+  group: string;
+  chosen: string[];
+  pinned: number;
+  palette: PaletteData;
+}
 
 /** The selectable recordings. */
-function chooserOf(model) {
+function chooserOf(model: Model<Traits>) {
   const root = make("div", "hsd-vs-chooser");
-  const send = (name, value) => {
+  const send = <K extends "group" | "chosen">(name: K, value: Traits[K]) => {
     model.set(name, value);
     model.save_changes();
   };
@@ -20,14 +48,14 @@ function chooserOf(model) {
     root.hidden = !choices.length;
     const focused = root.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.name : null;
     const group = choices.find((g) => g.group === model.get("group"));
-    const row = (label, items) => {
+    const row = (label: string, items: HTMLElement[]) => {
       const line = make("div", "hsd-vs-choices");
       line.setAttribute("role", "group");
       line.setAttribute("aria-label", label);
       line.append(make("span", "hsd-vs-choices-label", label), ...items);
       return line;
     };
-    const chip = (name, words, on, act, title = "") => {
+    const chip = (name: string, words: string, on: boolean, act: () => void, title = "") => {
       const node = make("button", "hsd-vs-chip", words);
       node.setAttribute("aria-pressed", String(on));
       node.dataset.name = name;
@@ -60,7 +88,7 @@ function chooserOf(model) {
   };
 }
 
-function render({ model, el }) {
+function render({ model, el }: Drawing<Traits>) {
   const root = make("div", "hsd-linked hsd-versus");
   const palette = paletteOf(model.get("palette"));
   palette.paint(root);
@@ -73,9 +101,9 @@ function render({ model, el }) {
   el.append(root);
   const motion = matchMedia("(prefers-reduced-motion: reduce)");
 
-  let state: any = null;
-  let race: any = null;
-  let score: any = null;
+  let state: RaceState | null = null;
+  let race: ReturnType<typeof raceOf> | null = null;
+  let score: ReturnType<typeof scoreOf> | null = null;
   const close = () => {
     race?.end();
     score?.end();
@@ -102,34 +130,37 @@ function render({ model, el }) {
     const texts = make("h3", "", "Texts by output position");
     score.root.prepend(texts, agreementOf(data.agreement));
     const figures = tableOf(data.table, state.runs);
-    if (data.doubt) figures.querySelector("h3").after(make("p", "hsd-vs-caution", data.doubt));
+    if (data.doubt) figures.querySelector("h3")?.after(make("p", "hsd-vs-caution", data.doubt));
     body.append(race.root, score.root, figures, drawsOf(data.draws, state.runs, palette));
-    state.listeners.add((what) => {
-      if (what !== "cursor" || model.get("pinned") === state.pin) return;
-      model.set("pinned", state.pin);
+    const made = state;
+    made.listeners.add((what) => {
+      if (what !== "cursor" || model.get("pinned") === made.pin) return;
+      model.set("pinned", made.pin);
       model.save_changes();
     });
   }
   const pinned = () => {
     if (state && model.get("pinned") !== state.pin) state.keep(Math.min(model.get("pinned"), state.longest - 1));
   };
-  const keydown = (e) => {
-    if (!state) return;
+  const keydown = (e: KeyboardEvent) => {
+    if (!state || !race) return;
+    const [here, running] = [state, race];
     const own = e.key === "Enter" || e.key === " " ? "button, input, select" : "input, select";
-    if (e.key !== "Escape" && e.target.closest?.(own)) return;
-    const base = state.key >= 0 ? state.key : -1;
-    const row = (by) => Math.max(0, Math.min(state.runs.length - 1, state.row + by));
-    const step = (by) => state.go(e.shiftKey ? roundStep(state.runs[state.row], Math.max(0, base), by) : base + by);
-    const keys = {
+    if (e.key !== "Escape" && (e.target as Element).closest?.(own)) return;
+    const base = here.key >= 0 ? here.key : -1;
+    const row = (by: number) => Math.max(0, Math.min(here.runs.length - 1, here.row + by));
+    const step = (by: number) =>
+      here.go(e.shiftKey ? roundStep(here.runs[here.row], Math.max(0, base), by) : base + by);
+    const keys: Record<string, () => unknown> = {
       ArrowRight: () => step(1),
       ArrowLeft: () => step(-1),
-      ArrowDown: () => state.go(Math.max(0, base), row(1)),
-      ArrowUp: () => state.go(Math.max(0, base), row(-1)),
-      Home: () => state.go(0),
-      End: () => state.go(state.longest - 1),
-      Enter: () => state.keep(state.at),
-      Escape: () => state.release(),
-      " ": () => race.toggle(),
+      ArrowDown: () => here.go(Math.max(0, base), row(1)),
+      ArrowUp: () => here.go(Math.max(0, base), row(-1)),
+      Home: () => here.go(0),
+      End: () => here.go(here.longest - 1),
+      Enter: () => here.keep(here.at),
+      Escape: () => here.release(),
+      " ": () => running.toggle(),
     };
     if (!Object.hasOwn(keys, e.key)) return;
     keys[e.key]();

@@ -1,12 +1,16 @@
 // The race: one lane per run, on one clock. Loaded after race.js and versus_state.js.
-import { SPEEDS, fitSpeed, runAt, standing } from "./race";
+
 import { draw, make } from "../lib/dom";
-import { duration, plural } from "../lib/linked";
+import type { Palette } from "../lib/palette";
+import { duration, plural } from "../lib/words";
+import type { Run } from "./race";
+import { fitSpeed, runAt, SPEEDS, standing } from "./race";
+import type { RaceState } from "./state";
 
 const LANE = 22;
 
 /** The label of a run: letter, description and stack. */
-export function nameOf(run) {
+export function nameOf(run: Run) {
   const node = make("span", "hsd-vs-name");
   const text = make("span", "hsd-vs-name-text");
   text.append(make("span", "hsd-vs-title", run.title || run.stack));
@@ -16,20 +20,20 @@ export function nameOf(run) {
 }
 
 /** The race: one lane per run, and a clock to play or drag. */
-export function raceOf(state, palette, still) {
+export function raceOf(state: RaceState, palette: Palette, still: () => boolean) {
   const { runs } = state;
   const root = make("section", "hsd-vs-race");
   root.setAttribute("aria-label", "Race");
   const field = make("div", "hsd-vs-lanes");
   root.append(make("h3", "", "Race"), field);
-  const lanes = runs.map((run) => {
+  const lanes = runs.map((run: Run) => {
     const track = make("div", "hsd-vs-track");
     const box = draw("svg", {
       viewBox: `0 0 ${state.longest} ${LANE}`,
       preserveAspectRatio: "none",
       "aria-hidden": "true",
     });
-    const paths = new Map();
+    const paths = new Map<string, string>();
     run.tokens.forEach((t, k) => {
       const family = palette.family(t.source);
       paths.set(family, `${paths.get(family) || ""}M${k} 0h1v${LANE}h-1z`);
@@ -51,7 +55,7 @@ export function raceOf(state, palette, still) {
     const lane = make("div", "hsd-vs-lane");
     lane.append(nameOf(run), track, score);
     field.append(lane);
-    const under = (e) => {
+    const under = (e: PointerEvent | MouseEvent) => {
       const b = track.getBoundingClientRect();
       return Math.max(0, Math.min(state.longest - 1, Math.floor(((e.clientX - b.left) / b.width) * state.longest)));
     };
@@ -66,14 +70,14 @@ export function raceOf(state, palette, still) {
 
   const controls = make("div", "hsd-vs-controls");
   const play = make("button", "hsd-vs-play");
-  const slider = make("input", "hsd-vs-slider") as HTMLInputElement;
+  const slider = make("input", "hsd-vs-slider");
   Object.assign(slider, { type: "range", min: "0", max: "1000", step: "1" });
   slider.setAttribute("aria-label", "Time of the race");
   const clock = make("output", "hsd-vs-clock");
-  const speed = make("select") as HTMLSelectElement;
+  const speed = make("select");
   speed.setAttribute("aria-label", "Speed of the race");
   for (const [value, words] of SPEEDS) {
-    const option = make("option", "", words) as HTMLOptionElement;
+    const option = make("option", "", words);
     option.value = value;
     speed.append(option);
   }
@@ -94,7 +98,7 @@ export function raceOf(state, palette, still) {
     cancelAnimationFrame(frame);
     state.set(state.t, false);
   };
-  function tick(now) {
+  function tick(now: number) {
     const t = state.t + (now - before) * 1e6 * Number(speed.value);
     before = now;
     state.set(t, t < state.end);

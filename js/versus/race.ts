@@ -1,6 +1,45 @@
 // Compared runs by output position and by time. Times are ns from the end of prefill. Pure: `tests/js` runs it in node. Rows come from
 // hsd_viz/views/versus_data.py.
-import { duration, glyphs, plural } from "../lib/linked";
+import { duration, glyphs, plural } from "../lib/words";
+
+export interface RunToken {
+  text: string;
+  kind: string;
+  source: string;
+  round: number;
+  p: number | null;
+  entropy: number | null;
+}
+export interface RunRound {
+  first: number;
+  count: number;
+  drafted: number;
+  deepest: number;
+  accepted: number;
+  why: string | null;
+  forwards: number;
+  start: number;
+  end: number;
+  /** Forward passes of the models below. */
+  below: Record<string, number>;
+}
+interface RunFacts {
+  letter: string;
+  title: string;
+  stack: string;
+  prefill_ns: number;
+  tokens_per_second: number | null;
+}
+/** A run as Python sends it: rows as lists. */
+export interface RunData extends RunFacts {
+  tokens: unknown[][];
+  rounds: unknown[][];
+}
+export interface Run extends RunFacts {
+  tokens: RunToken[];
+  rounds: RunRound[];
+  end: number;
+}
 
 const RUN_TOKEN = ["text", "kind", "source", "round", "p", "entropy"];
 const RUN_ROUND = ["first", "count", "drafted", "deepest", "accepted", "why", "forwards", "start", "end", "below"];
@@ -11,19 +50,19 @@ export const SPEEDS = [
 ];
 
 /** A run of the payload with its rows by name. */
-export function readRun(run) {
-  const by = (names, row) => Object.fromEntries(names.map((n, i) => [n, row[i]]));
-  const rounds = run.rounds.map((r) => by(RUN_ROUND, r));
+export function readRun(run: RunData): Run {
+  const by = <T>(names: string[], row: unknown[]) => Object.fromEntries(names.map((n, i) => [n, row[i]])) as T;
+  const rounds = run.rounds.map((r) => by<RunRound>(RUN_ROUND, r));
   return {
     ...run,
-    tokens: run.tokens.map((t) => by(RUN_TOKEN, t)),
+    tokens: run.tokens.map((t) => by<RunToken>(RUN_TOKEN, t)),
     rounds,
     end: rounds.length ? rounds[rounds.length - 1].end : 0,
   };
 }
 
 /** A run's cost up to output position `k`: {round, forwards, ns}; null if it has no such token. */
-export function spentAt(run, k) {
+export function spentAt(run: Run, k: number) {
   const token = run.tokens[k];
   if (!token) return null;
   const round = run.rounds[token.round];
@@ -31,7 +70,7 @@ export function spentAt(run, k) {
 }
 
 /** Number of finished rounds at a time. */
-export function roundsAt(run, ns) {
+export function roundsAt(run: Run, ns: number) {
   let low = 0;
   let high = run.rounds.length;
   while (low < high) {
@@ -46,7 +85,7 @@ export function roundsAt(run, ns) {
  * A run at a time: tokens `shown`, target `forwards` so far, whether it is `done`; for the round in progress `reach` (maximum tokens:
  * draft depth plus one) and `part` (elapsed fraction), both 0 between rounds.
  */
-export function runAt(run, ns) {
+export function runAt(run: Run, ns: number) {
   const over = roundsAt(run, ns);
   const last = run.rounds[over - 1];
   const next = run.rounds[over];
@@ -60,7 +99,7 @@ export function runAt(run, ns) {
   };
 }
 
-export const raceEnd = (runs: any[]) => Math.max(...runs.map((r) => r.end));
+export const raceEnd = (runs: Pick<Run, "end">[]) => Math.max(...runs.map((r) => r.end));
 
 /** The speed at which the race takes closest to eight seconds. */
 export function fitSpeed(ns: number) {
@@ -69,7 +108,7 @@ export function fitSpeed(ns: number) {
 }
 
 /** The state of the race at a time, as text. */
-export function standing(runs, ns) {
+export function standing(runs: Run[], ns: number) {
   const at = runs.map((r) => ({ letter: r.letter, end: r.end, all: r.tokens.length, ...runAt(r, ns) }));
   const finished = at.filter((r) => r.done).sort((a, b) => a.end - b.end);
   const running = at.filter((r) => !r.done);
@@ -80,7 +119,8 @@ export function standing(runs, ns) {
     if (level.length > 1)
       return `${list(level.map((r) => r.letter))} finished at the same time, after ${duration(first.end)}.`;
     // Runs of different length have different finishes: show their tokens.
-    const wrote = (r) => (at.every((o) => o.all === r.all) ? "" : `, with ${plural(r.all, "token")}`);
+    const wrote = (r: (typeof at)[number]) =>
+      at.every((o) => o.all === r.all) ? "" : `, with ${plural(r.all, "token")}`;
     const later = finished.slice(1).map((r) => `${r.letter} ${duration(r.end - first.end)} later${wrote(r)}`);
     return `${first.letter} finished first, after ${duration(first.end)}${wrote(first)}; ${list(later)}.`;
   }
@@ -97,7 +137,7 @@ export function standing(runs, ns) {
 }
 
 /** The output position where the round `by` rounds after that of `k` begins; `k` if there is none. */
-export function roundStep(run, k: number, by: number) {
+export function roundStep(run: Run, k: number, by: number) {
   const here = run.tokens[Math.min(k, run.tokens.length - 1)];
   if (!here) return k;
   const place = here.round;

@@ -1,15 +1,29 @@
 // The texts by output position: a column per position, a row per run. Loaded after race.js, versus_state.js and versus_race.js.
-import { KIND_WORDS, duration, figure, glyphs, plural } from "../lib/linked";
-import { createFollow, topFor } from "./state";
+
 import { focusable, make } from "../lib/dom";
+import type { Palette } from "../lib/palette";
+import { duration, figure, glyphs, KIND_WORDS, plural } from "../lib/words";
+import type { Run } from "./race";
 import { gapWords, inColumn, lineStarts, runAt, spentAt } from "./race";
+import type { RaceState } from "./state";
+import { createFollow, topFor } from "./state";
+
+/** A run compared with a reference: `at` is the first different output position, or null. */
+export interface Agreement {
+  run: number;
+  against: number;
+  at: number | null;
+  state: "same" | "apart" | "broken";
+  words: string;
+  why: string;
+}
 
 const HINT =
   "← → move by position, with Shift by round of the row selected by ↑ ↓; Home, End; Enter pins, Esc unpins, Space races";
 const STATE_SIGNS = { same: "=", apart: "≠", broken: "!" };
 
 /** The legend: sources and shapes. */
-function legendOf(runs, palette) {
+function legendOf(runs: Run[], palette: Palette) {
   const legend = make("div", "hsd-vs-legend");
   const sources = [...new Set(runs.flatMap((r) => r.tokens.map((t) => t.source)))];
   for (const source of sources) {
@@ -36,14 +50,14 @@ function legendOf(runs, palette) {
 }
 
 /** A token of a run for screen readers. */
-function tokenWords(run, k, palette) {
+function tokenWords(run: Run, k: number, palette: Palette) {
   const t = run.tokens[k];
   if (!t) return `${run.letter} has ended`;
-  return `${run.letter} “${glyphs(t.text)}”, ${KIND_WORDS[t.kind] || t.kind}${t.kind === "accepted" ? ` from ${palette.phrase(t.source)}` : ""}, target forward pass ${spentAt(run, k).forwards}`;
+  return `${run.letter} “${glyphs(t.text)}”, ${KIND_WORDS[t.kind] || t.kind}${t.kind === "accepted" ? ` from ${palette.phrase(t.source)}` : ""}, target forward pass ${spentAt(run, k)?.forwards}`;
 }
 
 /** The texts: a column per output position, a row per run. */
-export function scoreOf(state, palette, agreement) {
+export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement[]) {
   const { runs } = state;
   const uid = `hsdvs${Math.random().toString(36).slice(2, 9)}`;
   const root = make("section", "hsd-vs-texts");
@@ -57,7 +71,7 @@ export function scoreOf(state, palette, agreement) {
   const gutter = make("div", "hsd-vs-gutter");
   gutter.setAttribute("aria-hidden", "true");
   const apart = agreement.filter((a) => a.at !== null);
-  const from = Math.min(Infinity, ...apart.map((a) => a.at));
+  const from = Math.min(Infinity, ...apart.map((a) => a.at ?? Infinity));
   const cells = runs.map(() => [] as HTMLElement[]);
   const columns = Array.from({ length: state.longest }, (_, k) => {
     const column = make("div", "hsd-vs-col");
@@ -76,7 +90,7 @@ export function scoreOf(state, palette, agreement) {
     }
     column.classList.toggle("hsd-vs-apart", k >= from);
     column.append(number);
-    runs.forEach((run, i) => {
+    runs.forEach((run: Run, i) => {
       const t = run.tokens[k];
       const cell = make("span", "hsd-vs-cell");
       cell.dataset.row = String(i);
@@ -125,7 +139,7 @@ export function scoreOf(state, palette, agreement) {
 
   const out = runs.map((r) => r.tokens.length);
   function fade() {
-    runs.forEach((run, i) => {
+    runs.forEach((run: Run, i) => {
       const shown = runAt(run, state.t).shown;
       for (let k = Math.min(shown, out[i]); k < Math.max(shown, out[i]); k++)
         cells[i][k].classList.toggle("hsd-vs-notyet", k >= shown);
@@ -164,7 +178,7 @@ export function scoreOf(state, palette, agreement) {
     for (const node of marked) node.classList.remove("hsd-vs-on", "hsd-vs-pinned", "hsd-vs-mate", "hsd-vs-active");
     for (const node of root.querySelectorAll("[aria-selected=true]")) node.removeAttribute("aria-selected");
     marked = [];
-    const add = (node, cls) => {
+    const add = (node: Element | undefined, cls: string) => {
       if (node) {
         node.classList.add(cls);
         marked.push(node);
@@ -176,7 +190,7 @@ export function scoreOf(state, palette, agreement) {
       if (state.pin >= 0) add(column, "hsd-vs-pinned");
       column.setAttribute("aria-selected", "true");
       list.setAttribute("aria-activedescendant", column.id);
-      runs.forEach((run, i) => {
+      runs.forEach((run: Run, i) => {
         const round = spentAt(run, state.at)?.round;
         for (let k = round?.first ?? 0; round && k < round.first + round.count; k++) add(cells[i][k], "hsd-vs-mate");
       });
@@ -185,7 +199,7 @@ export function scoreOf(state, palette, agreement) {
     if (state.hover < 0 && state.chosen) reveal(columns[state.at]);
     tell();
   }
-  function reveal(column) {
+  function reveal(column: HTMLElement) {
     const top = column.offsetTop - 8;
     const bottom = column.offsetTop + column.offsetHeight + 8;
     if (top < scroll.scrollTop) scroll.scrollTop = top;
@@ -203,7 +217,7 @@ export function scoreOf(state, palette, agreement) {
     head.append(where, make("span", "hsd-vs-hint", `Keys: ${HINT}.`));
     const cards = make("div", "hsd-vs-cards");
     const first = spentAt(runs[0], k);
-    runs.forEach((run, i) => {
+    runs.forEach((run: Run, i) => {
       const card = make("div", "hsd-vs-card");
       const t = run.tokens[k];
       const line = make("p", "hsd-vs-card-head");
@@ -215,6 +229,7 @@ export function scoreOf(state, palette, agreement) {
         return;
       }
       const own = spentAt(run, k);
+      if (!own) return;
       const token = make("code", "hsd-vs-said", inColumn(t.text));
       token.dataset.family = palette.family(t.source);
       line.append(token);
@@ -242,9 +257,10 @@ export function scoreOf(state, palette, agreement) {
     readout.replaceChildren(head, cards);
   }
 
-  const place = (e) => {
-    const column = e.target.closest?.(".hsd-vs-col");
-    const cell = e.target.closest?.(".hsd-vs-cell");
+  const place = (e: Event): [number, number | undefined] | null => {
+    const target = e.target as Element;
+    const column = target.closest<HTMLElement>(".hsd-vs-col");
+    const cell = target.closest<HTMLElement>(".hsd-vs-cell");
     return column ? [Number(column.dataset.k), cell ? Number(cell.dataset.row) : undefined] : null;
   };
   list.addEventListener("pointerover", (e) => {
@@ -273,7 +289,7 @@ export function scoreOf(state, palette, agreement) {
 }
 
 /** Whether the texts agree, whether they must, and why. */
-export function agreementOf(agreement) {
+export function agreementOf(agreement: Agreement[]) {
   const root = make("ul", "hsd-vs-agreement");
   agreement.forEach((a, i) => {
     const item = make("li", `hsd-vs-${a.state}`);

@@ -1,44 +1,67 @@
 // The cursor, the clock, and whether the texts follow the race. Pure: `tests/js` runs it in node. Loaded after race.js.
+
+import type { Run } from "./race";
 import { raceEnd } from "./race";
 
+export interface RaceState {
+  readonly runs: Run[];
+  readonly longest: number;
+  hover: number;
+  key: number;
+  pin: number;
+  row: number;
+  /** Time of the race, ns; later tokens are not shown yet. */
+  t: number;
+  end: number;
+  playing: boolean;
+  listeners: Set<(what: "cursor" | "clock") => void>;
+  tell(what: "cursor" | "clock"): void;
+  /** The selected position, else the last. */
+  readonly at: number;
+  readonly chosen: boolean;
+  look(k: number, row?: number): void;
+  go(k: number, row?: number): void;
+  keep(k: number, row?: number): void;
+  release(): void;
+  set(t: number, playing?: boolean): void;
+}
+
 /** The shared cursor over output positions, and the race clock. */
-export function createState(runs) {
+export function createState(runs: Run[]): RaceState {
   const longest = Math.max(...runs.map((r) => r.tokens.length));
   const fewest = runs.reduce((best, r, i) => (r.rounds.length < runs[best].rounds.length ? i : best), 0);
-  const state = {
+  const state: RaceState = {
     runs,
     longest,
     hover: -1,
     key: -1,
     pin: -1,
     row: fewest,
-    /** Time of the race, ns; later tokens are not shown yet. */
     t: raceEnd(runs),
     end: raceEnd(runs),
     playing: false,
-    listeners: new Set() as Set<(what: string) => void>,
+    listeners: new Set(),
     tell(what) {
       for (const f of [...state.listeners]) f(what);
     },
-    /** The selected position, else the last. */
-    get at() {
+    get at(): number {
       return [state.pin, state.hover, state.key, longest - 1].find((k) => k >= 0) ?? 0;
     },
-    get chosen() {
+    get chosen(): boolean {
       return state.pin >= 0 || state.hover >= 0 || state.key >= 0;
     },
-    look(k, row) {
+    look(k: number, row?: number) {
       if (state.hover === k && (row === undefined || state.row === row)) return;
       state.hover = k;
       if (row !== undefined && state.pin < 0) state.row = row;
       state.tell("cursor");
     },
-    go(k, row = state.row) {
+    go(k: number, row = state.row) {
       const to = Math.max(0, Math.min(longest - 1, k));
       Object.assign(state, { key: to, hover: -1, row, pin: state.pin >= 0 ? to : -1 });
       state.tell("cursor");
     },
-    keep(k, row = state.row) {
+    keep(k: number, row = state.row) {
       Object.assign(state, { pin: k, key: k >= 0 ? k : state.key, row });
       state.tell("cursor");
     },
@@ -46,7 +69,7 @@ export function createState(runs) {
       Object.assign(state, { pin: -1, key: -1, hover: -1 });
       state.tell("cursor");
     },
-    set(t, playing = state.playing) {
+    set(t: number, playing = state.playing) {
       Object.assign(state, { t: Math.max(0, Math.min(state.end, t)), playing });
       state.tell("clock");
     },
