@@ -1,4 +1,4 @@
-// Databases by round. Loaded after linked_run.js and linked.js.
+// Databases by round.
 
 import { draw, focusable, make } from "../lib/dom";
 import type { Cursor } from "../lib/group";

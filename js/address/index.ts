@@ -1,4 +1,4 @@
-// A button that copies the link to the event under the cursor. Loaded after linked_run.js and linked.js.
+// A button that copies the link to the event under the cursor.
 
 import { make } from "../lib/dom";
 import type { View } from "../lib/linked";

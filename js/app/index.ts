@@ -56,8 +56,13 @@ function runByKey(app: HTMLElement) {
   return () => app.removeEventListener("keydown", pressed);
 }
 
+interface Themes {
+  chosen: () => string;
+  choose: (name: string) => void;
+}
+
 /** Theme menu: light, dark or system, stored by the page's script (voila/templates/hsd). */
-function themeSwitch(themes: { chosen: () => string; choose: (name: string) => void }) {
+function themeSwitch(themes: Themes) {
   const menu = document.createElement("select");
   menu.className = "hsd-theme";
   menu.setAttribute("aria-label", "Theme");
@@ -107,7 +112,7 @@ function render({ el }: Drawing<object>) {
   });
   root.append(skip, name, line);
   // JupyterLab has its own theme menu.
-  const themes = (window as any).hsdTheme;
+  const themes = (window as { hsdTheme?: Themes }).hsdTheme;
   if (themes) root.append(themeSwitch(themes));
   el.append(root);
 

@@ -1,5 +1,4 @@
-// Controls of the block editor: button, menu, check box, drag handle. `data-key` identifies each across redraws. Loaded after
-// linked_run.js and linked.js, before blocks.js.
+// Controls of the block editor: button, menu, check box, drag handle. `data-key` identifies each across redraws.
 import { make } from "../lib/dom";
 
 export function button(

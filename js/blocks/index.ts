@@ -1,5 +1,5 @@
-// The block editor of a stack: the target at the top, its drafters below. Loaded after linked_run.js, linked.js, blocks_parts.js
-// and blocks_fields.js. An edit is shown at once and sent to Python, whose parser accepts or rejects it.
+// The block editor of a stack: the target at the top, its drafters below. An edit is shown at once and sent to
+// Python, whose parser accepts or rejects it.
 
 import type { PaletteData } from "../lib/contract";
 import { focusable, followTheme, make } from "../lib/dom";

@@ -1,9 +1,18 @@
-// A mark over the cursor's round in an adjacent plotly chart. Loaded after linked_run.js and linked.js. A plotly shape would
-// redraw the whole chart.
+// A mark over the cursor's round in an adjacent plotly chart. A plotly shape would redraw the whole chart.
 
 import { make } from "../lib/dom";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
+
+/** The parts of plotly's element and events that are used here. */
+interface Pointed {
+  points?: { x: number }[];
+}
+interface Chart extends HTMLElement {
+  data?: { x?: unknown[] }[];
+  layout: { xaxis: { range: number[] } };
+  on(event: string, handler: (e: Pointed) => void): void;
+}
 
 /** The band over bar `x` of a plot `width` px wide with `range`: {left, width} in px, at least 3 wide; null: out of view. */
 export function bandOf(x: number, range: number[], width: number) {
@@ -22,7 +31,7 @@ function chartMarkView({ root, group, store, follow }: View<object>) {
   band.hidden = true;
   band.setAttribute("aria-hidden", "true");
   root.append(band);
-  let chart: any = null;
+  let chart: Chart | null = null;
 
   function place() {
     const area = chart?.querySelector(".nsewdrag");
@@ -30,9 +39,12 @@ function chartMarkView({ root, group, store, follow }: View<object>) {
     // During a run the chart still shows the previous run.
     const same = chart?.data?.[0]?.x?.length === store.order.size && store.order.size > 0;
     const plot = area?.getBoundingClientRect();
-    const at = same && number !== undefined && plot.width ? bandOf(number, chart.layout.xaxis.range, plot.width) : null;
+    const at =
+      chart && plot && same && number !== undefined && plot.width
+        ? bandOf(number, chart.layout.xaxis.range, plot.width)
+        : null;
     band.hidden = !at;
-    if (!at) {
+    if (!plot || !at) {
       delete band.dataset.round;
       return;
     }
@@ -54,18 +66,18 @@ function chartMarkView({ root, group, store, follow }: View<object>) {
 
   // --- the chart may be created later than this view, and be replaced
   const idOf = (number: number) => [...store.order.keys()][number - 1];
-  const roundAt = (e: any) => {
-    const round = chart?.data?.[0]?.x?.length === store.order.size ? idOf(e.points?.[0]?.x) : undefined;
+  const roundAt = (e: Pointed) => {
+    const round = chart?.data?.[0]?.x?.length === store.order.size ? idOf(e.points?.[0]?.x ?? NaN) : undefined;
     return round === undefined ? null : { round };
   };
   function attach() {
-    const found = root.closest(".hsd-charts")?.querySelector(".js-plotly-plot") as any;
+    const found = root.closest(".hsd-charts")?.querySelector<Chart>(".js-plotly-plot");
     if (!found || found === chart || typeof found.on !== "function") return;
     chart = found;
     chart.on("plotly_afterplot", soon);
-    chart.on("plotly_hover", (e: any) => group.hover(roundAt(e)));
+    chart.on("plotly_hover", (e) => group.hover(roundAt(e)));
     chart.on("plotly_unhover", () => group.hover(null));
-    chart.on("plotly_click", (e: any) => {
+    chart.on("plotly_click", (e) => {
       const round = roundAt(e);
       if (round) group.pin(round);
     });

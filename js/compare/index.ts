@@ -1,4 +1,4 @@
-// Predicted and measured values by row. Loaded after dom.js.
+// Predicted and measured values by row.
 import { cell, entry, followTheme, make } from "../lib/dom";
 import type { Drawing } from "../lib/widget";
 

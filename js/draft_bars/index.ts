@@ -1,4 +1,4 @@
-// Stacked bars by source, with values. Loaded after dom.js.
+// Stacked bars by source, with values.
 import { cell, entry, followTheme, hued, make } from "../lib/dom";
 import type { Drawing } from "../lib/widget";
 

@@ -1,4 +1,4 @@
-// Points, lines and equal-value curves on axes, in SVG. Loaded after dom.js and figure.js.
+// Points, lines and equal-value curves on axes, in SVG.
 
 import { draw, entry, focusable, make } from "../lib/dom";
 import type { Box } from "../lib/figure";

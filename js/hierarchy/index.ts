@@ -1,5 +1,5 @@
-// The hierarchy as a graph. Click or Enter removes or restores a model or database; Python returns the selected stack. Loaded after
-// dom.js.
+// The hierarchy as a graph. Click or Enter removes or restores a model or database; Python returns the selected
+// stack.
 import { draw, followTheme, make } from "../lib/dom";
 import type { Drawing, Model } from "../lib/widget";
 

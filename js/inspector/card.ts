@@ -1,4 +1,4 @@
-// The node card of the round inspector. Loaded after linked_run.js, linked.js, round.js and round_said.js, before inspector.js.
+// The node card of the round inspector.
 
 import type { Draft, Round } from "../lib/contract";
 import { make } from "../lib/dom";
@@ -139,7 +139,7 @@ export function createCard({
   }
   function story(scene: Scene, d: Draft) {
     const { r, drafts } = scene;
-    const who = palette.phrase(d.source);
+    const _who = palette.phrase(d.source);
     if (d.verdict === "accepted")
       return d.u === null ? `Accepted: ${actor(r)} has the same token.` : "Accepted: u·q < p.";
     if (d.verdict === "cut") return "Cut: it matched, but the text ended before this position.";

@@ -1,5 +1,5 @@
-// The distribution of a round's own token: a correction's residual with its computation, else the target's top tokens. Loaded after
-// linked_run.js, linked.js, round.js, round_residual.js and round_said.js, before inspector.js.
+// The distribution of a round's own token: a correction's residual with its computation, else the target's top
+// tokens.
 
 import type { Draft, Round } from "../lib/contract";
 import { make } from "../lib/dom";

@@ -1,6 +1,5 @@
-// The round inspector: the draft tree of the cursor's round, node details, and the computation of each verdict. Loaded after
-// linked_run.js, linked.js, round.js, round_residual.js, round_said.js and the other inspector_*.js. Model output is only set by
-// textContent.
+// The round inspector: the draft tree of the cursor's round, node details, and the computation of each verdict.
+// Model output is only set by textContent.
 
 import type { Round } from "../lib/contract";
 import { draw, focusable, make } from "../lib/dom";

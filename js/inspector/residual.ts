@@ -1,5 +1,4 @@
-// Reconstruct the distribution of a correction (p and q as sampled) from the trace. Pure: `tests/js` runs it in node. Loaded after
-// round.js.
+// Reconstruct the distribution of a correction (p and q as sampled) from the trace. Pure.
 import type { Draft, Token } from "../lib/contract";
 
 type Correction = Pick<Token, "id" | "p" | "top" | "q"> & { residual: [number, number][]; left?: number | null };

@@ -1,5 +1,4 @@
-// Reserve the maximum height of the round inspector's boxes over all rounds, so that the layout does not shift. Loaded after
-// linked_run.js, linked.js and round.js, before inspector.js.
+// Reserve the maximum height of the round inspector's boxes over all rounds, so that the layout does not shift.
 
 import type { Draft, Round } from "../lib/contract";
 import { focusable, make } from "../lib/dom";

@@ -1,5 +1,4 @@
-// One round: layout of its draft tree, tokens proposed by each level, and the computation of each verdict. Pure: `tests/js` runs it
-// in node.
+// One round: layout of its draft tree, tokens proposed by each level, and the computation of each verdict. Pure.
 import type { Draft, Round } from "../lib/contract";
 
 /** A node to lay out; parents come before children, parent -1 is the root; `sign`: it has a verdict mark. */
@@ -171,9 +170,9 @@ export function nodeBeside(layout: Pick<Layout, "boxes">, key: number | null, wa
  * The tokens proposed by each round of a level: the level above verified them as one chain, where each round's own token follows its
  * accepted ones. `drafts` are the chain, `rounds` the rounds below in order. Empty if inconsistent.
  */
-export function handedUp(drafts: Draft[], rounds: Round[]): Map<number, { first: number; own: any }> {
+export function handedUp(drafts: Draft[], rounds: Round[]): Map<number, { first: number; own: Draft | null }> {
   const chain = [...drafts].sort((a, b) => a.node - b.node);
-  const out = new Map();
+  const out = new Map<number, { first: number; own: Draft | null }>();
   let n = 0;
   for (const r of rounds) {
     const adds = r.outcome === "stopped" ? 0 : 1;

@@ -1,5 +1,4 @@
-// Texts of the round inspector, from the run only. Pure: `tests/js` runs it in node. Loaded after linked_run.js, linked.js and
-// round.js.
+// Texts of the round inspector, from the run only. Pure.
 
 import type { Draft, Round, Token } from "../lib/contract";
 import type { Palette } from "../lib/palette";
@@ -73,9 +72,7 @@ export function createReading({ store, palette }: { store: Store; palette: Pick<
       return t ? { text: t.text, id: t.id, source: t.source, row: t } : null;
     }
     const given = handedUp(store.drafts.get(r.parent ?? NaN) || [], siblings(r)).get(r.id);
-    return given && given.own
-      ? { text: given.own.text, id: given.own.id, source: levelName(r.level), row: null }
-      : null;
+    return given?.own ? { text: given.own.text, id: given.own.id, source: levelName(r.level), row: null } : null;
   }
 
   /** The event of node `key` of a target round, or -1. */

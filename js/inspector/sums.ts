@@ -1,5 +1,4 @@
-// The computation of each verdict, below the tree. Loaded after linked_run.js, linked.js, round.js and round_said.js, before
-// inspector.js.
+// The computation of each verdict, below the tree.
 
 import type { Draft, Round } from "../lib/contract";
 import { make } from "../lib/dom";

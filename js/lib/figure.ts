@@ -1,4 +1,4 @@
-// A responsive figure with pointer and arrow-key navigation. Loaded after dom.js.
+// A responsive figure with pointer and arrow-key navigation.
 import { draw, focusable, followTheme, make } from "./dom";
 
 export interface Box {

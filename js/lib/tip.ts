@@ -1,4 +1,4 @@
-// A term with its definition. Loaded after dom.js; styled by tip.css.
+// A term with its definition.
 import { focusable, make } from "./dom";
 
 /** A term that shows its definition on hover and focus; Escape hides it. */

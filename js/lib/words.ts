@@ -18,7 +18,6 @@ export const WHY: Record<string, string> = {
 };
 
 // Invisible characters, bidirectional controls and lone surrogates are shown as code points.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it finds
 export const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
 export const codePoint = (c: string) => `‹U+${(c.codePointAt(0) || 0).toString(16).toUpperCase().padStart(4, "0")}›`;

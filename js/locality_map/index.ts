@@ -1,4 +1,4 @@
-// The temporal-locality map: earlier occurrences of each token, in SVG. Loaded after dom.js and figure.js.
+// The temporal-locality map: earlier occurrences of each token, in SVG.
 
 import { draw, entry, hued, make } from "../lib/dom";
 import { axisNames, figureIn, tickBelow, tickBeside } from "../lib/figure";

@@ -1,4 +1,4 @@
-// Small tables with bars; a measure's definition is shown on hover or focus. Loaded after dom.js.
+// Small tables with bars; a measure's definition is shown on hover or focus.
 import { cell, entry, followTheme, make } from "../lib/dom";
 import { term } from "../lib/tip";
 import type { Drawing } from "../lib/widget";

@@ -1,4 +1,4 @@
-// The player: a scrub bar of all events, and buttons to step and play. Loaded after linked_run.js and linked.js.
+// The player: a scrub bar of all events, and buttons to step and play.
 import { draw, focusable, make } from "../lib/dom";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";

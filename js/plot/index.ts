@@ -1,4 +1,4 @@
-// A heat map with contours and marks, or curves over a lookahead, in SVG. Loaded after dom.js and figure.js.
+// A heat map with contours and marks, or curves over a lookahead, in SVG.
 
 import { draw, entry, make } from "../lib/dom";
 import { axisNames, figureIn, pathOf, tickBelow, tickBeside } from "../lib/figure";
@@ -310,7 +310,7 @@ function createView(model: Model<Traits>, el: HTMLElement) {
         (m) => m.words && nearest(cells.x, m.x) === column && nearest(cells.y, m.y) === row,
       );
       const sentence = cells.scale === "gain" ? text : text.replace("{r}", short(v / cells.best));
-      return [sentence, ...near.map((m) => m.words)].join("; ") + ".";
+      return `${[sentence, ...near.map((m) => m.words)].join("; ")}.`;
     }
     const line = s.lines?.[0];
     const point = line?.points[column];

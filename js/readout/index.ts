@@ -1,4 +1,4 @@
-// The run on the page: origin, metrics as tiles, and progress. Loaded after dom.js.
+// The run on the page: origin, metrics as tiles, and progress.
 
 import type { Origin, Progress, Tile } from "../lib/contract";
 import { make } from "../lib/dom";

@@ -1,4 +1,4 @@
-// The details card of the stream: the cursor's token and its round. Loaded after linked_run.js, linked.js and stream_pane.js.
+// The details card of the stream: the cursor's token and its round.
 
 import type { Draft, Round, Token } from "../lib/contract";
 import { focusable, make } from "../lib/dom";

@@ -1,4 +1,4 @@
-// Text search in the stream, across token borders. Loaded after stream_text.js and stream_pane.js.
+// Text search in the stream, across token borders.
 
 import { make } from "../lib/dom";
 import type { Group } from "../lib/group";
@@ -66,7 +66,7 @@ export function findBar({
     tokensIn(hay, from, to).map((p) =>
       p.token < prompts ? { ...p, prompt: p.token, token: undefined } : { ...p, token: p.token - prompts },
     );
-  function put(which: "all" | "now", places: any[], keep = false) {
+  function put(which: "all" | "now", places: ReturnType<typeof placesOf>, keep = false) {
     const set = marks[which];
     if (!set) {
       if (which === "all") return;

@@ -1,5 +1,5 @@
-// The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, a details card. Loaded
-// after linked_run.js, linked.js and the other stream_*.js.
+// The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, a
+// details card.
 
 import { focusable, make } from "../lib/dom";
 import type { Cursor } from "../lib/group";

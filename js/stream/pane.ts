@@ -1,5 +1,5 @@
-// The tokens of the stream: prompt, emitted tokens, ghosts. Loaded after linked_run.js, linked.js and stream_text.js. Tokens are in
-// chunks that end at line breaks, so that appending does not change the layout of earlier chunks, and hidden ones are not laid out.
+// The tokens of the stream: prompt, emitted tokens, ghosts. Tokens are in chunks that end at line breaks, so that
+// appending does not change the layout of earlier chunks, and hidden ones are not laid out.
 
 import type { Draft } from "../lib/contract";
 import { make } from "../lib/dom";

@@ -1,4 +1,4 @@
-// Drawn parts of a token's text, and text search. Pure: `tests/js` runs it in node. Loaded after linked.js (HIDDEN, codePoint).
+// Drawn parts of a token's text, and text search. Pure.
 import { codePoint, HIDDEN } from "../lib/words";
 
 export interface TextPart {

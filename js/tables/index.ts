@@ -1,4 +1,4 @@
-// A bench report: summary, speed-up figure, and tables (the first one open). Loaded after dom.js.
+// A bench report: summary, speed-up figure, and tables (the first one open).
 import { entry, followTheme, make } from "../lib/dom";
 import type { Drawing } from "../lib/widget";
 

@@ -1,5 +1,5 @@
-// The timeline of a run: a lane of calls per level, rounds above, idle time below. Loaded after linked_run.js, linked.js, spans.js and
-// timeline_said.js. All times are recorded, in nanoseconds from the start of the decode.
+// The timeline of a run: a lane of calls per level, rounds above, idle time below. All times are recorded, in
+// nanoseconds from the start of the decode.
 
 import type { Call, Round } from "../lib/contract";
 import { draw, focusable, make } from "../lib/dom";

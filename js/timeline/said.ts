@@ -1,4 +1,4 @@
-// Texts of the timeline for calls, gaps and rounds. Pure: `tests/js` runs it in node. Loaded after linked_run.js and linked.js.
+// Texts of the timeline for calls, gaps and rounds. Pure.
 
 import type { Call, Round } from "../lib/contract";
 import type { Store } from "../lib/run";

@@ -1,4 +1,4 @@
-// Timeline geometry: lanes, gaps, visible spans, zooming. All times are nanoseconds. Pure: `tests/js` runs it in node.
+// Timeline geometry: lanes, gaps, visible spans, zooming. All times are nanoseconds. Pure.
 import type { Call } from "../lib/contract";
 
 /** Something with a start and a duration. */

@@ -1,5 +1,5 @@
-// The tour's card and outline. Loaded after linked_run.js and linked.js. Python sends the step (`place`); this script moves the cursor to
-// its event, outlines the element, and scrolls it into view beside the card.
+// The tour's card and outline. Python sends the step (`place`); this script moves the cursor to its event, outlines
+// the element, and scrolls it into view beside the card.
 import { focusable, make } from "../lib/dom";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";

@@ -1,4 +1,4 @@
-// Metrics and distributions of compared runs, with definitions. Loaded after linked.js and versus_race.js.
+// Metrics and distributions of compared runs, with definitions.
 import { make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import { nameOf } from "./lanes";

@@ -1,5 +1,5 @@
-// Comparison of runs of one prompt: race, aligned texts, metrics, distributions. Loaded after linked_run.js, linked.js, race.js and the
-// other versus_*.js. Python (hsd_viz/views/versus.py) sends all data; the cursor and the clock are here.
+// Comparison of runs of one prompt: race, aligned texts, metrics, distributions. Python (hsd_viz/views/versus.py)
+// sends all data; the cursor and the clock are here.
 
 import type { PaletteData } from "../lib/contract";
 import { followTheme, make } from "../lib/dom";

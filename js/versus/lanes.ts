@@ -1,4 +1,4 @@
-// The race: one lane per run, on one clock. Loaded after race.js and versus_state.js.
+// The race: one lane per run, on one clock.
 
 import { draw, make } from "../lib/dom";
 import type { Palette } from "../lib/palette";

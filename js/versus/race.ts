@@ -1,4 +1,4 @@
-// Compared runs by output position and by time. Times are ns from the end of prefill. Pure: `tests/js` runs it in node. Rows come from
+// Compared runs by output position and by time. Times are ns from the end of prefill. Pure. Rows come from
 // hsd_viz/views/versus_data.py.
 import { duration, glyphs, plural } from "../lib/words";
 

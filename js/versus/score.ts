@@ -1,4 +1,4 @@
-// The texts by output position: a column per position, a row per run. Loaded after race.js, versus_state.js and versus_race.js.
+// The texts by output position: a column per position, a row per run.
 
 import { focusable, make } from "../lib/dom";
 import type { Palette } from "../lib/palette";

@@ -1,4 +1,4 @@
-// The cursor, the clock, and whether the texts follow the race. Pure: `tests/js` runs it in node. Loaded after race.js.
+// The cursor, the clock, and whether the texts follow the race. Pure.
 
 import type { Run } from "./race";
 import { raceEnd } from "./race";
