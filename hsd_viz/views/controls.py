@@ -88,37 +88,30 @@ class Controls(widgets.VBox):
         self.beside = widgets.Checkbox(True, description="Measure speed-up over plain decoding", indent=False)
         self.run = _button("Run", "Decode the prompt with the stack (Ctrl+Enter)", "hsd-primary")
         self.cancel = _classes(_button("Cancel", "Stop after the current token", "hsd-quiet"), "hsd-cancel")
-        fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
-        if live:
-            buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
-            self.picker: list[widgets.Widget] = [
-                _classes(widgets.Box([self.recording, self.replay]), "hsd-recordings", "hsd-form")
-            ]
-            form = [
-                self.preset,
-                self.blurb,
-                self.prompt,
-                self.stacks,
-                self.stack,
-                self.blocks,
-                buttons,
-                self.beside,
-                _grid(fields),
-            ]
-            super().__init__([_section("New run", form)])
-        else:
-            row = widgets.Box([self.recording, self.replay, self.cancel])
-            missing = (
-                "PyTorch is not installed: this page replays recordings. For live runs: pip install 'hsd-viz[models]'."
-            )
-            self.picker = [Prose(missing), _classes(row, "hsd-recordings", "hsd-form")]
-            super().__init__()
+        self.picker: list[widgets.Widget] = self._pickers(live)
+        super().__init__([_section("New run", self._form())] if live else [])
         _classes(self, "hsd-controls", "hsd-form")
         self.preset.observe(self._use_prompt, "value")
         self.prompt.observe(self._prompt_written, "value")
         self.stacks.observe(self._use_stack, "value")
         self.stack.observe(self._written, "value")
         self.busy(False)
+
+    def _pickers(self, live: bool) -> list[widgets.Widget]:
+        """Return the widgets that select a recording."""
+        buttons = [self.replay] if live else [self.replay, self.cancel]
+        row = _classes(widgets.Box([self.recording, *buttons]), "hsd-recordings", "hsd-form")
+        missing = (
+            "PyTorch is not installed: this page replays recordings. For live runs: pip install 'hsd-viz[models]'."
+        )
+        return [row] if live else [Prose(missing), row]
+
+    def _form(self) -> list[widgets.Widget]:
+        """Return the fields and buttons of a new run."""
+        buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
+        fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
+        choices = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, self.blocks]
+        return [*choices, buttons, self.beside, _grid(fields)]
 
     def request(self) -> Request:
         """Return the form's values. Raises: ValueError: if a field is invalid."""

@@ -165,16 +165,7 @@ class CategoryBars(DraftBars):
                 else [r for r in there if r.stack in first]
             )
             for row in there:
-                length, interval, speed = row.categories[name]
-                cells = [f"{length:.2f}"]
-                cells += [f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "–"] if sure else []
-                cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
-                line = {
-                    "label": row.method,
-                    "code": True,
-                    "parts": _parts(length, {sources[row.stack]: length - 1}),
-                    "cells": cells,
-                }
+                line = _category_row(row, name, sources[row.stack], sure, fast)
                 (lines if row in opened else rest).append(line)
             note = (words or {}).get(name)
             title = f"{name}: {note}" if note else name
@@ -207,6 +198,15 @@ def supply_row(row: Supply, name: str, *, code: bool = False, chosen: bool = Fal
         "–" if row.draft is None else f"{1e6 * row.draft:.0f}",
     ]
     return {"label": name, "code": code, "chosen": chosen, "parts": _parts(row.length, row.accepted), "cells": cells}
+
+
+def _category_row(row: Supply, name: str, source: str, sure: bool, fast: bool) -> dict[str, Any]:
+    """Return a row of one kind of text; ``sure`` and ``fast`` add the interval and the speed-up."""
+    length, interval, speed = row.categories[name]
+    cells = [f"{length:.2f}"]
+    cells += [f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "–"] if sure else []
+    cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
+    return {"label": row.method, "code": True, "parts": _parts(length, {source: length - 1}), "cells": cells}
 
 
 def _parts(length: float, accepted: Mapping[str, float] | None) -> list[list[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anywidget
@@ -185,24 +185,10 @@ class TemperatureCurves(DraftPlane):
         if len(study.temperatures) < 2:
             raise ValueError("only one temperature was measured: use an ablation, or reports of several temperatures")
         curves = _curves(study, metric, stacks)
-        lines, points, legend = [], [], []
-        for name, curve in curves.items():
-            kind = _KINDS.get(name, "plain")
-            lines.append({"points": curve, "kind": "strong" if kind != "plain" else "plain"})
-            points += [
-                {
-                    **_point(t, v, name if t == curve[-1][0] else "", f"{name} at temperature {t:g}: {v:.2f}."),
-                    "kind": kind,
-                }
-                for t, v in curve
-            ]
+        lines, points = _drawn_curves(curves)
         if metric == "speedup" and beside:
-            for p in published.TEMPERATURES:
-                curve = [[t, v] for t, v in p.figures["speedup"].items()]
-                lines.append({"points": curve, "kind": "there"})
-                words = [f"{p.what}, published, temperature {t:g}: {v:.2f}." for t, v in curve]
-                ends = [f"{p.what}, published" if t == curve[-1][0] else "" for t, _ in curve]
-                points += [{**_point(*c, e, w), "kind": "there"} for c, w, e in zip(curve, words, ends, strict=True)]
+            more = _published_curves()
+            lines, points = lines + more[0], points + more[1]
         shown = {p["kind"] for p in points}
         legend = [[k, _LEGEND[k]] for k in ("strong", "second", "plain", "there") if k in shown]
         top = math.ceil(2 * max(p["y"] for p in points) + 0.2) / 2
@@ -241,6 +227,34 @@ class TemperatureCurves(DraftPlane):
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _drawn_curves(curves: Mapping[str, list[list[float]]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the lines and points of measured curves over temperature; the last point has the label."""
+    lines, points = [], []
+    for name, curve in curves.items():
+        kind = _KINDS.get(name, "plain")
+        lines.append({"points": curve, "kind": "strong" if kind != "plain" else "plain"})
+        points += [
+            {
+                **_point(t, v, name if t == curve[-1][0] else "", f"{name} at temperature {t:g}: {v:.2f}."),
+                "kind": kind,
+            }
+            for t, v in curve
+        ]
+    return lines, points
+
+
+def _published_curves() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the lines and points of the published speed-ups over temperature."""
+    lines, points = [], []
+    for p in published.TEMPERATURES:
+        curve = [[t, v] for t, v in p.figures["speedup"].items()]
+        lines.append({"points": curve, "kind": "there"})
+        words = [f"{p.what}, published, temperature {t:g}: {v:.2f}." for t, v in curve]
+        ends = [f"{p.what}, published" if t == curve[-1][0] else "" for t, _ in curve]
+        points += [{**_point(*c, e, w), "kind": "there"} for c, w, e in zip(curve, words, ends, strict=True)]
+    return lines, points
 
 
 def methods(rows: Sequence[Supply]) -> list[Supply]:

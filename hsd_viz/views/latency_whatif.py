@@ -171,16 +171,9 @@ class SecondDraftWhatIf(WhatIf):
         found = second_draft(acceptances, costs, **fixed)
         here = second_draft(np.array([a]), np.array([c]), **fixed)
         gain = float(here.gain[0, 0])
-        marks = []
-        if c <= widest:
-            marks.append(mark(c, a, "here", _percent(gain), f"your setting: {_percent(gain)}"))
         named = self._start.value if self._start is not None else ""
-        if named:
-            calibration = self._basis.calibration
-            for m in law.beneath(calibration, named):
-                x, y = law.ratio(calibration, m), rate(calibration.edge(m, named))
-                if x <= widest and y >= LEAST_ACCEPTANCE:
-                    marks.append(mark(x, y, "model", m, f"{m}, as calibrated"))
+        marks = [mark(c, a, "here", _percent(gain), f"your setting: {_percent(gain)}")] if c <= widest else []
+        marks += self._calibrated(named, widest)
         values = found.gain
         steps = [0.2, 0.1, 0.05, 0.02] if values.max() < 0.3 else [1.0, 0.5, 0.3, 0.2, 0.1]
         levels = [level for level in (*steps, -0.05, -0.1, -0.2) if values.min() < level < values.max()]
@@ -223,6 +216,17 @@ class SecondDraftWhatIf(WhatIf):
             "source": self._source(bool(named)),
             "shape": 0.72,
         }
+
+    def _calibrated(self, named: str, widest: float) -> list[dict[str, Any]]:
+        """Return the marks of the calibrated models below model ``named`` that are on the map."""
+        if not named:
+            return []
+        calibration, marks = self._basis.calibration, []
+        for m in law.beneath(calibration, named):
+            x, y = law.ratio(calibration, m), rate(calibration.edge(m, named))
+            if x <= widest and y >= LEAST_ACCEPTANCE:
+                marks.append(mark(x, y, "model", m, f"{m}, as calibrated"))
+        return marks
 
     def _words(
         self, here: Any, a: float, c: float, b: float, cost: float, slope: float, fixed: dict[str, float]

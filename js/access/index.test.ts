@@ -67,7 +67,7 @@ test("the recorded runs: every database draft and every token is counted", {
   }
 });
 
-test("bars stand on the foot of their lane, steps go from the least to the most", () => {
+test("bars start at the bottom of their lane, steps go from the least to the most", () => {
   assert.equal(barsOf([2, 0, 1], 2, 10), "M0.1 10v-10h.8V10zM2.1 10v-5h.8V10z");
   assert.equal(stepsOf([5, 10], 0, 10, 10), "M0 5H1L1 0H2");
 });

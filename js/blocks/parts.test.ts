@@ -17,7 +17,7 @@ const HD = {
 const model = (name, lookahead = null) => ({ kind: "model", name, lookahead });
 const bottom = (name, items = []) => ({ kind: "bottom", name, items });
 
-test("a draft model comes where the ladder has it, an unknown one right beneath the target", () => {
+test("a draft model comes where the ladder has it, an unknown one directly below the target", () => {
   const start = [bottom("db"), model("small", 8), model("target")];
   assert.deepEqual(b.withModel(start, "nano", NAMES), [
     bottom("db"),

@@ -1,9 +1,9 @@
-// The band over the cursor's round in a chart: where it lies.
+// The band over the cursor's round in a chart: its place.
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { bandOf } from "./index";
 
-test("a band is as wide as one round and lies over it", () => {
+test("a band is as wide as one round and covers it", () => {
   assert.deepEqual(bandOf(1, [0.5, 10.5], 100), { left: 0, width: 10 });
   assert.deepEqual(bandOf(10, [0.5, 10.5], 100), { left: 90, width: 10 });
 });

@@ -23,7 +23,7 @@ export function createDrawn({ store, actor }: { store: Store; actor: (r: Round) 
   const four = (x: number) =>
     x === 0 || x === 1 ? String(x) : x < 1e-5 ? "< 0.00001" : x < 9.5e-4 ? x.toPrecision(2) : x.toFixed(4);
   /** Format a cell: {value, bound} or a number. */
-  const told = (x: number | Known | null): string =>
+  const written = (x: number | Known | null): string =>
     x === null
       ? "–"
       : typeof x === "number"
@@ -110,8 +110,8 @@ export function createDrawn({ store, actor }: { store: Store; actor: (r: Round) 
         cells(
           tr,
           ratio
-            ? [told(row.p), told(row.q), told(row.left), four(row.residual)]
-            : [told(row.p), told(row.left), four(row.residual)],
+            ? [written(row.p), written(row.q), written(row.left), four(row.residual)]
+            : [written(row.p), written(row.left), four(row.residual)],
         ),
       );
       const line = make("tr", "hsd-ins-barline");
@@ -134,9 +134,12 @@ export function createDrawn({ store, actor }: { store: Store; actor: (r: Round) 
     const rest = sum === null ? null : others * sum;
     if (others > 5e-5)
       foot.append(
-        cells(named("all others"), ratio ? ["", "", told(rest), four(others)] : [told(rest), told(rest), four(others)]),
+        cells(
+          named("all others"),
+          ratio ? ["", "", written(rest), four(others)] : [written(rest), written(rest), four(others)],
+        ),
       );
-    foot.append(cells(named("sum"), ratio ? ["1", "1", told(sum), "1"] : ["1", told(sum), "1"]));
+    foot.append(cells(named("sum"), ratio ? ["1", "1", written(sum), "1"] : ["1", written(sum), "1"]));
     table.append(head, body, foot);
 
     const note = make("p", "hsd-ins-muted");
@@ -145,9 +148,9 @@ export function createDrawn({ store, actor }: { store: Store; actor: (r: Round) 
     if (chosen && sum !== null) {
       const first =
         ratio && chosen.p.value !== null && chosen.q.value !== null
-          ? `${four(chosen.p.value)} − ${four(chosen.q.value)} = ${told(chosen.left)}, and `
+          ? `${four(chosen.p.value)} − ${four(chosen.q.value)} = ${written(chosen.left)}, and `
           : "";
-      sums.push(`Bold: the drawn token, ${first}${told(chosen.left)} / ${four(sum)} = ${four(chosen.residual)}.`);
+      sums.push(`Bold: the drawn token, ${first}${written(chosen.left)} / ${four(sum)} = ${four(chosen.residual)}.`);
     } else
       sums.push(chosen ? "Bold: the drawn token." : `The drawn token “${piece(t.id)}” is not among the most likely.`);
     if (rows.some((row) => row.q.bound !== null)) sums.push("≤: not among the five recorded tokens of q.");

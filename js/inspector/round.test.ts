@@ -1,4 +1,4 @@
-// One round worked out: where nodes stand, what was handed up, the arithmetic of the verdicts.
+// One round worked out: places of nodes, proposed tokens, the arithmetic of the verdicts.
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createGroup } from "../lib/group";
@@ -35,7 +35,7 @@ const bushy = (n) =>
 const overlap = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 
 for (const down of [false, true]) {
-  test(`64 nodes stand apart, children beyond their parents, the same each time (${down ? "down" : "across"})`, () => {
+  test(`64 nodes do not overlap, children beyond their parents, the same each time (${down ? "down" : "across"})`, () => {
     const nodes = bushy(64);
     const layout = layoutTree(nodes, "…", down);
     assert.equal(layout.boxes.length, 65);
@@ -54,7 +54,7 @@ for (const down of [false, true]) {
   });
 }
 
-test("the kept path is one straight line, wherever its nodes stand among their siblings", () => {
+test("the kept path is one straight line, at any place of its nodes among their siblings", () => {
   const nodes = [
     { key: 0, parent: -1, label: "no", kept: false },
     { key: 1, parent: -1, label: "yes", kept: true },
@@ -129,7 +129,7 @@ test("a sampled chain is judged by u · q < p, with the numbers and the sign of 
   assert.equal(judge([row(0, "accepted", { u: 0.9, q: 0.2, p: 0.6 })], null).steps[0].chance, 1);
 });
 
-test("figures get the digits that tell the two sides apart", () => {
+test("figures have the digits that distinguish the two sides", () => {
   assert.equal(toTell(0.65561, 0.65568), 4);
   assert.equal(toTell(0.1, 0.9), 3);
   assert.equal(toTell(0.5, 0.5), 6);
@@ -250,7 +250,7 @@ test("a tree goes down a page where less of it is cut off so", () => {
   );
 });
 
-test("what the trace does not give away is not told", () => {
+test("what the trace lacks is not shown", () => {
   // The drafted token is not among the target's five at temperature 1, and the sum was not recorded.
   const c = corrected(0.6, [7], [0, 0, 0, 0, 0, 0, 0.2, 0.8], false);
   assert.equal(c.sum, null);
@@ -286,7 +286,7 @@ test("why nothing was drafted is always a sentence", () => {
 });
 
 for (const name of ["both", "hierarchy"].filter((n) => RECORDED[n])) {
-  test(`${name}: the rounds below handed up just the tokens that the level above verified, each own token its level's`, () => {
+  test(`${name}: the rounds below proposed exactly the tokens that the level above verified, each own token its level's`, () => {
     const store = storeOf(name);
     let seen = 0;
     for (const [id, children] of store.children) {
@@ -309,7 +309,7 @@ for (const name of ["both", "hierarchy"].filter((n) => RECORDED[n])) {
   });
 }
 
-test("what does not fit together is not told", () => {
+test("inconsistent rounds are not shown", () => {
   assert.equal(handedUp([row(0, "accepted")], [{ id: 1, accepted: 3, outcome: "bonus" }]).size, 0);
 });
 
@@ -349,7 +349,7 @@ for (const name of Object.keys(RECORDED)) {
   });
 }
 
-test("a place of the text can be pointed at; views are told once, and another run forgets it", () => {
+test("a place of the text can be pointed at; views are notified once, and another run forgets it", () => {
   const group = createGroup();
   group.store.adopt(small());
   const heard = [];

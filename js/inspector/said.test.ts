@@ -54,7 +54,7 @@ for (const [name, data] of Object.entries(RECORDED)) {
     });
     assert.equal(stepOf(null, ROOT), -1);
   });
-  test(`${name}: every call is told with the round it served`, () => {
+  test(`${name}: every call is described with the round it served`, () => {
     const store = storeOf(data);
     const { callSentence, roundOf } = createTelling(store);
     for (const c of store.calls) {
@@ -94,7 +94,7 @@ test("where the cursor is nowhere the first round with a draft is shown, of a li
   assert.equal(createReading({ store: storeOf(snapshot({})), palette }).usual(null), null);
 });
 
-test("names stand as they are, the article is written large where a sentence begins, an empty token is seen", () => {
+test("names keep their case, the article is capitalized at the start of a sentence, an empty token is seen", () => {
   assert.deepEqual([capital("the target"), capital("nano")], ["The target", "nano"]);
   assert.deepEqual([token(""), token(" a")], ["∅", "␣a"]);
 });

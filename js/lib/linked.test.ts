@@ -45,7 +45,7 @@ test("a round is its draft, the verdicts by depth, and its own token", () => {
   assert.equal(store.topRound(77), null);
 });
 
-test("in a tree the refused stand before the accepted one of their depth, and beside the last token where none follows", () => {
+test("in a tree the rejected tokens precede the accepted one of their depth, or join the last token where none follows", () => {
   const store = createStore();
   store.adopt(
     snapshot({

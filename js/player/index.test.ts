@@ -5,7 +5,7 @@ import { createStore } from "../lib/run";
 import { small } from "../lib/testing";
 import { stepAt, tracks } from "./index";
 
-test("what was emitted stands high in its source's colour, what was refused low, and a draft is a gap", () => {
+test("emitted tokens are high in their source's colour, rejected ones low, and a draft is a gap", () => {
   const store = createStore();
   store.adopt(small());
   const { by, rounds } = tracks(store.index(), store.tokens, (s) => s);
@@ -14,7 +14,7 @@ test("what was emitted stands high in its source's colour, what was refused low,
   assert.deepEqual(by.get("target"), { kept: "M3 24v-20h1v20zM4 24v-20h1v20z", refused: "" });
 });
 
-test("a pointer on the bar stands on an event, also beyond its ends", () => {
+test("a pointer on the bar selects an event, also beyond its ends", () => {
   const box = { left: 100, width: 50 };
   assert.deepEqual(
     [90, 100, 109, 110, 149, 400].map((x) => stepAt(x, box, 5)),

@@ -14,7 +14,7 @@ export type Pane = ReturnType<typeof tokenPane>;
 /** Tokens after which a chunk ends at the next line break. */
 const CHUNK = 160;
 
-/** Write parts of a text (stream_text.js) into a node, one child per part. */
+/** Write parts of a text (text.ts) into a node, one child per part. */
 function write(node: HTMLElement, parts: TextPart[]) {
   node.replaceChildren(
     ...parts.map(({ shown, cls, glyph }) => {

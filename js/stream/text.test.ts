@@ -55,7 +55,7 @@ test("a part is cut where it is asked, unless a character of it is shown as seve
   assert.deepEqual([cut("ab", 0), cut("ab", 2), cut("\u202e", 0.5)], [["ab"], ["ab"], ["‹U+202E›"]]);
 });
 
-test("what nobody sees or what reorders a line is its code point; a lone mark has a circle to stand on", () => {
+test("hidden and reordering characters are code points; a lone combining mark has a circle as its base", () => {
   assert.equal(shown("\u202eab\u200bc\u061c"), "‹U+202E›ab‹U+200B›c‹U+061C›");
   assert.equal(shown("a\u{e0041}b"), "a‹U+E0041›b");
   assert.equal(shown("x\ud83dy"), "x‹U+D83D›y");
@@ -72,7 +72,7 @@ test("asked for, every blank is seen: dots, arrows, and code points for those th
   assert.deepEqual(classes("\n"), ["hsd-nl:↵"]);
 });
 
-test("blanks at the end of a line are told from those within it, also where the line ends in another token", () => {
+test("trailing blanks are distinguished from those within a line, also where the line ends in another token", () => {
   assert.deepEqual(classes("a  \n b ", true), ["hsd-blank hsd-trailing:··", "hsd-nl:↵", "hsd-blank:·", "hsd-blank:·"]);
   assert.deepEqual(classes("b \t", true, true), ["hsd-blank hsd-trailing:·", "hsd-tab hsd-trailing:⇥"]);
   assert.deepEqual(classes(" b", true, true), ["hsd-blank:·"]);
@@ -128,7 +128,7 @@ test("a character that was written byte by byte is found, and all the tokens of 
   assert.deepEqual(tokensIn(hay, 0, 1), [{ token: 0, from: 0, to: 1 }]);
 });
 
-test("tokens without text lie in nothing", () => {
+test("tokens without text are in no range", () => {
   const hay = of("", "ab", "", "c");
   assert.deepEqual(
     tokensIn(hay, 0, 3)
@@ -151,7 +151,7 @@ test("bytes of the prompt that are a character together are drawn as one", () =>
   assert.deepEqual(promptPieces([" \\xf0\\x9f", "\\x8e\\x89"], " 🎉"), [" 🎉", ""]);
 });
 
-test("what the prompt has written out stays, and so does what is no part of it", () => {
+test("what the prompt has written out remains, and so does what is not part of it", () => {
   assert.deepEqual(promptPieces(["\\xe6", "\\x97\\xa5"], "\\xe6\\x97\\xa5"), ["\\xe6", "\\x97\\xa5"]);
   assert.deepEqual(promptPieces(["<s>", "a", "\\xe6\\x97", "\\xa5"], "a日"), ["<s>", "a", "日", ""]);
   assert.deepEqual(promptPieces(["\\xe6", "\\xff"], "日"), ["\\xe6", "\\xff"]);

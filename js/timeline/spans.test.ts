@@ -71,7 +71,7 @@ test("gaps are what no call covers, before, between and after", () => {
   assert.deepEqual(gapsOf([span(0, 5)], 5), []);
 });
 
-test("narrow neighbours become one bar that says how full it is; what can be told apart stays apart", () => {
+test("narrow neighbours become one bar that says how full it is; distinguishable spans are separate", () => {
   const fine = Array.from({ length: 100 }, (_, k) => span(k * 10, 5));
   const [bar, ...more] = barsOf(fine, 0, 100_000, 100);
   assert.deepEqual([more.length, bar.count], [0, 100]);

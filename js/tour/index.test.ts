@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { linkTo } from "../address";
 import { cardHeight, scrollBy } from "./index";
 
-test("what stands in the free part of the window stays where it is", () => {
+test("an element in the free part of the window stays there", () => {
   const free = { top: 10, bottom: 410 };
   const at = (top, high) => scrollBy({ top, bottom: top + high }, free);
   assert.deepEqual([at(70, 20), at(100, 200), at(10, 400)], [0, 0, 0]);

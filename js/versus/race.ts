@@ -61,7 +61,7 @@ export function readRun(run: RunData): Run {
   };
 }
 
-/** A run's cost up to output position `k`: {round, forwards, ns}; null if it has no such token. */
+/** A run's cost up to output position `k`: its round, `forwards` and time; null if it has no such token. */
 export function spentAt(run: Run, k: number) {
   const token = run.tokens[k];
   if (!token) return null;

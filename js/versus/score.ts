@@ -53,7 +53,8 @@ function legendOf(runs: Run[], palette: Palette) {
 function tokenWords(run: Run, k: number, palette: Palette) {
   const t = run.tokens[k];
   if (!t) return `${run.letter} has ended`;
-  return `${run.letter} “${glyphs(t.text)}”, ${KIND_WORDS[t.kind] || t.kind}${t.kind === "accepted" ? ` from ${palette.phrase(t.source)}` : ""}, target forward pass ${spentAt(run, k)?.forwards}`;
+  const passes = spentAt(run, k)?.forwards;
+  return `${run.letter} “${glyphs(t.text)}”, ${KIND_WORDS[t.kind] || t.kind}${t.kind === "accepted" ? ` from ${palette.phrase(t.source)}` : ""}, target forward pass ${passes}`;
 }
 
 /** The texts: a column per output position, a row per run. */
@@ -230,6 +231,7 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
       }
       const own = spentAt(run, k);
       if (!own) return;
+      const passes = plural(own.forwards, "target forward pass");
       const token = make("code", "hsd-vs-said", inColumn(t.text));
       token.dataset.family = palette.family(t.source);
       line.append(token);
@@ -242,9 +244,7 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
             : `${KIND_WORDS[t.kind]}`.replace(" by the target", ", by the target"),
         ),
       );
-      card.append(
-        make("p", "hsd-vs-strong", `after ${plural(own.forwards, "target forward pass")}, ${duration(own.ns)}`),
-      );
+      card.append(make("p", "hsd-vs-strong", `after ${passes}, ${duration(own.ns)}`));
       if (i && first) card.append(make("p", "", gapWords(own, first, runs[0].letter)));
       const r = own.round;
       const below = Object.entries(r.below)

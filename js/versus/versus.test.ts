@@ -16,7 +16,7 @@ import {
 } from "./race";
 import { createFollow, createState, topFor } from "./state";
 
-/** A run whose rounds bring `counts` tokens and take `ns` each, one target forward pass a round, drafts as deep as they brought. */
+/** A run whose rounds bring `counts` tokens and take `ns` each, one target forward pass per round, drafts as deep as they brought. */
 const run = (letter, counts, ns) => {
   const rounds = [];
   const tokens = [];
@@ -33,7 +33,7 @@ const plain = run("A", Array(12).fill(1), 1e6);
 const quick = run("B", [4, 4, 4], 2e6);
 const slow = run("C", [3, 3, 3, 3], 5e6);
 
-test("at a position a run has spent the forwards and the time of the round that brought it", () => {
+test("at a position a run has spent the forward passes and the time of the round that brought it", () => {
   assert.deepEqual(
     [0, 3, 4, 11].map((k) => spentAt(quick, k).forwards),
     [1, 1, 2, 3],
@@ -77,7 +77,7 @@ test("a round in progress reaches as far as its draft and one token more; betwee
   assert.equal(runAt(plain, 5e5).reach, 1);
 });
 
-test("the standing names who leads, by how much, who is through and who was first", () => {
+test("the state of the race names who leads, by how much, who is through and who was first", () => {
   const runs = [plain, quick, slow];
   assert.equal(standing(runs, 0), "No tokens yet.");
   assert.equal(standing(runs, 2e6), "B is ahead of A by 2 tokens and C by 4 tokens.");
@@ -122,20 +122,20 @@ test("shift goes to where the rounds of one run begin, and to the ends no furthe
   );
 });
 
-test("a line begins where a column stands lower than the one before it", () => {
+test("a line begins where a column is lower than the one before it", () => {
   assert.deepEqual(lineStarts([0, 0, 0, 152, 152, 304]), [0, 3, 5]);
   assert.deepEqual(lineStarts([0, 1, 0]), [0]);
   assert.deepEqual(lineStarts([]), []);
 });
 
-test("a column holds a token on one line, long blanks counted, hidden characters told", () => {
+test("a column holds a token on one line, long blanks counted, hidden characters shown", () => {
   assert.equal(inColumn("\n            self"), "↵␣¹²self");
   assert.equal(inColumn("  x "), "␣␣x␣");
   assert.equal(inColumn("\u202eabc"), "‹U+202E›abc");
   assert.equal(inColumn("<b>"), "<b>");
 });
 
-test("differences to the first run have their direction in words", () => {
+test("differences to the first run have a direction", () => {
   assert.equal(
     gapWords({ forwards: 3, ns: 1e6 }, { forwards: 12, ns: 3e6 }, "A"),
     "9 forward passes fewer, 2.00 ms earlier than A",

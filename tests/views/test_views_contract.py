@@ -50,5 +50,11 @@ def test_messages_the_palette_and_the_state_of_a_run_conform(monkeypatch):
 
 
 def test_what_does_not_conform_is_found():
-    cases: list[tuple[Any, Any]] = [(True, int), ("1", int), (None, int), ([1, "2"], list[int]), ({"a": 1}, dict[str, str])]
+    cases: list[tuple[Any, Any]] = [
+        (True, int),
+        ("1", int),
+        (None, int),
+        ([1, "2"], list[int]),
+        ({"a": 1}, dict[str, str]),
+    ]
     assert [conforms(value, kind) for value, kind in cases] == [False] * len(cases)
