@@ -1,12 +1,46 @@
 // Rows and snapshots for tests, as payload.py writes them.
 import { readFileSync } from "node:fs";
 
-/** Snapshots that tests/js/test_scripts.py writes; empty where the tests run without it. */
-const written = process.env.HSD_SNAPSHOTS ? JSON.parse(readFileSync(process.env.HSD_SNAPSHOTS, "utf8")) : {};
+/** What tests/js/test_scripts.py writes: runs with their events as Python lists them, and the state of each view of the dashboard. */
+const written: { runs: Record<string, any>; states: Record<string, any[]> } = process.env.HSD_SNAPSHOTS
+  ? JSON.parse(readFileSync(process.env.HSD_SNAPSHOTS, "utf8"))
+  : { runs: {}, states: {} };
 /** The recorded runs by name. */
-export const RECORDED = Object.fromEntries(Object.entries(written).filter(([name]) => name !== "made"));
+export const RECORDED = Object.fromEntries(Object.entries(written.runs).filter(([name]) => name !== "made"));
 /** The recorded runs and one made for tests, with `events` as Python lists them. */
-export const WITH_EVENTS = written;
+export const WITH_EVENTS = written.runs;
+/** The states of the dashboard's views by the name of their script. */
+export const STATES = written.states;
+
+/** A widget's model without a kernel: `sent` are its messages, `fire` calls the listeners of an event. */
+export function modelOf(state: Record<string, any>): any {
+  const handlers = new Map<string, Set<(...args: any[]) => void>>();
+  const names = (events: string) => events.split(" ");
+  const model = {
+    sent: [] as any[],
+    get: (name: string) => state[name],
+    set(name: string, value: any) {
+      state[name] = value;
+      model.fire(`change:${name}`);
+    },
+    save_changes() {},
+    send(message: any) {
+      model.sent.push(message);
+    },
+    on(events: string, handler: () => void) {
+      for (const event of names(events)) handlers.set(event, (handlers.get(event) ?? new Set()).add(handler));
+    },
+    off(events: string, handler: () => void) {
+      for (const event of names(events)) handlers.get(event)?.delete(handler);
+    },
+    fire(event: string, ...args: any[]) {
+      for (const handler of [...(handlers.get(event) ?? [])]) handler(...args);
+    },
+    /** The number of handlers. */
+    heard: () => [...handlers.values()].reduce((sum, set) => sum + set.size, 0),
+  };
+  return model;
+}
 export const token = (
   round: number,
   kind: string,

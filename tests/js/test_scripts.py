@@ -12,12 +12,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from ipywidgets import Widget
 
+import hsd_viz
 from hsd_viz import views
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.views import payload
 from hsd_viz.views.events import events_of
 from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.tabs import Tabs
 from tests.views.make_trace import make_trace
 
 JS = Path(__file__).parents[2] / "js"
@@ -30,6 +33,8 @@ SCRIPTED = {
     for name, kind in vars(module).items()
     if isinstance(kind, type) and "_esm" in vars(kind)
 }
+#: Traits that a host sets.
+HOSTED = ("layout", "tabbable", "tooltip", "comm")
 needs_tools = pytest.mark.skipif(
     NODE is None or not (JS / "node_modules").is_dir(),
     reason="node or js/node_modules is missing; to install them: apt-get install nodejs npm, then npm ci in js/",
@@ -48,6 +53,23 @@ def run(*arguments: str, **environment: str) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
+def dashboard_states() -> dict[str, list[dict]]:
+    """The synchronized traits of every view of the dashboard with all its tabs open, by the name of its script."""
+    box = hsd_viz.dashboard()
+    tabs = next(w for w in Widget.widgets.values() if isinstance(w, Tabs))
+    for place in range(len(tabs.panels)):
+        tabs.strip.selected = place
+    found: dict[str, list[dict]] = {}
+    for widget in list(Widget.widgets.values()):
+        scripts = (vars(kind).get("_esm") for kind in type(widget).__mro__)
+        script = next((s for s in scripts if hasattr(s, "_path")), None)
+        if script is not None:
+            state = {n: v for n, v in widget.get_state().items() if not n.startswith("_") and n not in HOSTED}
+            found.setdefault(Path(script._path).stem, []).append(state)
+    box.close()
+    return found
+
+
 @needs_tools
 def test_the_scripts_do_what_their_tests_say(tmp_path):
     runs = {}
@@ -55,8 +77,10 @@ def test_the_scripts_do_what_their_tests_say(tmp_path):
         events = [[e.kind, e.round, e.token, e.draft.node if e.draft else None] for e in events_of(trace)]
         assert len(events) > len(trace.token_rows) // 2
         runs[name] = {"run": name, "seq": 1, **payload.snapshot(trace), "events": events}
+    states = dashboard_states()
+    assert states.keys() == {path.stem for path in STATIC.glob("*.js") if not path.stem.startswith("page_")}
     snapshots = tmp_path / "snapshots.json"
-    snapshots.write_text(json.dumps(runs), encoding="utf-8")
+    snapshots.write_text(json.dumps({"runs": runs, "states": states}), encoding="utf-8")
     run("node_modules/vitest/vitest.mjs", "run", HSD_SNAPSHOTS=str(snapshots))
 
 
