@@ -1,4 +1,5 @@
 // The page's header: name and introduction, and page-wide keys.
+import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 
 /**
@@ -132,11 +133,28 @@ function render({ el }: Drawing<object>) {
         .forEach((svg) => svg.setAttribute("aria-hidden", "true"));
     }
   });
+  // Charts are created when their tab is first opened.
+  const attach = () => {
+    const charts = root.closest(".hsd-app")?.querySelectorAll(".hsd-chart");
+    for (const chart of charts ?? []) {
+      observer.observe(chart);
+      drawn.observe(chart, { childList: true, subtree: true });
+    }
+  };
+  let due = 0;
+  const arrival = new MutationObserver(() => {
+    due ||= requestAnimationFrame(() => {
+      due = 0;
+      attach();
+    });
+  });
   let unkeep = () => {};
   const standing = new ResizeObserver(() => {
     const app = root.closest<HTMLElement>(".hsd-app");
     if (!app) return;
     standing.disconnect();
+    arrival.observe(app, { childList: true, subtree: true });
+    attach();
     const stops = [keepFocus(app), runByKey(app)];
     unkeep = () => stops.forEach((stop) => stop());
     tour.hidden = !app.querySelector(".hsd-tour-button");
@@ -144,17 +162,9 @@ function render({ el }: Drawing<object>) {
     if (main) main.id = uid;
   });
   standing.observe(root);
-  const watch = setInterval(() => {
-    const charts = root.closest(".hsd-app")?.querySelectorAll(".hsd-chart");
-    if (!charts?.length) return;
-    clearInterval(watch);
-    charts.forEach((chart) => {
-      observer.observe(chart);
-      drawn.observe(chart, { childList: true, subtree: true });
-    });
-  }, 100);
   return () => {
-    clearInterval(watch);
+    cancelAnimationFrame(due);
+    arrival.disconnect();
     observer.disconnect();
     drawn.disconnect();
     standing.disconnect();
@@ -163,4 +173,4 @@ function render({ el }: Drawing<object>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

@@ -3,6 +3,7 @@
 
 import type { PaletteData } from "../lib/contract";
 import { focusable, followTheme, make } from "../lib/dom";
+import { guarded } from "../lib/notice";
 import type { Palette } from "../lib/palette";
 import { paletteOf } from "../lib/palette";
 import type { Drawing, Model } from "../lib/widget";
@@ -474,4 +475,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

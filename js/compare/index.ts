@@ -1,5 +1,7 @@
 // Predicted and measured values by row.
+
 import { cell, entry, followTheme, make } from "../lib/dom";
+import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 
 interface Row {
@@ -146,4 +148,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

@@ -1,5 +1,7 @@
 // Stacked bars by source, with values.
+
 import { cell, entry, followTheme, hued, make } from "../lib/dom";
+import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 
 interface Hue {
@@ -135,4 +137,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

@@ -3,6 +3,7 @@
 import { draw, entry, focusable, make } from "../lib/dom";
 import type { Box } from "../lib/figure";
 import { axisNames, figureIn, pathOf, tickBelow, tickBeside } from "../lib/figure";
+import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 
 type Room = number[];
@@ -289,4 +290,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

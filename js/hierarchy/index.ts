@@ -1,6 +1,8 @@
 // The hierarchy as a graph. Click or Enter removes or restores a model or database; Python returns the selected
 // stack.
+
 import { draw, followTheme, make } from "../lib/dom";
+import { drawNotice, guarded } from "../lib/notice";
 import type { Drawing, Model } from "../lib/widget";
 
 interface Hue {
@@ -392,7 +394,9 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     const waiting = JSON.stringify(p.out) !== JSON.stringify([...model.get("out")].sort());
     aside.classList.toggle("hsd-waiting", waiting);
     if (p.error) {
-      said.append(make("p", "hsd-graph-error", `The selection failed: ${p.error}`));
+      const card = make("div");
+      drawNotice(card, { title: "The selection failed", message: p.error });
+      said.append(card);
       return;
     }
     const head = make("p", "hsd-answer-head");
@@ -453,4 +457,4 @@ function createView(model: Model<Traits>, el: HTMLElement) {
   };
 }
 
-export default { render: ({ model, el }: Drawing<Traits>) => createView(model, el) };
+export default { render: guarded(({ model, el }: Drawing<Traits>) => createView(model, el)) };

@@ -39,7 +39,10 @@ test("each view of the dashboard draws its state, follows changes, and leaves no
   );
   const drawn = all.filter(({ el }) => el.textContent?.trim()).map(({ name }) => name);
   // A mark, names for sliders, and an empty notice have no text.
-  assert.deepEqual([...new Set(drawn)].sort(), names.filter((n) => !["chart_mark", "names", "notice"].includes(n)));
+  assert.deepEqual(
+    [...new Set(drawn)].sort(),
+    names.filter((n) => !["chart_mark", "names", "notice"].includes(n)),
+  );
   assert.equal(document.querySelector(".hsd-notice:not([hidden])"), null);
   const [stream] = STATES.stream;
   const group = hsdGroup(stream.group);
@@ -51,7 +54,10 @@ test("each view of the dashboard draws its state, follows changes, and leaves no
   for (const { close } of all) close();
   assert.deepEqual([...new Set(all.filter(({ el }) => el.childNodes.length).map(({ name }) => name))], []);
   for (const { forget } of all) forget();
-  assert.deepEqual(all.filter(({ model }) => model.heard()).map(({ name }) => name), []);
+  assert.deepEqual(
+    all.filter(({ model }) => model.heard()).map(({ name }) => name),
+    [],
+  );
   assert.notEqual(hsdGroup(stream.group), group, "the last model took the group with it");
 });
 
@@ -89,6 +95,41 @@ test("a view that throws shows its card, and the others go on", () => {
   }
   assert.equal(document.body.textContent, "");
   assert.deepEqual(ended, ["broken"], "a view ends once");
+});
+
+test("errors of Python and of a view's drawing are the same card", () => {
+  const errors: unknown[] = [];
+  vi.stubGlobal("reportError", (error: unknown) => errors.push(error));
+  const notice = opened(VIEWS["../notice/index.ts"].default, {
+    title: "Run failed",
+    message: "no model",
+    details: "line 1",
+  });
+  const cards = () => [...document.querySelectorAll(".hsd-notice:not([hidden])")].map((card) => card.textContent);
+  assert.deepEqual(cards(), ["Run failedno modelDetailsline 1Dismiss"]);
+  notice.el.querySelector("button")?.click();
+  assert.deepEqual([cards(), notice.model.get("message")], [[], ""]);
+  // A state that Python does not send.
+  const broken = opened(VIEWS["../readout/index.ts"].default, { origin: null, tiles: [], stage: {} });
+  assert.equal(errors.length, 1);
+  assert.match(cards().join(), /^This view failed/);
+  broken.close();
+  assert.deepEqual(cards(), []);
+  const state = {
+    palette: PALETTE,
+    data: {},
+    refusal: "Select two or three runs.",
+    choices: [],
+    chosen: [],
+    pinned: -1,
+  };
+  const versus = opened(VIEWS["../versus/index.ts"].default, state);
+  assert.deepEqual(cards(), ["Select two or three runs."]);
+  assert.ok(document.querySelector(".hsd-caution[role=alert]"));
+  versus.model.set("refusal", "");
+  assert.deepEqual(cards(), []);
+  versus.close();
+  notice.close();
 });
 
 test("a listener that fails is removed; one removed by another is not called", () => {

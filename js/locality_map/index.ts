@@ -2,6 +2,7 @@
 
 import { draw, entry, hued, make } from "../lib/dom";
 import { axisNames, figureIn, tickBelow, tickBeside } from "../lib/figure";
+import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 
 interface Spec {
@@ -282,4 +283,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

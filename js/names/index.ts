@@ -1,4 +1,5 @@
 // ipywidgets does not label slider handles and their editable values.
+import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 
 function name(box: Element) {
@@ -29,4 +30,4 @@ function render({ el }: Drawing<object>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

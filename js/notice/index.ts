@@ -1,4 +1,6 @@
-// An error card: message, details behind a toggle, a dismiss button.
+// An error of Python as a card with a button to dismiss it.
+import { make } from "../lib/dom";
+import { drawNotice, guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 
 interface Traits {
@@ -8,37 +10,15 @@ interface Traits {
 }
 
 function render({ model, el }: Drawing<Traits>) {
-  const root = document.createElement("div");
-  root.className = "hsd-notice";
+  const root = make("div");
   el.append(root);
+  const dismiss = () => {
+    model.set("message", "");
+    model.save_changes();
+  };
   function draw() {
-    const message = model.get("message");
-    root.hidden = !message;
-    root.replaceChildren();
-    if (!message) return;
-    root.setAttribute("role", "alert");
-    const title = document.createElement("strong");
-    title.textContent = model.get("title");
-    const text = document.createElement("p");
-    text.textContent = message;
-    const close = document.createElement("button");
-    close.textContent = "Dismiss";
-    close.addEventListener("click", () => {
-      model.set("message", "");
-      model.save_changes();
-    });
-    root.append(title, text);
-    if (model.get("details")) {
-      const more = document.createElement("details");
-      const summary = document.createElement("summary");
-      summary.textContent = "Details";
-      const pre = document.createElement("pre");
-      pre.textContent = model.get("details");
-      pre.tabIndex = 0; // focusable, because it scrolls
-      more.append(summary, pre);
-      root.append(more);
-    }
-    root.append(close);
+    const [title, message, details] = [model.get("title"), model.get("message"), model.get("details")];
+    drawNotice(root, { title, message, details }, dismiss);
   }
   model.on("change:message change:details change:title", draw);
   draw();
@@ -48,4 +28,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

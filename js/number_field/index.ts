@@ -1,4 +1,5 @@
 // A number field that keeps its text as typed; Python validates it and the error is shown below.
+import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 
 interface Traits {
@@ -58,4 +59,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

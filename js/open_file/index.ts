@@ -1,4 +1,5 @@
 // A button that reads a local file and sends it to Python. Files over the size limit are rejected before sending.
+import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 
 interface Traits {
@@ -38,4 +39,4 @@ function render({ model, el }: Drawing<Traits>) {
   return () => root.remove();
 }
 
-export default { render };
+export default { render: guarded(render) };

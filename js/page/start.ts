@@ -1,5 +1,6 @@
 // Start the views of a self-contained page with a stand-in for each widget's model. The elements #run, #start and
 // [data-view] come from hsd_viz/views/standalone_page.py.
+import { failure } from "../lib/notice";
 import type { Model, Widget } from "../lib/widget";
 
 type Listener = () => void;
@@ -56,7 +57,7 @@ export function startAll(views: Record<string, AnyWidget>) {
     () => document.getElementById("start")?.remove(),
     (error) => {
       const start = document.getElementById("start");
-      if (start) start.textContent = `Error: ${error.message}. This page needs a browser from 2023 or later.`;
+      start?.replaceWith(failure(error, "This page needs a browser from 2023 or later"));
       throw error;
     },
   );

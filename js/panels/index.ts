@@ -1,5 +1,7 @@
 // Small tables with bars; a measure's definition is shown on hover or focus.
+
 import { cell, entry, followTheme, make } from "../lib/dom";
+import { guarded } from "../lib/notice";
 import { term } from "../lib/tip";
 import type { Drawing } from "../lib/widget";
 
@@ -129,4 +131,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

@@ -2,6 +2,7 @@
 
 import { draw, entry, make } from "../lib/dom";
 import { axisNames, figureIn, pathOf, tickBelow, tickBeside } from "../lib/figure";
+import { guarded } from "../lib/notice";
 import type { Drawing, Model } from "../lib/widget";
 
 interface Axis {
@@ -435,4 +436,4 @@ function createView(model: Model<Traits>, el: HTMLElement) {
   };
 }
 
-export default { render: ({ model, el }: Drawing<Traits>) => createView(model, el) };
+export default { render: guarded(({ model, el }: Drawing<Traits>) => createView(model, el)) };

@@ -2,6 +2,7 @@
 
 import type { Origin, Progress, Tile } from "../lib/contract";
 import { make } from "../lib/dom";
+import { guarded } from "../lib/notice";
 import { term } from "../lib/tip";
 import type { Drawing } from "../lib/widget";
 
@@ -96,4 +97,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

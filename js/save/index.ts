@@ -1,4 +1,5 @@
 // A save button with a menu of file forms (none for a single form). Python creates the file; the browser downloads it.
+import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 
 interface Traits {
@@ -150,4 +151,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

@@ -1,5 +1,7 @@
 // A bench report: summary, speed-up figure, and tables (the first one open).
+
 import { entry, followTheme, make } from "../lib/dom";
+import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 
 /** A cell: text, and small text below. */
@@ -169,4 +171,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

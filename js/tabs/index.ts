@@ -1,4 +1,5 @@
 // A tab strip. The panel is switched at once by a class of the surrounding box; Python then fills it.
+import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 
 interface Traits {
@@ -95,4 +96,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

@@ -1,8 +1,10 @@
 // The tour's card and outline. Python sends the step (`place`); this script moves the cursor to its event, outlines
 // the element, and scrolls it into view beside the card.
+
 import { focusable, make } from "../lib/dom";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
+import { drawNotice } from "../lib/notice";
 import { visible } from "../lib/words";
 
 /** A step of the tour; empty when it is closed. */
@@ -70,8 +72,7 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
   const said = make("div", "hsd-tour-said");
   said.setAttribute("aria-live", "polite");
   said.append(title, body);
-  const trouble = make("p", "hsd-tour-trouble");
-  trouble.setAttribute("role", "alert");
+  const trouble = make("div", "hsd-tour-trouble");
   const foot = make("div", "hsd-tour-foot");
   const track = make("div", "hsd-tour-track");
   track.setAttribute("aria-hidden", "true");
@@ -224,8 +225,7 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
       opener = null;
       return;
     }
-    trouble.textContent = now.trouble || "";
-    trouble.hidden = !now.trouble;
+    drawNotice(trouble, { message: now.trouble || "" });
     if (card.dataset.step !== now.key || opened) {
       card.dataset.step = now.key;
       count.textContent = `${now.number} of ${now.count}`;

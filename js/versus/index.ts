@@ -3,6 +3,7 @@
 
 import type { PaletteData } from "../lib/contract";
 import { followTheme, make } from "../lib/dom";
+import { drawNotice, guarded } from "../lib/notice";
 import { paletteOf } from "../lib/palette";
 import type { Drawing, Model } from "../lib/widget";
 import { brief } from "../lib/words";
@@ -94,8 +95,7 @@ function render({ model, el }: Drawing<Traits>) {
   palette.paint(root);
   const unfollow = followTheme(root, { behind: "--backdrop" });
   const chooser = chooserOf(model);
-  const refusal = make("p", "hsd-vs-refusal");
-  refusal.setAttribute("role", "alert");
+  const refusal = make("div", "hsd-vs-refusal");
   const body = make("div", "hsd-vs-body");
   root.append(chooser.root, refusal, body);
   el.append(root);
@@ -110,8 +110,7 @@ function render({ model, el }: Drawing<Traits>) {
     state = race = score = null;
   };
   const refuse = () => {
-    refusal.textContent = model.get("refusal");
-    refusal.hidden = !refusal.textContent;
+    drawNotice(refusal, { message: model.get("refusal"), caution: true });
   };
   function open() {
     close();
@@ -187,4 +186,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render };
+export default { render: guarded(render) };

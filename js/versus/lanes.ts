@@ -1,6 +1,7 @@
 // The race: one lane per run, on one clock.
 
 import { draw, make } from "../lib/dom";
+import { failInto } from "../lib/notice";
 import type { Palette } from "../lib/palette";
 import { duration, plural } from "../lib/words";
 import type { Run } from "./race";
@@ -152,7 +153,7 @@ export function raceOf(state: RaceState, palette: Palette, still: () => boolean)
       here.style.left = `${(100 * (state.at + 0.5)) / state.longest}%`;
     }
   }
-  state.listeners.add((what) => (what === "clock" ? paint() : mark()));
+  state.listeners.add((what) => (what === "clock" ? paint() : mark()), failInto(root));
   paint();
   mark();
   return { root, toggle, end: () => cancelAnimationFrame(frame) };

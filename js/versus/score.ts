@@ -1,6 +1,7 @@
 // The texts by output position: a column per position, a row per run.
 
 import { focusable, make } from "../lib/dom";
+import { failInto } from "../lib/notice";
 import type { Palette } from "../lib/palette";
 import { duration, figure, glyphs, KIND_WORDS, plural } from "../lib/words";
 import type { Run } from "./race";
@@ -272,7 +273,7 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
     const at = place(e);
     if (at) state.keep(state.pin === at[0] ? -1 : at[0], at[1] ?? state.row);
   });
-  state.listeners.add((what) => {
+  const changed = (what: "cursor" | "clock") => {
     if (what !== "clock") {
       mark();
       return;
@@ -282,7 +283,8 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
     if (state.playing && !playing && state.t === 0) follow.set(true);
     playing = state.playing;
     keepUp();
-  });
+  };
+  state.listeners.add(changed, failInto(root));
   mark();
   keepUp();
   return { root, list, end: () => observer.disconnect() };

@@ -1,5 +1,6 @@
 // The cursor, the clock, and whether the texts follow the race. Pure.
 
+import { type Listeners, listeners } from "../lib/listeners";
 import type { Run } from "./race";
 import { raceEnd } from "./race";
 
@@ -14,7 +15,7 @@ export interface RaceState {
   t: number;
   end: number;
   playing: boolean;
-  listeners: Set<(what: "cursor" | "clock") => void>;
+  listeners: Listeners<["cursor" | "clock"]>;
   tell(what: "cursor" | "clock"): void;
   /** The selected position, else the last. */
   readonly at: number;
@@ -40,9 +41,9 @@ export function createState(runs: Run[]): RaceState {
     t: raceEnd(runs),
     end: raceEnd(runs),
     playing: false,
-    listeners: new Set(),
+    listeners: listeners(),
     tell(what) {
-      for (const f of [...state.listeners]) f(what);
+      state.listeners.tell(what);
     },
     get at(): number {
       return [state.pin, state.hover, state.key, longest - 1].find((k) => k >= 0) ?? 0;
