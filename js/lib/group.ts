@@ -61,8 +61,15 @@ const NOWHERE: Cursor = Object.freeze({
   speed: 4,
 });
 
+/** Milliseconds without a view after which a group forgets its run. */
+const FORGET = 1000;
+
 export function createGroup() {
   const store = createStore();
+  /** The models that publish to the group or follow it, as functions that take the model's run. */
+  const members = new Set<() => void>();
+  let views = 0;
+  let forgotten = false;
   const at: Record<"hover" | "key" | "pin", Place | null> = { hover: null, key: null, pin: null };
   let lit: Cursor["lit"] = null;
   let run = store.run;
@@ -111,8 +118,6 @@ export function createGroup() {
   const same = (a: Place | null, b: Place | null) => a === b || (a && b && a.step === b.step && a.inner === b.inner);
 
   const group = {
-    /** Models that publish to the group or follow it. */
-    members: 0,
     store,
     cursor: NOWHERE,
     listeners: listeners<[cursor: Cursor, before: Cursor]>(),
@@ -233,23 +238,53 @@ export function createGroup() {
       event.stopPropagation();
       return true;
     },
+    /** Whether a model is in the group. */
+    used: () => members.size > 0,
+    /**
+     * Count an open view; returns a function for when it closes. Without views the group forgets its run, and takes it again from its
+     * models when a view opens: a notebook keeps the models of outputs that were cleared.
+     */
+    attend() {
+      views += 1;
+      if (forgotten) {
+        forgotten = false;
+        for (const take of members) take();
+      }
+      return () => {
+        views -= 1;
+        setTimeout(() => {
+          if (views === 0) forget();
+        }, FORGET);
+      };
+    },
     /** Add a view's model, which may publish the run. Returns a function that removes it. */
     join(model: Model<{ data: Partial<Snapshot> }>) {
-      const adopt = () => store.adopt(model.get("data"));
+      const adopt = () => {
+        if (!forgotten) store.adopt(model.get("data"));
+      };
       const receive = (message: Append) => {
-        if (!store.receive(message)) model.send({ kind: "sync" });
+        if (!forgotten && !store.receive(message)) model.send({ kind: "sync" });
       };
       adopt();
-      group.members += 1;
+      members.add(adopt);
       model.on("change:data", adopt);
       model.on("msg:custom", receive);
       return () => {
-        group.members -= 1;
+        members.delete(adopt);
         model.off("change:data", adopt);
         model.off("msg:custom", receive);
       };
     },
   };
+  function forget() {
+    group.pause();
+    store.clear();
+    run = "";
+    at.hover = at.key = at.pin = lit = null;
+    following = false;
+    tell();
+    forgotten = true;
+  }
   store.listeners.add((what) => {
     if (what !== "reset") return;
     // A more complete copy of the same run keeps the cursor; another run resets it.
@@ -287,5 +322,5 @@ export function hsdGroup(name: string | undefined): Group {
 
 /** Forget a group that no model follows, with its run. */
 export function release(name: string) {
-  if (groups().get(name)?.members === 0) groups().delete(name);
+  if (groups().get(name)?.used() === false) groups().delete(name);
 }

@@ -47,7 +47,7 @@ function open<T>({ model, el }: Drawing<LinkedTraits & T>, group: Group, create:
     model.set("dark", dark as (LinkedTraits & T)["dark"]);
     model.save_changes();
   };
-  const ends: (() => void)[] = [followTheme(root, { behind: "--backdrop", changed: tell })];
+  const ends: (() => void)[] = [group.attend(), followTheme(root, { behind: "--backdrop", changed: tell })];
   el.append(root);
   const keydown = (event: KeyboardEvent) => {
     group.keydown(event);

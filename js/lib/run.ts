@@ -87,6 +87,11 @@ export function createStore() {
       Object.assign(store.pieces, part.pieces);
       for (const row of part.tokens) store.tokens.push(named<Token>(TOKEN, row));
     },
+    /** Forget the run. */
+    clear() {
+      index = null;
+      Object.assign(store, { run: "", seq: 0, prompt: "", promptIds: [], levels: [], meta: NO_META, ...empty() });
+    },
     /** Take a snapshot, unless it is not newer. */
     adopt(taken: Partial<Snapshot> | null) {
       if (!taken || taken.run === undefined) return;

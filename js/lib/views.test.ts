@@ -97,6 +97,34 @@ test("a view that throws shows its card, and the others go on", () => {
   assert.deepEqual(ended, ["broken"], "a view ends once");
 });
 
+test("without a view the run is forgotten, and a view that opens takes it again from its model", () => {
+  vi.useFakeTimers();
+  const view = linkedWidget(() => {})();
+  const model = modelOf({ group: "f", data: small(), palette: PALETTE });
+  const el = document.createElement("div");
+  view.initialize({ model });
+  const group = hsdGroup("f");
+  const [one, two] = [view.render({ model, el }), view.render({ model, el })];
+  group.pin({ token: 1 });
+  one();
+  vi.runAllTimers();
+  assert.deepEqual([group.store.tokens.length, group.cursor.pinned], [3, true]);
+  two();
+  const three = view.render({ model, el });
+  vi.runAllTimers();
+  assert.deepEqual([group.store.tokens.length, group.cursor.pinned], [3, true], "opened again at once");
+  three();
+  vi.runAllTimers();
+  assert.deepEqual([group.store.tokens.length, group.store.run, group.cursor.token], [0, "", -1]);
+  // Steps of a live run wait for a view.
+  model.fire("msg:custom", { kind: "append", run: "r", first: 2, seq: 2, steps: [] });
+  model.set("data", { ...small(), seq: 2 });
+  assert.deepEqual([model.sent, group.store.tokens.length], [[], 0]);
+  view.render({ model, el });
+  assert.deepEqual([group.store.tokens.length, group.store.seq], [3, 2]);
+  vi.useRealTimers();
+});
+
 test("errors of Python and of a view's drawing are the same card", () => {
   const errors: unknown[] = [];
   vi.stubGlobal("reportError", (error: unknown) => errors.push(error));
