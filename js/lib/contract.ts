@@ -167,7 +167,17 @@ export type CallRow = [
   start: number,
   ns: number,
 ];
-export const CALL = ["round", "level", "name", "kind", "steps", "fed", "cached", "start", "ns"] as const;
+export const CALL = [
+  "round",
+  "level",
+  "name",
+  "kind",
+  "steps",
+  "fed",
+  "cached",
+  "start",
+  "ns",
+] as const;
 
 /** The stack, the sampling settings, and the times of prefill and of the decode (`None` until known). */
 export interface Meta {

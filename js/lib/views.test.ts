@@ -61,7 +61,7 @@ test("each view of the dashboard draws its state, follows changes, and leaves no
   assert.notEqual(hsdGroup(stream.group), group, "the last model took the group with it");
 });
 
-test("a view that throws shows its card, and the others go on", () => {
+test("a view that throws shows its card, and the others continue", () => {
   const errors: unknown[] = [];
   vi.stubGlobal("reportError", (error: unknown) => errors.push(error));
   const seen: number[] = [];
