@@ -50,14 +50,14 @@ export function accesses(store: Store, isDatabase: (source: string) => boolean, 
 /** Path data of one bar per round, in a box of one unit per round and height `high`. */
 export function barsOf(values: number[], most: number, high: number) {
   return values
-    .map((v, k: number) => (v ? `M${k + 0.1} ${high}v-${+((v / most) * high).toFixed(2)}h.8V${high}z` : ""))
+    .map((v, k) => (v ? `M${k + 0.1} ${high}v-${+((v / most) * high).toFixed(2)}h.8V${high}z` : ""))
     .join("");
 }
 
 /** Path data of a step line over rounds, from `least` at the bottom to `most` at the top. */
 export function stepsOf(values: number[], least: number, most: number, high: number) {
   const y = (v: number) => +(high - ((v - least) / Math.max(1, most - least)) * high).toFixed(2);
-  return values.map((v, k: number) => `${k ? "L" : "M"}${k} ${y(v)}H${k + 1}`).join("");
+  return values.map((v, k) => `${k ? "L" : "M"}${k} ${y(v)}H${k + 1}`).join("");
 }
 
 function accessView({ model, root, group, store, palette, follow }: View<object>) {

@@ -72,7 +72,7 @@ export function draggable(
       return b.top + b.height / 2;
     };
     const from = rows.indexOf(row);
-    to = rows.filter((r: HTMLElement, i) => i !== from && middle(r) < e.clientY).length;
+    to = rows.filter((r, i) => i !== from && middle(r) < e.clientY).length;
     for (const [i, r] of rows.entries()) {
       r.classList.toggle("hsd-blk-before", i === to && to < from);
       r.classList.toggle("hsd-blk-after", i === to && to > from);

@@ -265,7 +265,7 @@ function blocksView({ model, root, palette }: { model: Model<Traits>; root: HTML
           );
           const handle = grip(`Drag to move ${name}`);
           row.append(handle);
-          draggable(handle, row, rows, (from: number, to: number) =>
+          draggable(handle, row, rows, (from, to) =>
             put(shifted(databases, from, to), `${name} is at position ${to + 1}`, `d:${name}:up`),
           );
         }
@@ -338,7 +338,7 @@ function blocksView({ model, root, palette }: { model: Model<Traits>; root: HTML
       // The highest draft model is first on the page and last in the text.
       const place = (row: number) => draftRows.length - 1 - row;
       if (handle)
-        draggable(handle, li, draftRows, (from: number, to: number) =>
+        draggable(handle, li, draftRows, (from, to) =>
           edit(withMoved(parts, place(from), place(to)), `${own} moved`, key),
         );
       li.addEventListener("keydown", (e) => {

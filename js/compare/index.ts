@@ -43,7 +43,7 @@ const percent = (v: number | null | undefined) =>
 /** The end of the scale; an outlier does not flatten the other rows. */
 function scaleEnd(rows: Row[]) {
   const all = rows
-    .flatMap((r: Row) => [r.predicted, r.measured, r.high])
+    .flatMap((r) => [r.predicted, r.measured, r.high])
     .filter(known)
     .sort((a, b) => a - b);
   const largest = all[all.length - 1] || 1;

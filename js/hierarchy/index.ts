@@ -129,7 +129,7 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     const n = g.models.length;
     shownAt = frame.clientWidth;
     const width = Math.max(shownAt, SPACING * Math.max(n, g.bottoms.length), 280);
-    const spans = g.edges.filter((e: Edge) => e.per === null).map((e: Edge) => place(e.to) - place(e.from));
+    const spans = g.edges.filter((e) => e.per === null).map((e) => place(e.to) - place(e.from));
     const arcs = Math.max(0, ...spans) > 1 ? 30 + 30 * Math.max(...spans) : 0;
     const y = arcs + RADIUS + 8;
     const base = y + RADIUS + 42;
@@ -138,13 +138,13 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     const margin = Math.min(width / (2 * n), 90);
     const step = n > 1 ? (width - 2 * margin) / (n - 1) : 0;
     room = (n > 1 ? Math.min(step, 2 * margin) : width) - 6;
-    const most = Math.max(...g.models.map((m: ModelNode) => m.ms));
+    const most = Math.max(...g.models.map((m) => m.ms));
     at = new Map();
-    g.models.forEach((m: ModelNode, k) => {
+    g.models.forEach((m, k) => {
       const r = Math.max(8, RADIUS * Math.sqrt(m.ms / most));
       at.set(m.name, { x: n > 1 ? margin + k * step : width / 2, y, top: y - r, base, r });
     });
-    g.bottoms.forEach((b: Bottom, k) =>
+    g.bottoms.forEach((b, k) =>
       at.set(b.name, {
         x: (width * (k + 1)) / (g.bottoms.length + 1),
         y: bottomY,
@@ -192,7 +192,7 @@ function createView(model: Model<Traits>, el: HTMLElement) {
         if (node.getAttribute("data-name") === focused) (node as SVGElement).focus();
     describe();
   }
-  const place = (name: string) => model.get("graph").models.findIndex((m: ModelNode) => m.name === name);
+  const place = (name: string) => model.get("graph").models.findIndex((m) => m.name === name);
 
   function paintEdge(
     svg: SVGElement,
@@ -377,10 +377,9 @@ function createView(model: Model<Traits>, el: HTMLElement) {
       return;
     }
     const ups = g.edges
-      .filter((e: Edge) => e.from === looked)
+      .filter((e) => e.from === looked)
       .map(
-        (e: Edge) =>
-          `${e.to} accepts ${percent(e.rate)}${e.per === null ? "" : ` (${e.per.toFixed(1)} tokens per look-up)`}`,
+        (e) => `${e.to} accepts ${percent(e.rate)}${e.per === null ? "" : ` (${e.per.toFixed(1)} tokens per look-up)`}`,
       );
     const cost = m
       ? `${time(m.ms)}, ${m.words}${looked === target() ? "" : `; ${(m.ms / (g.models.at(-1)?.ms ?? NaN)).toFixed(2)} of the target's`}`

@@ -69,8 +69,8 @@ export function createDrawn({ store, actor }: { store: Store; actor: (r: Round) 
   function correction(r: Round, drafts: Draft[], own: Own | null) {
     const t = own?.row;
     if (r.outcome !== "correction" || !t?.residual?.length) return null;
-    const kept = drafts.filter((d: Draft) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
-    const refused = drafts.filter((d: Draft) => d.parent === kept && d.verdict === "rejected" && d.p !== null);
+    const kept = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
+    const refused = drafts.filter((d) => d.parent === kept && d.verdict === "rejected" && d.p !== null);
     if (!refused.length) return null;
     const { rule, sum, refused: taken, rows } = workedBack({ ...t, residual: t.residual }, refused, sampling());
     const ratio = rule === "ratio";
@@ -180,10 +180,8 @@ export function createDrawn({ store, actor }: { store: Store; actor: (r: Round) 
     const t = own?.row;
     if (!t?.top || t.residual?.length) return null;
     const { top } = t;
-    const kept = drafts.filter((d: Draft) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
-    const refused = new Set(
-      drafts.filter((d: Draft) => d.parent === kept && d.verdict === "rejected").map((d: Draft) => d.id),
-    );
+    const kept = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
+    const refused = new Set(drafts.filter((d) => d.parent === kept && d.verdict === "rejected").map((d) => d.id));
     const box = make("section");
     box.append(make("h4", "", `Top target tokens at position ${r.accepted + 1}`));
     const grid = make("div", "hsd-ins-grid");

@@ -44,8 +44,8 @@ export function createRoom({
 
   /** Estimate the height of a round's boxes without drawing. */
   function weight(drafts: Draft[]) {
-    const looked = drafts.filter((d: Draft) => d.p !== null);
-    return looked.length + looked.reduce((n, d: Draft) => n + d.text.length, 0) / 40;
+    const looked = drafts.filter((d) => d.p !== null);
+    return looked.length + looked.reduce((n, d) => n + d.text.length, 0) / 40;
   }
   function tree(narrow: boolean) {
     const { rows, places } = mostOf(store.drafts.values());

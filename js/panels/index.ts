@@ -70,7 +70,7 @@ function rowOf(panel: Panel, row: Row, end: number) {
   whole.setAttribute("role", "img");
   whole.setAttribute("aria-label", row.parts.map((part) => part[2]).join(", ") || "none");
   track.append(whole);
-  line.append(name, track, ...row.cells.map((text: string) => cell("cell", "hsd-p-num", text)));
+  line.append(name, track, ...row.cells.map((text) => cell("cell", "hsd-p-num", text)));
   return line;
 }
 
@@ -87,7 +87,7 @@ function panelOf(panel: Panel, id: string) {
   if (panel.legend.length) {
     const legend = make("ul", "hsd-p-legend");
     if (panel.lead) legend.append(make("li", "", panel.lead));
-    for (const key of panel.legend.map((name: string) => panel.keys[name])) {
+    for (const key of panel.legend.map((name) => panel.keys[name])) {
       legend.append(entry(coloured(make("span", "hsd-p-key"), key), key.label));
     }
     box.append(legend);
@@ -96,9 +96,9 @@ function panelOf(panel: Panel, id: string) {
   table.setAttribute("aria-label", panel.title);
   table.style.setProperty("--figures", String(panel.rows[0].cells.length));
   const head = cell("row", "hsd-p-row hsd-p-head", undefined);
-  head.append(...panel.heads.map((text: string, k) => cell("columnheader", k > 1 ? "hsd-p-num" : "", text)));
+  head.append(...panel.heads.map((text, k) => cell("columnheader", k > 1 ? "hsd-p-num" : "", text)));
   const end = endOf(panel);
-  table.append(head, ...panel.rows.map((row: Row) => rowOf(panel, row, end)));
+  table.append(head, ...panel.rows.map((row) => rowOf(panel, row, end)));
   box.append(table);
   if (panel.foot) box.append(make("p", "hsd-p-foot", panel.foot));
   return box;

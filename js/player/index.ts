@@ -39,7 +39,7 @@ export function tracks(
     if (!by.has(name)) by.set(name, { kept: "", refused: "" });
     return by.get(name) as { kept: string; refused: string };
   };
-  index.events.forEach((e, step: number) => {
+  index.events.forEach((e, step) => {
     if (e.kind === "draft") return;
     if (e.draft && e.draft.verdict !== "accepted") at(e.draft.source).refused += `M${step} ${HIGH}v-7h1v7z`;
     else at(tokens[e.token].source).kept += `M${step} ${HIGH}v-${HIGH - 4}h1v${HIGH - 4}z`;
@@ -157,7 +157,7 @@ function playerView({ root, group, store, palette, follow }: View<object>) {
         if (d) parts.push(draw("path", { d, class: cls, "data-family": name }));
       }
     }
-    parts.push(draw("path", { d: rounds.map((x: number) => `M${x} 0V${HIGH}`).join(""), class: "hsd-player-rounds" }));
+    parts.push(draw("path", { d: rounds.map((x) => `M${x} 0V${HIGH}`).join(""), class: "hsd-player-rounds" }));
     picture.setAttribute("viewBox", `0 0 ${n} ${HIGH}`);
     picture.replaceChildren(...parts);
     bar.setAttribute("aria-valuemax", String(n));

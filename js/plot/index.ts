@@ -194,8 +194,8 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     const xs = edges(cells.x, s.x.range).map(toX);
     const ys = edges(cells.y, s.y.range).map(toY);
     const group = draw("g", { "shape-rendering": "crispEdges" });
-    cells.values.forEach((row, r: number) =>
-      row.forEach((v: number, c) => {
+    cells.values.forEach((row, r) =>
+      row.forEach((v, c) => {
         const cell = draw("rect", { x: xs[c], y: ys[r + 1], width: xs[c + 1] - xs[c], height: ys[r] - ys[r + 1] });
         cell.style.fill = colour(cells, v);
         group.append(cell);

@@ -109,7 +109,7 @@ export function streamCard({
     wrap.setAttribute("role", "group");
     wrap.setAttribute("aria-label", "Draft tokens");
     const t = make("table");
-    const has = (k: keyof Draft) => drafts.some((d: Draft) => d[k] !== null && d[k] !== undefined);
+    const has = (k: keyof Draft) => drafts.some((d) => d[k] !== null && d[k] !== undefined);
     const columns: [string, ((d: Draft) => string | number) | null][] = [
       ["verdict", (d: Draft) => VERDICT_MARKS[d.verdict] || d.verdict],
       ["token", null],

@@ -231,7 +231,7 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
       count.textContent = `${now.number} of ${now.count}`;
       track.style.setProperty("--part", `${(100 * now.number) / now.count}%`);
       title.textContent = now.title;
-      body.replaceChildren(...now.text.map((words: string) => make("p", "", visible(words))));
+      body.replaceChildren(...now.text.map((words) => make("p", "", visible(words))));
       body.scrollTop = 0;
       back.disabled = now.number === 1;
       again.hidden = now.number === 1;

@@ -122,7 +122,7 @@ export function drawsOf(found: Draws, runs: Run[], palette: Palette) {
     head.append(term(chart.name, chart.definition), make("p", "hsd-vs-hint", chart.scale));
     const all = make("div", "hsd-vs-dist-runs");
     all.style.setProperty("--runs", String(chart.runs.length));
-    all.append(...chart.runs.map((run: ChartRun) => barsOfRun(chart, run, palette)));
+    all.append(...chart.runs.map((run) => barsOfRun(chart, run, palette)));
     row.append(head, all);
     root.append(row);
   }

@@ -27,7 +27,7 @@ export function raceOf(state: RaceState, palette: Palette, still: () => boolean)
   root.setAttribute("aria-label", "Race");
   const field = make("div", "hsd-vs-lanes");
   root.append(make("h3", "", "Race"), field);
-  const lanes = runs.map((run: Run) => {
+  const lanes = runs.map((run) => {
     const track = make("div", "hsd-vs-track");
     const box = draw("svg", {
       viewBox: `0 0 ${state.longest} ${LANE}`,

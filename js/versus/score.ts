@@ -92,7 +92,7 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
     }
     column.classList.toggle("hsd-vs-apart", k >= from);
     column.append(number);
-    runs.forEach((run: Run, i) => {
+    runs.forEach((run, i) => {
       const t = run.tokens[k];
       const cell = make("span", "hsd-vs-cell");
       cell.dataset.row = String(i);
@@ -141,7 +141,7 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
 
   const out = runs.map((r) => r.tokens.length);
   function fade() {
-    runs.forEach((run: Run, i) => {
+    runs.forEach((run, i) => {
       const shown = runAt(run, state.t).shown;
       for (let k = Math.min(shown, out[i]); k < Math.max(shown, out[i]); k++)
         cells[i][k].classList.toggle("hsd-vs-notyet", k >= shown);
@@ -192,7 +192,7 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
       if (state.pin >= 0) add(column, "hsd-vs-pinned");
       column.setAttribute("aria-selected", "true");
       list.setAttribute("aria-activedescendant", column.id);
-      runs.forEach((run: Run, i) => {
+      runs.forEach((run, i) => {
         const round = spentAt(run, state.at)?.round;
         for (let k = round?.first ?? 0; round && k < round.first + round.count; k++) add(cells[i][k], "hsd-vs-mate");
       });
@@ -219,7 +219,7 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
     head.append(where, make("span", "hsd-vs-hint", `Keys: ${HINT}.`));
     const cards = make("div", "hsd-vs-cards");
     const first = spentAt(runs[0], k);
-    runs.forEach((run: Run, i) => {
+    runs.forEach((run, i) => {
       const card = make("div", "hsd-vs-card");
       const t = run.tokens[k];
       const line = make("p", "hsd-vs-card-head");
