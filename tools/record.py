@@ -11,13 +11,13 @@ from typing import Any
 
 import torch
 
-from hsd_viz.checks import check_range
 from hsd_viz.disk import write_whole
-from hsd_viz.engine.baseline import note
+from hsd_viz.engine import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
+from hsd_viz.words import check_range
 
 _EDIT = """class Account:
     def __init__(self, name, balance=0):
@@ -167,7 +167,7 @@ def record_traces(
     """Record every recipe on the CPU with one thread, write ``index.json`` beside the traces, and return the paths.
 
     A recipe and plain decoding of its prompt alternate, ``repeats`` times after one warm-up; the fastest run of each is
-    used, the plain one as figures in the meta of the other (:func:`hsd_viz.engine.baseline.note`). Each trace must
+    used, the plain one as figures in the meta of the other (:func:`hsd_viz.engine.note_plain`). Each trace must
     satisfy all identities (:func:`hsd_viz.trace.metrics.check`).
     """
     folder = Path(out) if out is not None else TRACES
@@ -178,7 +178,7 @@ def record_traces(
             stacks = list(dict.fromkeys([recipe.stack, "target"]))
             trace, *plain = _fastest(engine, stacks, repeats, recipe.prompt, max_new_tokens=tokens, **recipe.options)
             for other in plain:
-                note(trace, other)
+                note_plain(trace, other)
             paths.append(_save(trace, recipe, folder, index))
             progress(f"{recipe.name}: {trace.metrics()['mean_acceptance_length']:.2f} tokens per target forward pass")
     return [*paths, _write_index(folder, index)]
@@ -201,7 +201,7 @@ def record_side_by_side(
             traces = _fastest(engine, [r.stack for r in recipes], repeats, prompt, max_new_tokens=tokens, **options)
             index: list[dict] = []
             for recipe, trace in zip(recipes, traces, strict=True):
-                note(trace, traces[0])
+                note_plain(trace, traces[0])
                 paths.append(_save(trace, recipe, folder, index))
                 progress(f"{group}, {recipe.name}: {trace.metrics()['tokens_per_second']:.0f} tokens/s")
             paths.append(_write_index(folder, index))

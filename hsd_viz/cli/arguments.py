@@ -12,11 +12,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.checks import check_range
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.disk import write_whole
+from hsd_viz.words import check_range
 
 DTYPES = ("float32", "bfloat16", "float64")
+
+
+def add_command(
+    commands: Any, name: str, text: str, run: Callable | None = None, *, about: str | None = None, epilog: str = ""
+) -> argparse.ArgumentParser:
+    """Add a command: ``text`` is its line in a list, ``about`` its description (default: ``text`` as a sentence)."""
+    about = about or f"{text[0].upper()}{text[1:]}."
+    parser = commands.add_parser(name, help=text, description=about, epilog=epilog)
+    if run is not None:
+        parser.set_defaults(run=run)
+    return parser
 
 
 def add_sampling(parser: argparse.ArgumentParser) -> None:

@@ -34,7 +34,7 @@ _CLOSED = "standard output was closed"
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
     text = "continue a prompt with a stack and report the source of each token"
-    parser = commands.add_parser("decode", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
+    parser = arguments.add_command(commands, "decode", text, run, epilog=_EPILOG)
     text = "the stack, such as 'db > nano:4 > target' (lookahead 1-64)"
     parser.add_argument("--stack", required=True, metavar="S", help=text)
     prompt = parser.add_mutually_exclusive_group(required=True)
@@ -48,7 +48,6 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     arguments.add_sampling(parser)
     arguments.add_machine(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,13 +58,8 @@ def run(args: argparse.Namespace) -> int:
     prompt = _prompt(args)
     if args.save is not None:
         arguments.check_output(args.save)
-    events = arguments.engine(args).decode(
-        prompt,
-        args.stack,
-        max_new_tokens=args.max_new_tokens,
-        **asdict(sampling),
-        chat=args.chat,
-    )
+    options = {"max_new_tokens": args.max_new_tokens, **asdict(sampling), "chat": args.chat}
+    events = arguments.engine(args).decode(prompt, args.stack, **options)
     trace, stopped = _follow(events, show=not args.json)
     if trace is None:
         raise KeyboardInterrupt

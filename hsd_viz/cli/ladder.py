@@ -6,6 +6,7 @@ import argparse
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,73 +26,45 @@ Training reads permissively licensed Python source found on this machine. The sa
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "ladder",
-        help="the shipped models: info, train, evaluate, rebuild",
-        description="The shipped family of small models; training, evaluating and rebuilding it.",
-        epilog=_EPILOG,
-    )
+    about = "The shipped family of small models; training, evaluating and rebuilding it."
+    text = "the shipped models: info, train, evaluate, rebuild"
+    parser = arguments.add_command(commands, "ladder", text, about=about, epilog=_EPILOG)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
-    info = _action(actions, "info", "sizes, training and quality", "Show the shipped models.", run_info)
-    info.add_argument("--json", action="store_true", help="print everything known as one JSON object")
+    def action(name: str, text: str, about: str, run: Callable) -> Callable[..., Any]:
+        return arguments.add_command(actions, name, text, run, about=about, epilog=_EPILOG).add_argument
 
-    _add_train(_action(actions, "train", "train a ladder", "Train a ladder: the target, then both drafts.", run_train))
-
-    evaluate = _action(
-        actions, "evaluate", "measure a ladder", "Measure a trained ladder and print its goals.", run_evaluate
-    )
-    evaluate.add_argument("--trained", type=Path, required=True, metavar="DIR", help="the folder of the training run")
-    evaluate.add_argument(
-        "--weights", type=Path, metavar="DIR", help="the models to measure (default: those trained in DIR)"
-    )
-    evaluate.add_argument("--windows", type=int, default=48, metavar="N", help="windows of held-out text (default 48)")
-    evaluate.add_argument("--before", type=Path, metavar="FILE", help="an evaluation.json to print beside the result")
-    evaluate.add_argument("--out", type=Path, metavar="FILE", help="write the result here, not beside the models")
-    evaluate.add_argument("--threads", type=int, metavar="N", help="CPU threads")
-
-    rebuild = _action(
-        actions,
-        "rebuild",
-        "rebuild what depends on the weights",
-        "Rebuild everything that depends on the shipped weights: databases, recorded traces, model card.",
-        run_rebuild,
-    )
-    rebuild.add_argument(
-        "--trained", type=Path, metavar="DIR", help="first install and evaluate the models trained in DIR"
-    )
+    add = action("info", "sizes, training and quality", "Show the shipped models.", run_info)
+    add("--json", action="store_true", help="print everything known as one JSON object")
+    _add_train(action("train", "train a ladder", "Train a ladder: the target, then both drafts.", run_train))
+    add = action("evaluate", "measure a ladder", "Measure a trained ladder and print its goals.", run_evaluate)
+    add("--trained", type=Path, required=True, metavar="DIR", help="the folder of the training run")
+    add("--weights", type=Path, metavar="DIR", help="the models to measure (default: those trained in DIR)")
+    add("--windows", type=int, default=48, metavar="N", help="windows of held-out text (default 48)")
+    add("--before", type=Path, metavar="FILE", help="an evaluation.json to print beside the result")
+    add("--out", type=Path, metavar="FILE", help="write the result here, not beside the models")
+    add("--threads", type=int, metavar="N", help="CPU threads")
+    about = "Rebuild everything that depends on the shipped weights: databases, recorded traces, model card."
+    add = action("rebuild", "rebuild what depends on the weights", about, run_rebuild)
+    add("--trained", type=Path, metavar="DIR", help="first install and evaluate the models trained in DIR")
 
 
-def _action(actions: Any, name: str, short: str, description: str, run: Any) -> argparse.ArgumentParser:
-    parser = actions.add_parser(name, help=short, description=description, epilog=_EPILOG)
-    parser.set_defaults(run=run)
-    return parser
-
-
-def _add_train(train: argparse.ArgumentParser) -> None:
-    profiles = "cpu: two hours on two cores; long: ten hours; gpu: minutes on a large GPU; tiny: seconds"
-    train.add_argument("--profile", choices=PROFILES, default="cpu", help=f"{profiles} (default cpu)")
-    train.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="the folder for checkpoints, data and weights"
-    )
-    train.add_argument(
-        "--stages", default=",".join(STAGES), metavar="A,B", help="which of target and drafts (default both)"
-    )
-    train.add_argument(
-        "--steps", action="append", default=[], metavar="STAGE=N", help="steps of a stage instead of the profile's"
-    )
-    train.add_argument("--tokenizer", type=Path, metavar="DIR", help="use this tokenizer instead of training one")
-    train.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the initial weights and the text order (default 0)"
-    )
-    train.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default cpu")
-    train.add_argument("--threads", type=int, metavar="N", help="CPU threads")
-    train.add_argument("--minutes", type=float, metavar="N", help="time limit; the training is shortened to fit")
-    train.add_argument("--fresh", action="store_true", help="start again instead of resuming")
-    train.add_argument(
-        "--corpus", type=Path, metavar="FILE", help="use this packed corpus instead of this environment's"
-    )
-    train.add_argument("--parts", type=Path, metavar="DIR", help="also write the weights as files of at most 15 MiB")
+def _add_train(add: Callable[..., Any]) -> None:
+    text = "cpu: two hours on two cores; long: ten hours; gpu: minutes on a large GPU; tiny: seconds (default cpu)"
+    add("--profile", choices=PROFILES, default="cpu", help=text)
+    add("--out", type=Path, required=True, metavar="DIR", help="the folder for checkpoints, data and weights")
+    add("--stages", default=",".join(STAGES), metavar="A,B", help="which of target and drafts (default both)")
+    text = "steps of a stage instead of the profile's"
+    add("--steps", action="append", default=[], metavar="STAGE=N", help=text)
+    add("--tokenizer", type=Path, metavar="DIR", help="use this tokenizer instead of training one")
+    text = "seed of the initial weights and the text order (default 0)"
+    add("--seed", type=int, default=0, metavar="N", help=text)
+    add("--device", choices=("cpu", "cuda"), default="cpu", help="default cpu")
+    add("--threads", type=int, metavar="N", help="CPU threads")
+    add("--minutes", type=float, metavar="N", help="time limit; the training is shortened to fit")
+    add("--fresh", action="store_true", help="start again instead of resuming")
+    add("--corpus", type=Path, metavar="FILE", help="use this packed corpus instead of this environment's")
+    add("--parts", type=Path, metavar="DIR", help="also write the weights as files of at most 15 MiB")
 
 
 def run_info(args: argparse.Namespace) -> int:

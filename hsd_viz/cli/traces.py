@@ -22,19 +22,14 @@ Recording needs a checkout of the project: it runs tools/record.py.
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    text = "list and record the bundled traces"
-    parser = commands.add_parser("traces", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
+    parser = arguments.add_command(commands, "traces", "list and record the bundled traces", epilog=_EPILOG)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    text = "list the recorded decodes"
-    actions.add_parser("list", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG).set_defaults(
-        run=run_list
-    )
+    arguments.add_command(actions, "list", "list the recorded decodes", run_list, epilog=_EPILOG)
     text = "record the bundled traces again with the shipped models"
-    record = actions.add_parser("record", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
+    record = arguments.add_command(actions, "record", text, run_record, epilog=_EPILOG)
     record.add_argument("--out", type=Path, metavar="DIR", help="folder for the files (default: that of the package)")
     text = "record one prompt with several stacks instead"
     record.add_argument("--side-by-side", action="store_true", help=text)
-    record.set_defaults(run=run_record)
 
 
 def run_list(args: argparse.Namespace) -> int:

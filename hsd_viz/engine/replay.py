@@ -9,18 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.checks import check_range
-from hsd_viz.trace import (
-    Event,
-    Finished,
-    Stage,
-    Started,
-    Step,
-    Trace,
-    TraceError,
-)
+from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace, TraceError
 from hsd_viz.trace.metrics import target_round_of
-from hsd_viz.words import did_you_mean
+from hsd_viz.words import check_range, did_you_mean
 
 TRACES = Path(__file__).resolve().parent.parent / "traces"
 #: Each folder in it holds recordings of one prompt with several stacks.

@@ -8,7 +8,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from hsd_viz.stack import BOTTOMS, DATABASES, MAX_LOOKAHEAD, DraftSource, Model, Stack, StackError, parse
+from hsd_viz.stack import DATABASES, DRAFT_SOURCES, MAX_LOOKAHEAD, DraftSource, Model, Stack, StackError, parse
 from hsd_viz.views.linked import page_palette
 from hsd_viz.views.scripts import STATIC
 
@@ -94,7 +94,7 @@ class StackBlocks(anywidget.AnyWidget):
 def allowed(stack: Stack, names: Sequence[str] | None) -> Stack:
     """Return the stack. Raises: StackError: if it names a model not in ``names`` (``None``: any)."""
     options = stack.bottom.items if stack.bottom is not None and stack.bottom.name == "auto" else ()
-    for name in (*(m.name for m in stack.models), *(item for item in options if item not in BOTTOMS["auto"])):
+    for name in (*(m.name for m in stack.models), *(item for item in options if item not in DRAFT_SOURCES["auto"])):
         if names is not None and name not in names:
             raise StackError(f"'{name}' is not allowed on this page: use {', '.join(names)}")
     return stack
@@ -102,7 +102,7 @@ def allowed(stack: Stack, names: Sequence[str] | None) -> Stack:
 
 def _language() -> dict[str, Any]:
     found = {}
-    for name, items in BOTTOMS.items():
+    for name, items in DRAFT_SOURCES.items():
         options = {item: OPTION_WORDS[item] for item in items if item in OPTION_WORDS}
         databases = [item for item in items if item not in options]
         # Without brackets all databases are used; logits only if named.

@@ -6,10 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.affine import MOST
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.vectorised import Law
 
 

@@ -14,8 +14,7 @@ import numpy as np
 import traitlets
 
 from hsd_viz.latency.affine import MOST, affine
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.mixture import MixedLaw
 from hsd_viz.latency.whatif import surface
 from hsd_viz.stack import Model, Stack, parse
@@ -133,8 +132,8 @@ def affine_along(stack: Stack, calibration: Calibration, most: int = MOST) -> St
         costs[name] = LevelCost(
             forward, c.draft if place == 0 and bottom is None else (_CLOSED,), c.overhead, c.draft_overhead
         )
-    only = Calibration(chain, costs, edges, tiers, {b: calibration.lookup(b) for b in calibration.bottoms})
-    return affine(only, most=most, bottoms=[] if bottom is None else [bottom]).stack
+    only = Calibration(chain, costs, edges, tiers, {b: calibration.lookup(b) for b in calibration.databases})
+    return affine(only.restricted(databases=[] if bottom is None else [bottom]), most=most).stack
 
 
 def _spot(written: str, stack: Stack, place: int) -> tuple[int, int] | None:

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.calibration.estimate import estimate, level_names
+from hsd_viz.calibration.estimate import estimate
+from hsd_viz.calibration.timing import level_names
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.latency.acceptance import Edge, Tier
-from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
@@ -121,7 +121,7 @@ def unseen(calibration: Calibration) -> list[str]:
     """Return unmeasured pairs as two-part stacks: draft models and databases before each larger model."""
     models = calibration.models
     edges = [(d, v) for k, v in enumerate(models) for d in models[:k] if (d, v) not in calibration.edges]
-    tiers = [(b, v) for b in calibration.bottoms for v in models if (b, v) not in calibration.tiers]
+    tiers = [(b, v) for b in calibration.databases for v in models if (b, v) not in calibration.tiers]
     # Pairs with the target come first: they are complete stacks.
     return [f"{d} > {v}" for d, v in sorted([*edges, *tiers], key=lambda pair: -models.index(pair[1]))]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.affine import MOST
+from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.whatif import second_draft
 from hsd_viz.views import latency_figures as law
 from hsd_viz.views.latency_plot import axis, legend, lines_of, mark

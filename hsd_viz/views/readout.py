@@ -151,7 +151,7 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
 
 
 def _speedup(trace: Trace, speed: float | None, length: float | None) -> dict[str, str]:
-    """Return the speed-up over the plain run measured with this one, if any (:mod:`hsd_viz.engine.baseline`)."""
+    """Return the speed-up over the plain run measured with this one, if any (:func:`hsd_viz.engine.note_plain`)."""
     plain = (trace.meta.get("plain") or {}).get("tokens_per_second")
     stack = _stack(trace.meta)
     if stack is not None and len(stack.parts) == 1:

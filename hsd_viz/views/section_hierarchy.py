@@ -10,7 +10,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.inputs import Calibration
 from hsd_viz.machine import cpu_model
 from hsd_viz.trace import Trace
 from hsd_viz.views.controls import Prose
@@ -158,7 +158,7 @@ def chains_of(calibration: Calibration) -> list[str]:
             if all(pair in calibration.edges for pair in pairwise((*models, calibration.target))):
                 chain = " > ".join((*models, calibration.target))
                 found.append(chain)
-                found += [f"{b} > {chain}" for b in calibration.bottoms if (b, models[0]) in calibration.tiers]
+                found += [f"{b} > {chain}" for b in calibration.databases if (b, models[0]) in calibration.tiers]
     return found
 
 

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ipywidgets import Widget
+from ipywidgets.widgets.widget import _instances
 
 import hsd_viz
 from hsd_viz import views
@@ -56,11 +56,11 @@ def run(*arguments: str, **environment: str) -> None:
 def dashboard_states() -> dict[str, list[dict]]:
     """The synchronized traits of every view of the dashboard with all its tabs open, by the name of its script."""
     box = hsd_viz.dashboard()
-    tabs = next(w for w in Widget.widgets.values() if isinstance(w, Tabs))
+    tabs = next(w for w in _instances.values() if isinstance(w, Tabs))
     for place in range(len(tabs.panels)):
         tabs.strip.selected = place
     found: dict[str, list[dict]] = {}
-    for widget in list(Widget.widgets.values()):
+    for widget in list(_instances.values()):
         scripts = (vars(kind).get("_esm") for kind in type(widget).__mro__)
         script = next((s for s in scripts if hasattr(s, "_path")), None)
         if script is not None:

@@ -13,10 +13,8 @@ from make_trace import make_trace
 
 from hsd_viz import views
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.latency.acceptance import Edge, Tier
 from hsd_viz.latency.affine import affine
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost, LookupCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import select
 from hsd_viz.latency.vectorised import predict
