@@ -9,7 +9,7 @@ INSTALL = $(PIP) install -qq --root-user-action=ignore -c constraints.txt
 PYTEST = HF_HUB_OFFLINE=1 $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
 CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name) 2>/dev/null)))
 
-.PHONY: dashboard test test-full check docs chromium
+.PHONY: dashboard test test-full check views views-check docs chromium
 .DELETE_ON_ERROR:
 
 dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
@@ -27,8 +27,20 @@ check: $(VENV)/.test-ready  ## check formatting, lint, wording and types
 	$(PYTEST) tests/test_language.py
 	$(VENV)/bin/mypy --no-error-summary
 
+views: js/node_modules/.ready  ## build the views from js/ (needs node 20 or newer)
+	cd js && npm run --silent build
+
+views-check: js/node_modules/.ready  ## lint and type js/, and compare the built files with it
+	cd js && npm run --silent lint && npm run --silent typecheck && npm run --silent check
+
 docs: $(VENV)/.docs-ready  ## build the documentation in site/
 	$(VENV)/bin/mkdocs build --strict --quiet
+
+js/node_modules/.ready: js/package.json js/package-lock.json
+	@command -v npm >/dev/null || { echo 'npm is missing: install node 20 or newer, for example with apt-get install nodejs npm' >&2; exit 1; }
+	@# Not npm ci: it refuses a lock file without the optional packages of other platforms.
+	cd js && npm install --no-save --silent --no-audit --no-fund
+	@touch $@
 
 chromium:
 	@test -n '$(CHROMIUM)' || echo 'Chromium is missing: skipping the browser tests; install it with apt-get install chromium (macOS: brew install chromium)' >&2

@@ -32,7 +32,7 @@ CHECKED = (
     "js",
 )
 #: Generated, third-party, or quoting the patterns.
-EXEMPT = ("tools/language.py", "js/node_modules")
+EXEMPT = ("tools/language.py", "js/node_modules", "js/package-lock.json", "hsd_viz/views/static")
 
 _UNIT = (
     r"(?:tokens?|drafts?|forwards?|pass(?:es)?|launch(?:es)?|calls?|seconds?|[mµn]s|microseconds?|milliseconds?|times"

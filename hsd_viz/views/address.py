@@ -12,7 +12,8 @@ from urllib.parse import parse_qs
 
 import traitlets
 
-from hsd_viz.views.linked import LinkedView, css, esm
+from hsd_viz.views.linked import LinkedView
+from hsd_viz.views.scripts import STATIC
 
 THEMES = ("light", "dark")
 #: Maximum characters read from a query, and shown from an invalid value.
@@ -75,8 +76,8 @@ class Address(LinkedView):
     :meth:`go` moves the page to an event. In a preheated kernel, ``asked(query)`` is called when the browser sends its
     query."""
 
-    _esm = esm("address.js")
-    _css = css("address.css")
+    _esm = STATIC / "address.js"
+    _css = STATIC / "address.css"
 
     name = traitlets.Unicode().tag(sync=True)
     #: {run, step}: cursor target, applied once that run is shown.

@@ -9,7 +9,8 @@ import traitlets
 
 from hsd_viz.stack import DATABASES, DRAFT_SOURCES, MAX_LOOKAHEAD, DraftSource, Model, Stack, StackError, parse
 from hsd_viz.views.doors import View
-from hsd_viz.views.linked import css, esm, page_palette
+from hsd_viz.views.linked import page_palette
+from hsd_viz.views.scripts import STATIC
 
 #: Description of each draft source.
 BOTTOM_WORDS = {
@@ -36,8 +37,8 @@ class StackBlocks(View):
     the blocks keep ``shown``, the last valid stack. ``names`` are the allowed models; ``None`` allows any, and
     ``offered`` lists the available ones."""
 
-    _esm = esm("blocks_parts.js", "blocks_fields.js", "blocks.js")
-    _css = css("blocks.css")
+    _esm = STATIC / "blocks.js"
+    _css = STATIC / "blocks.css"
 
     text = traitlets.Unicode("target").tag(sync=True)
     shown = traitlets.Unicode().tag(sync=True)

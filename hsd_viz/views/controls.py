@@ -128,6 +128,22 @@ class Controls(widgets.VBox):
         self.temperature.observe(self._heated, "text")
         self.busy(False)
 
+    def _pickers(self, live: bool) -> list[widgets.Widget]:
+        """Return the widgets that select a recording."""
+        buttons = [self.replay] if live else [self.replay, self.cancel]
+        row = _classes(widgets.Box([self.recording, *buttons]), "hsd-recordings", "hsd-form")
+        missing = (
+            "PyTorch is not installed: this page replays recordings. For live runs: pip install 'hsd-viz[models]'."
+        )
+        return [row] if live else [Prose(missing), row]
+
+    def _form(self) -> list[widgets.Widget]:
+        """Return the fields and buttons of a new run."""
+        buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
+        fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
+        choices = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, self.blocks]
+        return [*choices, buttons, self.beside, _grid(fields)]
+
     def request(self) -> Request:
         """Return the form's values. Raises: ValueError: if a field is invalid."""
         self.check_stack()

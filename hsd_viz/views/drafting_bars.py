@@ -9,17 +9,14 @@ import traitlets
 
 from hsd_viz.figures.drafting_bars import ablation_spec, category_spec, order_spec
 from hsd_viz.views.doors import View
-from hsd_viz.views.scripts import joined
-
-#: Styles of the latency views and additions.
-CSS = joined("latency.css", "drafting.css")
+from hsd_viz.views.scripts import STATIC
 
 
 class DraftBars(View):
     """Rows of stacked bars with their values, also available as text."""
 
-    _esm = joined("dom.js", "draft_bars.js")
-    _css = CSS
+    _esm = STATIC / "draft_bars.js"
+    _css = STATIC / "draft_bars.css"
 
     spec = traitlets.Dict().tag(sync=True)
 

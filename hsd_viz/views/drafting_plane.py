@@ -9,15 +9,14 @@ import traitlets
 
 from hsd_viz.figures.plane_specs import acceptance_plane, speed_plane_spec, temperature_spec
 from hsd_viz.views.doors import View
-from hsd_viz.views.drafting_bars import CSS
-from hsd_viz.views.scripts import joined
+from hsd_viz.views.scripts import STATIC
 
 
 class DraftPlane(View):
     """Points, lines and equal-value curves on axes, with all values in a table."""
 
-    _esm = joined("dom.js", "figure.js", "draft_plane.js")
-    _css = CSS
+    _esm = STATIC / "draft_plane.js"
+    _css = STATIC / "draft_plane.css"
 
     spec = traitlets.Dict().tag(sync=True)
 

@@ -1,4 +1,4 @@
-"""The events of a run, in the order of ``indexOf`` in ``static/linked_run.js``."""
+"""The events of a run, in the order of ``indexOf`` in ``js/lib/run.ts``."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from hsd_viz.latency.mixture import choose
 from hsd_viz.latency.select import Choice
 from hsd_viz.stack import DATABASES, parse
 from hsd_viz.views.doors import View
-from hsd_viz.views.scripts import STATIC, joined
+from hsd_viz.views.scripts import STATIC
 
 KINDS = {
     "plain": "No draft pays off: plain decoding is fastest.",
@@ -37,8 +37,8 @@ class HierarchyGraph(View):
     of removed draft models and databases, toggled by click or Enter. Raises: ValueError: if a name cannot be removed.
     """
 
-    _esm = joined("dom.js", "hierarchy.js")
-    _css = STATIC / "latency.css"
+    _esm = STATIC / "hierarchy.js"
+    _css = STATIC / "hierarchy.css"
 
     graph = traitlets.Dict().tag(sync=True)
     picked = traitlets.Dict().tag(sync=True)

@@ -11,14 +11,14 @@ from hsd_viz.figures.latency_compare import ROWS, levels_spec, ranking_spec
 from hsd_viz.figures.latency_sources import Measured
 from hsd_viz.latency.select import Choice
 from hsd_viz.views.doors import Given, View, trace_of
-from hsd_viz.views.scripts import STATIC, joined
+from hsd_viz.views.scripts import STATIC
 
 
 class Comparison(View):
     """Rows with a bar for the prediction and a dot with its interval for the measurement, also as text."""
 
-    _esm = joined("dom.js", "compare.js")
-    _css = STATIC / "latency.css"
+    _esm = STATIC / "compare.js"
+    _css = STATIC / "compare.css"
 
     spec = traitlets.Dict().tag(sync=True)
 

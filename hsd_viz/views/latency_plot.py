@@ -15,7 +15,7 @@ from hsd_viz.figures.surface_specs import surface_of
 from hsd_viz.latency.affine import MOST
 from hsd_viz.stack import Stack
 from hsd_viz.views.doors import View
-from hsd_viz.views.scripts import STATIC, joined
+from hsd_viz.views.scripts import STATIC
 
 
 class Plot(View):
@@ -24,8 +24,8 @@ class Plot(View):
     ``spec`` has cells, contours, lines and marks; ``chosen`` is the point (x, y) selected by click or Enter.
     """
 
-    _esm = joined("dom.js", "figure.js", "plot.js")
-    _css = STATIC / "latency.css"
+    _esm = STATIC / "plot.js"
+    _css = STATIC / "plot.css"
 
     spec = traitlets.Dict().tag(sync=True)
     chosen = traitlets.List().tag(sync=True)

@@ -15,14 +15,12 @@ A *group* is one run and one cursor. Views with the same ``group`` trait belong 
     draft token gets its verdict; the round's own token is drawn. A target round has its trace id; ``token`` indexes
     ``trace.token_rows``.
 
-    **Adding a view.** A subclass sets ``_esm = esm("name.js")`` and ``_css = css("name.css")``. Its script is
-    concatenated after ``static/linked_run.js`` (the run and its events, pure) and ``static/linked.js`` (text, colours,
-    theme, groups; interface in its header) and ends in ``export default linkedWidget(({ model, root, group, store,
-    palette }) => { …; return cleanup; })``. It draws into ``root``, listens to ``store.listeners`` (``(what, from)``:
-    ``"reset"``, ``"append"``) and ``group.listeners`` (``(cursor, before)``), moves the cursor only with
-    ``group.hover``, ``group.pin`` and ``group.go``, and removes its listeners in ``cleanup``. Key events of focusable
-    nodes (``focusable(node)``) reach ``root``. No build or imports; pure functions can be exported by name, and
-    ``tests/js`` loads them in node."""
+    **Adding a view.** A subclass sets ``_esm = STATIC / "name.js"`` and ``_css = STATIC / "name.css"``, which
+    ``npm run build`` makes from ``js/name/``. Its ``index.ts`` ends in ``export default linkedWidget(({ model, root,
+    group, store, palette }) => { …; return cleanup; })``. It draws into ``root``, listens to ``store.listeners``
+    (``(what, from)``: ``"reset"``, ``"append"``) and ``group.listeners`` (``(cursor, before)``), moves the cursor only
+    with ``group.hover``, ``group.pin`` and ``group.go``, and removes its listeners in ``cleanup``. Key events of
+    focusable nodes (``focusable(node)``) reach ``root``."""
 
 from __future__ import annotations
 
@@ -37,23 +35,9 @@ from hsd_viz.figures.palette import BASELINES, DATABASES, HUES
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
 from hsd_viz.views.doors import Given, View, trace_of
-from hsd_viz.views.scripts import joined
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: Scripts before every linked view's own.
-SHARED = ("dom.js", "linked_run.js", "linked.js")
-
-
-def esm(*names: str) -> str:
-    """Return a linked view's script: the shared scripts, then its own files."""
-    return joined(*SHARED, *names)
-
-
-def css(name: str) -> str:
-    """Return a linked view's style sheet."""
-    return joined("linked.css", name)
 
 
 #: All linked views, to find the run of a group.

@@ -11,8 +11,7 @@ from hsd_viz.figures.latency_sources import machine_words
 from hsd_viz.figures.palette import DATABASES, HUES, family, label
 from hsd_viz.trace import Trace
 from hsd_viz.views.doors import Given, View, trace_of
-from hsd_viz.views.drafting_bars import CSS
-from hsd_viz.views.scripts import joined
+from hsd_viz.views.scripts import STATIC
 from hsd_viz.words import counted
 
 #: Maximum repeat length.
@@ -26,8 +25,8 @@ class LocalityMap(View):
     Coloured marks were drafted from there and accepted; grey ones repeat at least ``least`` tokens (set by a slider)
     without being copied. The row below the map has the source of every token."""
 
-    _esm = joined("dom.js", "figure.js", "locality_map.js")
-    _css = CSS
+    _esm = STATIC / "locality_map.js"
+    _css = STATIC / "locality_map.css"
 
     spec = traitlets.Dict().tag(sync=True)
     least = traitlets.Int(4).tag(sync=True)

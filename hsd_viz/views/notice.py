@@ -17,6 +17,7 @@ class Notice(anywidget.AnyWidget):
     """An error card; unexpected errors have their traceback behind a toggle. Hidden while empty."""
 
     _esm = STATIC / "notice.js"
+    _css = STATIC / "notice.css"
 
     title = traitlets.Unicode("").tag(sync=True)
     message = traitlets.Unicode("").tag(sync=True)

@@ -10,14 +10,14 @@ import anywidget
 import traitlets
 
 from hsd_viz.figures.panels import Panel
-from hsd_viz.views.scripts import joined
+from hsd_viz.views.scripts import STATIC
 
 
 class Panels(anywidget.AnyWidget):
     """Panels in a grid, below a line of ``terms``: (label, value, definition). Definitions show on hover or focus."""
 
-    _esm = joined("dom.js", "tip.js", "panels.js")
-    _css = joined("tip.css", "panels.css")
+    _esm = STATIC / "panels.js"
+    _css = STATIC / "panels.css"
 
     panels = traitlets.List().tag(sync=True)
     terms = traitlets.List().tag(sync=True)

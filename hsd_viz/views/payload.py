@@ -1,4 +1,4 @@
-"""A trace as sent to the browser: plain JSON, rows as lists in the order defined in static/linked_run.js."""
+"""A trace as sent to the browser: plain JSON of the types in :mod:`hsd_viz.views.contract`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from hsd_viz.figures.panels import level_names
 from hsd_viz.trace import CallRow, DraftRow, RoundRow, Step, TokenRow, Trace
+from hsd_viz.views.contract import Call, Draft, Round, Token
 
 
 def number(value: float | None) -> float | None:
@@ -19,65 +20,83 @@ def _top(top: Any) -> list | None:
 
 def token(row: TokenRow) -> list:
     """Return the row of an emitted token."""
-    return [
-        row.token_id,
-        row.text,
-        row.raw,
-        row.round,
-        row.kind,
-        row.source,
-        list(row.path),
-        row.depth,
-        number(row.p),
-        number(row.entropy),
-        _top(row.top),
-        _top(row.residual_top),
-        _top(row.q_top),
-        number(row.residual_sum),
-    ]
+    return list(
+        Token(
+            id=row.token_id,
+            text=row.text,
+            raw=row.raw,
+            round=row.round,
+            kind=row.kind,
+            source=row.source,
+            path=list(row.path),
+            depth=row.depth,
+            p=number(row.p),
+            entropy=number(row.entropy),
+            top=_top(row.top),
+            residual=_top(row.residual_top),
+            q=_top(row.q_top),
+            left=number(row.residual_sum),
+        )
+    )
 
 
 def draft(row: DraftRow) -> list:
     """Return the row of a draft token."""
-    return [
-        row.round,
-        row.level,
-        row.source,
-        row.node,
-        row.parent,
-        row.depth,
-        row.token_id,
-        row.text,
-        number(row.p),
-        number(row.q),
-        number(row.u),
-        row.verdict,
-        row.key_length,
-        row.count,
-        number(row.score),
-        row.position,
-    ]
+    return list(
+        Draft(
+            round=row.round,
+            level=row.level,
+            source=row.source,
+            node=row.node,
+            parent=row.parent,
+            depth=row.depth,
+            id=row.token_id,
+            text=row.text,
+            p=number(row.p),
+            q=number(row.q),
+            u=number(row.u),
+            verdict=row.verdict,
+            key=row.key_length,
+            count=row.count,
+            score=number(row.score),
+            position=row.position,
+        )
+    )
 
 
 def verification(row: RoundRow) -> list:
     """Return the row of a round."""
-    return [
-        row.id,
-        row.parent,
-        row.level,
-        row.drafted,
-        row.examined,
-        row.accepted,
-        row.outcome,
-        row.why_no_draft,
-        row.duration_ns,
-        row.start_ns,
-    ]
+    return list(
+        Round(
+            id=row.id,
+            parent=row.parent,
+            level=row.level,
+            drafted=row.drafted,
+            examined=row.examined,
+            accepted=row.accepted,
+            outcome=row.outcome,
+            why=row.why_no_draft,
+            ns=row.duration_ns,
+            start=row.start_ns,
+        )
+    )
 
 
 def call(row: CallRow) -> list:
     """Return the row of a call (forward pass, launch or look-up)."""
-    return [row.round, row.level, row.name, row.kind, row.steps, row.fed, row.cached, row.start_ns, row.duration_ns]
+    return list(
+        Call(
+            round=row.round,
+            level=row.level,
+            name=row.name,
+            kind=row.kind,
+            steps=row.steps,
+            fed=row.fed,
+            cached=row.cached,
+            start=row.start_ns,
+            ns=row.duration_ns,
+        )
+    )
 
 
 def pieces(table: dict[int, str]) -> dict[str, str]:

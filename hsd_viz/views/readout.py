@@ -11,14 +11,14 @@ from hsd_viz.bench.verdict import impossible
 from hsd_viz.figures.definitions import LATENCY, LENGTH, RATE, SPEED, SPEEDUP
 from hsd_viz.stack import Stack, StackError, parse
 from hsd_viz.trace import Stage, Trace
-from hsd_viz.views.scripts import joined
+from hsd_viz.views.scripts import STATIC
 from hsd_viz.words import counted
 
 
 class Readout(anywidget.AnyWidget):
     """The run's badge and facts, a stage line with its progress, and the metric tiles."""
 
-    _esm = joined("dom.js", "tip.js", "readout.js")
+    _esm = STATIC / "readout.js"
 
     origin = traitlets.Dict().tag(sync=True)
     tiles = traitlets.List().tag(sync=True)

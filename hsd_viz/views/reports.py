@@ -12,7 +12,7 @@ import anywidget
 import traitlets
 
 from hsd_viz.figures.drafting_data import study_of
-from hsd_viz.views.scripts import joined
+from hsd_viz.views.scripts import STATIC
 from hsd_viz.words import counted
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ def title_of(report: Report | dict[str, Any]) -> str:
 class ReportTables(anywidget.AnyWidget):
     """A bench report: summary, warnings, speed-up figure, and the tables of the terminal output."""
 
-    _esm = joined("dom.js", "tables.js")
-    _css = joined("report.css") + (_PACKAGE / "bench" / "figure.css").read_text(encoding="utf-8")
+    _esm = STATIC / "tables.js"
+    _css = STATIC / "tables.css"
 
     spec = traitlets.Dict().tag(sync=True)
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from hsd_viz.views.linked import LinkedView, css, esm
-
-#: Scripts of the inspector and of the timeline, in order.
-INSPECTOR_FILES = ("round.js", "round_residual.js", "round_said.js", "inspector_sums.js", "inspector_drawn.js")
-INSPECTOR_FILES += ("inspector_card.js", "inspector_room.js", "inspector.js")
-TIMELINE_FILES = ("spans.js", "timeline_said.js", "timeline.js")
+from hsd_viz.views.linked import LinkedView
+from hsd_viz.views.scripts import STATIC
 
 
 class Access(LinkedView):
@@ -17,8 +13,8 @@ class Access(LinkedView):
     Drafted and accepted tokens are counted at the first verifier. The lowest lane is the context length in tokens.
     """
 
-    _esm = esm("access.js")
-    _css = css("access.css")
+    _esm = STATIC / "access.js"
+    _css = STATIC / "access.css"
 
 
 class ChartMark(LinkedView):
@@ -28,8 +24,8 @@ class ChartMark(LinkedView):
     it. The mark follows the cursor in the browser without redrawing the chart.
     """
 
-    _esm = esm("chart_mark.js")
-    _css = css("chart_mark.css")
+    _esm = STATIC / "chart_mark.js"
+    _css = STATIC / "chart_mark.css"
 
 
 class Player(LinkedView):
@@ -39,8 +35,8 @@ class Player(LinkedView):
     ``Player(group=stream.group)`` plays the trace of a token stream; nothing is decoded.
     """
 
-    _esm = esm("player.js")
-    _css = css("player.css")
+    _esm = STATIC / "player.js"
+    _css = STATIC / "player.css"
 
 
 class RoundInspector(LinkedView):
@@ -50,8 +46,8 @@ class RoundInspector(LinkedView):
     cursor. Rounds of lower levels are reached from the target's. Arrow keys move in the tree, Enter pins, Esc unpins.
     """
 
-    _esm = esm(*INSPECTOR_FILES)
-    _css = css("inspector.css")
+    _esm = STATIC / "inspector.js"
+    _css = STATIC / "inspector.css"
 
 
 class Timeline(LinkedView):
@@ -62,5 +58,5 @@ class Timeline(LinkedView):
     zoom. A lane's *share* is its calls' time over the time of the whole decode, prefill included.
     """
 
-    _esm = esm(*TIMELINE_FILES)
-    _css = css("timeline.css")
+    _esm = STATIC / "timeline.js"
+    _css = STATIC / "timeline.css"

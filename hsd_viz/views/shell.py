@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import anywidget
 
-from hsd_viz.views.scripts import STATIC, joined
+from hsd_viz.views.scripts import STATIC
 
 
 class Header(anywidget.AnyWidget):
     """Name and introduction. Loads the style sheets of the dashboard, of print and of forced colours."""
 
-    _esm = STATIC / "header.js"
-    _css = joined("dashboard.css", "tip.css", "paper.css")
+    _esm = STATIC / "app.js"
+    _css = STATIC / "app.css"
 
 
 def header() -> Header:

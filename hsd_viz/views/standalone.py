@@ -8,18 +8,17 @@ from typing import Any
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
 from hsd_viz.views.linked import LinkedView
-from hsd_viz.views.run_views import INSPECTOR_FILES, TIMELINE_FILES, Player, RoundInspector, Timeline
-from hsd_viz.views.standalone_page import View, escaped, whole
-from hsd_viz.views.stream import FILES as STREAM_FILES
+from hsd_viz.views.run_views import Player, RoundInspector, Timeline
+from hsd_viz.views.standalone_page import escaped, whole
 from hsd_viz.views.stream import TokenStream
 from hsd_viz.words import counted
 
-#: The page's views, top to bottom: name, widget, heading, and scripts after the shared ones.
-_VIEWS: tuple[tuple[str, type[LinkedView], str, tuple[str, ...]], ...] = (
-    ("player", Player, "", ("player.js",)),
-    ("stream", TokenStream, "Tokens", STREAM_FILES),
-    ("inspector", RoundInspector, "Round", INSPECTOR_FILES),
-    ("timeline", Timeline, "Timeline", TIMELINE_FILES),
+#: The page's views, top to bottom: name, widget, and heading. ``js/page/run.ts`` starts them.
+_VIEWS: tuple[tuple[str, type[LinkedView], str], ...] = (
+    ("player", Player, ""),
+    ("stream", TokenStream, "Tokens"),
+    ("inspector", RoundInspector, "Round"),
+    ("timeline", Timeline, "Timeline"),
 )
 _HOW = """<p><b>Draft, verify, accept, correct.</b> Forward passes of the large target model are slow. Draft models or
 databases propose several tokens, and the target verifies the whole draft in one forward pass. It accepts matching
@@ -41,7 +40,7 @@ def page(trace: Trace) -> str:
     body = "\n".join(
         (f"<section><h2>{html.escape(words)}</h2>" if words else "<section>")
         + f'<div data-view="{name}"></div></section>'
-        for name, _, words, _ in _VIEWS
+        for name, _, words in _VIEWS
     )
     return whole(
         title=_stack(trace),
@@ -52,7 +51,8 @@ def page(trace: Trace) -> str:
         "This page makes no "
         "network requests.",
         data=run,
-        views=[View(name, (*files,), f"{name}.css", _state(widget)) for name, widget, _, files in _VIEWS],
+        bundle="page_run",
+        states={name: _state(widget) for name, widget, _ in _VIEWS},
     )
 
 

@@ -8,40 +8,34 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from hsd_viz.views.linked import SHARED, page_palette
-from hsd_viz.views.scripts import STATIC, joined
-
-_EXPORTED = re.compile(r"^export \{[^}]*\};$", re.MULTILINE)
-_DEFAULT = re.compile(r"^export default ", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A view of a page: ``name`` of its element (``data-view``), script ``files`` after the shared ones, style sheet,
-    and traits.
-    """
-
-    name: str
-    files: tuple[str, ...]
-    style: str
-    state: dict[str, Any]
+from hsd_viz.views.linked import page_palette
+from hsd_viz.views.scripts import STATIC
 
 
 def whole(
-    *, title: str, header: str, how: str, body: str, footer: str, data: dict[str, Any], views: Sequence[View]
+    *,
+    title: str,
+    header: str,
+    how: str,
+    body: str,
+    footer: str,
+    data: dict[str, Any],
+    bundle: str,
+    states: dict[str, dict[str, Any]],
 ) -> str:
     """Return a page as HTML. ``title`` and ``footer`` are text; ``header``, ``how`` (help) and ``body`` are HTML.
 
-    The first view gets ``data``, packed by gzip and base64 so that no text can close its element. The content security
+    ``bundle`` is the name of the page's built script and style in ``static/``, ``states`` the traits of its views by
+    name (``data-view``). The first view gets ``data``, packed by gzip and base64 so that no text can close its element. The content security
     policy allows only the page's own script and style, by hash, and no connections."""
-    content = {"data": data, "palette": page_palette(), "states": {view.name: view.state for view in views}}
+    content = {"data": data, "palette": page_palette(), "states": states}
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
-    script, style = _script(views), joined("standalone.css", "linked.css", *(view.style for view in views), "paper.css")
+    script, style = ((STATIC / f"{bundle}.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
+    # Only these sequences could close the script or style element early or keep it open.
+    assert not re.search(r"<(/script|script|!--|/style)", script + style, re.IGNORECASE)
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri "
         "'none'; form-action 'none'"
@@ -78,23 +72,6 @@ def whole(
 def escaped(text: str) -> str:
     """Escape text for HTML; lone surrogates become U+FFFD."""
     return html.escape(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-
-
-def _script(views: Sequence[View]) -> str:
-    """Return one script: shared part, each view in its own scope, start code."""
-    shared = "\n".join(_EXPORTED.sub("", (STATIC / name).read_text(encoding="utf-8")) for name in SHARED)
-    parts = []
-    for view in views:
-        source, found = _DEFAULT.subn(
-            "return ", "\n".join(_EXPORTED.sub("", (STATIC / f).read_text(encoding="utf-8")) for f in view.files)
-        )
-        assert found == 1, f"{view.name} does not export a widget"
-        parts.append(f"views.{view.name} = (() => {{\n{source}\n}})();")
-    start = (STATIC / "standalone.js").read_text(encoding="utf-8")
-    script = "\n".join(["(() => {", '"use strict";', shared, "const views = {};", *parts, start, "})();"])
-    # Only these sequences could close the script element early or keep it open.
-    assert not re.search(r"<(/script|script|!--)", script, re.IGNORECASE)
-    return script
 
 
 def _hash(text: str) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hsd_viz.trace import Trace
-from hsd_viz.views.standalone_page import View, escaped, whole
-from hsd_viz.views.versus import FILES, page_data
+from hsd_viz.views.standalone_page import escaped, whole
+from hsd_viz.views.versus import page_data
 from hsd_viz.views.versus_data import refusal
 
 _HOW = """<p><b>Runs.</b> All runs have one prompt and one target model. Plain decoding needs one target forward pass
@@ -46,5 +46,6 @@ def page_of(data: dict[str, Any]) -> str:
         "This page makes no "
         "network requests.",
         data=data,
-        views=[View("versus", FILES, "versus.css", {"refusal": "", "choices": [], "chosen": [], "pinned": -1})],
+        bundle="page_versus",
+        states={"versus": {"refusal": "", "choices": [], "chosen": [], "pinned": -1}},
     )

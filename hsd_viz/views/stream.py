@@ -12,10 +12,8 @@ import traitlets
 from hsd_viz.trace import Step, Trace
 from hsd_viz.views import payload
 from hsd_viz.views.doors import Given, trace_of
-from hsd_viz.views.linked import LinkedView, css, esm
-
-#: The view's scripts, in order.
-FILES = ("stream_text.js", "stream_pane.js", "stream_find.js", "stream_card.js", "stream.js")
+from hsd_viz.views.linked import LinkedView
+from hsd_viz.views.scripts import STATIC
 
 
 class TokenStream(LinkedView):
@@ -29,8 +27,8 @@ class TokenStream(LinkedView):
     show rejected drafts and round marks; ``whitespace`` shows glyphs for spaces, tabs and invisible characters and
     marks trailing blanks. ``/`` searches the text."""
 
-    _esm = esm(*FILES)
-    _css = css("stream.css")
+    _esm = STATIC / "stream.js"
+    _css = STATIC / "stream.css"
 
     pinned = traitlets.Int(-1).tag(sync=True)
     live = traitlets.Bool(False).tag(sync=True)

@@ -10,7 +10,8 @@ import ipywidgets as widgets
 import traitlets
 
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.views.linked import LinkedView, css, esm
+from hsd_viz.views.linked import LinkedView
+from hsd_viz.views.scripts import STATIC
 from hsd_viz.views.tour_places import Found, Load
 from hsd_viz.views.tour_steps import STEPS, TourStep, locate
 
@@ -38,8 +39,8 @@ class Tour(LinkedView):
     to outline. ``kept`` is the key of the last step, stored by the browser for the session. ``guard`` wraps browser
     callbacks."""
 
-    _esm = esm("tour.js")
-    _css = css("tour.css")
+    _esm = STATIC / "tour.js"
+    _css = STATIC / "tour.css"
 
     place = traitlets.Dict().tag(sync=True)
     kept = traitlets.Unicode().tag(sync=True)

@@ -163,7 +163,7 @@ def middle_token(trace: Trace, _names: Sequence[str], _load: Load) -> Found | No
         row = event.draft
         if row is None or row.verdict != "accepted" or row.source not in names[1:-1]:
             continue
-        forwards = {
+        passes = {
             name: sum(c.steps for c in trace.call_rows if c.name == name and c.kind in ("draft", "verify"))
             for name in names
         }
@@ -171,7 +171,7 @@ def middle_token(trace: Trace, _names: Sequence[str], _load: Load) -> Found | No
             "token": _quoted(row.text),
             "middle": row.source,
             "below": names[names.index(row.source) - 1],
-            "forwards": ", ".join(f"{count} of {name}" for name, count in forwards.items()),
+            "passes": ", ".join(f"{count} of {name}" for name, count in passes.items()),
             "tokens": counted(len(trace.token_rows), "token"),
         }
         return Found(step, figures)
@@ -226,7 +226,7 @@ def same_text(trace: Trace, names: Sequence[str], load: Load) -> Found | None:
             return None
         figures = {
             "tokens": counted(len(ours), "token"),
-            "forwards": counted(trace.metrics()["target_forwards"], "forward pass"),
+            "passes": counted(trace.metrics()["target_forwards"], "forward pass"),
             "plain": counted(plain.metrics()["target_forwards"], "forward pass"),
             "stack": str(trace.meta.get("stack_resolved")),
         }

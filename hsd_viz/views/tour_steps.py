@@ -147,7 +147,7 @@ STEPS: tuple[TourStep, ...] = (
             "Hierarchical Speculative Decoding (HSD) stacks draft models: {below} drafts for {middle}, {middle} for "
             "the target. {token} is {middle}'s own: {middle} added it while verifying {below}'s draft, and the "
             "target accepted it.",
-            "Forward passes for the {tokens} of this run: {forwards}.",
+            "Forward passes for the {tokens} of this run: {passes}.",
         ),
         "hierarchy",
         places.middle_token,
@@ -187,7 +187,7 @@ STEPS: tuple[TourStep, ...] = (
         "Lossless",
         (
             "Drafting does not change the output. Plain decoding of this prompt took {plain}; {stack} took "
-            "{forwards}, and all {tokens} are equal.",
+            "{passes}, and all {tokens} are equal.",
             "Above temperature zero, stacks with draft models equal plain decoding in distribution, stacks with only "
             "databases token for token. Hover over a token or open a tab to continue.",
         ),

@@ -15,8 +15,9 @@ from hsd_viz.stack import parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
 from hsd_viz.views import presets
 from hsd_viz.views.doors import Given, View, trace_of
-from hsd_viz.views.linked import css, esm, page_palette
+from hsd_viz.views.linked import page_palette
 from hsd_viz.views.readout import sampling_words
+from hsd_viz.views.scripts import STATIC
 from hsd_viz.views.versus_data import (
     LETTERS,
     MOST,
@@ -44,8 +45,6 @@ SIDES = {
 OPENING = ("plain", "databases", "both")
 #: Untimed tokens decoded first with each stack.
 WARM_UP = 8
-#: The view's scripts, in order.
-FILES = ("race.js", "versus_state.js", "versus_race.js", "versus_score.js", "versus_figures.js", "versus.js")
 
 
 def side(name: str) -> str:
@@ -117,8 +116,8 @@ class Versus(View):
     prompt, stacks)`` decodes. ``refusal`` has the reason if runs cannot be compared. ``pinned`` is the pinned output
     position from 0 (-1: none)."""
 
-    _esm = esm(*FILES)
-    _css = css("versus.css")
+    _esm = STATIC / "versus.js"
+    _css = STATIC / "versus.css"
 
     data = traitlets.Dict().tag(sync=True)
     refusal = traitlets.Unicode("").tag(sync=True)

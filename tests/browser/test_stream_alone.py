@@ -10,7 +10,7 @@ from hsd_viz.views.linked import page_palette
 
 pytestmark = pytest.mark.browser
 
-SCRIPT, STYLE = TokenStream._esm, TokenStream._css
+SCRIPT, STYLE = str(TokenStream._esm), str(TokenStream._css)
 #: What anywidget does: one model, ``initialize`` once, ``render`` for each view.
 HARNESS = """async ([script, style, state]) => {
   document.head.append(Object.assign(document.createElement("style"), { textContent: style }));

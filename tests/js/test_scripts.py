@@ -1,4 +1,4 @@
-"""The pure parts of the page's scripts, by node's own test runner (``*.test.mjs`` beside this file)."""
+"""The scripts of the page: built from js/, checked by vitest, with the recorded runs as Python has them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from ipywidgets.widgets.widget import _instances
 
+import hsd_viz
 from hsd_viz import views
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.views import payload
+from hsd_viz.views.events import events_of
+from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.tabs import Tabs
+from tests.views.make_trace import make_trace
 
-HERE = Path(__file__).parent
+JS = Path(__file__).parents[2] / "js"
 NODE = shutil.which("node")
 MODULES = [importlib.import_module(f"{views.__name__}.{found.name}") for found in pkgutil.iter_modules(views.__path__)]
 #: Every view that has a script of its own, public or not.
@@ -26,26 +33,75 @@ SCRIPTED = {
     for name, kind in vars(module).items()
     if isinstance(kind, type) and "_esm" in vars(kind)
 }
+#: Traits that a host sets.
+HOSTED = ("layout", "tabbable", "tooltip", "comm")
+needs_tools = pytest.mark.skipif(
+    NODE is None or not (JS / "node_modules").is_dir(),
+    reason="node or js/node_modules is missing; to install them: apt-get install nodejs npm, then npm ci in js/",
+)
 
 
-@pytest.mark.skipif(NODE is None, reason="node is missing; to install it: apt-get install nodejs")
-@pytest.mark.parametrize("script", sorted(path.name for path in HERE.glob("*.test.mjs")))
-def test_scripts(script, tmp_path):
-    runs = {r.name: {"run": r.name, "seq": 1, **payload.snapshot(load_bundled(r.name))} for r in bundled()}
-    snapshots = tmp_path / "snapshots.json"
-    snapshots.write_text(json.dumps(runs), encoding="utf-8")
-    environment = {**os.environ, "HSD_SNAPSHOTS": str(snapshots)}
+def run(*arguments: str, **environment: str) -> None:
     done = subprocess.run(
-        [NODE, "--test", str(HERE / script)], env=environment, capture_output=True, text=True, timeout=120
+        [str(NODE), *arguments],
+        cwd=JS,
+        env={**os.environ, **environment, "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=540,
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
-@pytest.mark.skipif(NODE is None, reason="node is missing; to install it: apt-get install nodejs")
+def dashboard_states() -> dict[str, list[dict]]:
+    """The synchronized traits of every view of the dashboard with all its tabs open, by the name of its script."""
+    box = hsd_viz.dashboard()
+    tabs = next(w for w in _instances.values() if isinstance(w, Tabs))
+    for place in range(len(tabs.panels)):
+        tabs.strip.selected = place
+    found: dict[str, list[dict]] = {}
+    for widget in list(_instances.values()):
+        scripts = (vars(kind).get("_esm") for kind in type(widget).__mro__)
+        script = next((s for s in scripts if hasattr(s, "_path")), None)
+        if script is not None:
+            state = {n: v for n, v in widget.get_state().items() if not n.startswith("_") and n not in HOSTED}
+            found.setdefault(Path(script._path).stem, []).append(state)
+    box.close()
+    return found
+
+
+@needs_tools
+def test_the_scripts_do_what_their_tests_say(tmp_path):
+    runs = {}
+    for name, trace in {"made": make_trace(), **{r.name: load_bundled(r.name) for r in bundled()}}.items():
+        events = [[e.kind, e.round, e.token, e.draft.node if e.draft else None] for e in events_of(trace)]
+        assert len(events) > len(trace.token_rows) // 2
+        runs[name] = {"run": name, "seq": 1, **payload.snapshot(trace), "events": events}
+    states = dashboard_states()
+    assert states.keys() == {path.stem for path in STATIC.glob("*.js") if not path.stem.startswith("page_")}
+    snapshots = tmp_path / "snapshots.json"
+    snapshots.write_text(json.dumps({"runs": runs, "states": states}), encoding="utf-8")
+    run("node_modules/vitest/vitest.mjs", "run", HSD_SNAPSHOTS=str(snapshots))
+
+
+@needs_tools
+def test_the_built_files_are_those_of_the_sources():
+    run("build.mjs", "--check")
+
+
 @pytest.mark.parametrize("name", sorted(SCRIPTED))
-def test_a_view_s_script_is_one_module(name, tmp_path):
-    # Its parts are joined: no two of them may use a name for something of their own.
-    script = tmp_path / "view.mjs"
-    script.write_text(str(SCRIPTED[name]._esm), encoding="utf-8")
-    done = subprocess.run([NODE, "--check", str(script)], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr[-2000:]
+def test_a_view_has_one_module_that_imports_nothing(name):
+    script = str(SCRIPTED[name]._esm)
+    assert len(re.findall(r"\bexport\s*\{[^}]*\bas default\b[^}]*\}", script)) == 1
+    assert not re.search(r"\bimport\b", script)
+
+
+def test_every_built_file_is_used():
+    used = {
+        Path(kind.__dict__[key]._path).name
+        for kind in SCRIPTED.values()
+        for key in ("_esm", "_css")
+        if key in kind.__dict__
+    }
+    pages = {f"page_{name}.{kind}" for name in ("run", "versus") for kind in ("js", "css")}
+    assert {path.name for path in STATIC.iterdir()} == used | pages

@@ -8,13 +8,11 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz.views import TokenStream
-from hsd_viz.views.linked import SHARED, LinkedView, css, esm, link
-from hsd_viz.views.scripts import STATIC
-from hsd_viz.views.stream import FILES
+from hsd_viz.views.linked import LinkedView, link
 
 
 class Tally(LinkedView):
-    _esm = "export default linkedWidget(() => {});"
+    _esm = "export default {};"
 
 
 def test_a_view_carries_its_trace_and_the_palette_as_json():
@@ -42,12 +40,3 @@ def test_linked_views_share_a_group_and_the_trace_travels_once():
     assert stream.group != "both"
     with pytest.raises(ValueError, match="at least one view"):
         link()
-
-
-def test_a_script_brings_what_all_of_them_share():
-    script, style = esm(*FILES), css("stream.css")
-    for part in SHARED:
-        assert (STATIC / part).read_text(encoding="utf-8") in script
-    assert script.rstrip().endswith("export default linkedWidget(streamView);")
-    assert (STATIC / "linked.css").read_text(encoding="utf-8") in style
-    assert TokenStream()._esm == script

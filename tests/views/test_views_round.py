@@ -1,30 +1,12 @@
-"""The round inspector and the timeline as widgets: whole scripts, the trace with its calls, one group."""
+"""The round inspector and the timeline as widgets: the trace with its calls, one group."""
 
 from __future__ import annotations
 
 import json
-import re
 
-import pytest
 from make_trace import make_trace
 
 from hsd_viz.views import RoundInspector, Timeline, TokenStream, link
-from hsd_viz.views.linked import SHARED
-from hsd_viz.views.run_views import INSPECTOR_FILES, TIMELINE_FILES
-from hsd_viz.views.scripts import STATIC
-
-
-@pytest.mark.parametrize(
-    ("widget", "own"),
-    [(RoundInspector, INSPECTOR_FILES), (Timeline, TIMELINE_FILES)],
-)
-def test_scripts_are_whole_and_name_nothing_twice(widget, own):
-    assert len(re.findall(r"^export default linkedWidget\(", str(widget._esm), re.MULTILINE)) == 1
-    names = []
-    for part in (*SHARED, *own):
-        lines = (STATIC / part).read_text(encoding="utf-8").splitlines()
-        names += [line.split()[1].split("(")[0] for line in lines if line.startswith(("const ", "function "))]
-    assert sorted(names) == sorted(set(names))
 
 
 def test_a_trace_brings_its_calls_and_the_starts_of_its_rounds():

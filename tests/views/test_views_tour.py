@@ -157,7 +157,7 @@ def test_figures_of_the_bonus_the_copy_and_the_hierarchy():
     trace, event, told = figures("hierarchy")
     assert trace.token_rows[event.token].source == told["middle"] and event.draft.source == told["middle"]
     steps = trace.calls[trace.calls["kind"] != "prefill"].groupby("name")["steps"].sum()
-    assert told["forwards"] == ", ".join(f"{steps[name]} of {name}" for name in ("nano", "small", "target"))
+    assert told["passes"] == ", ".join(f"{steps[name]} of {name}" for name in ("nano", "small", "target"))
 
 
 def test_figures_of_the_measures_and_of_the_same_text():
@@ -181,7 +181,7 @@ def test_figures_of_the_measures_and_of_the_same_text():
     trace, _, told = figures("lossless")
     plain = next(t for t in map(load_bundled, NAMES) if not t.draft_rows and t.meta["prompt"] == trace.meta["prompt"])
     assert [t.token_id for t in plain.token_rows] == [t.token_id for t in trace.token_rows]
-    assert (told["plain"], told["forwards"]) == (
+    assert (told["plain"], told["passes"]) == (
         f"{len(plain.round_rows)} forward passes",
         f"{len(trace.round_rows)} forward passes",
     )

@@ -1,0 +1,176 @@
+// The page's header: name and introduction, and page-wide keys.
+import { guarded } from "../lib/notice";
+import type { Drawing } from "../lib/widget";
+
+/**
+ * Keep the focus when a button disables itself: from a start button to Cancel, and back after the run. Returns a stop function.
+ */
+function keepFocus(app: Element) {
+  let last: EventTarget | null = null; // last focused element; browsers may silently remove focus from a disabled button
+  let lost: HTMLButtonElement | null = null;
+  let starter: HTMLButtonElement | null = null;
+  const watch = new MutationObserver((changes) => {
+    for (const { target } of changes) {
+      if (!(target instanceof HTMLButtonElement) || !target.disabled || target !== last) continue;
+      lost = target;
+      if (!target.matches(".hsd-cancel")) starter = target;
+    }
+    if (!lost) return;
+    if (document.activeElement !== lost && document.activeElement !== document.body) {
+      lost = null;
+      return;
+    }
+    const other = lost.matches(".hsd-cancel")
+      ? starter || app.querySelector(".hsd-primary")
+      : app.querySelector(".hsd-cancel");
+    const next = [other, lost].find((b) => b instanceof HTMLButtonElement && !b.disabled) as
+      | HTMLButtonElement
+      | undefined;
+    if (!next) return;
+    lost = null;
+    next.focus({ preventScroll: true });
+  });
+  watch.observe(app, { subtree: true, attributes: true, attributeFilter: ["disabled"] });
+  const focused = (e: Event) => {
+    last = e.target;
+  };
+  app.addEventListener("focusin", focused);
+  return () => {
+    watch.disconnect();
+    app.removeEventListener("focusin", focused);
+  };
+}
+
+/** Ctrl+Enter (⌘ Enter) presses the start button of the form that has the focus, else Run. Returns a stop function. */
+function runByKey(app: HTMLElement) {
+  const pressed = (e: KeyboardEvent) => {
+    if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || e.altKey || e.shiftKey) return;
+    const field = e.target as HTMLElement;
+    const button = (field.closest(".hsd-measure") || app).querySelector(".hsd-primary") as HTMLButtonElement | null;
+    if (!button || button.disabled) return;
+    e.preventDefault();
+    // Number fields commit their text on "change".
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+    button.click();
+  };
+  app.addEventListener("keydown", pressed);
+  return () => app.removeEventListener("keydown", pressed);
+}
+
+interface Themes {
+  chosen: () => string;
+  choose: (name: string) => void;
+}
+
+/** Theme menu: light, dark or system, stored by the page's script (voila/templates/hsd). */
+function themeSwitch(themes: Themes) {
+  const menu = document.createElement("select");
+  menu.className = "hsd-theme";
+  menu.setAttribute("aria-label", "Theme");
+  menu.title = "Theme of the page";
+  for (const [name, words] of [
+    ["system", "System theme"],
+    ["light", "Light"],
+    ["dark", "Dark"],
+  ])
+    menu.append(new Option(words, name));
+  menu.value = themes.chosen();
+  menu.addEventListener("change", () => themes.choose(menu.value));
+  return menu;
+}
+
+function render({ el }: Drawing<object>) {
+  const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
+  const root = document.createElement("div");
+  root.className = "hsd-header";
+  const name = document.createElement("h1");
+  name.textContent = "hsd_viz";
+  const line = document.createElement("p");
+  const term = document.createElement("strong");
+  term.textContent = "Speculative decoding:";
+  const tour = document.createElement("button");
+  tour.type = "button";
+  tour.textContent = "See it step by step";
+  tour.hidden = true;
+  tour.addEventListener("click", () =>
+    (root.closest(".hsd-app")?.querySelector(".hsd-tour-button") as HTMLElement | null)?.click(),
+  );
+  line.append(
+    term,
+    " draft models or databases propose several tokens, and the target model verifies them in one forward pass. " +
+      "The output is unchanged but can be faster. Every token below shows its source and verdict. ",
+    tour,
+  );
+  const skip = document.createElement("a");
+  skip.className = "hsd-skip";
+  skip.href = `#${uid}`;
+  skip.textContent = "Skip to the run shown";
+  skip.addEventListener("click", (e) => {
+    // In a notebook, JupyterLab handles fragment links.
+    e.preventDefault();
+    // Focus the first control: a container focusable only by script would be skipped in the reading order.
+    (document.getElementById(uid)?.querySelector("select, button, input, [tabindex]") as HTMLElement | null)?.focus();
+  });
+  root.append(skip, name, line);
+  // JupyterLab has its own theme menu.
+  const themes = (window as { hsdTheme?: Themes }).hsdTheme;
+  if (themes) root.append(themeSwitch(themes));
+  el.append(root);
+
+  // plotly resizes figures on window resize only; late style sheets and JupyterLab panels also change the size. At most once per
+  // frame.
+  let asked = 0;
+  const observer = new ResizeObserver(() => {
+    cancelAnimationFrame(asked);
+    asked = requestAnimationFrame(() => window.dispatchEvent(new Event("resize")));
+  });
+  // Charts have a text description; hide their ticks and labels from screen readers.
+  const drawn = new MutationObserver((changes) => {
+    for (const { target } of changes) {
+      (target as Element)
+        .closest(".hsd-chart")
+        ?.querySelectorAll(".main-svg:not([aria-hidden])")
+        .forEach((svg) => svg.setAttribute("aria-hidden", "true"));
+    }
+  });
+  // Charts are created when their tab is first opened.
+  const attach = () => {
+    const charts = root.closest(".hsd-app")?.querySelectorAll(".hsd-chart");
+    for (const chart of charts ?? []) {
+      observer.observe(chart);
+      drawn.observe(chart, { childList: true, subtree: true });
+    }
+  };
+  let due = 0;
+  const arrival = new MutationObserver(() => {
+    due ||= requestAnimationFrame(() => {
+      due = 0;
+      attach();
+    });
+  });
+  let unkeep = () => {};
+  const standing = new ResizeObserver(() => {
+    const app = root.closest<HTMLElement>(".hsd-app");
+    if (!app) return;
+    standing.disconnect();
+    arrival.observe(app, { childList: true, subtree: true });
+    attach();
+    const stops = [keepFocus(app), runByKey(app)];
+    unkeep = () => stops.forEach((stop) => stop());
+    tour.hidden = !app.querySelector(".hsd-tour-button");
+    const main = app.querySelector(".hsd-main");
+    if (main) main.id = uid;
+  });
+  standing.observe(root);
+  return () => {
+    cancelAnimationFrame(due);
+    arrival.disconnect();
+    observer.disconnect();
+    drawn.disconnect();
+    standing.disconnect();
+    unkeep();
+    root.remove();
+  };
+}
+
+export default { render: guarded(render) };

@@ -1,0 +1,64 @@
+// Bundle the views into hsd_viz/views/static/: NAME/index.ts and NAME/index.css of each folder become NAME.js and NAME.css, and
+// page/run and page/versus the scripts and styles of exported pages.
+//   node build.mjs            write the files
+//   node build.mjs --check    write nothing; exit with 1 if a built file differs from its sources
+//   node build.mjs --watch    rebuild after each change, readable and with source maps
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build, context } from "esbuild";
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+const OUT = join(HERE, "../hsd_viz/views/static");
+const mode = process.argv[2] ?? "";
+
+/** The script and the style of an entry, as far as they exist. */
+const entries = (path, out) =>
+  ["ts", "css"].map((kind) => ({ in: join(HERE, `${path}.${kind}`), out })).filter((entry) => existsSync(entry.in));
+const folders = readdirSync(HERE, { withFileTypes: true }).filter((f) => f.isDirectory());
+const shared = {
+  absWorkingDir: HERE,
+  bundle: true,
+  legalComments: "none",
+  outdir: OUT,
+  target: "es2022",
+  logLevel: "warning",
+  ...(mode === "--watch" ? { sourcemap: "inline" } : { minify: true, write: false }),
+};
+const builds = [
+  // A view is a module, which anywidget imports; the script of a page runs in its own scope.
+  { ...shared, format: "esm", entryPoints: folders.flatMap(({ name }) => entries(`${name}/index`, name)) },
+  {
+    ...shared,
+    format: "iife",
+    entryPoints: ["run", "versus"].flatMap((name) => entries(`page/${name}`, `page_${name}`)),
+  },
+];
+
+mkdirSync(OUT, { recursive: true });
+if (mode === "--watch") {
+  for (const options of builds) await (await context(options)).watch();
+  console.log("Watching. Start the kernel with ANYWIDGET_HMR=1; run `npm run build` before a commit.");
+} else {
+  const results = await Promise.all(builds.map((options) => build(options)));
+  const built = new Map(results.flatMap((r) => r.outputFiles).map((f) => [basename(f.path), f.text]));
+  const stored = new Map(readdirSync(OUT).map((name) => [name, readFileSync(join(OUT, name), "utf8")]));
+  const differing = [...new Set([...built.keys(), ...stored.keys()])].filter(
+    (name) => built.get(name) !== stored.get(name),
+  );
+  if (mode === "--check") {
+    if (differing.length) {
+      console.error(
+        `Built files differ from js/: ${differing.join(", ")}. Run \`npm run build\` in js/ and commit the result.`,
+      );
+      process.exitCode = 1;
+    }
+  } else {
+    for (const name of differing) {
+      if (built.has(name)) writeFileSync(join(OUT, name), built.get(name));
+      else rmSync(join(OUT, name));
+    }
+    const size = [...built.values()].reduce((sum, text) => sum + text.length, 0);
+    console.log(`${built.size} files, ${(size / 1000).toFixed(0)} kB, ${differing.length} changed`);
+  }
+}

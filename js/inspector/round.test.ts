@@ -1,0 +1,378 @@
+// One round worked out: places of nodes, proposed tokens, the arithmetic of the verdicts.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { createGroup } from "../lib/group";
+import { createStore } from "../lib/run";
+import { RECORDED, small, snapshot } from "../lib/testing";
+import { workedBack } from "./residual";
+import {
+  asFigure,
+  betterDown,
+  cellsOf,
+  handedUp,
+  judge,
+  layoutTree,
+  mostOf,
+  nodeBeside,
+  toTell,
+  whyNothing,
+} from "./round";
+
+const storeOf = (name) => {
+  const s = createStore();
+  s.adopt(RECORDED[name]);
+  return s;
+};
+
+/** A tree of `n` nodes that is the same each time: node k hangs under one of the nodes before it. */
+const bushy = (n) =>
+  Array.from({ length: n }, (_, k) => ({
+    key: k,
+    parent: k === 0 ? -1 : ((k * 7919) % (k + 1)) - 1,
+    label: "abcdefghij".slice(0, 1 + (k % 9)),
+    kept: false,
+  }));
+const overlap = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+
+for (const down of [false, true]) {
+  test(`64 nodes do not overlap, children beyond their parents, the same each time (${down ? "down" : "across"})`, () => {
+    const nodes = bushy(64);
+    const layout = layoutTree(nodes, "…", down);
+    assert.equal(layout.boxes.length, 65);
+    assert.equal(layout.edges.length, 64);
+    const at = new Map(layout.boxes.map((b) => [b.key, b]));
+    for (const a of layout.boxes)
+      for (const b of layout.boxes) assert.ok(a === b || !overlap(a, b), `${a.key} on ${b.key}`);
+    for (const n of nodes) {
+      const [child, parent] = [at.get(n.key), at.get(n.parent)];
+      assert.equal(child.depth, parent.depth + 1);
+      assert.ok(down ? child.y >= parent.y + parent.h : child.x >= parent.x + parent.w);
+    }
+    for (const b of layout.boxes)
+      assert.ok(b.x >= 0 && b.y >= 0 && b.x + b.w <= layout.width && b.y + b.h <= layout.height);
+    assert.deepEqual(layoutTree(nodes, "…", down), layout);
+  });
+}
+
+test("the kept path is one straight line, at any place of its nodes among their siblings", () => {
+  const nodes = [
+    { key: 0, parent: -1, label: "no", kept: false },
+    { key: 1, parent: -1, label: "yes", kept: true },
+    { key: 2, parent: 1, label: "no", kept: false },
+    { key: 3, parent: 1, label: "yes", kept: true },
+    { key: 4, parent: 0, label: "no", kept: false },
+    { key: 5, parent: 3, label: "own", kept: true },
+  ];
+  const { boxes, edges } = layoutTree(nodes, "…");
+  assert.deepEqual(
+    boxes.filter((b) => b.kept).map((b) => [b.key, b.row]),
+    [
+      [-1, 0],
+      [1, 0],
+      [3, 0],
+      [5, 0],
+    ],
+  );
+  assert.ok(edges.filter((e) => e.kept).every((e) => /^M\S+ \S+H\S+$/.test(e.d)));
+  assert.equal(new Set(boxes.map((b) => b.row)).size, 3);
+});
+
+test("keys walk to the child, the parent and among the nodes of a place, and stop at the ends", () => {
+  const layout = layoutTree(
+    [
+      { key: 0, parent: -1, label: "a", kept: true },
+      { key: 1, parent: -1, label: "b", kept: false },
+      { key: 2, parent: 1, label: "c", kept: false },
+      { key: 3, parent: 0, label: "d", kept: true },
+    ],
+    "…",
+  );
+  const go = (key, way) => nodeBeside(layout, key, way);
+  assert.deepEqual([go(-1, "child"), go(0, "child"), go(3, "child")], [0, 3, 3]);
+  assert.deepEqual([go(2, "parent"), go(0, "parent"), go(-1, "parent")], [1, -1, -1]);
+  assert.deepEqual([go(0, "next"), go(1, "next"), go(3, "next"), go(2, "before"), go(0, "before")], [1, 1, 2, 3, 0]);
+  assert.equal(go(99, "child"), 0);
+});
+
+test("wide scripts take two columns, marks that combine none", () => {
+  assert.deepEqual(["abc", "漢字", "🙂", "e\u0301", "", "שלום"].map(cellsOf), [3, 4, 2, 1, 0, 4]);
+});
+
+const row = (node, verdict, more = {}) => ({
+  node,
+  parent: node - 1,
+  depth: node + 1,
+  text: `t${node}`,
+  p: 0.5,
+  q: 0.5,
+  u: 0.5,
+  verdict,
+  ...more,
+});
+
+test("a sampled chain is judged by u · q < p, with the numbers and the sign of the verdict", () => {
+  const { rule, steps } = judge(
+    [
+      row(0, "accepted", { u: 0.359, q: 0.987, p: 0.702 }),
+      row(1, "rejected", { u: 0.991, q: 0.662, p: 0.581 }),
+      row(2, "unreached", { u: null, p: null }),
+    ],
+    null,
+  );
+  assert.equal(rule, "ratio");
+  assert.deepEqual(
+    steps.map((s) => s.line),
+    ["u · q = 0.359 × 0.987 = 0.354 < 0.702 = p", "u · q = 0.991 × 0.662 = 0.656 ≥ 0.581 = p", ""],
+  );
+  assert.ok(Math.abs(steps[0].chance - 0.702 / 0.987) < 1e-12);
+  assert.equal(steps[2].chance, null);
+  assert.equal(judge([row(0, "accepted", { u: 0.9, q: 0.2, p: 0.6 })], null).steps[0].chance, 1);
+});
+
+test("figures have the digits that distinguish the two sides", () => {
+  assert.equal(toTell(0.65561, 0.65568), 4);
+  assert.equal(toTell(0.1, 0.9), 3);
+  assert.equal(toTell(0.5, 0.5), 6);
+  assert.deepEqual(
+    [asFigure(0), asFigure(1), asFigure(0.35), asFigure(0.00012), asFigure(0.000012), asFigure(0.123456789, 5)],
+    ["0", "1", "0.350", "0.000120", "1.20e-5", "0.12346"],
+  );
+});
+
+test("a point-mass draft is walked place by place, down to where the verifier drew something else", () => {
+  const mass = { q: 1, u: null };
+  const tree = [
+    row(0, "rejected", { ...mass, p: 0.1, parent: -1, depth: 1 }),
+    row(1, "accepted", { ...mass, p: 0.7, parent: -1, depth: 1 }),
+    row(2, "rejected", { ...mass, p: 0, parent: 1, depth: 2 }),
+    row(3, "unreached", { ...mass, p: null, parent: 0, depth: 2 }),
+  ];
+  const { rule, steps } = judge(tree, { text: "own" });
+  assert.equal(rule, "walk");
+  assert.deepEqual(
+    steps.map((s) => [s.place, s.text, s.drew, s.hit, s.p]),
+    [
+      [1, ["t0", "t1"], "t1", true, 0.7],
+      [2, ["t2"], "own", false, null],
+    ],
+  );
+  assert.deepEqual(
+    judge(
+      tree.slice(1, 3).map((d) => ({ ...d, node: d.node - 1, parent: d.parent - (d.parent > 0 ? 1 : 0) })),
+      null,
+    ).steps[1].drew,
+    null,
+  );
+  const cut = judge([row(0, "accepted", mass), row(1, "cut", mass)], null).steps;
+  assert.deepEqual(
+    cut.map((s) => [s.hit, s.cut, s.drew]),
+    [
+      [true, false, "t0"],
+      [false, true, "t1"],
+    ],
+  );
+  assert.deepEqual(judge([], null), { rule: "none", steps: [] });
+});
+
+// A vocabulary of eight, p at temperature 1, and a draft's q: the trace's part of them, and what it was taken from.
+const SAMPLED = (weights, T) => {
+  const w = weights.map((x) => x ** (1 / T));
+  const sum = w.reduce((a, b) => a + b, 0);
+  return w.map((x) => x / sum);
+};
+const five = (row) =>
+  row
+    .map((x, id) => [id, Number(x.toPrecision(6))] as [number, number])
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 5)
+    .filter(([, x]) => x > 0);
+const WARM = [0.3, 0.25, 0.15, 0.1, 0.08, 0.06, 0.04, 0.02];
+function corrected(T, drafted, q, left = true) {
+  const p = SAMPLED(WARM, T);
+  const rest = q ? p.map((x, k) => Math.max(0, x - q[k])) : p.map((x, k) => (drafted.includes(k) ? 0 : x));
+  const sum = rest.reduce((a, b) => a + b, 0);
+  const residual = rest.map((x) => x / sum);
+  const id = five(residual)[0][0];
+  const t = { id, p: WARM[id], top: five(WARM), residual: five(residual), q: q && five(q), left: left ? sum : null };
+  const refused = drafted.map((d) => row(d, "rejected", { id: d, p: p[d], q: q ? q[d] : 1, u: q ? 0.9 : null }));
+  return { p, rest, sum, ...workedBack(t, refused, { temperature: T, top_k: 0, top_p: 1 }) };
+}
+const near = (a, b) => assert.ok(Math.abs(a - b) < 2e-5, `${a} is not ${b}`);
+const Q = [0.5, 0.1, 0.02, 0.03, 0.02, 0.2, 0.1, 0.03];
+
+for (const T of [0.6, 1, 1.3]) {
+  for (const left of [true, false]) {
+    test(`temperature ${T}: p, q and what is left of a correction come out as they were sampled${left ? "" : ", without the recorded sum"}`, () => {
+      const c = corrected(T, [0], Q, left);
+      assert.equal(c.rule, "ratio");
+      assert.deepEqual(
+        c.refused.map((r) => [r.id, r.p.value, r.q.value, r.left]),
+        [[0, c.p[0], 0.5, 0]],
+      );
+      near(
+        c.rows[0] && c.sum,
+        c.rest.reduce((a, b) => a + b, 0),
+      );
+      for (const r of c.rows) {
+        near(r.left, c.rest[r.id]);
+        near(r.left / c.sum, r.residual);
+        for (const [found, true_] of [
+          [r.p, c.p[r.id]],
+          [r.q, Q[r.id]],
+        ]) {
+          if (found.value !== null) near(found.value, true_);
+          else assert.ok(true_ <= found.bound + 1e-6);
+        }
+      }
+      assert.ok(c.rows.some((r) => r.p.value !== null && r.q.value !== null && r.q.value > 0));
+    });
+  }
+  test(`temperature ${T}: a walked draft is corrected from p without the drafted tokens, with the sum or without`, () => {
+    for (const left of [true, false]) {
+      const c = corrected(T, [1, 3], null, left);
+      assert.equal(c.rule, "walk");
+      near(c.sum, 1 - c.p[1] - c.p[3]);
+      for (const r of c.rows) near(r.p.value, c.p[r.id]);
+      assert.ok(c.rows.every((r) => r.q.value === null && r.left === r.p.value));
+    }
+  });
+}
+
+test("a tree goes down a page where less of it is cut off so", () => {
+  assert.deepEqual(
+    [
+      [500, 200],
+      [500, 450],
+      [300, 200],
+      [500, 600],
+    ].map(([across, down]) => betterDown({ width: across }, { width: down }, 400)),
+    [true, true, false, false],
+  );
+});
+
+test("what the trace lacks is not shown", () => {
+  // The drafted token is not among the target's five at temperature 1, and the sum was not recorded.
+  const c = corrected(0.6, [7], [0, 0, 0, 0, 0, 0, 0.2, 0.8], false);
+  assert.equal(c.sum, null);
+  assert.ok(c.rows.every((r) => r.p.value === null && r.left === null && r.residual > 0));
+  assert.equal(c.refused[0].q.value, 0.8);
+  // p and q that agree in what was recorded of them leave nothing to divide by.
+  assert.equal(
+    workedBack(
+      { id: 1, p: 0.5, top: [[1, 0.5]], residual: [[1, 1]], q: [[1, 0.5]], left: null },
+      [row(0, "rejected", { id: 0 })],
+      {
+        temperature: 1,
+      },
+    ).sum,
+    null,
+  );
+});
+
+test("a token that was drafted twice at one place is taken away once", () => {
+  const twice = [row(0, "rejected", { id: 4, p: 0.25, u: null }), row(1, "rejected", { id: 4, p: 0.25, u: null })];
+  const c = workedBack({ id: 1, p: 0.5, top: [[1, 0.5]], residual: [[1, 1]], q: null, left: null }, twice, {
+    temperature: 1,
+  });
+  assert.deepEqual([c.sum, c.refused.length, c.rows[0].p.value], [0.75, 1, 0.75]);
+});
+
+test("why nothing was drafted is always a sentence", () => {
+  for (const why of ["no match", "not worth it", "no room", "off", null, "something new"]) {
+    const words = whyNothing(why, "the target", "the databases");
+    assert.match(words, /^No draft: .+\.$/);
+    assert.doesNotMatch(words, /undefined|null/);
+  }
+});
+
+for (const name of ["both", "hierarchy"].filter((n) => RECORDED[n])) {
+  test(`${name}: the rounds below proposed exactly the tokens that the level above verified, each own token its level's`, () => {
+    const store = storeOf(name);
+    let seen = 0;
+    for (const [id, children] of store.children) {
+      const rounds = children.map((k) => store.rounds.get(k));
+      const drafts = store.drafts.get(id) || [];
+      const given = handedUp(drafts, rounds);
+      assert.equal(given.size, rounds.length);
+      for (const r of rounds) {
+        const { first, own } = given.get(r.id);
+        const kept = (store.drafts.get(r.id) || []).filter((d) => d.verdict === "accepted").map((d) => d.id);
+        assert.deepEqual(
+          drafts.slice(first, first + kept.length).map((d) => d.id),
+          kept,
+        );
+        if (own) assert.equal(own.source, store.levels[r.level]);
+        seen += 1;
+      }
+    }
+    assert.ok(seen > 20);
+  });
+}
+
+test("inconsistent rounds are not shown", () => {
+  assert.equal(handedUp([row(0, "accepted")], [{ id: 1, accepted: 3, outcome: "bonus" }]).size, 0);
+});
+
+for (const name of Object.keys(RECORDED)) {
+  test(`${name}: every verdict of a recorded run follows from its printed arithmetic`, () => {
+    const store = storeOf(name);
+    for (const [id, drafts] of store.drafts) {
+      const { rule, steps } = judge(drafts, { text: "own" });
+      const r = store.rounds.get(id);
+      if (rule === "ratio") {
+        for (const s of steps.filter((s) => s.line)) {
+          const d = drafts.find((d) => d.node === s.node);
+          assert.equal(d.u * d.q < d.p, d.verdict === "accepted");
+          assert.equal(s.line.includes("<"), d.verdict === "accepted");
+        }
+        assert.equal(steps.filter((s) => s.line).length, r.examined);
+      } else {
+        assert.equal(steps.filter((s) => s.hit).length, r.accepted);
+        assert.equal(steps.length, r.examined);
+      }
+      const most = mostOf([drafts]);
+      const looked = steps.filter((s) => s.verdict !== "unreached").length;
+      assert.equal(most.steps, looked + Number(looked < steps.length));
+      const nodes = drafts.map((d) => ({
+        key: d.node,
+        parent: d.parent,
+        label: d.text,
+        kept: d.verdict === "accepted",
+      }));
+      const last = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? -1;
+      const { boxes } = layoutTree([...nodes, { key: 1e6, parent: last, label: "own", kept: true }], "…");
+      assert.equal(new Set(boxes.map((b) => `${b.x} ${b.y}`)).size, drafts.length + 2);
+      assert.ok(
+        most.rows >= 1 + Math.max(...boxes.map((b) => b.row)) && most.places >= Math.max(...boxes.map((b) => b.depth)),
+      );
+    }
+  });
+}
+
+test("a place of the text can be pointed at; views are notified once, and another run forgets it", () => {
+  const group = createGroup();
+  group.store.adopt(small());
+  const heard = [];
+  group.listeners.add((now) => heard.push(now.lit));
+  group.light(3);
+  group.light(3);
+  group.light(3, true);
+  group.light(null);
+  group.light(null);
+  assert.deepEqual(heard, [{ position: 3, reveal: false }, { position: 3, reveal: true }, null]);
+  group.light(5);
+  group.store.adopt(snapshot({}, "another"));
+  assert.equal(group.cursor.lit, null);
+});
+
+test("a round of a level below is remembered with the target's round that it served", () => {
+  const group = createGroup();
+  group.store.adopt(small());
+  group.pin({ round: 1 });
+  assert.deepEqual([group.cursor.round, group.cursor.inner, group.cursor.pinned], [2, 1, true]);
+  group.pin({ round: 2 });
+  assert.deepEqual([group.cursor.round, group.cursor.inner], [2, null]);
+  group.release();
+  group.go({ token: 0 });
+  assert.equal(group.cursor.inner, null);
+});

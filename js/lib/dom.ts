@@ -1,0 +1,92 @@
+// Shared by all views: elements, roles, colours by source, the host's theme. Text only; no requests.
+
+// JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only by an attribute of the focused element.
+const FOCUSABLE = new Set(["button", "input", "select", "summary"]);
+
+export function make<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  cls?: string,
+  text?: string,
+): HTMLElementTagNameMap[K] {
+  const node = document.createElement(tag);
+  if (cls) node.className = cls;
+  if (text !== undefined) node.textContent = text;
+  if (FOCUSABLE.has(tag)) node.dataset.lmSuppressShortcuts = "true";
+  return node;
+}
+/** An SVG element. */
+export function draw<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, string | number> = {},
+  text?: string,
+): SVGElementTagNameMap[K] {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+/** Make a node focusable, without JupyterLab's shortcuts. */
+export function focusable<N extends HTMLElement | SVGElement>(node: N): N {
+  node.tabIndex = 0;
+  node.dataset.lmSuppressShortcuts = "true";
+  return node;
+}
+/** A part of a table of boxes. */
+export function cell(role: string, cls?: string, text?: string, what?: string) {
+  const node = make("div", cls, text);
+  node.setAttribute("role", role);
+  if (what) node.dataset.what = what;
+  return node;
+}
+/** A legend entry: a sample and its meaning. */
+export function entry(key: Element, words: string) {
+  const item = make("li");
+  item.append(key, make("span", "", words));
+  return item;
+}
+/** Colour by source, in both themes; a source's own tokens (`hue.own`) are pale. */
+export function hued<N extends HTMLElement | SVGElement>(
+  node: N,
+  hue: { light: string; dark: string; own?: boolean },
+): N {
+  node.classList.add("hsd-hue");
+  node.style.setProperty("--light", hue.light);
+  node.style.setProperty("--dark", hue.dark);
+  if (hue.own) node.classList.add("hsd-own");
+  return node;
+}
+
+/**
+ * Follow the theme of JupyterLab and Voilà (set on <body>), else of the browser; print is light. `behind` names the style property
+ * for the page's colour behind `root`; `changed` is called after every change. Returns a function that stops following.
+ */
+export function followTheme(
+  root: HTMLElement,
+  { behind = "", changed = () => {} }: { behind?: string; changed?: (dark: boolean, paper: boolean) => void } = {},
+) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const paper = matchMedia("print");
+  const apply = () => {
+    const host = document.body.dataset.jpThemeLight;
+    const dark = !paper.matches && (host === undefined ? system.matches : host === "false");
+    root.classList.toggle("hsd-dark", dark);
+    for (let node = behind ? root.parentElement : null; node; node = node.parentElement) {
+      const colour = getComputedStyle(node).backgroundColor;
+      if (!/^(transparent|rgba\(.*, 0\))$/.test(colour)) {
+        root.style.setProperty(behind, colour);
+        break;
+      }
+    }
+    changed(dark, paper.matches);
+  };
+  const observer = new MutationObserver(apply);
+  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  for (const said of [system, paper]) said.addEventListener("change", apply);
+  apply();
+  const frame = requestAnimationFrame(apply); // a view is created before it is attached to the page
+  return () => {
+    cancelAnimationFrame(frame);
+    observer.disconnect();
+    for (const said of [system, paper]) said.removeEventListener("change", apply);
+  };
+}

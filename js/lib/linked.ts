@@ -1,0 +1,132 @@
+// The widget of a view that shares a run and a cursor (group.ts) with the others of its group.
+//
+//   export default linkedWidget((view) => { …; return cleanup; })
+//
+// `root` is attached, with class hsd-linked, colours, theme and keys. `follow(onStore, onCursor)` listens to the run and to the
+// cursor until the view closes. A view that throws shows a card in its place; the others are not affected. Model output is only set
+// by textContent; there are no requests.
+import type { PaletteData, Snapshot } from "./contract";
+import { followTheme, make } from "./dom";
+import { type Cursor, type Group, hsdGroup, release } from "./group";
+import { failure } from "./notice";
+import { type Palette, paletteOf } from "./palette";
+import type { Change, Store } from "./run";
+import type { Drawing, Model, Widget } from "./widget";
+
+export interface LinkedTraits {
+  group: string;
+  data: Partial<Snapshot>;
+  palette: PaletteData;
+  /** Of views whose theme Python draws. */
+  dark?: boolean;
+}
+export interface View<T> {
+  model: Model<LinkedTraits & T>;
+  root: HTMLElement;
+  group: Group;
+  store: Store;
+  palette: Palette;
+  follow(
+    onStore: ((what: Change, from: number) => void) | null,
+    onCursor?: (cursor: Cursor, before: Cursor) => void,
+  ): void;
+}
+
+/** Draws a view, and may return a function that cleans up. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a view without a cleanup returns nothing
+type Create<T> = (view: View<T>) => (() => void) | void;
+
+/** Open a view of a group in `el`; returns a function that closes it. */
+function open<T>({ model, el }: Drawing<LinkedTraits & T>, group: Group, create: Create<T>): () => void {
+  const root = make("div", "hsd-linked");
+  const palette = paletteOf(model.get("palette"));
+  palette.paint(root);
+  const tell = (dark: boolean, paper: boolean) => {
+    // Only views drawn by Python have a theme trait; it ignores printing.
+    if (paper || model.get("dark") === undefined || model.get("dark") === dark) return;
+    model.set("dark", dark as (LinkedTraits & T)["dark"]);
+    model.save_changes();
+  };
+  const ends: (() => void)[] = [group.attend(), followTheme(root, { behind: "--backdrop", changed: tell })];
+  el.append(root);
+  const keydown = (event: KeyboardEvent) => {
+    group.keydown(event);
+  };
+  root.addEventListener("keydown", keydown);
+  let shown: HTMLElement = root;
+  function close() {
+    // The view's own cleanup first.
+    for (const end of ends.splice(0).reverse()) end();
+    shown.remove();
+  }
+  function fail(error: unknown) {
+    reportError(error);
+    try {
+      close();
+    } catch (second) {
+      reportError(second);
+    }
+    shown = failure(error);
+    el.append(shown);
+  }
+  const { store } = group;
+  const follow: View<T>["follow"] = (onStore, onCursor) => {
+    if (onStore) {
+      store.listeners.add(onStore, fail);
+      ends.push(() => store.listeners.delete(onStore));
+    }
+    if (onCursor) {
+      group.listeners.add(onCursor, fail);
+      ends.push(() => group.listeners.delete(onCursor));
+    }
+  };
+  try {
+    const end = create({ model, root, group, store, palette, follow });
+    if (end) ends.push(end);
+  } catch (error) {
+    fail(error);
+  }
+  return close;
+}
+
+/** The anywidget of a linked view. `create` draws it and may return a function that cleans up. */
+export function linkedWidget<T>(create: Create<T>): () => Required<Widget<LinkedTraits & T>> {
+  return () => {
+    let group: Group;
+    let name = "";
+    let leave = () => {};
+    return {
+      initialize({ model }) {
+        const quit = () => {
+          leave();
+          leave = () => {};
+          release(name);
+        };
+        const join = () => {
+          quit();
+          name = model.get("group");
+          group = hsdGroup(name);
+          leave = group.join(model);
+        };
+        join();
+        model.on("change:group", join);
+        return () => {
+          model.off("change:group", join);
+          quit();
+        };
+      },
+      render({ model, el }) {
+        let close = open({ model, el }, group, create);
+        const again = () => {
+          close();
+          close = open({ model, el }, group, create);
+        };
+        model.on("change:group", again);
+        return () => {
+          model.off("change:group", again);
+          close();
+        };
+      },
+    };
+  };
+}

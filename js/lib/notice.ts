@@ -1,0 +1,64 @@
+// The card for errors on the page, for those of Python and for those of a view.
+import { make } from "./dom";
+import type { Drawing } from "./widget";
+
+export interface Trouble {
+  title?: string;
+  message: string;
+  details?: string;
+  /** Something that cannot be shown, rather than an error. */
+  caution?: boolean;
+}
+
+/** Draw a card into `root`, or hide `root` if there is no message. `dismiss` adds a button. */
+export function drawNotice(
+  root: HTMLElement,
+  { title, message, details, caution = false }: Trouble,
+  dismiss?: () => void,
+) {
+  root.classList.add("hsd-notice");
+  root.classList.toggle("hsd-caution", caution);
+  root.hidden = !message;
+  root.replaceChildren();
+  if (!message) return;
+  root.setAttribute("role", "alert");
+  if (title) root.append(make("strong", "", title));
+  root.append(make("p", "", message));
+  if (details) {
+    const more = make("details");
+    const pre = make("pre", "", details);
+    pre.tabIndex = 0; // focusable, because it scrolls
+    more.append(make("summary", "", "Details"), pre);
+    root.append(more);
+  }
+  if (!dismiss) return;
+  const close = make("button", "", "Dismiss");
+  close.addEventListener("click", dismiss);
+  root.append(close);
+}
+
+/** The card of a view or a part of one that failed; other views are not affected. */
+export function failure(error: unknown, title = "This view failed") {
+  const root = make("div");
+  const known = error instanceof Error;
+  drawNotice(root, { title, message: known ? error.message : String(error), details: known ? error.stack : "" });
+  return root;
+}
+
+/** A listener's `failed` that puts the card in the place of a part's content. */
+export const failInto = (root: HTMLElement) => (error: unknown) => {
+  reportError(error);
+  root.replaceChildren(failure(error));
+};
+
+/** A widget's `render` that shows a card in its element if it throws. */
+export const guarded =
+  <T>(render: (drawing: Drawing<T>) => () => void) =>
+  (drawing: Drawing<T>) => {
+    try {
+      return render(drawing);
+    } catch (error) {
+      failInto(drawing.el)(error);
+      return () => drawing.el.replaceChildren();
+    }
+  };

@@ -1,0 +1,35 @@
+// Sources: their colours and words.
+import type { PaletteData } from "./contract";
+
+export type Palette = ReturnType<typeof paletteOf>;
+
+/** Sources in a view's `palette`: family(source) is the colour key (data-family), words and phrase are labels. */
+export function paletteOf(palette: PaletteData) {
+  const family = (s: string) =>
+    s in palette.hues && s !== "draft" && s !== "baseline" ? s : palette.baselines.includes(s) ? "baseline" : "draft";
+  return {
+    family,
+    /** nano, draft model */
+    words(s: string) {
+      const f = family(s);
+      return f === "draft" ? `${s}, draft model` : f === "baseline" ? `${s}, baseline` : palette.hues[f].label;
+    },
+    /** the draft model nano: within a sentence */
+    phrase(s: string) {
+      const f = family(s);
+      return f === "target"
+        ? "the target"
+        : f === "baseline"
+          ? `the baseline ${s}`
+          : palette.databases.includes(s)
+            ? `the ${palette.hues[f].label}`
+            : `the draft model ${s}`;
+    },
+    paint(root: HTMLElement) {
+      for (const [name, hue] of Object.entries(palette.hues)) {
+        root.style.setProperty(`--hsd-${name}-light`, hue.light);
+        root.style.setProperty(`--hsd-${name}-dark`, hue.dark);
+      }
+    },
+  };
+}

@@ -1,0 +1,220 @@
+// A run in the browser, and its events. Pure: no document, no widget model.
+import {
+  type Append,
+  CALL,
+  type Call,
+  DRAFT,
+  type Draft,
+  type Event,
+  type Meta,
+  ROUND,
+  type Round,
+  type Snapshot,
+  type Step,
+  TOKEN,
+  type Token,
+} from "./contract";
+import type { Speed } from "./group";
+import { listeners } from "./listeners";
+
+export type Store = ReturnType<typeof createStore>;
+/** What happened to a run: another one, or new steps of the same. */
+export type Change = "reset" | "append";
+/** The events and tokens of a target round. */
+export interface Span {
+  id: number;
+  begin: number;
+  end: number;
+  first: number;
+  count: number;
+}
+export interface Index {
+  events: Event[];
+  rounds: Span[];
+  placeOf: Map<number, number>;
+  stepOf: number[];
+}
+
+/** A row as an object; rows arrive as lists in the order of contract.ts. */
+const named = <T>(names: readonly string[], row: readonly unknown[]) =>
+  Object.fromEntries(names.map((n, i) => [n, row[i]])) as T;
+const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null };
+
+/**
+ * A run so far. `adopt` takes a snapshot (the `data` of a view), `receive` the steps of a live run; listeners get ("reset", 0) for
+ * a new run and ("append", index of the first new token) for new steps.
+ *
+ * tokens: [TOKEN…]; rounds: Map(id → ROUND), of all levels; order: Map(id of a target round → 1, 2, 3, …); children: Map(id → ids of
+ * the rounds of the level below that served it); drafts: Map(round id → [DRAFT…]); calls: [CALL…]; levels: names, bottom first;
+ * pieces: {token id: text}; prompt, promptIds; meta: {stack, sampling, prefill_ns, wall_ns} (times null during the run).
+ */
+export function createStore() {
+  let index: Index | null = null;
+  const empty = () => ({
+    pieces: {} as Record<number, string>,
+    tokens: [] as Token[],
+    rounds: new Map<number, Round>(),
+    order: new Map<number, number>(),
+    children: new Map<number, number[]>(),
+    drafts: new Map<number, Draft[]>(),
+    calls: [] as Call[],
+  });
+  const store = {
+    run: "",
+    seq: 0,
+    prompt: "",
+    promptIds: [] as number[],
+    levels: [] as string[],
+    meta: NO_META,
+    ...empty(),
+    listeners: listeners<[what: Change, from: number]>(),
+    extend(part: Step) {
+      index = null;
+      for (const row of part.rounds) {
+        const r = named<Round>(ROUND, row);
+        store.rounds.set(r.id, r);
+        // Displayed numbers count target rounds; ids also include rounds of lower levels.
+        if (r.parent === null) store.order.set(r.id, store.order.size + 1);
+        else store.children.set(r.parent, [...(store.children.get(r.parent) || []), r.id]);
+      }
+      for (const row of part.drafts) {
+        const d = named<Draft>(DRAFT, row);
+        const list = store.drafts.get(d.round);
+        if (list) list.push(d);
+        else store.drafts.set(d.round, [d]);
+      }
+      for (const row of part.calls || []) store.calls.push(named<Call>(CALL, row));
+      Object.assign(store.pieces, part.pieces);
+      for (const row of part.tokens) store.tokens.push(named<Token>(TOKEN, row));
+    },
+    /** Forget the run. */
+    clear() {
+      index = null;
+      Object.assign(store, { run: "", seq: 0, prompt: "", promptIds: [], levels: [], meta: NO_META, ...empty() });
+    },
+    /** Take a snapshot, unless it is not newer. */
+    adopt(taken: Partial<Snapshot> | null) {
+      if (!taken || taken.run === undefined) return;
+      const data = taken as Snapshot;
+      if (data.run === store.run && data.seq <= store.seq) {
+        // End of a live run: the same rows with final times.
+        if (data.seq === store.seq && (store.meta.wall_ns ?? null) === null && (data.meta?.wall_ns ?? null) !== null) {
+          store.meta = data.meta;
+          store.listeners.tell("append", store.tokens.length);
+        }
+        return;
+      }
+      Object.assign(store, {
+        run: data.run,
+        seq: data.seq,
+        prompt: data.prompt,
+        promptIds: data.prompt_ids,
+        levels: data.levels,
+        meta: data.meta || NO_META,
+        ...empty(),
+      });
+      store.extend(data);
+      store.listeners.tell("reset", 0);
+    },
+    /** Take the steps of a message; false: earlier steps are missing and a snapshot is needed. */
+    receive(message: Append) {
+      if (message.kind !== "append") return true;
+      if (message.run === store.run && message.seq <= store.seq) return true;
+      if (message.run !== store.run || message.first > store.seq + 1) return false;
+      const from = store.tokens.length;
+      for (const step of message.steps.slice(store.seq + 1 - message.first)) store.extend(step);
+      store.seq = message.seq;
+      store.listeners.tell("append", from);
+      return true;
+    },
+    /** The run as events: see {@link indexOf}. */
+    index(): Index {
+      return (index ??= indexOf(store));
+    },
+    /** The target round of a round of any level. */
+    topRound(id: number) {
+      let r = store.rounds.get(id);
+      while (r && r.parent !== null) r = store.rounds.get(r.parent);
+      return r ? r.id : null;
+    },
+    /** The draft row of an accepted token in its target round, or null. */
+    ownDraft(t: Token): Draft | null {
+      if (t.kind !== "accepted") return null;
+      return (
+        (store.drafts.get(t.round) || []).find(
+          (d) => d.verdict === "accepted" && d.depth === t.depth && d.id === t.id,
+        ) || null
+      );
+    },
+  };
+  return store;
+}
+
+/**
+ * The events of a run. For each target round, in order: its draft is proposed (kind "draft", if any); each accepted or rejected
+ * draft token gets its verdict (kind "verdict", by depth, rejected before accepted); the round's own token is drawn (kind "token":
+ * correction, bonus or plain).
+ *
+ * event: {kind, round: target round id, token: index of the text's token at its position, shown: number of tokens emitted after it,
+ * draft: the DRAFT row of a verdict, else null}.
+ * rounds: [{id, begin, end: its events, first, count: its tokens}]; placeOf: Map(round id → index in rounds); stepOf[token]: the
+ * event that emitted it.
+ */
+export function indexOf(store: Pick<Store, "tokens" | "order" | "drafts" | "ownDraft">): Index {
+  const { tokens } = store;
+  const events: Event[] = [];
+  const rounds: Span[] = [];
+  const stepOf: number[] = [];
+  const placeOf = new Map<number, number>();
+  let i = 0;
+  for (const round of store.order.keys()) {
+    const begin = events.length;
+    const first = i;
+    const drafts = store.drafts.get(round) || [];
+    const refused = drafts.filter((d) => d.verdict === "rejected").sort((a, b) => a.depth - b.depth || a.node - b.node);
+    let told = 0;
+    const refuse = (depth: number) => {
+      while (told < refused.length && refused[told].depth <= depth)
+        events.push({ kind: "verdict", round, token: i, shown: i, draft: refused[told++] });
+    };
+    if (drafts.length) events.push({ kind: "draft", round, token: i, shown: i, draft: null });
+    for (; i < tokens.length && tokens[i].round === round; i++) {
+      const t = tokens[i];
+      refuse(t.kind === "accepted" ? t.depth : Infinity);
+      stepOf.push(events.length);
+      events.push({
+        kind: t.kind === "accepted" ? "verdict" : "token",
+        round,
+        token: i,
+        shown: i + 1,
+        draft: store.ownDraft(t),
+      });
+    }
+    refuse(Infinity);
+    placeOf.set(round, rounds.length);
+    rounds.push({ id: round, begin, end: events.length, first, count: i - first });
+  }
+  // Tokens rejected after the last one are listed with it.
+  for (const e of events) e.token = Math.min(e.token, tokens.length - 1);
+  return { events, rounds, placeOf, stepOf };
+}
+
+/** Duration of an event when played, in ms: `speed` is events per second, or "recorded" for its share of the round's time. */
+export function lasts(store: Store, step: number, speed: Speed) {
+  if (speed !== "recorded") return 1000 / speed;
+  const { events, rounds, placeOf } = store.index();
+  const round = rounds[placeOf.get(events[step].round) ?? 0];
+  return (store.rounds.get(round.id)?.ns ?? 0) / 1e6 / (round.end - round.begin);
+}
+
+/** Advance from event `step` by `ms`: [event, remaining ms]. Stops at the last event. */
+export function advance(store: Store, step: number, ms: number, speed: Speed): [step: number, rest: number] {
+  const last = store.index().events.length - 1;
+  while (step < last) {
+    const need = lasts(store, step, speed);
+    if (ms < need) return [step, ms];
+    ms -= need;
+    step += 1;
+  }
+  return [step, 0];
+}

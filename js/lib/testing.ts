@@ -1,0 +1,86 @@
+// Rows and snapshots for tests, as payload.py writes them.
+import { readFileSync } from "node:fs";
+
+/** What tests/js/test_scripts.py writes: runs with their events as Python lists them, and the state of each view of the dashboard. */
+const written: { runs: Record<string, any>; states: Record<string, any[]> } = process.env.HSD_SNAPSHOTS
+  ? JSON.parse(readFileSync(process.env.HSD_SNAPSHOTS, "utf8"))
+  : { runs: {}, states: {} };
+/** The recorded runs by name. */
+export const RECORDED = Object.fromEntries(Object.entries(written.runs).filter(([name]) => name !== "made"));
+/** The recorded runs and one made for tests, with `events` as Python lists them. */
+export const WITH_EVENTS = written.runs;
+/** The states of the dashboard's views by the name of their script. */
+export const STATES = written.states;
+
+/** A widget's model without a kernel: `sent` are its messages, `fire` calls the listeners of an event. */
+export function modelOf(state: Record<string, any>): any {
+  const handlers = new Map<string, Set<(...args: any[]) => void>>();
+  const names = (events: string) => events.split(" ");
+  const model = {
+    sent: [] as any[],
+    get: (name: string) => state[name],
+    set(name: string, value: any) {
+      state[name] = value;
+      model.fire(`change:${name}`);
+    },
+    save_changes() {},
+    send(message: any) {
+      model.sent.push(message);
+    },
+    on(events: string, handler: () => void) {
+      for (const event of names(events)) handlers.set(event, (handlers.get(event) ?? new Set()).add(handler));
+    },
+    off(events: string, handler: () => void) {
+      for (const event of names(events)) handlers.get(event)?.delete(handler);
+    },
+    fire(event: string, ...args: any[]) {
+      for (const handler of [...(handlers.get(event) ?? [])]) handler(...args);
+    },
+    /** The number of handlers. */
+    heard: () => [...handlers.values()].reduce((sum, set) => sum + set.size, 0),
+  };
+  return model;
+}
+export const token = (
+  round: number,
+  kind: string,
+  { text = "x", source = kind === "accepted" ? "nano" : "target", depth = 0, id = 1 } = {},
+) => [id, text, null, round, kind, source, [0], depth, 0.5, 1, null, null, null, null];
+export const draft = (
+  round: number,
+  node: number,
+  depth: number,
+  verdict: string,
+  { text = "x", source = "nano", id = 1, parent = node - 1, level = 1 } = {},
+) => [round, level, source, node, parent, depth, id, text, 0.5, 0.5, 0.5, verdict, null, null, null, null];
+export const round = (
+  id: number,
+  { parent = null, level = 1, ns = 4_000_000, outcome = "correction", why = null } = {},
+) => [id, parent, level, 0, 0, 0, outcome, why, ns, id * ns];
+export const snapshot = (rows: any, run = "r", seq = 1) => ({
+  run,
+  seq,
+  prompt: "p",
+  prompt_ids: [9],
+  levels: ["nano", "target"],
+  meta: {},
+  tokens: [],
+  drafts: [],
+  rounds: [],
+  calls: [],
+  pieces: {},
+  ...rows,
+});
+
+/** Two rounds: one of a chain of three whose second is refused, served by a round of the level below; one without a draft. */
+export const small = () =>
+  snapshot({
+    rounds: [round(1, { parent: 2, level: 0 }), round(2), round(3, { outcome: "plain", why: "no match" })],
+    drafts: [
+      draft(1, 0, 1, "accepted", { level: 0 }),
+      draft(2, 0, 1, "accepted"),
+      draft(2, 1, 2, "rejected"),
+      draft(2, 2, 3, "unreached"),
+    ],
+    tokens: [token(2, "accepted", { depth: 1 }), token(2, "correction"), token(3, "plain")],
+  });

@@ -1,0 +1,28 @@
+// What anywidget gives a widget: its model, and an element for each view.
+
+type Handler = (...args: never[]) => void;
+
+/** A widget's model: synchronized traits `T`, and messages. */
+export interface Model<T> {
+  get<K extends keyof T & string>(name: K): T[K];
+  set<K extends keyof T & string>(name: K, value: T[K]): void;
+  save_changes(): void;
+  send(message: unknown, callbacks?: undefined, buffers?: ArrayBuffer[]): void;
+  /** `event`: "change:NAME", several of them separated by spaces, or "msg:custom". */
+  on(event: string, handler: Handler): void;
+  off(event: string, handler: Handler): void;
+}
+
+export interface Drawing<T> {
+  model: Model<T>;
+  el: HTMLElement;
+}
+
+/** An anywidget. Its functions return functions that clean up. */
+export interface Widget<T> {
+  initialize?(widget: { model: Model<T> }): (() => void) | undefined;
+  render(drawing: Drawing<T>): () => void;
+}
+
+/** An identifier of a view, unique on the page. */
+export const unique = () => `hsd${Math.random().toString(36).slice(2, 9)}`;

@@ -1,0 +1,69 @@
+// Words for tokens, events and figures. Pure.
+import type { Palette } from "./palette";
+import type { Store } from "./run";
+
+export const KIND_WORDS: Record<string, string> = {
+  accepted: "accepted draft token",
+  correction: "correction by the target",
+  bonus: "bonus token",
+  plain: "plain token",
+};
+export const VERDICT_MARKS: Record<string, string> = { accepted: "✓", rejected: "✗", unreached: "·", cut: "✂" };
+/** Reasons for a round without a draft. */
+export const WHY: Record<string, string> = {
+  "no match": "no database matched",
+  "not worth it": "the expected gain was below the verification cost",
+  "no room": "no room for a draft",
+  off: "drafting is off",
+};
+
+// Invisible characters, bidirectional controls and lone surrogates are shown as code points.
+export const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
+export const codePoint = (c: string) => `‹U+${(c.codePointAt(0) || 0).toString(16).toUpperCase().padStart(4, "0")}›`;
+export const visible = (s: string) => s.replace(HIDDEN, codePoint);
+/** One line with glyphs for blanks: for drafts and cards. */
+export const glyphs = (s: string) => visible(s).replace(/ /g, "␣").replace(/\t/g, "⇥").replace(/\n/g, "↵");
+/** The same with collapsed indentation: for rejected drafts. */
+export const brief = (s: string) =>
+  visible(s)
+    .replace(/\n/g, "↵")
+    .replace(/[ \t]{2,}/g, "␣");
+
+/** Format a number; 0 and 1 stay whole. */
+export const figure = (x: number | null | undefined) => {
+  if (x === null || x === undefined) return "–";
+  if (x === 0 || x === 1) return String(x);
+  return Math.abs(x) >= 0.001 ? x.toFixed(3) : x.toExponential(1);
+};
+/** Format nanoseconds: 12.3 ms, 45 µs. */
+export const duration = (ns: number | null | undefined) => {
+  if (ns === null || ns === undefined) return "–";
+  const digits = (v: number) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
+  return ns >= 1e9 ? `${digits(ns / 1e9)} s` : ns >= 1e6 ? `${digits(ns / 1e6)} ms` : `${digits(ns / 1e3)} µs`;
+};
+export const plural = (n: number, word: string) => `${n} ${word}${n === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
+
+const HOW: Record<string, string> = {
+  correction: "correction",
+  bonus: "bonus token after a fully accepted draft",
+  plain: "no draft",
+};
+
+/** An event (run.ts) as a sentence. */
+export function eventWords(store: Store, palette: Pick<Palette, "phrase">, step: number) {
+  const e = store.index().events[step];
+  const drafts = store.drafts.get(e.round) || [];
+  const token = store.tokens[e.token];
+  if (e.kind === "draft") {
+    const by = [...new Set(drafts.map((d) => d.source))].map(palette.phrase);
+    const words = by.length > 1 ? `${by.slice(0, -1).join(", ")} and ${by[by.length - 1]}` : by[0];
+    return `${plural(drafts.length, "draft token")} proposed by ${words}`;
+  }
+  if (e.kind === "verdict") {
+    const d = e.draft;
+    return `“${glyphs(d ? d.text : token.text)}”, drafted by ${palette.phrase(d ? d.source : token.source)}, is ${d ? d.verdict : "accepted"}`;
+  }
+  const how = HOW[token.kind];
+  return `The target adds “${glyphs(token.text)}”: ${how}`;
+}

@@ -1,0 +1,324 @@
+// The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, a
+// details card.
+
+import { focusable, make } from "../lib/dom";
+import type { Cursor } from "../lib/group";
+import type { LinkedTraits, View } from "../lib/linked";
+import { linkedWidget } from "../lib/linked";
+import type { Palette } from "../lib/palette";
+import type { Change, Store } from "../lib/run";
+import type { Model } from "../lib/widget";
+import { streamCard } from "./card";
+import { findBar } from "./find";
+import { tokenPane } from "./pane";
+
+interface Traits {
+  pinned: number;
+  live: boolean;
+  ghosts: boolean;
+  boundaries: boolean;
+  whitespace: boolean;
+}
+type StreamModel = Model<LinkedTraits & Traits>;
+
+/** The legend: sources and shapes with counts. */
+function streamLegend({ store, palette }: { store: Store; palette: Palette }) {
+  const legend = make("div", "hsd-legend");
+  legend.setAttribute("role", "group");
+  legend.setAttribute("aria-label", "Legend");
+  const sources = make("div", "hsd-keys");
+  const shapes = make("div", "hsd-keys hsd-shapes");
+  legend.append(sources, shapes);
+  let counts = new Map<string, number>();
+  let kinds = new Map<string, number>();
+  const item = (sample: HTMLElement, words: string, n: number) => {
+    const key = make("span", "hsd-key");
+    key.append(sample, make("span", "", words), make("b", "", String(n)));
+    return key;
+  };
+  const sampled = (cls: string) => {
+    const sample = make("span", `${cls} hsd-sample`, "abc");
+    sample.setAttribute("aria-hidden", "true");
+    return sample;
+  };
+  return {
+    root: legend,
+    /** Count the tokens from `from` on. */
+    count(from: number) {
+      if (!from) {
+        counts = new Map();
+        kinds = new Map();
+      }
+      for (let i = from; i < store.tokens.length; i++) {
+        const t = store.tokens[i];
+        counts.set(t.source, (counts.get(t.source) || 0) + 1);
+        kinds.set(t.kind, (kinds.get(t.kind) || 0) + 1);
+      }
+      sources.replaceChildren(
+        ...[...counts]
+          .sort((a, b) => b[1] - a[1])
+          .map(([source, n]) => {
+            const swatch = make("span", "hsd-swatch");
+            swatch.dataset.family = palette.family(source);
+            return item(swatch, palette.words(source), n);
+          }),
+      );
+      const found = ["accepted", "correction", "bonus", "plain"].filter((kind) => kind !== "plain" || kinds.has(kind));
+      const ghost = make("span", "hsd-key hsd-key-ghost");
+      ghost.append(sampled("hsd-ghost"), make("span", "", "rejected draft"));
+      shapes.replaceChildren(
+        ...found.map((kind) => {
+          const sample = sampled("hsd-tok");
+          sample.dataset.kind = kind;
+          return item(sample, kind, kinds.get(kind) || 0);
+        }),
+        ghost,
+      );
+    },
+  };
+}
+
+/** A switch for a trait that sets a class of the view. */
+function switchOf(
+  model: StreamModel,
+  root: HTMLElement,
+  label: string,
+  trait: "ghosts" | "boundaries" | "whitespace",
+  cls: string,
+  then: () => void,
+) {
+  const box = make("input");
+  box.type = "checkbox";
+  const apply = () => {
+    box.checked = Boolean(model.get(trait));
+    root.classList.toggle(cls, box.checked);
+  };
+  const change = () => {
+    apply();
+    then();
+  };
+  box.addEventListener("change", () => {
+    model.set(trait, box.checked);
+    model.save_changes();
+    change();
+  });
+  model.on(`change:${trait}`, change);
+  apply();
+  const wrap = make("label", "hsd-switch");
+  wrap.append(box, make("span", "", label));
+  return { root: wrap, end: () => model.off(`change:${trait}`, change) };
+}
+
+function streamView({ model, root, group, store, palette, follow }: View<Traits>) {
+  root.classList.add("hsd-stream");
+
+  // --- the frame
+  const scroll = make("div", "hsd-scroll");
+  scroll.tabIndex = -1;
+  const text = make("div", "hsd-text");
+  const prompt = make("span", "hsd-prompt");
+  prompt.setAttribute("role", "note");
+  prompt.setAttribute("aria-label", "Tokens of the prompt");
+  const out = make("span", "hsd-out");
+  focusable(out);
+  out.setAttribute("role", "listbox");
+  out.setAttribute("aria-label", "Emitted tokens. Arrow keys move, Enter pins, Escape unpins, slash finds text.");
+  text.append(prompt, out);
+  scroll.append(text);
+  const card = focusable(make("aside", "hsd-card")); // focusable, because it scrolls
+  card.setAttribute("aria-label", "Token details");
+  const pane = tokenPane({ text, prompt, out, store, palette, blanks: () => Boolean(model.get("whitespace")) });
+  const { spans, place } = pane;
+  const details = streamCard({ card, store, group, palette, pane, out });
+  const legend = streamLegend({ store, palette });
+  const find = findBar({ pane, group, store, out, reveal: (node) => into(node) });
+  const switches = [
+    switchOf(model, root, "Rejected drafts", "ghosts", "hsd-ghosts", pane.settle),
+    switchOf(model, root, "Round boundaries", "boundaries", "hsd-bounds", pane.settle),
+    switchOf(model, root, "Whitespace", "whitespace", "hsd-blanks", () => {
+      const top = scroll.scrollTop;
+      pane.clear();
+      find.again();
+      show();
+      scroll.scrollTop = top;
+    }),
+  ];
+  const tools = make("div", "hsd-tools");
+  const turn = make("div", "hsd-switches");
+  turn.setAttribute("role", "group");
+  turn.setAttribute("aria-label", "Display options");
+  turn.append(...switches.map((s) => s.root));
+  tools.append(turn, find.root);
+  const bar = make("div", "hsd-bar");
+  bar.append(legend.root, tools);
+  const body = make("div", "hsd-body");
+  body.append(scroll, card);
+  root.append(bar, body);
+
+  // --- text
+  let stuck = true; // follow the end of the text until the user scrolls away
+  scroll.addEventListener(
+    "scroll",
+    () => {
+      stuck = scroll.scrollTop + scroll.clientHeight > scroll.scrollHeight - 24;
+    },
+    { passive: true },
+  );
+  let pending = -1;
+  function flush() {
+    if (pending < 0) return;
+    const from = pending;
+    pending = -1;
+    pane.draw(from);
+    legend.count(from);
+    find.more(from);
+    if (from === 0) show(); // the text may now be visible
+    if (stuck && model.get("live")) scroll.scrollTop = scroll.scrollHeight;
+  }
+  /** Initial scroll position: the top if the emitted text is visible there, else a few lines above it. */
+  const start = () => {
+    const prompt = out.getBoundingClientRect().top - text.getBoundingClientRect().top;
+    return prompt < scroll.clientHeight / 2 ? 0 : prompt - 90;
+  };
+  function onStore(what: Change, from: number) {
+    if (what === "reset") {
+      pending = -1;
+      stuck = true;
+      marked = [];
+      pane.clear();
+      legend.count(0);
+      find.again();
+      root.classList.toggle("hsd-empty", !store.tokens.length && !store.prompt);
+      scroll.scrollTop = model.get("live") ? scroll.scrollHeight : start();
+      show();
+      return;
+    }
+    if (pending < 0) {
+      pending = from;
+      // A hidden tab gets no animation frames; the timer still updates it.
+      requestAnimationFrame(flush);
+      setTimeout(flush, 250);
+    }
+  }
+
+  // --- cursor
+  const pinned = () => (group.cursor.pinned ? group.cursor.token : -1);
+  let marked = [] as HTMLElement[];
+  let drawn = "";
+  function show() {
+    for (const s of marked) {
+      s.classList.remove("hsd-on", "hsd-pinned", "hsd-mate", "hsd-lit", "hsd-lit2");
+      if (s.dataset.i) s.setAttribute("aria-selected", "false");
+    }
+    marked = [];
+    const mark = (s: HTMLElement | null | undefined, cls: string) => {
+      if (s) {
+        s.classList.add(cls);
+        marked.push(s);
+      }
+    };
+    const all = (k: number, cls: string) => pane.nodes(k).forEach((s) => mark(s, cls));
+    const { token: i, hover, step } = group.cursor;
+    if (hover && hover.token !== i) all(hover.token, "hsd-on");
+    if (group.cursor.lit) mark(place(group.cursor.lit.position), "hsd-lit2");
+    pane.dim(group.cursor.shown ?? Infinity);
+    if (i < 0 || !spans[i]) {
+      out.removeAttribute("aria-activedescendant");
+      const key = `hint:${store.run}:${store.tokens.length}`;
+      if (drawn !== key) {
+        drawn = key;
+        details.hint();
+      }
+      return;
+    }
+    const t = store.tokens[i];
+    spans[i].setAttribute("aria-selected", "true");
+    out.setAttribute("aria-activedescendant", spans[i].id);
+    all(i, pinned() === i ? "hsd-pinned" : "hsd-on");
+    for (let k = i - 1; k >= 0 && store.tokens[k].round === t.round; k--) all(k, "hsd-mate");
+    for (let k = i + 1; k < store.tokens.length && store.tokens[k].round === t.round; k++) all(k, "hsd-mate");
+    const row = store.ownDraft(t);
+    if (row) mark(place(row.position), "hsd-lit");
+    const key = `${store.run}:${step}:${i}:${pinned() === i}`;
+    if (drawn !== key) {
+      drawn = key;
+      details.token(i, row, pinned() === i);
+    }
+  }
+  /** Scroll a node into view within the pane. */
+  function into(node: HTMLElement | null | undefined) {
+    if (!node) return;
+    const frame = scroll.getBoundingClientRect();
+    const box = node.getBoundingClientRect();
+    if (box.top < frame.top + 24) scroll.scrollTop -= frame.top + 24 - box.top;
+    else if (box.bottom > frame.bottom - 24) scroll.scrollTop += box.bottom - frame.bottom + 24;
+  }
+  /** Scroll to the token under the cursor; the page itself scrolls only for moves in the text. */
+  function reveal(span: HTMLElement | null | undefined) {
+    if (!span || text.matches(":hover")) return;
+    if (document.activeElement === out) span.scrollIntoView({ block: "nearest" });
+    else into(span);
+  }
+  function onCursor(now: Cursor, before: Cursor) {
+    show();
+    if (now.token !== before.token && now.token >= 0) reveal(spans[now.token]);
+    if (now.lit !== before.lit && now.lit?.reveal) reveal(place(now.lit.position));
+    if (model.get("pinned") === pinned()) return;
+    model.set("pinned", pinned());
+    model.save_changes();
+  }
+  function onPinned() {
+    const i = model.get("pinned");
+    if (i !== pinned()) group.pin(i >= 0 ? { token: i } : null);
+  }
+
+  const at = (i: number) => (i >= 0 ? { token: i } : null);
+  text.addEventListener("pointerover", (e) => group.hover(at(pane.tokenAt(e))));
+  text.addEventListener("pointerleave", () => group.hover(null));
+  text.addEventListener("click", (e) => {
+    const i = pane.tokenAt(e);
+    if (i >= 0) group.pin(pinned() === i ? null : { token: i });
+  });
+  root.addEventListener("keydown", (e) => {
+    const field = (e.target as HTMLElement).closest("input, select, textarea");
+    if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || (field && field.getAttribute("type") !== "checkbox"))
+      return;
+    find.field.focus();
+    find.field.select();
+    e.preventDefault();
+    e.stopPropagation();
+  });
+
+  // --- life
+  const onLive = () => {
+    root.classList.toggle("hsd-live", model.get("live"));
+    show();
+  };
+  follow(onStore, onCursor);
+  model.on("change:pinned", onPinned);
+  model.on("change:live", onLive);
+  onPinned();
+  onLive();
+  onStore("reset", 0);
+  // Steps sent while this page was disconnected are lost: request a snapshot.
+  if (model.get("live")) model.send({ kind: "sync" });
+  // The first drawing happens before layout: scroll again afterwards.
+  const laidOut = new ResizeObserver(() => {
+    if (!scroll.clientHeight) return;
+    laidOut.disconnect();
+    requestAnimationFrame(() => {
+      if (!model.get("live")) scroll.scrollTop = start();
+    });
+  });
+  laidOut.observe(scroll);
+  return () => {
+    laidOut.disconnect();
+    model.off("change:pinned", onPinned);
+    model.off("change:live", onLive);
+    switches.forEach((f) => f.end());
+    find.end();
+    pane.end();
+  };
+}
+
+export default linkedWidget(streamView);

@@ -1,0 +1,51 @@
+// Texts of the timeline for calls, gaps and rounds. Pure.
+
+import type { Call, Round } from "../lib/contract";
+import type { Store } from "../lib/run";
+import { duration, plural } from "../lib/words";
+import type { TimeSpan } from "./spans";
+
+/** What a point of the chart may show. */
+export type Shown = Call | Round | TimeSpan;
+
+const ACTS: Record<string, string> = {
+  prefill: "prefill",
+  draft: "drafts",
+  verify: "verifies",
+  lookup: "looks up a draft",
+  update: "adds accepted tokens",
+};
+
+/** Labels of a call's bar, longest first. */
+export const callWords = (c: Call) => [`${c.kind} ${plural(c.fed, "token")}`, `${c.kind} ${c.fed}`, String(c.fed)];
+export const isRound = (s: Shown | null): s is Round => s !== null && "outcome" in s;
+export const isCall = (s: Shown | null): s is Call => s !== null && "kind" in s;
+/** The round (of any level) of a call or span; null before the first. */
+export const servedBy = (s: Shown | null) => (isRound(s) ? s.id : isCall(s) && s.round >= 0 ? s.round : null);
+
+/** All functions read the current store. */
+export function createTelling(store: Store) {
+  function roundWords(id: number) {
+    const r = store.rounds.get(id);
+    if (!r) return `round ${id}`;
+    const n = `round ${store.order.get(store.topRound(id) ?? NaN)}`;
+    return r.parent === null ? n : `within ${n}, for ${store.levels[r.level] ?? `level ${r.level}`}`;
+  }
+  return {
+    /** The target round of a span, or null. */
+    roundOf(s: Shown | null) {
+      const id = servedBy(s);
+      return id === null ? null : store.topRound(id);
+    },
+    callSentence(c: Call) {
+      const cached = c.cached ? `, ${c.cached} in the cache` : "";
+      const steps = c.steps > 1 ? `, ${plural(c.steps, "forward pass")} in one launch` : "";
+      const where = c.round < 0 ? "before the first round" : roundWords(c.round);
+      const fed = c.kind === "lookup" ? " found" : c.kind === "update" ? "" : " fed";
+      return `${c.name} ${ACTS[c.kind] || c.kind}: ${plural(c.fed, "token")}${fed}${cached}${steps}; ${duration(c.ns)}, from ${duration(c.start)}; ${where}.`;
+    },
+    gapSentence: (gap: TimeSpan) => `Idle for ${duration(gap.ns)}, from ${duration(gap.start)}.`,
+    roundSentence: (r: Round) =>
+      `Round ${store.order.get(r.id)}: ${duration(r.ns)}, from ${duration(r.start)}; ${r.drafted ? `${r.drafted} drafted, ${r.accepted} accepted` : "no draft"}, ${r.outcome}.`,
+  };
+}

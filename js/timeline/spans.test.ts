@@ -1,0 +1,139 @@
+// Time worked out: lanes and shares, gaps, bars on few pixels, ticks, zooming.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { createStore } from "../lib/run";
+import { RECORDED } from "../lib/testing";
+import {
+  barsOf,
+  CLOSEST,
+  firstEndingAfter,
+  gapsOf,
+  lanesOf,
+  panView,
+  spanAt,
+  tickWords,
+  timeTicks,
+  viewWith,
+  viewWithin,
+  zoomView,
+} from "./spans";
+
+const span = (start, ns, more = {}) => ({ start, ns, ...more });
+
+for (const [name, data] of Object.entries(RECORDED)) {
+  test(`${name}: calls and the time without one fill the run, once`, () => {
+    const store = createStore();
+    store.adopt(data);
+    const wall = store.meta.wall_ns;
+    const lanes = lanesOf(store.calls, wall);
+    const gaps = gapsOf(store.calls, wall);
+    const sum = (list) => list.reduce((n, s) => n + s.ns, 0);
+    assert.equal(sum(store.calls) + sum(gaps), wall);
+    assert.equal(
+      lanes.reduce((n, l) => n + l.ns, 0),
+      sum(store.calls),
+    );
+    assert.ok(Math.abs(lanes.reduce((n, l) => n + l.share, 0) + sum(gaps) / wall - 1) < 1e-9);
+    for (const lane of lanes)
+      for (let k = 1; k < lane.calls.length; k++)
+        assert.ok(lane.calls[k].start >= lane.calls[k - 1].start + lane.calls[k - 1].ns);
+    assert.deepEqual(
+      lanes.map((l) => l.level),
+      [...lanes.map((l) => l.level)].sort((a, b) => b - a),
+    );
+  });
+  test(`${name}: bars never overlap, hold every call in view, and are few however much there is`, () => {
+    const store = createStore();
+    store.adopt(data);
+    const wall = store.meta.wall_ns;
+    for (const lane of lanesOf(store.calls, wall)) {
+      for (const [from, to] of [
+        [0, wall],
+        [wall / 3, wall / 3 + 2e6],
+        [0, 1e8],
+      ]) {
+        const bars = barsOf(lane.calls, from, to, 400);
+        assert.equal(
+          bars.reduce((n, b) => n + b.count, 0),
+          lane.calls.filter((c) => c.start + c.ns > from && c.start < to).length,
+        );
+        for (let k = 1; k < bars.length; k++) assert.ok(bars[k].x > bars[k - 1].x);
+        assert.ok(bars.every((b) => b.x >= 0 && b.x + b.w <= 400.75 && b.busy > 0 && b.busy <= 1));
+        assert.ok(bars.length <= 400);
+      }
+    }
+  });
+}
+
+test("gaps are what no call covers, before, between and after", () => {
+  assert.deepEqual(gapsOf([span(30, 10), span(10, 10)], 60), [span(0, 10), span(20, 10), span(40, 20)]);
+  assert.deepEqual(gapsOf([], 5), [span(0, 5)]);
+  assert.deepEqual(gapsOf([span(0, 5)], 5), []);
+});
+
+test("narrow neighbours become one bar that says how full it is; distinguishable spans are separate", () => {
+  const fine = Array.from({ length: 100 }, (_, k) => span(k * 10, 5));
+  const [bar, ...more] = barsOf(fine, 0, 100_000, 100);
+  assert.deepEqual([more.length, bar.count], [0, 100]);
+  const half = barsOf(fine, 0, 1000, 20);
+  assert.ok(half.every((b) => b.busy > 0.4 && b.busy < 0.7));
+  assert.equal(barsOf(fine, 0, 1000, 1000).length, 100);
+});
+
+test("a span is found under the pointer, or a little beside it", () => {
+  const spans = [span(0, 10), span(20, 10), span(50, 1)];
+  assert.deepEqual(
+    [5, 25, 50.5].map((t) => spanAt(spans, t)),
+    spans,
+  );
+  assert.equal(spanAt(spans, 15), null);
+  assert.equal(spanAt(spans, 48, 3), spans[2]);
+  assert.equal(spanAt(spans, 14, 5), spans[0]);
+  assert.equal(spanAt([], 1, 5), null);
+  assert.deepEqual(
+    [-1, 10, 29, 99].map((t) => firstEndingAfter(spans, t)),
+    [0, 1, 1, 3],
+  );
+});
+
+test("ticks are round, inside, few, and written in one unit with the digits they need", () => {
+  for (const [from, to] of [
+    [0, 1e9],
+    [123_456, 987_654],
+    [5e8, 5e8 + 20_000],
+    [0, 3e10],
+  ]) {
+    const { step, ticks } = timeTicks(from, to, 6);
+    assert.ok(ticks.length >= 2 && ticks.length <= 7);
+    assert.ok(ticks.every((t) => t >= from && t <= to));
+    assert.ok(["1", "2", "5"].includes(String(step)[0]));
+    assert.equal(new Set(ticks.map((t) => tickWords(t, step, to))).size, ticks.length);
+  }
+  assert.deepEqual(
+    [tickWords(2e8, 2e8, 1e9), tickWords(250_000, 50_000, 4e5), tickWords(12.5e6, 5e5, 2e7)],
+    ["0.2 s", "250 µs", "12.5 ms"],
+  );
+});
+
+test("zooming keeps the time under the pointer in its place, within the run and no closer than can be read", () => {
+  const end = 1e9;
+  const view = zoomView({ from: 0, to: end }, 0.5, 2.5e8, end);
+  assert.deepEqual(view, { from: 1.25e8, to: 6.25e8 });
+  assert.deepEqual(zoomView(view, 100, 3e8, end), { from: 0, to: end });
+  const close = zoomView({ from: 1e8, to: 1e8 + 30_000 }, 0.01, 1e8, end);
+  assert.equal(close.to - close.from, CLOSEST);
+  assert.deepEqual(panView({ from: 0, to: 10e6 }, -5e6, end), { from: 0, to: 10e6 });
+  assert.deepEqual(panView({ from: 0, to: 10e6 }, 2e9, end), { from: end - 10e6, to: end });
+  assert.deepEqual(viewWithin(-5, 500, 100), { from: 0, to: 100 });
+});
+
+test("a view follows a round no farther than it must", () => {
+  const end = 1e9;
+  const view = { from: 1e8, to: 2e8 };
+  assert.equal(viewWith(view, 1.2e8, 1e7, end), view);
+  const moved = viewWith(view, 5e8, 1e7, end);
+  assert.equal(moved.to - moved.from, 1e8);
+  assert.ok(moved.from < 5e8 && moved.to > 5.1e8);
+  const wide = viewWith(view, 3e8, 4e8, end);
+  assert.ok(wide.from <= 3e8 && wide.to >= 7e8);
+});

@@ -1,0 +1,319 @@
+// The tour's card and outline. Python sends the step (`place`); this script moves the cursor to its event, outlines
+// the element, and scrolls it into view beside the card.
+
+import { focusable, make } from "../lib/dom";
+import type { View } from "../lib/linked";
+import { linkedWidget } from "../lib/linked";
+import { drawNotice } from "../lib/notice";
+import { visible } from "../lib/words";
+
+/** A step of the tour; empty when it is closed. */
+interface TourStep {
+  key?: string;
+  run?: string;
+  step?: number;
+  number: number;
+  count: number;
+  title: string;
+  text: string[];
+  trouble?: string;
+  targets?: string[];
+}
+interface Traits {
+  place: TourStep;
+  kept: string;
+}
+
+const TOUR_KEPT = "hsd_viz.tour";
+/** Milliseconds after a step in which the layout may still change. */
+const SETTLES = [0, 120, 350, 800, 1600, 2600];
+
+/** Margin around the outlined element, px, if there is room. */
+const AROUND = 56;
+/** Distance between the card or window edge and the outlined element, px. */
+const BESIDE = 12;
+
+/**
+ * The scroll distance that brings a box into the free part of the window, in px; 0: it is there. A higher box is aligned to the top; a
+ * small box that must move is centred.
+ */
+export function scrollBy(box: { top: number; bottom: number }, free: { top: number; bottom: number }) {
+  const [high, room] = [box.bottom - box.top, free.bottom - free.top];
+  const margin = Math.max(0, Math.min(AROUND, (room - high) / 2));
+  if (box.top >= free.top + margin && box.bottom <= free.bottom - margin) return 0;
+  if (high > room) return box.top - free.top;
+  if (high < room / 3) return (box.top + box.bottom - free.top - free.bottom) / 2;
+  return box.top < free.top + margin ? box.top - free.top - margin : box.bottom - free.bottom + margin;
+}
+
+/** The minimum card height, px, and the height below which its buttons move beside its number. */
+const CARD_LEAST = 124;
+const CARD_TIGHT = 220;
+
+/**
+ * The card's maximum height, in px, so that an element of height `high` fits above it in a window of `room`; 0: no limit, because it
+ * covers nothing or both cannot fit.
+ */
+export function cardHeight(high: number, room: number, card: number) {
+  const left = room - high - 2 * BESIDE;
+  return card <= left || left < CARD_LEAST ? 0 : left;
+}
+
+function tourView({ model, root, group, store, follow }: View<Traits>) {
+  root.classList.add("hsd-tour");
+  root.hidden = true;
+  const card = make("section", "hsd-tour-card");
+  card.setAttribute("aria-label", "Guided tour");
+  card.tabIndex = -1;
+  const head = make("div", "hsd-tour-head");
+  const title = make("h2", "hsd-tour-title");
+  const count = make("span", "hsd-tour-count");
+  const body = make("div", "hsd-tour-body");
+  const said = make("div", "hsd-tour-said");
+  said.setAttribute("aria-live", "polite");
+  said.append(title, body);
+  const trouble = make("div", "hsd-tour-trouble");
+  const foot = make("div", "hsd-tour-foot");
+  const track = make("div", "hsd-tour-track");
+  track.setAttribute("aria-hidden", "true");
+  const button = (label: string, words: string, act: () => void, cls = "") => {
+    const node = make("button", cls, label);
+    node.type = "button";
+    if (words !== label) {
+      node.title = words;
+      node.setAttribute("aria-label", words);
+    }
+    node.addEventListener("click", act);
+    return node;
+  };
+  const send = (kind: string) => model.send({ kind });
+  const back = button("Back", "Previous step (←)", () => send("back"));
+  const next = button("Next", "Next step (→)", () => send("next"), "hsd-tour-next");
+  const again = button("Start over", "Start over", () => send("restart"), "hsd-tour-again");
+  const leave = button("✕", "Leave the tour (Esc)", () => send("leave"), "hsd-tour-leave");
+  head.append(count, track, leave);
+  foot.append(again, back, next);
+  card.append(head, said, trouble, foot);
+  root.append(card);
+
+  const app = () => root.closest(".hsd-app") as HTMLElement | null;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+  // --- the outlined element
+  let marked: HTMLElement | null = null;
+  let opener: HTMLElement | null = null;
+  let shown = ""; // the step already applied
+  let touched = false; // the user has scrolled since
+  let timers: number[] = [];
+  const place = () => model.get("place");
+
+  function find() {
+    for (const selector of place().targets || []) {
+      for (const node of (app() || document).querySelectorAll(selector)) {
+        if (node.getClientRects().length) return node as HTMLElement;
+      }
+    }
+    return null;
+  }
+  function mark() {
+    const node = place().key ? find() : null;
+    if (node !== marked) {
+      marked?.classList.remove("hsd-tour-lit");
+      marked = node;
+    }
+    // Views that redraw themselves may drop the class.
+    marked?.classList.add("hsd-tour-lit");
+  }
+  /** The visible part of the page without the card. */
+  function seen() {
+    const view = scroller();
+    const box = view.getBoundingClientRect();
+    return view === document.scrollingElement
+      ? { top: 0, bottom: innerHeight }
+      : { top: Math.max(0, box.top), bottom: Math.min(innerHeight, box.bottom) };
+  }
+  const beside = (box: DOMRect, over = card.getBoundingClientRect()) =>
+    over.right <= box.left || over.left >= box.right;
+  /** The part of the window not covered by the card, for a box that may be beside it. */
+  function free(box: DOMRect) {
+    const { top, bottom } = seen();
+    return { top: top + BESIDE, bottom: (beside(box) ? bottom : card.getBoundingClientRect().top) - BESIDE };
+  }
+  /** In a low window the card shrinks and its text scrolls. */
+  function fit() {
+    card.classList.remove("hsd-tour-tight");
+    card.style.maxHeight = "";
+    const box = marked?.getBoundingClientRect();
+    const { top, bottom } = seen();
+    const most = box && !beside(box) ? cardHeight(box.height, bottom - top, card.offsetHeight + 10) : 0;
+    if (most) card.style.maxHeight = `${most}px`;
+    card.classList.toggle("hsd-tour-tight", most > 0 && most < CARD_TIGHT);
+    if (said.scrollHeight > said.clientHeight + 1) focusable(said);
+    else said.removeAttribute("tabindex");
+  }
+  /** The scroller: JupyterLab's notebook, or the window. */
+  function scroller() {
+    for (let node = app()?.parentElement; node; node = node.parentElement) {
+      const flow = getComputedStyle(node).overflowY;
+      if ((flow === "auto" || flow === "scroll") && node.scrollHeight > node.clientHeight + 1) return node;
+    }
+    return document.scrollingElement || document.documentElement;
+  }
+  /** Within the text's own pane first, then the page. */
+  function reveal() {
+    if (!marked || touched) return;
+    const pane = marked.closest(".hsd-scroll") as HTMLElement | null;
+    if (pane && pane !== marked) {
+      const [inner, outer] = [marked.getBoundingClientRect(), pane.getBoundingClientRect()];
+      pane.scrollTop += scrollBy(inner, outer);
+    }
+    const box = marked.getBoundingClientRect();
+    const by = scrollBy(box, free(box));
+    if (Math.abs(by) > 2) scroller().scrollBy({ top: by, behavior: calm.matches ? "auto" : "smooth" });
+  }
+  function settle() {
+    timers.forEach(clearTimeout);
+    touched = false;
+    timers = SETTLES.map((ms) =>
+      setTimeout(() => {
+        mark();
+        fit();
+        reveal();
+      }, ms),
+    );
+  }
+  const touch = (e: Event) => {
+    if (e.type !== "keydown" || !card.contains(e.target as Node)) touched = true;
+  };
+
+  let frame = 0;
+  const watcher = new MutationObserver((changes) => {
+    if (frame || changes.every((c) => root.contains(c.target))) return;
+    frame = requestAnimationFrame(() => {
+      frame = 0;
+      const before = marked;
+      if (place().key) mark();
+      if (marked !== before) reveal();
+    });
+  });
+
+  // --- the card
+  function go() {
+    const { key, run, step } = place();
+    if (!key || shown === key || run !== store.run || !store.tokens.length) return;
+    shown = key;
+    group.pause();
+    group.pin({ step });
+    settle();
+  }
+  function paint() {
+    const now = place();
+    const open = Boolean(now.key);
+    const opened = open && root.hidden;
+    root.hidden = !open;
+    app()?.classList.toggle("hsd-touring", open);
+    if (!open) {
+      const had = root.contains(document.activeElement) || document.activeElement === document.body;
+      if (shown) {
+        group.release();
+        mark();
+        watcher.disconnect();
+        timers.forEach(clearTimeout);
+      }
+      shown = "";
+      if (had && opener?.isConnected) opener.focus({ preventScroll: true });
+      opener = null;
+      return;
+    }
+    drawNotice(trouble, { message: now.trouble || "" });
+    if (card.dataset.step !== now.key || opened) {
+      card.dataset.step = now.key;
+      count.textContent = `${now.number} of ${now.count}`;
+      track.style.setProperty("--part", `${(100 * now.number) / now.count}%`);
+      title.textContent = now.title;
+      body.replaceChildren(...now.text.map((words) => make("p", "", visible(words))));
+      body.scrollTop = 0;
+      back.disabled = now.number === 1;
+      again.hidden = now.number === 1;
+      next.textContent = now.number === now.count ? "Done" : "Next";
+      next.setAttribute("aria-label", now.number === now.count ? "End the tour" : "Next step (→)");
+      // A disabled button would lose the focus.
+      if (document.activeElement === document.body && !opened) next.focus({ preventScroll: true });
+    }
+    if (opened) {
+      opener = document.activeElement as HTMLElement | null;
+      shown = "";
+      next.focus({ preventScroll: true });
+      const host = app();
+      if (host)
+        watcher.observe(host, {
+          subtree: true,
+          childList: true,
+          attributes: true,
+          attributeFilter: ["class", "hidden"],
+        });
+    }
+    if (shown !== now.key) {
+      mark();
+      go();
+    }
+    keep();
+  }
+  function keep() {
+    try {
+      const key = model.get("kept");
+      if (key) sessionStorage.setItem(TOUR_KEPT, key);
+      else sessionStorage.removeItem(TOUR_KEPT);
+    } catch {
+      /* no storage: Python keeps the step for this page */
+    }
+  }
+  card.addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
+    const keys: Record<string, () => void> = {
+      ArrowRight: () => next.click(),
+      ArrowLeft: () => {
+        if (!back.disabled) back.click();
+      },
+      Escape: () => leave.click(),
+    };
+    if (!Object.hasOwn(keys, e.key)) return;
+    keys[e.key]();
+    e.preventDefault();
+    e.stopPropagation();
+  });
+
+  const onStore = (what: string) => {
+    if (what === "reset") go();
+  };
+  const onMessage = (message: { kind: string }) => {
+    if (message.kind !== "here" || root.hidden) return;
+    next.focus({ preventScroll: true });
+    settle();
+  };
+  follow(onStore);
+  model.on("change:place", paint);
+  model.on("change:kept", keep);
+  model.on("msg:custom", onMessage);
+  for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"])
+    window.addEventListener(kind, touch, { passive: true, capture: true });
+  try {
+    const key = sessionStorage.getItem(TOUR_KEPT);
+    if (key && !model.get("kept") && !place().key) model.send({ kind: "kept", key });
+  } catch {
+    /* as above */
+  }
+  paint();
+  return () => {
+    timers.forEach(clearTimeout);
+    watcher.disconnect();
+    marked?.classList.remove("hsd-tour-lit");
+    app()?.classList.remove("hsd-touring");
+    model.off("change:place", paint);
+    model.off("change:kept", keep);
+    model.off("msg:custom", onMessage);
+    for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"])
+      window.removeEventListener(kind, touch, { capture: true });
+  };
+}
+export default linkedWidget(tourView);
