@@ -73,6 +73,7 @@ ALLOWED = {
         "trace",
         "words",
     },
+    "exercises": {"disk", "drafting", "engine", "intervals", "latency", "trace", "words"},
     "dashboard": {"views"},
 }
 #: May import anything.

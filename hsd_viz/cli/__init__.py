@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, NoReturn
 
-from hsd_viz.cli import bench, dashboard, databases, decode, export, ladder, plan, traces
+from hsd_viz.cli import bench, course, dashboard, databases, decode, export, ladder, plan, traces
 from hsd_viz.cli.arguments import drop_stdout, say
 from hsd_viz.words import did_you_mean
 
@@ -90,7 +90,7 @@ def build_parser() -> Parser:
     text = "print the version and exit"
     parser.add_argument("--version", action="version", version=f"hsd-viz {version('hsd-viz')}", help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for module in (decode, bench, plan, dashboard, export, traces, databases, ladder):
+    for module in (decode, bench, plan, dashboard, export, traces, databases, ladder, course):
         module.add(commands)
     return parser
 
