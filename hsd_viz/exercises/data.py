@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import Trace
+from hsd_viz.words import did_you_mean
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -34,14 +35,24 @@ def recordings() -> tuple[Trace, ...]:
 
 
 @cache
+def measured(name: str) -> dict[str, Any]:
+    """Return a shipped measurement, a report of ``hsd-viz bench`` for example, by the name of its file without .json.
+
+    Raises: ValueError: if there is none of that name.
+    """
+    reports = {path.stem: path for path in folder("bench/measured", "docs/bench").glob("*.json")}
+    if name not in reports:
+        raise ValueError(f"there is no measurement '{name}'{did_you_mean(name, reports)}")
+    return json.loads(reports[name].read_text(encoding="utf-8"))
+
+
 def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, float]:
     """Return milliseconds of a forward pass by the number of tokens fed, as measured on one CPU and shipped.
 
     >>> sorted(cost_curve())[:4]
     [1, 2, 3, 4]
     """
-    path = folder("bench/measured", "docs/bench") / f"curves-{model}-cpu.json"
-    curve = json.loads(path.read_text(encoding="utf-8"))["milliseconds"][runtime]
+    curve = measured(f"curves-{model}-cpu")["milliseconds"][runtime]
     return {int(k): float(ms) for k, ms in curve.items() if k.isdigit()}
 
 

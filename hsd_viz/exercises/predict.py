@@ -96,6 +96,8 @@ def _show(output: Any, value: Any) -> None:
         data = {"application/vnd.plotly.v1+json": value.to_plotly_json(), "text/plain": "a figure"}
         with output:
             display(data, raw=True)
+    elif isinstance(value, (str, int, float)):
+        output.append_stdout(f"{value}\n")
     else:
         output.append_display_data(value)
 
