@@ -32,14 +32,15 @@ from hsd_viz.trace.metrics import repetition_share
     "Search from the end: the latest occurrence counts.",
 )
 def _lookup(answer: Any) -> Iterator[Case]:
-    for name, ids, prompt in data.texts():
+    short = ([*text] for size in range(1, 8) for text in product((1, 2), repeat=size))
+    for name, ids, prompt in (*((f"{ids}", ids, 0) for ids in short), *data.texts()):
         database = ContextDatabase(longest=8, recent=1)
         database.extend(ids[:prompt])
-        for end in range(prompt, len(ids)):
+        for end in range(max(prompt, 1), len(ids) + 1):
+            database.extend(ids[len(database.text) : end])
             match = database.lookup(spell(ids[max(0, end - 8) : end]))
             want = None if match is None else (match[0], match[2][0][2])
             yield Case(f"lookup of the first {end} tokens of '{name}'", answer(ids[:end], 8), want)
-            database.extend(ids[end : end + 1])
 
 
 @exercise(

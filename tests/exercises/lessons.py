@@ -19,14 +19,14 @@ def code_cells(lesson: str, edition: str) -> list[str]:
 
 
 @cache
-def run(lesson: str, edition: str) -> tuple[list[Any], str]:
-    """Return the values of all cells and what they printed."""
+def run(lesson: str, edition: str) -> tuple[list[Any], str, dict[str, Any]]:
+    """Return the values of all cells, what they printed, and the names they defined."""
     names: dict[str, Any] = {}
     values, printed = [], io.StringIO()
     with contextlib.redirect_stdout(printed):
         for source in code_cells(lesson, edition):
             values.append(run_cell(source, names))
-    return values, printed.getvalue()
+    return values, printed.getvalue(), names
 
 
 def run_cell(source: str, names: dict[str, Any]) -> Any:
