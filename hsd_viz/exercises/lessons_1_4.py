@@ -46,7 +46,7 @@ def _ceiling(answer: Any) -> Iterator[Case]:
 
 @exercise(
     "2.1",
-    "verify a draft greedily",
+    "verify a draft with greedy decoding",
     "Compare from the left and stop at the first difference: what follows was proposed for another text.",
     "The target always adds one token of its own: own[k] after k accepted tokens.",
 )
@@ -65,7 +65,7 @@ def _greedy_verify(answer: Any) -> Iterator[Case]:
 
 @exercise(
     "2.2",
-    "decode greedily with drafts",
+    "greedy decoding with drafts",
     "A round: draft, one call of target, verify, extend the text. Repeat while tokens are missing.",
     "A round can emit more tokens than are missing: cut the text to the requested length.",
     "Draft at most what can still be used: one token fewer than are missing.",

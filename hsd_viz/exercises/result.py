@@ -1,4 +1,4 @@
-"""The result of a check: passed, or the first counter-example in words."""
+"""The result of a check: passed, or the first counter-example."""
 
 from __future__ import annotations
 
