@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from statistics import median
@@ -29,6 +30,22 @@ from hsd_viz.prompts.suites import load_suite
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 LOOKAHEAD = 4
 DRAWN = Sampling(temperature=1.0, seed=1)
+SAMPLINGS = {"greedy": Sampling(), "drawn": DRAWN}
+
+
+def _loop(
+    drafts: Sequence[HFModel | GraphModel],
+    target: HFModel | GraphModel,
+    sampling: Sampling,
+    prompt: list[int],
+    tokens: int,
+) -> Loop:
+    """Return a loop behind its prefill, with lookaheads of one, two, ... times :data:`LOOKAHEAD`."""
+    levels = [Level(d.name, d.session(), LOOKAHEAD * (k + 1)) for k, d in enumerate(drafts)]
+    levels.append(Level("target", target.session()))
+    loop = Loop(levels, None, sampling, prompt, max_new_tokens=tokens, backend=backend_for(target))
+    deque(loop.prefill(), maxlen=0)
+    return loop
 
 
 class Bench(Tools):
@@ -107,10 +124,7 @@ class Bench(Tools):
                 session.sample([7], LOOKAHEAD, sampling, chances, frozenset())
                 session.truncate(context)
 
-            ms = {
-                label: self.time(partial(draft, sampling))
-                for label, sampling in (("greedy", Sampling()), ("drawn", DRAWN))
-            }
+            ms = {label: self.time(partial(draft, sampling)) for label, sampling in SAMPLINGS.items()}
             found["draft_ms"] = {"tokens": LOOKAHEAD} | ms
         weights = self.weights(name)
         bound = weights / self.result["bandwidth"]["bytes_per_second"] * 1e3
@@ -131,15 +145,11 @@ class Bench(Tools):
         lone = self.result["steps"]
         width = next(w for w in WIDTHS if w >= LOOKAHEAD + 1)
         out = {}
-        for label, sampling in (("greedy", Sampling()), ("drawn", DRAWN)):
+        for label, sampling in SAMPLINGS.items():
             walls = []
             for _ in range(2):  # the first run captures
-                levels = [Level(draft, below.session(), LOOKAHEAD), Level(target, above.session())]
                 prompt = [k % 1000 for k in range(self.scale.context)]
-                tokens = self.scale.rounds * (LOOKAHEAD + 1)
-                loop = Loop(levels, None, sampling, prompt, max_new_tokens=tokens, backend=backend_for(above))
-                for _ in loop.prefill():
-                    pass
+                loop = _loop([below], above, sampling, prompt, self.scale.rounds * (LOOKAHEAD + 1))
                 loop.log.take()
                 started = perf_counter()
                 for n, _ in enumerate(loop.rounds(), 1):
@@ -165,21 +175,10 @@ class Bench(Tools):
         below, above = self.model(small, RUNTIMES[2]), self.model(large, RUNTIMES[2])
         held, marks = {}, {self.scale.runs // 10, self.scale.runs // 2, self.scale.runs}
         for run in range(1, self.scale.runs + 1):
-            levels = [Level(small, below.session(), LOOKAHEAD), Level(large, above.session())]
-            loop = Loop(
-                levels,
-                None,
-                DRAWN if run % 2 else Sampling(),
-                [run % 1000, 2, 3],
-                max_new_tokens=8,
-                backend=backend_for(above),
-            )
-            for _ in loop.prefill():
-                pass
-            for _ in loop.rounds():
-                pass
+            loop = _loop([below], above, DRAWN if run % 2 else Sampling(), [run % 1000, 2, 3], 8)
+            deque(loop.rounds(), maxlen=0)
             if run in marks:
-                del loop, levels
+                del loop
                 held[str(run)] = self.memory_held()
         return {"bytes_after_runs": held, "graphs": below.captures + above.captures}
 
@@ -218,13 +217,8 @@ class Bench(Tools):
                 "mean_acceptance_length": tokens / sum(f for _, f in found),
                 "identical_to_plain": [sum(t == p for (t, _), p in zip(found, plain, strict=True)), len(plain)],
             }
-        return {
-            "target": target.name,
-            "inner": inner,
-            "parameters": target.parameters,
-            "new_tokens": self.scale.tokens,
-            "rows": rows,
-        }
+        sizes = {"inner": inner, "parameters": target.parameters, "new_tokens": self.scale.tokens}
+        return {"target": target.name, **sizes, "rows": rows}
 
     def kernels(self, name: str) -> list[dict[str, Any]] | str:
         """Profile a step of width 1 by time on the device."""
@@ -286,11 +280,8 @@ class Bench(Tools):
             for rows in (1, 4, 6, 16):
                 x = torch.randn(rows, come, device=self.device, dtype=self.dtype)
                 us = self.many(lambda x=x, matrices=matrices: tuple(F.linear(x, m) for m in matrices))
-                share = (
-                    us
-                    if isinstance(us, str)
-                    else matrices[0].nbytes / (us / 1e6) / self.result["bandwidth"]["bytes_per_second"]
-                )
+                copy = self.result["bandwidth"]["bytes_per_second"]
+                share = us if isinstance(us, str) else matrices[0].nbytes / (us / 1e6) / copy
                 found.setdefault(name, {})[str(rows)] = share
         return found
 
@@ -298,12 +289,7 @@ class Bench(Tools):
         return load_model(name, device=str(self.device), dtype=self.dtype)
 
     def _decode(self, drafts: list, target, prompt: list[int]) -> tuple[list[int], int]:
-        levels = [Level(d.name, d.session(), LOOKAHEAD * (k + 1)) for k, d in enumerate(drafts)] + [
-            Level("target", target.session())
-        ]
-        loop = Loop(levels, None, Sampling(), prompt, max_new_tokens=self.scale.tokens, backend=backend_for(target))
-        for _ in loop.prefill():
-            pass
+        loop = _loop(drafts, target, Sampling(), prompt, self.scale.tokens)
         rounds = sum(1 for _ in loop.rounds())
         return loop.text[len(prompt) :], rounds
 
@@ -320,11 +306,9 @@ class Bench(Tools):
         ids = torch.tensor([prompt], device=self.device)
         config = GenerationConfig(max_new_tokens=self.scale.tokens, do_sample=False, pad_token_id=0)
         hook = target.register_forward_hook(count)
+        options = {"attention_mask": torch.ones_like(ids), "generation_config": config}
         try:
-            with_assistant = {} if assistant is None else {"assistant_model": assistant}
-            found = target.generate(
-                ids, attention_mask=torch.ones_like(ids), generation_config=config, **with_assistant
-            )
+            found = target.generate(ids, **options, **({} if assistant is None else {"assistant_model": assistant}))
         finally:
             hook.remove()
         return found[0, len(prompt) :].tolist(), forwards

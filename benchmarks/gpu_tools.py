@@ -14,7 +14,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from hsd_viz.backends.cuda_graphs import GraphModel
-from hsd_viz.backends.cuda_graphs.capture import CudaCapturer
+from hsd_viz.backends.cuda_graphs.slot import CudaCapturer
 from hsd_viz.decoding.model import HFModel
 
 #: Hidden size, layers, heads, key heads, feed-forward width.
@@ -89,14 +89,13 @@ class Tools:
     def model(self, name: str, kind: str) -> HFModel | GraphModel:
         """Return a random model of a shape on a runtime."""
         if name not in self._built:
-            self._built[name] = HFModel(
-                name, random_llama(self.scale.shapes[name], self.scale.vocabulary, self.device, self.dtype)
-            )
+            made = random_llama(self.scale.shapes[name], self.scale.vocabulary, self.device, self.dtype)
+            self._built[name] = HFModel(name, made)
         if kind == "eager":
             return self._built[name]
         if (name, kind) not in self._graphs:
-            made = GraphModel(self._built[name], lean="lean" in kind, compile="compiled" in kind)
-            self._graphs[name, kind] = made
+            options = {"lean": "lean" in kind, "compile": "compiled" in kind}
+            self._graphs[name, kind] = GraphModel(self._built[name], **options)
         return self._graphs[name, kind]
 
     def weights(self, name: str) -> int:
@@ -125,19 +124,10 @@ class Tools:
 def random_llama(shape: tuple[int, ...], vocabulary: int, device: torch.device, dtype: torch.dtype) -> LlamaForCausalLM:
     """Return a Llama of a shape with random weights, created on the device."""
     width, layers, heads, kv_heads, inner = shape
-    config = LlamaConfig(
-        vocab_size=vocabulary,
-        hidden_size=width,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        num_key_value_heads=kv_heads,
-        intermediate_size=inner,
-        max_position_embeddings=4096,
-        tie_word_embeddings=False,
-        bos_token_id=None,
-        eos_token_id=None,
-        dtype=dtype,
-    )
+    sizes = {"hidden_size": width, "num_hidden_layers": layers, "intermediate_size": inner}
+    sizes |= {"num_attention_heads": heads, "num_key_value_heads": kv_heads, "max_position_embeddings": 4096}
+    tokens = {"vocab_size": vocabulary, "bos_token_id": None, "eos_token_id": None, "tie_word_embeddings": False}
+    config = LlamaConfig(**sizes, **tokens, dtype=dtype)
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:

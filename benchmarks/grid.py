@@ -33,8 +33,8 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import model_path
 from hsd_viz.ladder.pad import check_padding
 from hsd_viz.machine import describe
-from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite, load_suite
+from hsd_viz.terminal import Progress
 
 FORMAT, SCHEMA = "hsd_viz grid", 1
 BASE = "base"

@@ -20,15 +20,15 @@ from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, 
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.affine import MOST, stack_of
-from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.mixture import MixedLaw, Mixture
 from hsd_viz.latency.select import refine
 from hsd_viz.latency.vectorised import Prediction
 from hsd_viz.machine import load_average
-from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
+from hsd_viz.terminal import Progress
 from hsd_viz.trace import Finished, Started
 
 if TYPE_CHECKING:
@@ -127,10 +127,10 @@ def measure_point(
     begun = time.time()
     engine.clock = CLOCKS[clock]
     work = Workload(texts, drafts, (DATABASE,), sampling=sampling, max_new_tokens=calibration_tokens)
-    kept = calibrate(engine, work, progress=progress)
-    if kept is None or not kept.complete:
+    stored = calibrate(engine, work, progress=progress)
+    if stored is None or not stored.complete:
         return None
-    found = picks(kept.mixture, drafts)
+    found = picks(stored.mixture, drafts)
     predicted = {p.stack: p for p in found.measured}
     outputs = measured(engine, tuple(predicted), others, sampling, tokens=tokens, repeats=repeats, progress=progress)
     if not all(any(o.timed_tokens for o in runs) for runs in outputs[clock].values()):
@@ -148,8 +148,8 @@ def measure_point(
         "note": engine.models.padding_note,
         "pad_layers": engine.models.pad_layers,
         "pad_noise": engine.models.pad_noise,
-        **_costs(kept, drafts),
-        "acceptance": _acceptance(kept),
+        **_costs(stored, drafts),
+        "acceptance": _acceptance(stored),
         "overlap": overlap(engine, drafts, others),
         "best_single_draft": single,
         "rows": rows,
@@ -157,7 +157,7 @@ def measure_point(
             name: _compared(hierarchies[0], predicted[over], outputs, clock) if hierarchies and over else None
             for name, (hierarchies, over) in compared.items()
         },
-        "needed": needed(kept.calibration, drafts),
+        "needed": needed(stored.calibration, drafts),
         "load_average": load_average(),
         "seconds": time.time() - begun,
     }
@@ -228,21 +228,21 @@ def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[st
     return {name: float(torch.minimum(p, rows(name)).sum(-1).mean()) for name in drafts}
 
 
-def _acceptance(kept: StoredCalibration) -> dict[str, Any]:
-    rows = {f"{a.draft} > {a.verifier}": a for a in kept.acceptance}
+def _acceptance(stored: StoredCalibration) -> dict[str, Any]:
+    rows = {f"{a.draft} > {a.verifier}": a for a in stored.acceptance}
     return {
         pair: {"rate": a.accepted / a.examined, "interval": [a.low, a.high], "examined": a.examined}
         for pair, a in rows.items()
     }
 
 
-def _costs(kept: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
+def _costs(stored: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
     """Return the costs of draft tokens and of the target's forward pass in rounds (ms and relative), and of
     wider ones.
     """
-    curve = kept.calibration.costs[TARGET].verifying(16)
+    curve = stored.calibration.costs[TARGET].verifying(16)
     # A launch drafts several tokens at once: its cost is divided by a typical number of them.
-    ms = {name: kept.calibration.costs[name].alone(_START) / _START for name in drafts}
+    ms = {name: stored.calibration.costs[name].alone(_START) / _START for name in drafts}
     return {
         "ms_per_forward": {**ms, TARGET: float(curve[1])},
         "cost_ratio": {name: value / float(curve[1]) for name, value in ms.items()},

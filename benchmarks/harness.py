@@ -1,5 +1,4 @@
-"""The command-line frame of the experiments: arguments, prompts, engine, interleaving, intervals, atomic JSON and
-resuming.
+"""The command-line frame of the experiments: arguments, prompts, engine, interleaving, atomic JSON and resuming.
 
 A module defines `parser` options with :func:`arguments`, and passes its work to :func:`command`, which turns bad input
 into a one-line error (exit code 2) and Ctrl-C into exit code 130.
@@ -14,10 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-
 from hsd_viz.disk import write_whole
-from hsd_viz.intervals import QUANTILES, resample
 from hsd_viz.machine import describe
 from hsd_viz.prompts.suites import Suite, load_suite
 
@@ -119,16 +115,6 @@ def interleave(items: Iterable[Any], variants: Sequence[Any], repeats: int = 1) 
     """Yield every item with every variant, variants innermost, so that background load affects all variants equally."""
     chosen = list(items)
     yield from ((item, variant) for _ in range(repeats) for item in chosen for variant in variants)
-
-
-def interval(draw: Callable[[np.ndarray], np.ndarray], n: int, seed: int = 0) -> list[float] | None:
-    """Return the 95 % bootstrap interval over ``n`` prompts, or None for a single one.
-
-    ``draw`` maps counts ``[resamples, n]``, how often each prompt was drawn, to one figure per resample.
-    """
-    if n < 2:
-        return None
-    return [float(x) for x in np.quantile(draw(resample(n, seed)[1:]), QUANTILES)]
 
 
 def write(path: Path | None, report: dict[str, Any], rows: str | None = None) -> None:

@@ -29,8 +29,8 @@ from benchmarks.harness import arguments, command, numbers, say, write
 from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.read import open_index
-from hsd_viz.machine import describe
+from hsd_viz.drafting.index.format import open_index
+from hsd_viz.machine import describe, process_bytes
 
 LOOKUPS = 20_000
 #: Tokens of text per lookup.
@@ -45,8 +45,8 @@ def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any
     from tokenizers import Tokenizer
 
     from hsd_viz.ladder.load import model_path
-    from hsd_viz.ladder.tokenizer import EOS_ID
     from hsd_viz.ladder.training import corpus
+    from hsd_viz.ladder.training.data import EOS_ID
 
     tokenizer = Tokenizer.from_file(str(model_path("target") / "tokenizer.json"))
     vocabulary = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
@@ -148,13 +148,10 @@ def _timed(index, tails: list[str]) -> dict[str, float]:
 
 def _status(name: str) -> int:
     """Return an entry of /proc/self/status in bytes."""
-    try:
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith(f"{name}:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    raise ValueError("the memory of a process cannot be read on this system: this benchmark needs Linux")
+    found = process_bytes(name)
+    if found is None:
+        raise ValueError("the memory of a process cannot be read on this system: this benchmark needs Linux")
+    return found
 
 
 class _Anonymous:

@@ -13,9 +13,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.version import __version__
+
 if TYPE_CHECKING:
-    from hsd_viz import views
+    from hsd_viz import figures, views
     from hsd_viz.engine.local import load_engine
+    from hsd_viz.engine.remote import connect
     from hsd_viz.engine.replay import bundled, load_bundled
     from hsd_viz.stack import StackError, parse
     from hsd_viz.trace import Trace, TraceError
@@ -25,8 +28,11 @@ __all__ = [
     "StackError",
     "Trace",
     "TraceError",
+    "__version__",
     "bundled",
+    "connect",
     "dashboard",
+    "figures",
     "load_bundled",
     "load_engine",
     "parse",
@@ -39,7 +45,9 @@ _HOMES: dict[str, tuple[str, str | None]] = {
     "Trace": ("hsd_viz.trace", "Trace"),
     "TraceError": ("hsd_viz.trace", "TraceError"),
     "bundled": ("hsd_viz.engine.replay", "bundled"),
+    "connect": ("hsd_viz.engine.remote", "connect"),
     "dashboard": ("hsd_viz.views.app.dashboard", "dashboard"),
+    "figures": ("hsd_viz.figures", None),
     "load_bundled": ("hsd_viz.engine.replay", "load_bundled"),
     "load_engine": ("hsd_viz.engine.local", "load_engine"),
     "parse": ("hsd_viz.stack", "parse"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.serialize import to_dict
+from hsd_viz.version import __version__
 from hsd_viz.words import counted
 
 
@@ -50,7 +51,7 @@ def describe(threads: int | None = None) -> dict[str, Any]:
             python=platform.python_version(),
             torch=str(torch.__version__),
             transformers=metadata.version("transformers"),
-            hsd_viz=_own_version(),
+            hsd_viz=__version__,
         )
     )
 
@@ -74,12 +75,13 @@ def busy_words() -> str:
     return f"The machine had more to do than its {has}: times and speeds are unsure."
 
 
-def _own_version() -> str | None:
-    """Return ``None`` where the package is run from its source, not installed."""
+def process_bytes(name: str) -> int | None:
+    """Return an entry of ``/proc/self/status`` such as ``VmRSS`` in bytes, ``None`` where the system has none."""
     try:
-        return metadata.version("hsd-viz")
-    except metadata.PackageNotFoundError:
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    except OSError:
         return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:")), None)
 
 
 def cpu_model() -> str:

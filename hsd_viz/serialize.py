@@ -1,8 +1,8 @@
 """Frozen dataclasses as JSON data and back, by their type hints.
 
 An :class:`~hsd_viz.intervals.Estimate` becomes two keys, ``name`` and ``name_ci: [low, high]``. Field metadata: ``key``
-is the key in the data, ``first`` puts it before the inherited fields, ``omit`` leaves it out where it is ``None``. When
-read, keys that are missing take the field's default, and keys without a field are ignored.
+is the key in the data, ``first`` puts it before the inherited fields, ``omit`` leaves it out where it is ``None`` or
+unknown. When read, keys that are missing take the field's default, and keys without a field are ignored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from hsd_viz.intervals import Estimate
+from hsd_viz.intervals import UNKNOWN, Estimate
 
 T = TypeVar("T")
 _SCALARS = {float: (int, float), int: (int,), str: (str,), bool: (bool,)}
@@ -24,10 +24,12 @@ def to_dict(record: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field in sorted(fields(record), key=lambda field: not field.metadata.get("first")):
         key, value = _key(field), getattr(record, field.name)
+        if field.metadata.get("omit") and value in (None, UNKNOWN):
+            continue
         if isinstance(value, Estimate):
             found[key] = value.value
             found[f"{key}_ci"] = None if value.interval is None else list(value.interval)
-        elif value is not None or not field.metadata.get("omit"):
+        else:
             found[key] = _to_data(value)
     return found
 
@@ -42,10 +44,13 @@ def from_dict(kind: type[T], data: Any) -> T:
     found = {}
     for field, hint in _fields(kind):
         key = _key(field)
+        required = field.default is MISSING and field.default_factory is MISSING
+        if key not in data and not required:
+            continue
         if hint is Estimate:
             low, high = data.get(f"{key}_ci") or (None, None)
             found[field.name] = Estimate(*(_read(float | None, value) for value in (data[key], low, high)))
-        elif key in data or (field.default is MISSING and field.default_factory is MISSING):
+        else:
             found[field.name] = _read(hint, data[key])
     return kind(**found)
 

@@ -2,8 +2,8 @@
 
     stack    := part (">" part)*                 the last part is the target and has no lookahead
     part     := source | model [":" digits]      lookahead 1-64; only an all-digit suffix is one
-    source   := name ["[" item ("," item)* "]"]  first part only: one of BOTTOMS, with the items given there; auto takes
-                                                 db and models, and must be followed by the target
+    source   := name ["[" item ("," item)* "]"]  first part only: one of DRAFT_SOURCES, with the items given there; auto
+                                                 takes db and models, and must be followed by the target
     model    := ladder name (a bare word) | hub id (exactly one "/") | path starting with ./ ../ / ~ | any of these
     quoted
 
@@ -16,11 +16,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from hsd_viz.card import card, table
 from hsd_viz.words import did_you_mean
 
 DATABASES = ("context", "model", "statistics")
 #: Every draft source, with the items it takes in brackets.
-BOTTOMS: dict[str, tuple[str, ...]] = {
+DRAFT_SOURCES: dict[str, tuple[str, ...]] = {
     "db": (*DATABASES, "logits"),
     "hd": (*DATABASES, "window"),
     "lookup": ("original",),
@@ -31,6 +32,8 @@ BOTTOMS: dict[str, tuple[str, ...]] = {
     "ngram-cache": (),
     "auto": ("db",),
 }
+#: Deprecated alias of :data:`DRAFT_SOURCES`, removed in the next release.
+BOTTOMS = DRAFT_SOURCES
 #: transformers' own loops on the same weights, for ``bench`` only.
 HF_STACKS = ("hf-generate", "hf-lookup", "hf-assistant")
 MAX_LOOKAHEAD = 64
@@ -60,7 +63,7 @@ class DraftSource:
     def __str__(self) -> str:
         items = self.items
         if self.name == "auto":
-            items = tuple(item if item in BOTTOMS["auto"] else _quoted_item(item) for item in items)
+            items = tuple(item if item in DRAFT_SOURCES["auto"] else _quoted_item(item) for item in items)
         return f"{self.name}[{','.join(items)}]" if items else self.name
 
 
@@ -83,6 +86,17 @@ class Stack:
 
     bottom: DraftSource | None
     models: tuple[Model, ...]
+
+    def _repr_html_(self) -> str:
+        """Return the parts with their roles for a notebook, the lowest level first."""
+        roles = ["draft source"] if self.bottom is not None else []
+        roles += ["draft model"] * len(self.drafts) + ["target model"]
+        rows = []
+        for level, (part, role) in enumerate(zip(self.parts, roles, strict=True)):
+            lookahead = part.lookahead if isinstance(part, Model) and role == "draft model" else None
+            chosen = "–" if role != "draft model" else "selected at run time" if lookahead is None else lookahead
+            rows.append((level, part, role, chosen))
+        return card("Stack", self, table(("level", "part", "role", "lookahead"), rows))
 
     @property
     def target(self) -> Model:
@@ -212,16 +226,16 @@ def _split(text: str, mark: str) -> list[str]:
 def _parse_source(part: str) -> DraftSource | None:
     """Return the draft source that ``part`` is, ``None`` if it is a model."""
     found = _SOURCE.match(part)
-    if not found or (found[1] not in BOTTOMS and found[2] is None):
+    if not found or (found[1] not in DRAFT_SOURCES and found[2] is None):
         return None
     name, inner = found[1], found[2]
-    if name not in BOTTOMS:
+    if name not in DRAFT_SOURCES:
         raise StackError(
-            f"unknown name '{name}' in '{part}': expected {', '.join(BOTTOMS)}{did_you_mean(name, BOTTOMS)}"
+            f"unknown name '{name}' in '{part}': expected {', '.join(DRAFT_SOURCES)}{did_you_mean(name, DRAFT_SOURCES)}"
         )
     if inner is None:
         return DraftSource(name)
-    allowed = BOTTOMS[name]
+    allowed = DRAFT_SOURCES[name]
     if not allowed:
         raise StackError(f"'{name}' takes no brackets: write '{name}'")
     items = tuple(i.strip() for i in (_split if name == "auto" else str.split)(inner, ","))
@@ -238,9 +252,9 @@ def _parse_source(part: str) -> DraftSource | None:
 
 def _parse_auto_item(item: str, part: str) -> str:
     """Return an item of ``auto``: ``db`` or a model name."""
-    if item in BOTTOMS["auto"]:
+    if item in DRAFT_SOURCES["auto"]:
         return item
-    if not item or item in BOTTOMS or ("[" in item and _SOURCE.match(item)):
+    if not item or item in DRAFT_SOURCES or ("[" in item and _SOURCE.match(item)):
         raise StackError(f"unknown item '{item}' in '{part}': auto[...] takes db and models, such as nano")
     model = _parse_model(item)
     if model.lookahead is not None:
@@ -261,25 +275,25 @@ def _parse_model(part: str) -> Model:
         name, lookahead = quoted[1], int(quoted[2]) if quoted[2] else None
     elif numbered := _LOOKAHEAD.match(part):
         name, lookahead = numbered[1], int(numbered[2])
-    elif part in BOTTOMS:
+    elif part in DRAFT_SOURCES:
         raise StackError(f"'{part}' is not a model: it can only be the first part of a stack")
     if found := re.match(r"[A-Za-z0-9_.-]+\s*:\s*(\S*)\Z", part):
         if not found[1].isascii() or not found[1].isdigit():
             raise StackError(f"the lookahead '{found[1]}' in '{part}' is not valid: {_LOOKAHEADS}")
-        if name in BOTTOMS:
+        if name in DRAFT_SOURCES:
             raise StackError(f"'{name}' takes no lookahead: its drafts are as long as the match suggests")
     if lookahead is not None and not 1 <= lookahead <= MAX_LOOKAHEAD:
         raise StackError(f"the lookahead {lookahead} in '{part}' is out of range: {_LOOKAHEADS}")
     if not _is_model_name(name):
         raise StackError(
-            f"unknown part '{part}': expected one of {', '.join(BOTTOMS)} (first only), a ladder name such as nano, "
-            "a hub id with one '/', or a path starting with ./ ../ / or ~ (quote names with spaces)"
+            f"unknown part '{part}': expected one of {', '.join(DRAFT_SOURCES)} (first only), a ladder name "
+            "such as nano, a hub id with one '/', or a path starting with ./ ../ / or ~ (quote names with spaces)"
         )
     return Model(name, lookahead)
 
 
 def _is_model_name(name: str) -> bool:
-    if not name or name in BOTTOMS:
+    if not name or name in DRAFT_SOURCES:
         return False
     if name.startswith(_PATH_STARTS):
         return True

@@ -1,10 +1,11 @@
-"""Tables and progress bars in a terminal, by rich; plain text where the output is not a terminal."""
+"""Tables and progress in a terminal, by rich; plain text where the output is not a terminal."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,20 @@ def _print(console: Console, parts: Iterable[str | Rows], width: int) -> None:
 def table_lines(rows: Rows) -> list[str]:
     """Return rows of cells as lines of plain text."""
     return plain([rows]).splitlines()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``done`` of ``total`` decodes are finished; the next one is ``stack`` on ``prompt`` (empty during warm-up).
+
+    ``note`` names the work before the first measured decode: compiling, trying settings.
+    """
+
+    done: int
+    total: int
+    stack: str
+    prompt: str
+    note: str = ""
 
 
 @contextmanager

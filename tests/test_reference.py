@@ -33,5 +33,5 @@ def test_every_command_and_option_is_documented():
 
 def test_every_public_name_is_documented():
     text = reference.python_reference()
-    assert all(f"`{name}`" in text or f"`hsd_viz.{name}`" in text for name in hsd_viz.__all__)
+    assert all(f"`{name}`" in text or f"`hsd_viz.{name}`" in text for name in hsd_viz.__all__ if name != "__version__")
     assert ":func:`" not in text and "``" not in text.replace("```", "")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.stack import BOTTOMS, DraftSource, HFStack, Model, Stack, StackError, parse, parse_bench
+from hsd_viz.stack import DRAFT_SOURCES, DraftSource, HFStack, Model, Stack, StackError, parse, parse_bench
 
 READ = {
     "target": Stack(None, (Model("target"),)),
@@ -82,7 +82,7 @@ def test_refuses_in_one_sentence(text, named):
     assert "\n" not in str(error.value)
 
 
-words = st.from_regex(r"[a-z][a-z0-9_.-]{0,6}", fullmatch=True).filter(lambda w: w not in BOTTOMS)
+words = st.from_regex(r"[a-z][a-z0-9_.-]{0,6}", fullmatch=True).filter(lambda w: w not in DRAFT_SOURCES)
 paths = st.text(st.characters(codec="utf-8", exclude_characters='"', exclude_categories=("Cc",)), max_size=8).map(
     lambda t: "./" + t
 )
@@ -92,8 +92,8 @@ options = st.lists(st.just("db") | names, max_size=3, unique=True).map(lambda it
 bottoms = (
     st.none()
     | options
-    | st.sampled_from(sorted(BOTTOMS)).flatmap(
-        lambda name: st.permutations(BOTTOMS[name]).flatmap(
+    | st.sampled_from(sorted(DRAFT_SOURCES)).flatmap(
+        lambda name: st.permutations(DRAFT_SOURCES[name]).flatmap(
             lambda order: st.integers(0, len(order)).map(lambda n: DraftSource(name, tuple(order[:n])))
         )
     )

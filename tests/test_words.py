@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.checks import MAX_BUDGET, check_budget
-from hsd_viz.words import counted
+from hsd_viz.words import MAX_BUDGET, check_budget, counted
 
 
 def test_one_of_a_thing_and_several():

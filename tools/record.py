@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,53 +12,18 @@ from typing import Any
 
 import torch
 
-from hsd_viz.checks import check_range
+from hsd_viz.bench.verdict import impossible
 from hsd_viz.disk import write_whole
-from hsd_viz.engine.baseline import note
+from hsd_viz.engine import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
+from hsd_viz.views.presets import PROMPTS, TEMPERATURE
+from hsd_viz.words import check_range
+from tools.selection import Facts, facts, opening, speedup, supplied
 
-_EDIT = """class Account:
-    def __init__(self, name, balance=0):
-        self.name = name
-        self.balance = balance
-
-    def set_name(self, name):
-        if name is None:
-            raise ValueError("name is required")
-        self.name = name
-
-    def set_balance(self, balance):
-        if balance is None:
-            raise ValueError("balance is required")
-        self."""
-
-_TESTS = """import unittest
-
-
-class TestString(unittest.TestCase):
-    def test_upper(self):
-        self.assertEqual("abc".upper(), "ABC")
-
-    def test_lower(self):
-        self.assertEqual("ABC".lower(), "abc")
-
-    def test_strip(self):
-        self.assertEqual("""
-
-_IDIOMS = """import argparse
-import sys
-
-
-def main():
-    parser = argparse.ArgumentParser(description="""
-
-_DOCSTRING = '''def read_lines(path, encoding="utf-8"):
-    """Return the lines of a file.
-
-'''
+PRESETS = {preset.name: preset.prompt for preset in PROMPTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,68 +35,122 @@ class Recipe:
     blurb: str
     stack: str
     prompt: str
-    options: dict = field(default_factory=dict)
+    options: dict = field(default_factory=lambda: dict(SAMPLED))
 
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A recording selected among the candidates: the run that ``score`` rates highest.
+
+    ``stacks`` has the title of each stack; ``prompts`` are names of presets. The blurb is completed with the number of
+    candidates.
+    """
+
+    name: str
+    blurb: str
+    stacks: dict[str, str]
+    prompts: tuple[str, ...]
+    score: Callable[[Facts], Any]
+
+
+SAMPLED = {"temperature": TEMPERATURE, "seed": 1}
+#: Most turns of interleaved runs, as a multiple of their number on an idle machine.
+MOST_TURNS = 4
+#: Seeds of the candidates.
+SEEDS = range(6)
+_DATABASES = "db > target"
+
+#: Readable, clearly faster, from several sources, fastest: what the dashboard opens with, if no other run is better.
+MIXED = Selected(
+    "mixed",
+    "Drafts of several sources at the usual temperature.",
+    {_DATABASES: "Databases", "db > nano:4 > target": "Databases under one draft model"},
+    ("edit", "tests", "idioms", "docstring"),
+    lambda facts: (-len(facts.missing), facts.speedup or 0.0),
+)
+#: Runs that show one part each: the databases one by one, and all of them under a hierarchy.
+PARTS = (
+    Selected(
+        "copied",
+        "The continuation repeats the prompt, so most accepted drafts come from the context database.",
+        {_DATABASES: "A text that is copied from"},
+        ("edit",),
+        lambda facts: supplied(facts, ["context"]),
+    ),
+    Selected(
+        "idioms",
+        "Little repeats, but much is common: the model and statistics databases do their part.",
+        {_DATABASES: "A text of idioms"},
+        ("idioms",),
+        lambda facts: supplied(facts, ["model", "statistics"]),
+    ),
+    Selected(
+        "new",
+        "Little to copy and few idioms: databases find little, and the target writes most tokens itself.",
+        {_DATABASES: "A text that no database knows"},
+        ("new",),
+        lambda facts: supplied(facts, ()),
+    ),
+    Selected(
+        "both",
+        "The databases draft for nano, nano for small, small for the target: every level verifies the one below.",
+        {"db > nano:4 > small:7 > target": "Databases under two draft models"},
+        ("edit", "tests", "idioms"),
+        lambda facts: supplied(facts, ["context", "model", "statistics"]),
+    ),
+)
 
 RECIPES = (
-    Recipe(
-        "both",
-        "Databases under two draft models",
-        "The databases draft for nano, nano for small, small for the target: every level verifies the one below. With "
-        "so small a target the draft models cost more than they save: the next recording omits them.",
-        "db > nano:4 > small:7 > target",
-        _IDIOMS,
-    ),
     Recipe(
         "databases",
         "Databases: context, model, statistics",
         "No draft model: drafts come from this text, from typical output of the target, and from a corpus.",
-        "db > target",
-        _IDIOMS,
+        _DATABASES,
+        PRESETS["idioms"],
     ),
     Recipe(
         "hierarchy",
-        "A hierarchy of two draft models, sampled",
-        "nano drafts for small, small for the target, at temperature 0.6. Look for corrections by small that the "
-        "target accepts.",
+        "A hierarchy of two draft models",
+        "nano drafts for small, small for the target. Look for corrections by small that the target accepts.",
         "nano:3 > small:6 > target",
-        _TESTS,
-        {"temperature": 0.6, "seed": 1},
-    ),
-    Recipe(
-        "one-draft",
-        "One draft model",
-        "Classic speculative decoding: nano proposes four tokens, the target verifies them in one forward pass.",
-        "nano:4 > target",
-        _DOCSTRING,
+        PRESETS["tests"],
     ),
     Recipe(
         "sampled",
-        "One draft model at temperature 0.8",
+        "One draft model, sampled",
         "Tokens are sampled, so acceptance is random: see u, q and p of each draft token, and the residual of "
         "each correction.",
         "nano:4 > target",
-        _DOCSTRING,
-        {"temperature": 0.8, "seed": 7},
-    ),
-    Recipe(
-        "repetition",
-        "A model that repeats itself",
-        "Greedy decoding falls into a loop, which is easy to draft: high acceptance here says little about the method.",
-        "db > target",
-        _EDIT,
+        PRESETS["docstring"],
     ),
     Recipe(
         "plain",
         "Plain decoding",
         "One token per forward pass of the target: the reference for all other stacks.",
         "target",
-        _IDIOMS,
+        PRESETS["idioms"],
+    ),
+    Recipe(
+        "one-draft",
+        "One draft model, greedy",
+        "Classic speculative decoding: nano proposes four tokens, the target verifies them in one forward pass. Greedy "
+        "text of a small model repeats itself, which makes it easy to draft.",
+        "nano:4 > target",
+        PRESETS["docstring"],
+        {},
+    ),
+    Recipe(
+        "repetition",
+        "A model that repeats itself, greedy",
+        "Greedy decoding falls into a loop, which is easy to draft: high acceptance here says little about the method.",
+        _DATABASES,
+        PRESETS["edit"],
+        {},
     ),
 )
 
 #: Groups of recordings to compare: one prompt and one sampling setting each.
-GROUPS: dict[str, tuple[str, dict]] = {"greedy": (_IDIOMS, {}), "sampled": (_TESTS, {"temperature": 0.6, "seed": 1})}
+GROUPS: dict[str, tuple[str, dict]] = {"greedy": (PRESETS["idioms"], {}), "sampled": (PRESETS["tests"], SAMPLED)}
 #: The recordings of each group: name, title, blurb, stack.
 SIDES = (
     ("plain", "Plain decoding", "One token per forward pass of the target.", "target"),
@@ -162,26 +182,68 @@ SIDES = (
 
 
 def record_traces(
-    out: Path | None = None, *, tokens: int = 128, repeats: int = 5, progress: Callable[[str], None] = lambda line: None
+    out: Path | None = None,
+    *,
+    tokens: int = 128,
+    repeats: int = 5,
+    seeds: Sequence[int] = SEEDS,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:
-    """Record every recipe on the CPU with one thread, write ``index.json`` beside the traces, and return the paths.
+    """Record every recipe, write ``index.json`` beside the traces, and return the paths.
 
-    A recipe and plain decoding of its prompt alternate, ``repeats`` times after one warm-up; the fastest run of each is
-    used, the plain one as figures in the meta of the other (:func:`hsd_viz.engine.baseline.note`). Each trace must
-    satisfy all identities (:func:`hsd_viz.trace.metrics.check`).
+    On the CPU with one thread, in processor time. The selected recordings are the best of one run per candidate (stack,
+    prompt, seed). Each recording and plain decoding of its prompt alternate, ``repeats`` times after one warm-up; the
+    fastest run of each is used, the plain one as figures in the meta of the other
+    (:func:`hsd_viz.engine.note_plain`). Each trace must satisfy all identities
+    (:func:`hsd_viz.trace.metrics.check`). The index begins with the run that :func:`tools.selection.opening` selects.
     """
     folder = Path(out) if out is not None else TRACES
-    paths, index = [], []
+    paths, index, shown = [], [], {}
     with _engine() as engine:
         engine.wait_ready()
-        for recipe in RECIPES:
+        chosen = _selected(engine, seeds, progress, max_new_tokens=tokens)
+        for recipe in (*chosen, *RECIPES):
             stacks = list(dict.fromkeys([recipe.stack, "target"]))
             trace, *plain = _fastest(engine, stacks, repeats, recipe.prompt, max_new_tokens=tokens, **recipe.options)
             for other in plain:
-                note(trace, other)
+                note_plain(trace, other)
             paths.append(_save(trace, recipe, folder, index))
-            progress(f"{recipe.name}: {trace.metrics()['mean_acceptance_length']:.2f} tokens per target forward pass")
+            shown[recipe.name] = facts(trace)
+            progress(f"{recipe.name}: {_figures(trace)}; lacks: {', '.join(shown[recipe.name].missing) or 'nothing'}")
+    first = opening(shown.items())
+    progress(f"the dashboard opens on {first}")
+    index.sort(key=lambda row: row["name"] != first)
     return [*paths, _write_index(folder, index)]
+
+
+def _selected(
+    engine: LocalEngine, seeds: Sequence[int], progress: Callable[[str], None], **options: Any
+) -> list[Recipe]:
+    """Run all candidates once and return the recipe of each selected recording."""
+    runs: dict[tuple[str, str, int], Facts] = {}
+    wanted = {(stack, prompt) for one in (MIXED, *PARTS) for stack in one.stacks for prompt in one.prompts}
+    for prompt in sorted({prompt for _, prompt in wanted}):
+        progress(f"candidates: prompt {prompt}")
+        stacks = sorted(stack for stack, p in wanted if p == prompt)
+        for seed in seeds:
+            sampling = {**SAMPLED, "seed": seed}
+            plain, *traces = _fastest(engine, ["target", *stacks], 1, PRESETS[prompt], **options, **sampling)
+            for stack, trace in zip(stacks, traces, strict=True):
+                note_plain(trace, plain)
+                runs[stack, prompt, seed] = facts(trace)
+    recipes = []
+    for one in (MIXED, *PARTS):
+        own = {key: one.score(run) for key, run in runs.items() if key[0] in one.stacks and key[1] in one.prompts}
+        stack, prompt, seed = max(own, key=lambda key: own[key])
+        blurb = f"{one.blurb} Selected by measurement from {len(own)} runs."
+        recipes.append(Recipe(one.name, one.stacks[stack], blurb, stack, PRESETS[prompt], {**SAMPLED, "seed": seed}))
+    return recipes
+
+
+def _figures(trace: Trace) -> str:
+    times = speedup(trace)
+    length = f"{trace.metrics()['mean_acceptance_length']:.2f} tokens per target forward pass"
+    return length + (f", {times:.2f}x plain decoding" if times else "")
 
 
 def record_side_by_side(
@@ -190,7 +252,7 @@ def record_side_by_side(
     """Record each group of :data:`GROUPS` into its own folder with an ``index.json``, and return the paths.
 
     On the CPU with one thread, in the fastest runtime. The stacks of a group alternate, ``repeats`` times after one
-    warm-up, and the fastest run of each stack is used: background load only adds time.
+    warm-up, and the fastest run of each stack is used. Times are processor time.
     """
     paths = []
     with _engine() as engine:
@@ -201,7 +263,7 @@ def record_side_by_side(
             traces = _fastest(engine, [r.stack for r in recipes], repeats, prompt, max_new_tokens=tokens, **options)
             index: list[dict] = []
             for recipe, trace in zip(recipes, traces, strict=True):
-                note(trace, traces[0])
+                note_plain(trace, traces[0])
                 paths.append(_save(trace, recipe, folder, index))
                 progress(f"{group}, {recipe.name}: {trace.metrics()['tokens_per_second']:.0f} tokens/s")
             paths.append(_write_index(folder, index))
@@ -209,13 +271,35 @@ def record_side_by_side(
 
 
 def _fastest(engine: LocalEngine, stacks: Sequence[str], repeats: int, prompt: str, **options: Any) -> list[Trace]:
-    """Return each stack's fastest of ``repeats`` interleaved runs after a warm-up; its meta records their number."""
+    """Return each stack's fastest of ``repeats`` interleaved runs after a warm-up; its meta records their number.
+
+    While a speed-up exceeds the acceptance length, which only other load can cause, the turns are continued.
+    """
     check_range("the number of repeats", repeats, 1)
-    turns = [[engine.run(prompt, stack, **options) for stack in stacks] for _ in range(repeats + 1)]
-    fastest = [min(runs, key=lambda t: t.metrics()["seconds"]) for runs in zip(*turns[1:], strict=True)]
+    turn = lambda: [engine.run(prompt, stack, **options) for stack in stacks]
+    fastest = turn()  # a warm-up, which the first measured turn replaces
+    for done in range(1, MOST_TURNS * repeats + 1):
+        runs = turn()
+        fastest = runs if done == 1 else [min(pair, key=_seconds) for pair in zip(fastest, runs, strict=True)]
+        if done >= repeats and not _disturbed(stacks, fastest):
+            break
     for trace in fastest:
-        trace.meta["fastest_of"] = repeats
+        trace.meta |= {"fastest_of": done, "clock": "processor time"}
     return fastest
+
+
+def _seconds(trace: Trace) -> float:
+    return trace.metrics()["seconds"]
+
+
+def _disturbed(stacks: Sequence[str], traces: Sequence[Trace]) -> bool:
+    """Return whether a run is faster than its acceptance length allows, so that other load slowed plain decoding."""
+    plain = dict(zip(stacks, traces, strict=True)).get("target")
+    if plain is None:
+        return False
+    figures = [trace.metrics() for trace in traces]
+    speed = plain.metrics()["tokens_per_second"]
+    return any(impossible(f["tokens_per_second"] / speed, f["mean_acceptance_length"]) for f in figures)
 
 
 @contextmanager
@@ -223,7 +307,10 @@ def _engine() -> Iterator[LocalEngine]:
     """Yield the engine for recordings; restore torch's number of threads afterwards."""
     threads = torch.get_num_threads()
     try:
-        yield load_engine(device="cpu", dtype="float32", threads=1)
+        engine = load_engine(device="cpu", dtype="float32", threads=1)
+        # One thread: its processor time is what an idle machine takes, regardless of other load.
+        engine.clock = time.thread_time_ns
+        yield engine
     finally:
         torch.set_num_threads(threads)
 
@@ -233,9 +320,9 @@ def _save(trace: Trace, recipe: Recipe, folder: Path, index: list[dict]) -> Path
     check(trace)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{recipe.name}.json.gz"
-    index.append(
-        {"name": recipe.name, "file": path.name, "title": recipe.title, "blurb": recipe.blurb, "stack": recipe.stack}
-    )
+    times = None if recipe.stack == "target" else speedup(trace)
+    row = {"name": recipe.name, "file": path.name, "title": recipe.title, "blurb": recipe.blurb, "stack": recipe.stack}
+    index.append({**row, "speedup": times and round(times, 3)})
     return trace.save(path)
 
 

@@ -26,6 +26,7 @@ MODULES: dict[str, tuple[str, ...] | None] = {
     "hsd_viz.engine.replay": ("Recording", "side_by_side", "steps"),
     "hsd_viz.trace": None,
     "hsd_viz.stack": None,
+    "hsd_viz.figures": None,
     "hsd_viz.views": None,
 }
 

@@ -1,5 +1,4 @@
-"""Choosing the runtime of a model (the fastest available, the eager one until that is ready) and the backend of a
-loop."""
+"""Choosing the fastest runtime available for a model, and the backend of a loop."""
 
 from __future__ import annotations
 
@@ -9,9 +8,8 @@ from collections.abc import Callable
 import torch
 
 from hsd_viz.backends.device import TorchBackend
-from hsd_viz.backends.host import HostBackend
+from hsd_viz.backends.host import HostBackend, NativeBackend
 from hsd_viz.backends.llama import FAMILIES
-from hsd_viz.backends.native.backend import NativeBackend
 from hsd_viz.backends.native.build import Build, default_build
 from hsd_viz.backends.native.drafter import native_drafter
 from hsd_viz.backends.native.model import NativeModel, unsupported
@@ -56,8 +54,7 @@ class Runtimes:
         self._lock = threading.Lock()
 
     def pick(self, model: HFModel) -> tuple[Model, str | None]:
-        """Return ``model`` in the fastest runtime that is ready, and why that is the eager one if a faster one was
-        requested."""
+        """Return ``model`` in the fastest runtime that is ready, and why that is the eager one, if so."""
         if self._eager:
             return model, None
         with self._lock:
@@ -69,8 +66,7 @@ class Runtimes:
             return self._found[id(model)]
 
     def drafter(self, drafter: Drafter | None) -> Drafter | None:
-        """Return the native equivalent of ``drafter`` where the library is ready and has one; the drafter must not have
-        begun a run."""
+        """Return the native equivalent of ``drafter``, which has not begun a run, where there is one that is ready."""
         ready = self._drafting is not None and self._drafting.state == "ready"
         return native_drafter(drafter, self._drafting.library) if ready else drafter
 
@@ -82,9 +78,7 @@ class Runtimes:
     @property
     def packed(self) -> frozenset[str]:
         """The Hugging Face model types whose weights are in memory a second time."""
-        return (
-            frozenset(family.config_class.model_type for family in FAMILIES) if self._build is not None else frozenset()
-        )
+        return frozenset(family.config_class.model_type for family in FAMILIES if self._build is not None)
 
     def wait(self, progress: Callable[[str], None] = lambda text: None) -> None:
         """Wait until nothing is being compiled; ``progress`` is called every second."""

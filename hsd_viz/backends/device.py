@@ -49,8 +49,7 @@ class CudaTimer:
 
 
 def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
-    """Compute :func:`hsd_viz.decoding.sampling.distribution` in torch: nothing is fetched, and every shape is known
-    before."""
+    """Compute :func:`hsd_viz.decoding.sampling.distribution` in torch; nothing is fetched."""
     scores = logits if logits.dtype == torch.float64 else logits.float()
     scores = (scores - scores.amax(dim=-1, keepdim=True)) / max(sampling.temperature, torch.finfo(scores.dtype).tiny)
     if 0 < sampling.top_k < scores.shape[-1]:
@@ -67,8 +66,7 @@ def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
 
 
 def draw(p: Tensor, r: Tensor) -> Tensor:
-    """Draw one token per row of ``p`` ``[n, V]`` for ``r`` ``[n]`` uniform in [0, 1): ids ``[n]``; nothing is
-    fetched."""
+    """Draw one token per row of ``p`` ``[n, V]`` for ``r`` ``[n]`` in [0, 1): ids ``[n]``; nothing is fetched."""
     edges = p.double().cumsum(dim=-1)
     marks = r.to(edges)[:, None] * edges[:, -1:]
     return torch.searchsorted(edges, marks, right=True)[:, 0]

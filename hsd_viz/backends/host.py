@@ -6,7 +6,9 @@ host there is no transfer to economise: rows are made one by one, and only those
 
 from __future__ import annotations
 
+import ctypes
 import math
+from array import array
 from collections.abc import Sequence
 
 import numpy as np
@@ -88,6 +90,29 @@ class HostBackend:
 
     def synchronize(self) -> None:
         pass
+
+
+class NativeBackend(HostBackend):
+    """The same for logits of a native model, float32 or float64 ``[n, V]`` in rows without gaps: described in C++."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._describe = library.quick.hsd_describe
+
+    def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int]) -> array:
+        n, vocab = len(rows), logits.shape[1]
+        most = min(TOP, vocab)
+        numbers = array("d", bytes(8 * n * (2 + 2 * most)))
+        self._describe(
+            logits.data_ptr(),
+            logits.dtype == torch.float64,
+            vocab,
+            (ctypes.c_int32 * n)(*rows),
+            (ctypes.c_int32 * n)(*tokens),
+            n,
+            most,
+            numbers.buffer_info()[0],
+        )
+        return numbers
 
 
 def _array(values: Tensor) -> np.ndarray:

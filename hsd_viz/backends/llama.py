@@ -11,8 +11,7 @@ _ROTARY = ("default", "linear", "llama3", "yarn")
 
 
 def unsupported(module: nn.Module) -> str | None:
-    """Return why a Hugging Face causal model cannot be run by the native or the lean forward pass, in a few words;
-    ``None`` if it can."""
+    """Return why the native and the lean forward pass cannot run a causal model; ``None`` if they can."""
     if type(module) not in FAMILIES:
         return f"{type(module).__name__} is not one of {', '.join(family.__name__ for family in FAMILIES)}"
     config, rotary = module.config, module.model.rotary_emb

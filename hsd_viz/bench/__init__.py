@@ -3,8 +3,8 @@
 from hsd_viz.bench.report import Report, build_report, read_report
 from hsd_viz.bench.runner import Measurement, Settings, read_stacks, run_bench
 from hsd_viz.bench.tables import text_table
-from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Prompt, Suite, load_suite
+from hsd_viz.terminal import Progress
 
 __all__ = [
     "Measurement",

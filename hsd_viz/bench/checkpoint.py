@@ -1,17 +1,14 @@
 """The finished decodes of a bench on disk, so that the same command resumes where it stopped.
 
-A file of JSON lines: the identity of the bench, then one line per decode, omitted question or tuned baseline. It is
-replaced atomically, so it is always complete; a write takes a small share of the time between two writes, and happens
-between decodes, never during one.
+A journal of JSON lines: the identity of the bench, then one line per decode, omitted question or tuned baseline. A line
+is appended between decodes, never during one; a last line that a crash has cut off is dropped when the file is read.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from hsd_viz.bench.output import Output, Tuned
@@ -19,9 +16,6 @@ from hsd_viz.disk import write_whole
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.serialize import from_dict, to_dict
 
-#: Minimum seconds between two writes, and minimum ratio of that time to the time of a write.
-PAUSE = 3.0
-RATIO = 50
 _FORMAT = "hsd-viz bench, unfinished"
 
 
@@ -32,18 +26,12 @@ class Checkpoint:
     rows to settings.
     """
 
-    def __init__(
-        self, path: Path | None = None, about: dict[str, Any] | None = None, clock: Callable[[], float] = monotonic
-    ) -> None:
+    def __init__(self, path: Path | None = None, about: dict[str, Any] | None = None) -> None:
         self.path = path
         self.about = about or {}
         self.done: dict[tuple[str, str], list[Output]] = {}
         self.left_out: dict[str, str] = {}
         self.tuned: dict[str, Tuned] = {}
-        self._lines: list[str] = []
-        self._clock = clock
-        self._next = clock() + PAUSE
-        self._written = 0
 
     @classmethod
     def resume(cls, path: Path, about: dict[str, Any]) -> Checkpoint:
@@ -53,8 +41,9 @@ class Checkpoint:
             return found
         wanted = json.loads(json.dumps(about))
         try:
-            head, *lines = path.read_text(encoding="utf-8").splitlines()
-            head = json.loads(head)
+            text = path.read_text(encoding="utf-8")
+            whole = text[: text.rfind("\n") + 1]
+            head, *lines = map(json.loads, whole.splitlines())
             if head["format"] != _FORMAT:
                 raise ValueError(head["format"])
             stored = dict(head["about"])
@@ -62,7 +51,9 @@ class Checkpoint:
                 settings["tune_baselines"] = settings.pop("tune_rivals")
             if stored == wanted:
                 for line in lines:
-                    found._read(json.loads(line))
+                    found._read(line)
+                if whole != text:
+                    write_whole(path, whole)
         except OSError as error:
             raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -72,7 +63,6 @@ class Checkpoint:
                 f"{path} holds an unfinished bench of other {' and '.join(different)}: "
                 "give the same command to resume it, --restart to start again, or another --json"
             )
-        found._lines, found._written = lines, len(lines)
         return found
 
     def __len__(self) -> int:
@@ -94,31 +84,21 @@ class Checkpoint:
         self.tuned[row] = found
         self._append({"tuned": row, "found": to_dict(found)})
 
-    def flush(self) -> None:
-        """Write the file if anything is new. Raises: ValueError: if it cannot be written."""
-        if self.path is None or self._written == len(self._lines):
-            return
-        started = self._clock()
-        head = json.dumps({"format": _FORMAT, "about": self.about})
-        try:
-            write_whole(self.path, "\n".join([head, *self._lines, ""]))
-        except OSError as error:
-            raise ValueError(f"cannot write {self.path}: {error.strerror or error}") from None
-        self._written = len(self._lines)
-        ended = self._clock()
-        self._next = ended + max(PAUSE, RATIO * (ended - started))
-
     def remove(self) -> None:
         """Delete the file: the bench is complete or restarts."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
     def _append(self, line: dict[str, Any]) -> None:
+        """Append a line to the file. Raises: ValueError: if it cannot be written."""
         if self.path is None:
             return
-        self._lines.append(json.dumps(line))
-        if self._clock() >= self._next:
-            self.flush()
+        lines = [line] if self.path.exists() else [{"format": _FORMAT, "about": self.about}, line]
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write("".join(f"{json.dumps(line)}\n" for line in lines))
+        except OSError as error:
+            raise ValueError(f"cannot write {self.path}: {error.strerror or error}") from None
 
     def _read(self, line: dict[str, Any]) -> None:
         if "tuned" in line:

@@ -7,7 +7,8 @@ prefill and step in one, so its end is the end of prefill, and its tokens do not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from copy import deepcopy
 from itertools import pairwise, product
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,8 @@ import torch
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 from transformers.utils import logging
 
-from hsd_viz.bench.output import Output, Tuned
-from hsd_viz.decoding.limits import PromptTooLong
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.bench.output import Output, Tuned, arrival_times
+from hsd_viz.decoding.settings import PromptTooLong, Sampling
 from hsd_viz.prompts.suites import Prompt, Suite, load_suite
 from hsd_viz.prompts.templates import Template, opening
 from hsd_viz.stack import HFStack
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 #: Draft tokens per round of hf-lookup, as in transformers' documentation. hf-assistant keeps transformers' defaults.
 LOOKUP_TOKENS = 10
+ASSISTANT_SETTINGS = ("num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold")
 #: The settings that are tried. hf-generate has none: its cache is always used, and a static cache only pays with
 #: torch.compile, which takes minutes for each shape.
 GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -37,11 +38,7 @@ GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
         for ngram, tokens in product((2, 3), (4, 8, 10, 16))
     ),
     "hf-assistant": tuple(
-        {
-            "num_assistant_tokens": tokens,
-            "num_assistant_tokens_schedule": schedule,
-            "assistant_confidence_threshold": threshold,
-        }
+        dict(zip(ASSISTANT_SETTINGS, (tokens, schedule, threshold), strict=True))
         for schedule, threshold, tokens in product(("constant", "heuristic"), (0.0, 0.4), (2, 4, 8))
     ),
 }
@@ -71,9 +68,8 @@ class HFDecoder:
 
     def __call__(self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:
         device = self._target.device
-        ids = torch.tensor(
-            [self._tokenizer.encode(prompt, verbose=False) if isinstance(prompt, str) else list(prompt)], device=device
-        )
+        encoded = self._tokenizer.encode(prompt, verbose=False) if isinstance(prompt, str) else list(prompt)
+        ids = torch.tensor([encoded], device=device)
         models = [m for m in (self._target, self._assistant) if m is not None]
         positions = min((p for m in models if (p := getattr(m.config, "max_position_embeddings", None))), default=None)
         if positions is not None and ids.shape[1] >= positions:
@@ -88,7 +84,7 @@ class HFDecoder:
         verbosity = logging.get_verbosity()
         logging.set_verbosity_error()
         try:
-            with torch.random.fork_rng(), torch.inference_mode(), self._assistant_set():
+            with torch.random.fork_rng(), torch.inference_mode(), self._tuned_assistant() as assistant:
                 torch.manual_seed(sampling.seed)
                 started = perf_counter()
                 found = self._target.generate(
@@ -96,7 +92,7 @@ class HFDecoder:
                     attention_mask=torch.ones_like(ids),
                     generation_config=self._config(max_new_tokens, sampling),
                     stopping_criteria=StoppingCriteriaList([watch]),
-                    **({"assistant_model": self._assistant} if self._assistant is not None else {}),
+                    **assistant,
                 )
                 tokens = found[0, ids.shape[1] :].tolist()
                 ended = perf_counter()
@@ -107,42 +103,29 @@ class HFDecoder:
         return watch.output(tokens, started, ended)
 
     @contextmanager
-    def _assistant_set(self) -> Iterator[None]:
-        """Apply the settings to the assistant and restore its own afterwards: transformers changes some of them."""
+    def _tuned_assistant(self) -> Iterator[dict[str, Any]]:
+        """Yield the option for the assistant, with the settings on a copy of its own: transformers changes some."""
         if self._assistant is None:
-            yield
+            yield {}
             return
-        config = self._assistant.generation_config
-        names = ("num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold")
-        before = {name: getattr(config, name) for name in names}
+        own = self._assistant.generation_config
+        self._assistant.generation_config = deepcopy(own)
+        self._assistant.generation_config.update(**self._settings)
         try:
-            for name, value in self._settings.items():
-                setattr(config, name, value)
-            yield
+            yield {"assistant_model": self._assistant}
         finally:
-            for name, value in before.items():
-                setattr(config, name, value)
+            self._assistant.generation_config = own
 
     def _config(self, max_new_tokens: int, sampling: Sampling) -> GenerationConfig:
-        own = self._target.generation_config
+        own, options = self._target.generation_config, {}
         eos = own.eos_token_id if own.eos_token_id is not None else self._tokenizer.eos_token_id
+        if not sampling.greedy:
+            options |= {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
+        if self._stack.name == "hf-lookup":
+            options |= {"prompt_lookup_num_tokens": LOOKUP_TOKENS, **self._settings}
         pad = eos[0] if isinstance(eos, list) else eos
-        drawn = (
-            {}
-            if sampling.greedy
-            else {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
-        )
-        lookup = (
-            {"prompt_lookup_num_tokens": LOOKUP_TOKENS, **self._settings} if self._stack.name == "hf-lookup" else {}
-        )
-        return GenerationConfig(
-            max_new_tokens=max_new_tokens,
-            do_sample=not sampling.greedy,
-            eos_token_id=eos,
-            pad_token_id=pad,
-            **drawn,
-            **lookup,
-        )
+        options |= {"eos_token_id": eos, "pad_token_id": pad, "do_sample": not sampling.greedy}
+        return GenerationConfig(max_new_tokens=max_new_tokens, **options)
 
 
 class _Watch(StoppingCriteria):
@@ -153,6 +136,7 @@ class _Watch(StoppingCriteria):
         self._device = device
         self._widths: list[int] = []
         self._lengths: list[int] = []
+        self._times: list[float] = []
         self._prefilled = 0.0
 
     def before(self, module, args, kwargs) -> None:
@@ -167,14 +151,16 @@ class _Watch(StoppingCriteria):
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor, **kwargs) -> torch.BoolTensor:
         self._lengths.append(input_ids.shape[1])
+        self._times.append(perf_counter())
         return torch.zeros(input_ids.shape[0], dtype=torch.bool, device=input_ids.device)
 
     def output(self, tokens: list[int], started: float, ended: float) -> Output:
-        first = self._lengths[0] - self._prompt
+        emitted = tuple(after - before for before, after in pairwise([self._prompt, *self._lengths]))
+        arrivals = [(at - started, n) for at, n in zip(self._times, emitted, strict=True) if n]
         return Output(
             token_ids=tuple(tokens),
             seconds=ended - self._prefilled,
-            timed_tokens=len(tokens) - first,
+            timed_tokens=len(tokens) - emitted[0],
             prefill_seconds=self._prefilled - started,
             target_forwards=len(self._widths),
             # The first pass feeds the whole prompt, each later one the last token, then the draft.
@@ -182,7 +168,8 @@ class _Watch(StoppingCriteria):
             accepted=len(tokens) - len(self._widths),
             draft_seconds=None,
             runtime="transformers",
-            emitted=tuple(after - before for before, after in pairwise([self._prompt, *self._lengths])),
+            emitted=emitted,
+            **arrival_times(arrivals),
         )
 
 
@@ -219,24 +206,22 @@ def tune(
     if not grid:
         return None
     decoders = [HFDecoder(engine, stack, options) for options in grid]
-    tokens, seconds = [0] * len(grid), [0.0] * len(grid)
     tried = []
     for prompt in prompts:
-        try:
+        with suppress(PromptTooLong):
             decoders[0](opening(prompt, template), min(WARM_UP_TOKENS, max_new_tokens), sampling)
             tried.append(prompt)
-        except PromptTooLong:
-            continue
     if not tried:
         return None
-    for done, prompt in enumerate(tried):
-        for k, decode in enumerate(decoders):
-            if cancelled():
-                return None
-            progress(f"trying settings of {stack}: {done * len(grid) + k + 1}/{len(tried) * len(grid)}")
-            output = decode(opening(prompt, template), max_new_tokens, sampling)
-            tokens[k] += output.timed_tokens
-            seconds[k] += output.seconds
+    tokens, seconds = [0] * len(grid), [0.0] * len(grid)
+    turns = [(prompt, k) for prompt in tried for k in range(len(grid))]
+    for done, (prompt, k) in enumerate(turns, start=1):
+        if cancelled():
+            return None
+        progress(f"trying settings of {stack}: {done}/{len(turns)}")
+        output = decoders[k](opening(prompt, template), max_new_tokens, sampling)
+        tokens[k] += output.timed_tokens
+        seconds[k] += output.seconds
     speeds = [t / s if s else 0.0 for t, s in zip(tokens, seconds, strict=True)]
     best = max(range(len(grid)), key=speeds.__getitem__)
     return Tuned(grid[best], tuple(zip(grid, speeds, strict=True)), tuple(p.id for p in tried))

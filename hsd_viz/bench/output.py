@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from statistics import median
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import Memory
-from hsd_viz.drafting.logits import LOGITS
+from hsd_viz.drafting.context import LOGITS
 from hsd_viz.prompts.suites import Prompt
 from hsd_viz.prompts.templates import Template
 from hsd_viz.stack import HFStack, Stack
@@ -40,8 +41,10 @@ class Output:
     whose prefill emits nothing; in transformers' loops all but those of the first forward pass, which is prefill and
     step in one. ``drafted`` and ``accepted`` count draft tokens at the target. ``draft_seconds`` has one entry per
     target round, spent finding drafts and updating databases; ``None`` where a loop does not report it. ``runtime`` is
-    what ran the models. ``emitted`` has the tokens of each forward pass of the target. A question is one output, all
-    its turns together, which are kept apart in ``turns``.
+    what ran the models. ``emitted`` has the tokens of each forward pass of the target. ``first_token_seconds`` counts
+    from the start of the decode, prefill included; ``waits`` has, for each later forward pass of the target, the
+    seconds since the tokens before and the number of its tokens. A question is one output, all its turns together,
+    which are kept apart in ``turns``.
     """
 
     token_ids: tuple[int, ...]
@@ -54,6 +57,8 @@ class Output:
     draft_seconds: tuple[float, ...] | None
     runtime: str | None = None
     emitted: tuple[int, ...] = ()
+    first_token_seconds: float | None = None
+    waits: tuple[tuple[float, int], ...] = ()
     turns: tuple[Answer, ...] = ()
 
 
@@ -131,18 +136,8 @@ class LoopDecoder:
             self._options["memory"] = Memory()
 
     def __call__(self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:
-        trace = self._engine.run(
-            prompt,
-            self._row.stack,
-            max_new_tokens=max_new_tokens,
-            temperature=sampling.temperature,
-            top_k=sampling.top_k,
-            top_p=sampling.top_p,
-            seed=sampling.seed,
-            record=False,
-            **self._options,
-        )
-        return from_trace(trace)
+        options = {"max_new_tokens": max_new_tokens, **asdict(sampling), "record": False, **self._options}
+        return from_trace(self._engine.run(prompt, self._row.stack, **options))
 
 
 def ask(decode: Decoder, prompt: Prompt, max_new_tokens: int, sampling: Sampling, template: Template | None) -> Output:
@@ -161,18 +156,23 @@ def from_trace(trace: Trace) -> Output:
     """Return the measures of a decode in our own loop."""
     figures = trace.metrics()
     emitted = Counter(t.round for t in trace.token_rows)
+    rounds = [r for r in trace.round_rows if r.parent is None]
+    arrivals = [((r.start_ns + r.duration_ns) / 1e9, emitted[r.id]) for r in rounds if emitted[r.id]]
     return Output(
         token_ids=tuple(trace.token_ids),
-        seconds=figures["seconds"],
         timed_tokens=figures["tokens"],
-        prefill_seconds=figures["prefill_seconds"],
-        target_forwards=figures["target_forwards"],
-        drafted=figures["drafted"],
-        accepted=figures["accepted"],
+        **{name: figures[name] for name in ("seconds", "prefill_seconds", "target_forwards", "drafted", "accepted")},
         draft_seconds=draft_seconds(trace),
         runtime=trace.meta.get("runtime"),
-        emitted=tuple(emitted[r.id] for r in trace.round_rows if r.parent is None),
+        emitted=tuple(emitted[r.id] for r in rounds),
+        **arrival_times(arrivals),
     )
+
+
+def arrival_times(arrivals: Sequence[tuple[float, int]]) -> dict[str, Any]:
+    """Return the fields of :class:`Output` about the times at which tokens appear, from (time, number of tokens)."""
+    waits = tuple((at - before, tokens) for (before, _), (at, tokens) in pairwise(arrivals))
+    return {"first_token_seconds": arrivals[0][0] if arrivals else None, "waits": waits}
 
 
 def draft_seconds(trace: Trace) -> tuple[float, ...]:
@@ -186,26 +186,35 @@ def draft_seconds(trace: Trace) -> tuple[float, ...]:
 
 
 def joined(answers: Sequence[Answer]) -> Output:
-    """Return the turns of a question as one output: times and counts summed, sequences concatenated."""
+    """Return the turns of a question as one output: times and counts summed, sequences concatenated.
+
+    The time to the first token is the mean over the turns.
+    """
     outputs = [a.output for a in answers]
     names = ("seconds", "timed_tokens", "prefill_seconds", "target_forwards", "drafted", "accepted")
     reported = all(o.draft_seconds is not None for o in outputs)
+    first = [o.first_token_seconds for o in outputs if o.first_token_seconds is not None]
     return Output(
         **{name: sum(getattr(o, name) for o in outputs) for name in names},
         token_ids=tuple(t for o in outputs for t in o.token_ids),
         draft_seconds=tuple(s for o in outputs for s in o.draft_seconds or ()) if reported else None,
         runtime=outputs[0].runtime,
         emitted=tuple(n for o in outputs for n in o.emitted),
+        first_token_seconds=mean(first) if first else None,
+        waits=tuple(wait for o in outputs for wait in o.waits),
         turns=tuple(answers),
     )
 
 
 def median_of(outputs: Sequence[Output]) -> Output:
-    """Return repeats of a decode as one: median times, the drafting times of all rounds, all else of the first."""
+    """Return repeats of a decode as one: median times, drafting times and waits of all, the rest of the first."""
     first = outputs[0]
     pooled = None if first.draft_seconds is None else tuple(s for o in outputs for s in o.draft_seconds or ())
+    arrived = [o.first_token_seconds for o in outputs if o.first_token_seconds is not None]
     return replace(
         first,
+        first_token_seconds=median(arrived) if arrived else None,
+        waits=tuple(wait for o in outputs for wait in o.waits),
         seconds=median(o.seconds for o in outputs),
         prefill_seconds=median(o.prefill_seconds for o in outputs),
         draft_seconds=pooled,

@@ -5,23 +5,29 @@ Calibration and measurement use different prompts of a suite: every second one o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from hsd_viz.bench.measure import MeasuredStack, measure
-from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, decode
+import numpy as np
+
+from hsd_viz.calibration.calibrate import TARGET, TOKENS, WARM_UP_TOKENS, Workload, at, calibrated, decode
 from hsd_viz.calibration.store import StoredCalibration
+from hsd_viz.calibration.timing import level_names, timings
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.intervals import estimate, resample
 from hsd_viz.ladder.load import names
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.latency.mixture import MixedLaw, choose, fill
 from hsd_viz.latency.select import Choice, Sensitivity, sensitivities
 from hsd_viz.latency.vectorised import Prediction
-from hsd_viz.progress import Progress
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.terminal import Progress
+from hsd_viz.trace import Trace
+from hsd_viz.words import check_range
 
 DATABASES = ("db",)
 #: Prompts for the calibration, and as many for the measurement.
@@ -49,15 +55,11 @@ class PlanRequest:
     sampling: Sampling = field(default_factory=Sampling)
 
     def __post_init__(self) -> None:
-        for what, value, least in (
-            ("the number of levels", self.max_levels, 1),
-            ("the number of stacks to measure", self.measured, 0),
-            ("the limit", self.limit, 1),
-            ("the number of repeats", self.repeats, 1),
-            ("the number of new tokens", self.max_new_tokens, 1),
-        ):
-            if value is not None and value < least:
-                raise ValueError(f"{what} {value} is out of range: it must be a whole number from {least}")
+        if self.max_levels is not None:
+            check_range("the number of levels", self.max_levels, 1)
+        check_range("the number of stacks to measure", self.measured, 0)
+        for name in ("limit", "repeats", "max_new_tokens"):
+            check_range(f"the {name.replace('_', ' ')}", getattr(self, name), 1)
         if self.models is not None and (not all(self.models) or len(set(self.models)) < len(self.models)):
             raise ValueError(
                 f"the models '{','.join(self.models)}' are not readable: name each model once, separated by commas"
@@ -68,6 +70,31 @@ class PlanRequest:
                 raise ValueError(
                     f"the stack '{stack}' does not end in '{TARGET}': a plan has one target, set by --target"
                 )
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredStack:
+    """Figures of a stack over some prompts: ratios of sums, prefill excluded.
+
+    ``interval`` is the 95 % bootstrap interval of ``ms_per_token`` over prompts. ``forwards_per_token`` goes by model
+    (steps of a launch count each), ``lookups_per_token`` has a database's look-ups by its name.
+    """
+
+    ms_per_token: float
+    interval: tuple[float, float]
+    forwards_per_token: dict[str, float]
+    lookups_per_token: dict[str, float]
+    acceptance_length: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Decode:
+    """Counts of one decode; ``seconds`` without prefill."""
+
+    tokens: int
+    seconds: float
+    forwards: Counter
+    lookups: Counter
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,101 +237,74 @@ def _drafts(engine: Any, suite: Suite, request: PlanRequest, stacks: Sequence[St
     return tuple(sorted(drafts, key=lambda name: sizes.get(name, 0)))
 
 
-# --- the report -------------------------------------------------------------------------------------------------------
+def measure(
+    engine: Any,
+    stacks: Sequence[str],
+    suite: Suite,
+    *,
+    sampling: Sampling | None = None,
+    max_new_tokens: int,
+    repeats: int = 3,
+    progress: Callable[[Progress], None] = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[dict[str, MeasuredStack], dict[str, LevelCost], bool]:
+    """Decode each prompt with all stacks in turn; return (figures by stack, costs by model, whether it is complete).
 
-
-def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
-    """Return the plan as JSON data, with its calibration."""
-    choice, stored = found.choice, found.stored
-    rows = [_row(prediction, measured, found.repriced.get(prediction.stack)) for prediction, measured in found.rows]
-    measured = [row for row in rows if row["measured_ms_per_token"] is not None]
-    best = min(measured, key=lambda row: row["measured_ms_per_token"], default=None)
-    picked = next((row for row in measured if row["stack"] == choice.picked.stack), None)
-    over = None if picked is None else picked["measured_ms_per_token"] / best["measured_ms_per_token"] - 1
-    return {
-        "machine": machine,
-        "models": list(found.models),
-        "hierarchies": rows,
-        "picked": choice.picked.stack,
-        "best_single_draft": None if choice.best_single_draft is None else choice.best_single_draft.stack,
-        "kind": choice.kind,
-        "affine": {
-            "stack": str(choice.affine.stack),
-            "affine_ms_per_token": choice.affine.ms_per_token,
-            "predicted_ms_per_token": choice.affine_exact.ms_per_token,
-        },
-        "best_measured": None if best is None else best["stack"],
-        "picked_over_best_measured": over,
-        "measured_on": found.measured_on if measured else None,
-        "errors": _errors(rows),
-        "doubts": [asdict(s) for s in found.sensitivities],
-        "calibration": {
-            "kept": found.was_stored,
-            "age_seconds": stored.age(),
-            "seconds": stored.seconds,
-            "identity": dict(stored.identity),
-            "texts": dict(stored.texts),
-            "groups": len(stored.mixture.parts),
-            "acceptance": [asdict(a) for a in stored.acceptance],
-            "lookups": dict(stored.lookups),
-            "forwards": dict(stored.forwards),
-            "costs": stored.calibration.to_dict()["costs"],
-        },
-        "complete": found.complete,
-    }
-
-
-def _row(prediction: Prediction, measured: MeasuredStack | None, repriced: float | None) -> dict[str, Any]:
-    stack = parse(prediction.stack)
-    by_name = list(zip(prediction.names, prediction.forwards_per_token, strict=True))
-    bottom = str(stack.bottom) if stack.bottom is not None else None
-    looked = None if measured is None else next(iter(measured.lookups_per_token.values()), 0.0)
-    return {
-        "stack": prediction.stack,
-        "predicted_ms_per_token": prediction.ms_per_token,
-        "measured_ms_per_token": None if measured is None else measured.ms_per_token,
-        "measured_ms_per_token_ci": None if measured is None else list(measured.interval),
-        "error": None if measured is None else prediction.ms_per_token / measured.ms_per_token - 1,
-        "predicted_at_measured_costs": repriced,
-        "error_at_measured_costs": None if measured is None else repriced / measured.ms_per_token - 1,
-        "forwards_per_token": {
-            name: {"predicted": n, "measured": None if measured is None else measured.forwards_per_token.get(name)}
-            for name, n in by_name
-            if name != bottom
-        },
-        "lookups_per_token": {bottom: {"predicted": by_name[0][1], "measured": looked}} if bottom is not None else {},
-        "acceptance_length": {
-            "predicted": prediction.acceptance_length,
-            "measured": None if measured is None else measured.acceptance_length,
-        },
-    }
-
-
-def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return relative errors of the predictions: raw, without the machine's drift since the calibration, at measured
-    costs.
-
-    The drift is that of plain decoding, whose prediction is only the cost of a forward pass.
+    The costs are those of these decodes, in case the machine has changed since its calibration. The time of a prompt is
+    the median over the ``repeats``. After an interruption the figures cover the prompts that every stack has finished
+    at least once.
     """
-    done = [row for row in rows if row["measured_ms_per_token"] is not None]
-    if not done:
-        return None
-    plain = next((row for row in done if row["stack"] == TARGET), None)
-    drift = None if plain is None else plain["measured_ms_per_token"] / plain["predicted_ms_per_token"]
-    counts = [
-        n["predicted"] / n["measured"] - 1
-        for row in done
-        if row["stack"] != TARGET
-        for n in row["forwards_per_token"].values()
-        if n["measured"]
-    ]
-    spread = lambda values: {"median": median(map(abs, values)), "worst": max(map(abs, values))} if values else None
-    return {
-        "drift": drift,
-        "ms_per_token": spread([row["error"] for row in done]),
-        "ms_per_token_without_drift": spread([(1 + row["error"]) * drift - 1 for row in done if row is not plain])
-        if drift
-        else None,
-        "ms_per_token_at_measured_costs": spread([row["error_at_measured_costs"] for row in done]),
-        "forwards_per_token": spread(counts),
-    }
+    sampling = sampling or Sampling()
+    done: dict[tuple[int, str], list[_Decode]] = {}
+    traces: list[Trace] = []
+    turns = [(k, stack) for _ in range(repeats) for k in range(len(suite.prompts)) for stack in stacks]
+    complete = False
+    try:
+        for stack in stacks:
+            progress(Progress(0, len(turns), stack, ""))
+            decode(engine, suite.prompts[0], stack, min(WARM_UP_TOKENS, max_new_tokens), sampling)
+        for count, (k, stack) in enumerate(turns):
+            if cancelled():
+                raise KeyboardInterrupt
+            progress(Progress(count, len(turns), stack, suite.prompts[k].id))
+            trace = decode(engine, suite.prompts[k], stack, max_new_tokens, at(sampling, k))
+            done.setdefault((k, stack), []).append(_one(trace))
+            trace.token_rows.clear()
+            traces.append(trace)
+        complete = True
+    except KeyboardInterrupt:
+        pass
+    finished = [k for k in range(len(suite.prompts)) if all((k, stack) in done for stack in stacks)]
+    found = {}
+    for stack in stacks:
+        runs = [done[k, stack] for k in finished]
+        if sum(run[0].tokens for run in runs):
+            found[stack] = _pooled(runs)
+    costs = timings(traces).models
+    return found, dict(costs), complete
+
+
+def _one(trace: Trace) -> _Decode:
+    calls = trace.call_rows
+    lookups = Counter(call.name for call in calls if call.kind == "lookup")
+    # Levels without a call count as 0.
+    forwards = Counter({name: 0 for name in level_names(trace).values() if name not in lookups})
+    for call in calls:
+        if call.kind in ("draft", "verify"):
+            forwards[call.name] += call.steps
+    seconds = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e9
+    return _Decode(len(trace.token_rows), seconds, forwards, lookups)
+
+
+def _pooled(runs: Sequence[Sequence[_Decode]]) -> MeasuredStack:
+    tokens = np.array([run[0].tokens for run in runs], float)
+    ms = np.array([median(one.seconds for one in run) * 1e3 for run in runs])
+    weights, count = resample(len(runs)), tokens.sum()
+    found = estimate((weights @ ms) / np.maximum(1, weights @ tokens), len(runs))
+    sums = {"forwards": Counter(), "lookups": Counter()}
+    for kind, counted in sums.items():
+        for run in runs:
+            counted.update(getattr(run[0], kind))
+    forwards, lookups = ({name: n / count for name, n in counted.items()} for counted in sums.values())
+    value = float(ms.sum() / count)
+    return MeasuredStack(value, found.interval or (value, value), forwards, lookups, 1 / forwards["target"])

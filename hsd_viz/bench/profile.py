@@ -10,9 +10,9 @@ of the walked rows) counts as forward pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
-from statistics import median
+from statistics import fmean, median
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -44,41 +44,45 @@ class Stopwatch:
 
     def stop(self) -> Round:
         """Return the time since the start, by part."""
-        self._spent[REST] = self._spent.get(REST, 0) + perf_counter_ns() - self._since
+        self._switch()
         self._open = []
         return self._spent
+
+    def _switch(self) -> None:
+        """Assign the time since the last switch to the part that is open."""
+        now = perf_counter_ns()
+        part = self._open[-1]
+        self._spent[part] = self._spent.get(part, 0) + now - self._since
+        self._since = now
 
     def timed(self, part: str, function: Callable, then: Callable[[], None] | None = None) -> Callable:
         """Return ``function`` with its time assigned to ``part``, and that of ``then``, which is called after it."""
 
         def wrapped(*args: Any, **options: Any) -> Any:
-            opened = self._open
-            if not opened:
+            if not self._open:
                 return function(*args, **options)
-            spent, now = self._spent, perf_counter_ns()
-            spent[opened[-1]] = spent.get(opened[-1], 0) + now - self._since
-            self._since = now
-            opened.append(part)
+            self._switch()
+            self._open.append(part)
             try:
                 result = function(*args, **options)
                 if then is not None:
                     then()
                 return result
             finally:
-                now = perf_counter_ns()
-                spent[part] = spent.get(part, 0) + now - self._since
-                self._since = now
-                opened.pop()
+                self._switch()
+                self._open.pop()
 
         return wrapped
 
 
 class _Timed:
-    """An object with some methods replaced by timed ones."""
+    """An object with the calls ``names`` assigned to a part; ``then`` is called after each."""
 
-    def __init__(self, inner: Any, methods: dict[str, Callable]) -> None:
+    def __init__(
+        self, watch: Stopwatch, inner: Any, part: str, names: Sequence[str], then: Callable[[], None] | None = None
+    ) -> None:
         self._inner = inner
-        self.__dict__.update(methods)
+        self.__dict__ |= {n: watch.timed(part, getattr(inner, n), then) for n in names if hasattr(inner, n)}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -97,17 +101,8 @@ def profile_decode(
     watch, rounds = Stopwatch(), []
     before, engine.on_decode = engine.on_decode, partial(_attach, watch, _wait(engine))
     try:
-        events = engine.decode(
-            prompt,
-            stack,
-            max_new_tokens=max_new_tokens,
-            temperature=sampling.temperature,
-            top_k=sampling.top_k,
-            top_p=sampling.top_p,
-            seed=sampling.seed,
-            record=True,
-            **({} if budget is None else {"budget": budget}),
-        )
+        options = asdict(sampling) | ({} if budget is None else {"budget": budget})
+        events = engine.decode(prompt, stack, max_new_tokens=max_new_tokens, record=True, **options)
         while True:
             # The clock runs only while the next event is computed.
             watch.start()
@@ -152,42 +147,28 @@ def summary(rounds: Sequence[Round]) -> RoundProfile | None:
     """Return the profile of target rounds for the report; ``None`` without rounds."""
     if not rounds:
         return None
-    total = sum(sum(r.values()) for r in rounds)
     names = sorted({part for r in rounds for part in r}, key=lambda part: (not part.startswith(FORWARD), part))
-    totals = {part: sum(r.get(part, 0) for r in rounds) for part in names}
-    forwards = sum(t for part, t in totals.items() if part.startswith(FORWARD))
-    parts = {
-        part: PartTime(
-            median_us=median(r.get(part, 0) for r in rounds) / 1e3,
-            mean_us=totals[part] / len(rounds) / 1e3,
-            share=totals[part] / total,
-        )
-        for part in names
-    }
-    round_us = median(sum(r.values()) for r in rounds) / 1e3
+    spent = {part: [r.get(part, 0) / 1e3 for r in rounds] for part in names}
+    totals = {part: sum(times) for part, times in spent.items()}
+    total, forwards = sum(totals.values()), sum(t for part, t in totals.items() if part.startswith(FORWARD))
+    parts = {part: PartTime(median(us), fmean(us), totals[part] / total) for part, us in spent.items()}
+    round_us = median(sum(r.values()) / 1e3 for r in rounds)
     return RoundProfile(len(rounds), round_us, parts, (total - forwards) / totals[f"{FORWARD}target"])
 
 
 def _attach(watch: Stopwatch, wait: Callable[[], None] | None, loop: Loop, recorder: Recorder) -> None:
     """Have a decode's loop and recorder report to ``watch``; ``wait`` is called after each forward pass."""
     if loop.drafter is not None:
-        loop.drafter = _timed(watch, loop.drafter, DRAFTING, ("draft", "extend", "observe", "observe_probabilities"))
+        loop.drafter = _Timed(watch, loop.drafter, DRAFTING, ("draft", "extend", "observe", "observe_probabilities"))
+    loop.in_one_call = False
     for level in loop.levels:
         if level is not None:
-            calls = ("forward", "forward_greedy", "sample", "keep")
-            level.model = _timed(watch, level.model, FORWARD + level.name, calls, wait)
-    loop.backend = _timed(watch, loop.backend, ACCEPTANCE, ("rows", "draw", "verify_tree", "verify_chain"))
-    loop.log = _timed(watch, loop.log, RECORDING, ("open_round", "close_round", "call", "take"))
+            calls = ("forward", "forward_verified", "sample", "keep")
+            level.model = _Timed(watch, level.model, FORWARD + level.name, calls, wait)
+    loop.backend = _Timed(watch, loop.backend, ACCEPTANCE, ("rows", "draw", "verify_tree", "verify_chain"))
+    loop.log = _Timed(watch, loop.log, RECORDING, ("open_round", "close_round", "call", "take"))
     recorder.step = watch.timed(RECORDING, recorder.step)
     recorder.make_rows = watch.timed(RECORDING, recorder.make_rows)
-
-
-def _timed(
-    watch: Stopwatch, inner: Any, part: str, names: Sequence[str], then: Callable[[], None] | None = None
-) -> _Timed:
-    return _Timed(
-        inner, {name: watch.timed(part, getattr(inner, name), then) for name in names if hasattr(inner, name)}
-    )
 
 
 def _wait(engine: LocalEngine) -> Callable[[], None] | None:

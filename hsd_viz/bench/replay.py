@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hsd_viz.decoding.text import byte_alphabet
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
-from hsd_viz.drafting.shared import FIVEGRAMS, STORED
+from hsd_viz.drafting.make import FIVEGRAMS, STORED
 from hsd_viz.drafting.tree import Drafter, DraftTree, LogitsObserver, Observer
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.stack import parse

@@ -5,10 +5,9 @@ On disk an :class:`Estimate` is two keys, the figure and ``..._ci: [low, high]``
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,8 @@ import numpy as np
 from hsd_viz.bench.answers import SpecBench, build_section
 from hsd_viz.bench.output import PLAIN, Output
 from hsd_viz.bench.profile import RoundProfile, summary
-from hsd_viz.intervals import RESAMPLES, Estimate, estimate, ratio, resample
+from hsd_viz.card import card, line, table
+from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.machine import Machine
 from hsd_viz.serialize import from_dict, to_dict
 from hsd_viz.trace.metrics import repetition_share
@@ -28,9 +28,16 @@ if TYPE_CHECKING:
 LOW_REPETITION = 0.2
 
 
+#: Figures that older reports do not hold.
+_OPTIONAL = {"omit": True}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What decoding ``outputs`` prompts measured. Speeds are tokens per second, times seconds, shares 0-1."""
+    """What decoding ``outputs`` prompts measured. Speeds are tokens per second, times seconds, shares 0-1.
+
+    The tokens of a round appear together: for the time between tokens, they share the time of the round evenly.
+    """
 
     outputs: int
     tokens_per_second: Estimate
@@ -41,9 +48,12 @@ class Figures:
     speedup_over_plain: Estimate
     acceptance_rate: Estimate
     repetition_share: Estimate
+    first_token_seconds: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
+    inter_token_seconds_median: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
+    inter_token_seconds_p99: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
 
 
-FIGURES = tuple(f.name for f in dataclasses.fields(Figures) if f.name != "outputs")
+FIGURES = tuple(f.name for f in fields(Figures) if f.name != "outputs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +75,15 @@ class DecodeMemory:
 class StackResult(GroupFigures):
     """The results of a row. ``state``: ``cold`` or ``warm`` for drafters that learn, ``runtime``: what ran the models.
 
-    ``token_identical_to_plain``: (equal outputs, outputs), ``None`` above temperature 0. ``baseline_settings``: the
-    options of transformers that were the fastest, with ``tuned_on`` (prompt ids) and ``tried`` (all options with their
-    tokens per second).
+    ``token_identical_to_plain``: (equal outputs, outputs), ``None`` above temperature 0. ``by_prompt``: timed tokens
+    and their seconds by prompt id, for :mod:`hsd_viz.bench.compare`. ``baseline_settings``: the options of transformers
+    that were the fastest, with ``tuned_on`` (prompt ids) and ``tried`` (all options with their tokens per second).
     """
 
     stack: str = field(metadata={"first": True})
     by_category: dict[str, GroupFigures]
     token_identical_to_plain: tuple[int, int] | None
+    by_prompt: dict[str, tuple[int, float]] | None = None
     state: str | None = None
     runtime: str | None = None
     memory: DecodeMemory | None = None
@@ -129,6 +140,24 @@ class Report:
         """Return the report as the JSON data that ``hsd-viz bench --json`` writes."""
         return to_dict(self)
 
+    def _repr_html_(self) -> str:
+        """Return the stacks with their speed-ups for a notebook, the fastest first."""
+        write = lambda e, form: "–" if e.value is None else form.format(e.value)
+        between = lambda e: "" if e.interval is None else f" [{e.low:.2f}, {e.high:.2f}]"
+        rows = [
+            (
+                s.stack,
+                write(s.speedup_over_plain, "{:.2f}×") + between(s.speedup_over_plain),
+                write(s.tokens_per_second, "{:.0f}"),
+                write(s.mean_acceptance_length, "{:.2f}"),
+                write(s.acceptance_rate, "{:.0%}"),
+            )
+            for s in sorted(self.stacks, key=lambda s: -(s.speedup_over_plain.value or 0.0))
+        ]
+        head = ("stack", "speed-up over plain [95 %]", "tokens/s", "tokens per forward pass", "acceptance rate")
+        about = f"{self.suite.prompts} prompts, {self.processor or 'unknown machine'}"
+        return card("Bench report", self.suite.name, line(about), table(head, rows))
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
         """Read a report. Raises: KeyError, TypeError, ValueError: if the data are not those of a report."""
@@ -160,44 +189,50 @@ def build_report(
     ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: the fields of :class:`ReportSettings` that describe the
     engine; ``memory``: the fields of :class:`DecodeMemory` by row; ``command``: the command line.
     """
-    suite, settings, plain = measurement.suite, measurement.settings, measurement.outputs[PLAIN]
+    settings, plain = measurement.settings, measurement.outputs[PLAIN]
     low = {k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION}
-    groups = {c: [k for k, p in enumerate(measurement.prompts) if p.category == c] for c in suite.categories}
-    groups = {category: members for category, members in groups.items() if members}
-    stacks = []
-    for name, outputs in measurement.outputs.items():
-        same = sum(o.token_ids == p.token_ids for o, p in zip(outputs, plain, strict=True))
-        found = (memory or {}).get(name)
-        stacks.append(
-            StackResult(
-                stack=name,
-                **_group(outputs, plain, range(len(plain)), low),
-                by_category={c: GroupFigures(**_group(outputs, plain, ks, low)) for c, ks in groups.items()},
-                token_identical_to_plain=(same, len(plain)) if settings.sampling.greedy else None,
-                state=measurement.rows[name].state if name in measurement.rows else None,
-                runtime=next((o.runtime for o in outputs), None),
-                memory=None if found is None else DecodeMemory(**found),
-                profile=summary(measurement.profiles.get(name, ())),
-                baseline_settings=_tuned(measurement, name),
-            )
-        )
+    used = [p.category for p in measurement.prompts]
+    groups = {c: [k for k, own in enumerate(used) if own == c] for c in measurement.suite.categories if c in used}
+    stacks = tuple(
+        _stack_result(measurement, name, groups, low, (memory or {}).get(name)) for name in measurement.outputs
+    )
     shared = {name: getattr(settings, name) for name in ("max_new_tokens", "repeats", "state", "budget")}
+    categories = {c: measurement.suite.categories[c] for c in groups}
     section = None
     if measurement.template is not None:
         answers = {name: [o.turns for o in outputs] for name, outputs in measurement.outputs.items()}
         section = build_section(measurement.prompts, answers, measurement.template, measurement.left_out)
     return Report(
         machine=from_dict(Machine, machine),
-        suite=SuiteInfo(
-            name=suite.name, prompts=len(measurement.prompts), categories={c: suite.categories[c] for c in groups}
-        ),
-        settings=ReportSettings(
-            **shared, **dataclasses.asdict(settings.sampling), **engine, bootstrap_resamples=RESAMPLES
-        ),
+        suite=SuiteInfo(name=measurement.suite.name, prompts=len(used), categories=categories),
+        settings=ReportSettings(**shared, **asdict(settings.sampling), **engine, bootstrap_resamples=RESAMPLES),
         command=command,
         complete=measurement.complete,
-        stacks=tuple(stacks),
+        stacks=stacks,
         spec_bench=section,
+    )
+
+
+def _stack_result(
+    measurement: Measurement,
+    name: str,
+    groups: Mapping[str, Sequence[int]],
+    low: set[int],
+    memory: Mapping[str, int | None] | None,
+) -> StackResult:
+    outputs, plain = measurement.outputs[name], measurement.outputs[PLAIN]
+    same = sum(o.token_ids == p.token_ids for o, p in zip(outputs, plain, strict=True))
+    return StackResult(
+        stack=name,
+        **_group(outputs, plain, range(len(plain)), low),
+        by_category={c: GroupFigures(**_group(outputs, plain, ks, low)) for c, ks in groups.items()},
+        token_identical_to_plain=(same, len(plain)) if measurement.settings.sampling.greedy else None,
+        by_prompt={p.id: (o.timed_tokens, o.seconds) for p, o in zip(measurement.prompts, outputs, strict=True)},
+        state=measurement.rows[name].state if name in measurement.rows else None,
+        runtime=next((o.runtime for o in outputs), None),
+        memory=None if memory is None else DecodeMemory(**memory),
+        profile=summary(measurement.profiles.get(name, ())),
+        baseline_settings=_tuned(measurement, name),
     )
 
 
@@ -215,10 +250,7 @@ def _group(outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[
     """Return the fields of :class:`GroupFigures` over the chosen prompts."""
     few = [k for k in chosen if k in low]
     whole, part = (figures([outputs[k] for k in ks], [plain[k] for k in ks]) for ks in (chosen, few))
-    return {
-        **{f.name: getattr(whole, f.name) for f in dataclasses.fields(whole)},
-        "low_repetition": part if few else None,
-    }
+    return {f.name: getattr(whole, f.name) for f in fields(whole)} | {"low_repetition": part if few else None}
 
 
 def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> Figures:
@@ -230,39 +262,53 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
     n = len(outputs)
     weights = resample(n, seed)
 
-    def total(values: Sequence[float]) -> np.ndarray:
-        return weights @ np.asarray(values, float)
+    def total(values: Iterable[float]) -> np.ndarray:
+        return weights @ np.fromiter(values, float, n)
 
-    tokens, seconds = total([len(o.token_ids) for o in outputs]), total([o.seconds for o in outputs])
-    speed = ratio(total([o.timed_tokens for o in outputs]), seconds)
-    plain_speed = ratio(total([o.timed_tokens for o in plain]), total([o.seconds for o in plain]))
-    undefined = np.full(len(weights), np.nan)
-    reported = all(o.draft_seconds is not None for o in outputs)
-    rounds = [o.draft_seconds or () for o in outputs]
-    per_round = ratio(total([sum(r) for r in rounds]), total([len(r) for r in rounds]))
-    repeated = total([repetition_share(o.token_ids) * len(o.token_ids) for o in outputs])
+    tokens, timed, seconds = (
+        total(len(o.token_ids) for o in outputs),
+        total(o.timed_tokens for o in outputs),
+        total(o.seconds for o in outputs),
+    )
+    speed = ratio(timed, seconds)
+    plain_speed = ratio(total(o.timed_tokens for o in plain), total(o.seconds for o in plain))
     samples = {
         "tokens_per_second": speed,
-        "tokens_per_second_with_prefill": ratio(tokens, seconds + total([o.prefill_seconds for o in outputs])),
-        "mean_acceptance_length": ratio(tokens, total([o.target_forwards for o in outputs])),
-        "draft_seconds_per_round": per_round if reported else undefined,
-        "draft_seconds_p99": _percentile(rounds, weights, 0.99) if reported else undefined,
+        "tokens_per_second_with_prefill": ratio(tokens, seconds + total(o.prefill_seconds for o in outputs)),
+        "mean_acceptance_length": ratio(tokens, total(o.target_forwards for o in outputs)),
         "speedup_over_plain": ratio(speed, plain_speed),
-        "acceptance_rate": ratio(total([o.accepted for o in outputs]), total([o.drafted for o in outputs])),
-        "repetition_share": ratio(repeated, tokens),
+        "acceptance_rate": ratio(total(o.accepted for o in outputs), total(o.drafted for o in outputs)),
+        "repetition_share": ratio(total(repetition_share(o.token_ids) * len(o.token_ids) for o in outputs), tokens),
     }
-    return Figures(outputs=n, **{name: estimate(values, n) for name, values in samples.items()})
+    # Figures that every output must report.
+    if all(o.draft_seconds is not None for o in outputs):
+        drafting = [o.draft_seconds for o in outputs]
+        samples["draft_seconds_per_round"] = ratio(total(map(sum, drafting)), total(map(len, drafting)))
+        (p99,) = _percentiles([[(s, 1) for s in rounds] for rounds in drafting], weights, [0.99])
+        samples["draft_seconds_p99"] = p99
+    if all(o.first_token_seconds is not None for o in outputs):
+        samples["first_token_seconds"] = ratio(total(o.first_token_seconds for o in outputs), weights.sum(1))
+        pace = [[(wait / count, count) for wait, count in o.waits] for o in outputs]
+        middle, p99 = _percentiles(pace, weights, [0.5, 0.99])
+        samples |= {"inter_token_seconds_median": middle, "inter_token_seconds_p99": p99}
+    found = {name: estimate(samples[name], n) if name in samples else UNKNOWN for name in FIGURES}
+    return Figures(outputs=n, **found)
 
 
-def _percentile(rounds: Sequence[Sequence[float]], weights: np.ndarray, share: float) -> np.ndarray:
-    """Return for each row of ``weights`` ``[rows, prompts]`` the percentile over the rounds of all its prompts."""
-    values = np.concatenate([np.asarray(r, float) for r in rounds]) if rounds else np.zeros(0)
-    if not len(values):
-        return np.full(len(weights), np.nan)
-    order = np.argsort(values, kind="stable")
-    owner = np.repeat(np.arange(len(rounds)), [len(r) for r in rounds])[order]
-    found = []
-    for row in weights:
-        reached = np.cumsum(row[owner])
-        found.append(values[order[np.searchsorted(reached, share * reached[-1])]] if reached[-1] else np.nan)
-    return np.array(found)
+def _percentiles(
+    samples: Sequence[Sequence[tuple[float, int]]], weights: np.ndarray, shares: Sequence[float]
+) -> np.ndarray:
+    """Return ``[shares, rows]``: percentiles over the samples of all prompts, for each row of ``weights``.
+
+    ``weights`` are ``[rows, prompts]``; ``samples[k]`` are those of prompt ``k``: (value, how often it counts).
+    """
+    flat = np.array([sample for prompt in samples for sample in prompt]).reshape(-1, 2)
+    order = np.argsort(flat[:, 0], kind="stable")
+    values, counts = flat[order].T
+    owner = np.repeat(np.arange(len(samples)), [len(prompt) for prompt in samples])[order]
+    found = np.full((len(shares), len(weights)), np.nan)
+    for k, row in enumerate(weights if len(values) else ()):
+        reached = np.cumsum(row[owner] * counts)
+        if reached[-1]:
+            found[:, k] = values[np.searchsorted(reached, np.multiply(shares, reached[-1]))]
+    return found

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 from hsd_viz.bench.checkpoint import Checkpoint
 from hsd_viz.bench.output import PLAIN, STATES, Decoder, LoopDecoder, Output, Row, Tuned, ask, median_of, rows_of
 from hsd_viz.bench.profile import Round, profile_decode
-from hsd_viz.checks import check_budget, check_range
-from hsd_viz.decoding.limits import PromptTooLong
-from hsd_viz.decoding.settings import Sampling
-from hsd_viz.progress import Progress
+from hsd_viz.decoding.settings import PromptTooLong, Sampling
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template, opening
 from hsd_viz.stack import HFStack, Stack, parse_bench
+from hsd_viz.terminal import Progress
+from hsd_viz.words import check_budget, check_range
 
 if TYPE_CHECKING:
     from hsd_viz.engine import Engine
@@ -130,7 +129,6 @@ def run_bench(
         pass
     finally:
         gc.unfreeze()
-        store.flush()
     done = tuple(p for p in bench.prompts() if all((name, p.id) in store.done for name in bench.decoders))
     outputs = {name: tuple(median_of(store.done[name, p.id]) for p in done) for name in bench.decoders}
     found = Measurement(suite, bench.settings, done, outputs, complete, bench.profiles, store.tuned)

@@ -32,6 +32,7 @@ HEAD = (
     "same as plain",
     "runtime",
 )
+LATENCY = ("first token ms", "between tokens ms", "between tokens p99 ms", "memory MB", "GPU memory MB")
 #: Columns that a page replaces by a note where all stacks have the same value.
 ONCE = ("repetition", "same as plain", "runtime")
 _INTERVAL = re.compile(r"(\S+) (\[[^\]]+\]|\(\d+%\))\Z")
@@ -148,12 +149,16 @@ def _other_tables(stacks: Sequence[StackResult]) -> Iterator[Table]:
                 cells.append(f"{time.median_us:.0f} ({time.share:.0%})" if time else "-")
             rows.append([s.stack, f"{profile.round_us:.0f}", *cells, f"{profile.python_over_forward:.0%}"])
         yield Table("Where the time of a round goes", rows)
-    if any(s.memory for s in stacks):
-        rows = [["memory of one decode in its own process, MB", "resident", "GPU"]]
-        for s in stacks:
-            sizes = (s.memory.resident_bytes, s.memory.device_bytes) if s.memory else (None, None)
-            rows.append([s.stack, *("-" if size is None else f"{size / 1e6:.0f}" for size in sizes)])
-        yield Table("Memory", rows)
+    rows = [["stack", *LATENCY]]
+    for s in stacks:
+        times = (s.first_token_seconds, s.inter_token_seconds_median, s.inter_token_seconds_p99)
+        sizes = (s.memory.resident_bytes, s.memory.device_bytes) if s.memory else (None, None)
+        cells = [show(time, "{:.2f}", 1e3) for time in times]
+        rows.append([s.stack, *cells, *("-" if size is None else f"{size / 1e6:.0f}" for size in sizes)])
+    for name in LATENCY:
+        rows = _without_empty(rows, name)
+    if len(rows[0]) > 1:
+        yield Table("Latency and memory", rows, kinds=tuple(kind(s.stack) for s in stacks))
     if tuned := [(s.stack, s.baseline_settings) for s in stacks if s.baseline_settings]:
         rows = [["baseline", "settings"]]
         for name, found in tuned:
@@ -164,7 +169,7 @@ def _other_tables(stacks: Sequence[StackResult]) -> Iterator[Table]:
 
 def _figures(stacks: Sequence[StackResult]) -> Rows:
     rows = [[*HEAD], *(_row(s, s, low_repetition(s), s.token_identical_to_plain) for s in stacks)]
-    return rows if any(row[2] != "-" for row in rows[1:]) else _without(rows, HEAD[2])
+    return _without_empty(rows, HEAD[2])
 
 
 def _row(stack: StackResult, block: Figures, low: Figures | None, same: tuple[int, int] | None) -> list[str]:
@@ -181,6 +186,12 @@ def _row(stack: StackResult, block: Figures, low: Figures | None, same: tuple[in
         "-" if same is None else f"{same[0]}/{same[1]}",
         stack.runtime or "-",
     ]
+
+
+def _without_empty(rows: Rows, name: str) -> Rows:
+    """Return the rows without the column ``name`` if it has no figures."""
+    at = rows[0].index(name)
+    return rows if any(row[at] != "-" for row in rows[1:]) else _without(rows, name)
 
 
 def _without(rows: Rows, name: str) -> Rows:
@@ -206,11 +217,9 @@ def split(cell: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else (cell, "")
 
 
-def show(figure: Estimate, form: str) -> str:
-    """Return a figure as text, with its interval where it has one."""
+def show(figure: Estimate, form: str, scale: float = 1.0) -> str:
+    """Return a figure times ``scale`` as text, with its interval where it has one."""
     if figure.value is None:
         return "-"
-    interval = figure.interval
-    return form.format(figure.value) + (
-        f" [{form.format(interval[0])}, {form.format(interval[1])}]" if interval else ""
-    )
+    value, *ends = (form.format(scale * x) for x in (figure.value, *(figure.interval or ())))
+    return f"{value} [{', '.join(ends)}]" if ends else value

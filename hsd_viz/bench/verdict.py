@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hsd_viz.bench.svg import Bar
 from hsd_viz.intervals import UNKNOWN, Estimate
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.words import counted
@@ -39,6 +39,20 @@ MARKS = {"plain": "plain", "baseline": "baseline", "hf": "transformers"}
 NOISE = 0.05
 SPEED_TITLE = "Speed-up over plain decoding by stack"
 FASTEST_OF_KIND = "the fastest stack of each kind"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A value, and a second one to be drawn below it; ``kind`` is a key of :data:`KINDS`."""
+
+    label: str
+    kind: str
+    value: Estimate
+    second: Estimate = UNKNOWN
+
+    def most(self) -> float:
+        """Return the largest number that is drawn."""
+        return max(0.0, *(x or 0.0 for e in (self.value, self.second) for x in (e.value, e.low, e.high)))
 
 
 def kind(stack: str) -> str:

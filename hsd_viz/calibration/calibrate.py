@@ -17,20 +17,18 @@ compiling.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from hsd_viz.calibration.estimate import Estimates, estimate, estimate_mixture, stretches
+from hsd_viz.calibration.estimate import estimate, estimate_mixture, stretches
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
 from hsd_viz.calibration.store import StoredCalibration, identity, load, path_of, save, texts_of
-from hsd_viz.decoding.limits import PromptTooLong
-from hsd_viz.decoding.settings import Sampling
-from hsd_viz.latency.mixture import Mixture
-from hsd_viz.progress import Progress
+from hsd_viz.decoding.settings import PromptTooLong, Sampling
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
 
 TARGET = "target"
@@ -42,17 +40,20 @@ ALONE = (1, 2, 4, 8)
 PAIRS = ((2, 4), (4, 8))
 OVER_DATABASE = (3, 8)
 
+#: Receives the progress.
+Report = Callable[[Progress], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The decodes of a calibration: draft models (smallest first) and databases (``bottoms``) under ``target``.
+    """The decodes of a calibration: draft models (smallest first) and databases under ``target``.
 
     ``max_levels`` leaves out the stacks that only higher hierarchies need.
     """
 
     suite: Suite
     drafts: Sequence[str]
-    bottoms: Sequence[str] = ("db",)
+    databases: Sequence[str] = ("db",)
     target: str = TARGET
     max_levels: int | None = None
     sampling: Sampling = field(default_factory=Sampling)
@@ -61,7 +62,7 @@ class Workload:
     def stacks(self) -> tuple[str, ...]:
         """Return the stacks to decode each prompt with."""
         most, top = self.max_levels or 3, Model(self.target)
-        sources = [parse(f"{bottom} > {TARGET}").bottom for bottom in self.bottoms]
+        sources = [parse(f"{database} > {TARGET}").bottom for database in self.databases]
         stacks = [Stack(None, (top,))]
         if most >= 2:
             stacks += [Stack(None, (Model(i, g), top)) for i in self.drafts for g in ALONE]
@@ -80,7 +81,7 @@ class Workload:
             **texts_of(self.suite.name, texts, self.max_new_tokens),
             "levels": self.max_levels,
             "drafts": list(self.drafts),
-            "bottoms": list(self.bottoms),
+            "bottoms": list(self.databases),
             "clock": "wall" if _clock(engine) is time.perf_counter_ns else "processor",
         }
 
@@ -91,19 +92,14 @@ class Workload:
 
 
 def calibrate(
-    engine: Any,
-    work: Workload,
-    *,
-    progress: Callable[[Progress], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    engine: Any, work: Workload, *, progress: Report = lambda _: None, cancelled: Callable[[], bool] = lambda: False
 ) -> StoredCalibration | None:
     """Measure the decodes of ``work``.
 
     Cancelled (``cancelled`` is called before each decode) or interrupted with Ctrl-C, the calibration covers the
     prompts that every stack had finished, with ``complete`` False; ``None`` without any.
 
-    Raises:
-        ValueError: for bad input, or if all texts ended at once.
+    Raises: ValueError: for bad input, or if all texts ended at once.
     """
     steps = calibration_steps(engine, work, report=progress, cancelled=cancelled)
     stop = False
@@ -120,11 +116,7 @@ def calibrate(
 
 
 def calibration_steps(
-    engine: Any,
-    work: Workload,
-    *,
-    report: Callable[[Progress], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    engine: Any, work: Workload, *, report: Report = lambda _: None, cancelled: Callable[[], bool] = lambda: False
 ) -> Generator[Progress, None, StoredCalibration | None]:
     """Yield the progress before each decode of a calibration, and return the calibration.
 
@@ -163,14 +155,18 @@ def calibration_steps(
     found = estimate([trace for text in texts for trace in text], (*work.drafts, TARGET))
     # With greedy decoding all stacks write the same text, so its stretches can be grouped, too.
     parts = [part for text in texts for part in stretches(text)] if sampling.greedy else texts
+    costs = dict(found.timing.models)
+    for name in shapes.keys() & costs.keys():
+        if real := found.timing.medians[name]:
+            costs[name] = replace(costs[name], forward=fit_curve(shapes[name], real))
     return StoredCalibration(
         identity=who,
         texts=work.texts(engine, len(texts)),
         created=created,
         seconds=time.time() - created,
-        mixture=_shaped(estimate_mixture(parts, found), found, shapes),
-        acceptance=tuple(edge.counts for edge in found.edges.values()),
-        lookups={f"{b} > {v}": tier.rounds for (b, v), tier in found.tiers.items()},
+        mixture=estimate_mixture(parts, found.calibration()).priced(costs),
+        acceptance=tuple(found.counts.values()),
+        lookups={f"{database} > {verifier}": n for (database, verifier), n in found.lookups.items()},
         forwards=dict(found.timing.forwards),
         isolated=shapes,
         complete=complete,
@@ -182,7 +178,7 @@ def calibrated(
     work: Workload,
     *,
     fresh: bool = False,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: Report = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
     note: Callable[[str], None] = lambda message: None,
 ) -> tuple[StoredCalibration | None, bool]:
@@ -213,10 +209,6 @@ def calibrated(
     return found, False
 
 
-def _clock(engine: Any) -> Callable[[], int]:
-    return getattr(engine, "clock", time.perf_counter_ns)
-
-
 def decode(engine: Any, prompt: Prompt, stack: str, max_new_tokens: int, sampling: Sampling) -> Trace:
     """Run one unrecorded decode and drop its draft rows, which are not needed here and are most of a trace."""
     try:
@@ -232,11 +224,5 @@ def at(sampling: Sampling, k: int) -> Sampling:
     return replace(sampling, seed=(sampling.seed + k) % 2**63)
 
 
-def _shaped(mixed: Mixture, found: Estimates, shapes: Mapping[str, Mapping[int, float]]) -> Mixture:
-    """Return the mixture with verification curves of the shape of isolated forward passes."""
-    costs = dict(mixed.pooled.costs)
-    for name, shape in shapes.items():
-        real = found.timing.medians.get(name)
-        if real and name in costs:
-            costs[name] = replace(costs[name], forward=fit_curve(shape, real))
-    return mixed.priced(costs)
+def _clock(engine: Any) -> Callable[[], int]:
+    return getattr(engine, "clock", time.perf_counter_ns)

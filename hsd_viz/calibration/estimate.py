@@ -14,14 +14,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from hsd_viz.calibration.timing import Timing, timings
-from hsd_viz.latency.acceptance import Edge, Tier
-from hsd_viz.latency.calibration import Calibration
+from hsd_viz.calibration.timing import Timing, database_of, level_names, resolved_stack, timings
+from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.mixture import Mixture
-from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import RoundRow, Trace
 from hsd_viz.trace.metrics import target_round_of
 
@@ -63,47 +61,24 @@ class AcceptanceCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeEstimate(AcceptanceCounts):
-    """The counts of one edge, and its measured survival curve."""
-
-    curve: Edge
-
-    @property
-    def counts(self) -> AcceptanceCounts:
-        """The counts without the curve."""
-        return AcceptanceCounts(*(getattr(self, field.name) for field in fields(AcceptanceCounts)))
-
-
-@dataclass(frozen=True, slots=True)
-class TierEstimate:
-    """Acceptance of a database's drafts by one verifier, over ``rounds`` look-ups."""
-
-    rounds: int
-    tier: Tier
-
-
-@dataclass(frozen=True, slots=True)
 class Estimates:
-    """The estimates of a set of traces: acceptance by (draft, verifier) and (database, verifier), and times."""
+    """The estimates of a set of traces, by (draft model, verifier) or (database, verifier).
+
+    ``counts`` and ``edges`` are the counts and the survival curves of draft models, ``lookups`` and ``tiers`` the
+    number of look-ups and the acceptance of databases.
+    """
 
     models: tuple[str, ...]
-    edges: dict[tuple[str, str], EdgeEstimate]
-    tiers: dict[tuple[str, str], TierEstimate]
+    counts: dict[tuple[str, str], AcceptanceCounts]
+    edges: dict[tuple[str, str], Edge]
+    lookups: dict[tuple[str, str], int]
+    tiers: dict[tuple[str, str], Tier]
     timing: Timing
 
     def calibration(self) -> Calibration:
-        """Return the inputs of the law.
-
-        Raises:
-            ValueError: if no forward pass of a model was timed.
-        """
-        return Calibration(
-            models=self.models,
-            costs=dict(self.timing.models),
-            edges={pair: e.curve for pair, e in self.edges.items()},
-            tiers={pair: t.tier for pair, t in self.tiers.items()},
-            lookups=dict(self.timing.lookups),
-        )
+        """Return the inputs of the law. Raises: ValueError: if no forward pass of a model was timed."""
+        timing = self.timing
+        return Calibration(self.models, dict(timing.models), dict(self.edges), dict(self.tiers), dict(timing.lookups))
 
 
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Estimates:
@@ -113,14 +88,14 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
     """
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
+    examined = {pair: rows for pair, rows in rounds.items() if any(r.examined for r in rows)}
     return Estimates(
         models=tuple(models) if models is not None else _by_size(traces),
-        edges={pair: edge_estimate(rows, *pair) for pair, rows in rounds.items() if any(r.examined for r in rows)},
-        tiers={
-            pair: TierEstimate(c.total(), Tier.counted((m, a, n) for (m, a), n in c.items()))
-            for pair, c in looked_up.items()
-        },
-        timing=timings((trace, level_names(trace), bottom_of(trace)) for trace in traces),
+        counts={pair: count_acceptance(rows, *pair) for pair, rows in examined.items()},
+        edges={pair: estimate_edge(rows) for pair, rows in examined.items()},
+        lookups={pair: counts.total() for pair, counts in looked_up.items()},
+        tiers={pair: Tier.counted((m, a, n) for (m, a), n in c.items()) for pair, c in looked_up.items()},
+        timing=timings(traces),
     )
 
 
@@ -130,28 +105,34 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[Round
     looked_up: dict[tuple[str, str], Counter] = {}
     for trace in traces:
         # In old traces `auto` chose the drafter of each round by its expected gain: a biased sample of acceptance.
-        if _resolved(trace).startswith("auto"):
+        if resolved_stack(trace).startswith("auto"):
             continue
-        names, bottom = level_names(trace), bottom_of(trace)
+        names, database = level_names(trace), database_of(trace)
         for row in trace.round_rows:
             if row.level == 0 or (row.why_no_draft in ("no room", "off")):
                 continue
-            if row.level == 1 and bottom is not None:
+            if row.level == 1 and database is not None:
                 if row.outcome != "stopped":
-                    looked_up.setdefault((bottom, names[1]), Counter())[row.drafted, row.accepted] += 1
+                    looked_up.setdefault((database, names[1]), Counter())[row.drafted, row.accepted] += 1
             elif row.drafted:
                 rounds.setdefault((names[row.level - 1], names[row.level]), []).append(row)
     return rounds, looked_up
 
 
-def edge_estimate(rows: Iterable[RoundRow], draft: str = "", verifier: str = "") -> EdgeEstimate:
-    """Return the figures of one edge from its rounds (chains that were not empty)."""
-    rows = list(rows)
-    counts = Counter(r.accepted for r in rows)
+def count_acceptance(rows: Sequence[RoundRow], draft: str, verifier: str) -> AcceptanceCounts:
+    """Return the counts of one edge from its rounds (chains that were not empty)."""
+    by_accepted = Counter(r.accepted for r in rows)
     drafted, examined, accepted = (sum(getattr(r, name) for r in rows) for name in ("drafted", "examined", "accepted"))
-    longest = max(r.examined for r in rows)
-    examined_at = [sum(r.examined >= k for r in rows) for k in range(1, longest + 1)]
-    accepted_at = [sum(r.accepted >= k for r in rows) for k in range(1, longest + 1)]
+    histogram = tuple(by_accepted[k] for k in range(max(by_accepted) + 1))
+    interval = wilson(accepted, examined)
+    return AcceptanceCounts(draft, verifier, len(rows), drafted, examined, accepted, histogram, *interval)
+
+
+def estimate_edge(rows: Sequence[RoundRow]) -> Edge:
+    """Return the survival curve of one edge from its rounds (chains that were not empty)."""
+    places = range(1, max(r.examined for r in rows) + 1)
+    examined_at = [sum(r.examined >= k for r in rows) for k in places]
+    accepted_at = [sum(r.accepted >= k for r in rows) for k in places]
     known = sum(n >= ENOUGH for n in examined_at)
     survival, product = [], 1.0
     for hits, seen in zip(accepted_at[:known], examined_at[:known], strict=True):
@@ -159,30 +140,16 @@ def edge_estimate(rows: Iterable[RoundRow], draft: str = "", verifier: str = "")
         survival.append(product)
     # The tail pools the last two places of the curve and all later ones.
     tail = max(0, known - 2)
-    low, high = wilson(accepted, examined)
-    return EdgeEstimate(
-        draft=draft,
-        verifier=verifier,
-        rounds=len(rows),
-        drafted=drafted,
-        examined=examined,
-        accepted=accepted,
-        histogram=tuple(counts[k] for k in range(max(counts) + 1)),
-        low=low,
-        high=high,
-        curve=Edge(tuple(survival), sum(accepted_at[tail:]) / sum(examined_at[tail:])),
-    )
+    return Edge(tuple(survival), sum(accepted_at[tail:]) / sum(examined_at[tail:]))
 
 
-def estimate_mixture(texts: Sequence[Sequence[Trace]], found: Estimates, *, prior: float = PRIOR) -> Mixture:
-    """Return the mixture of groups of texts (or of their :func:`stretches`) by ease; ``found`` are the pooled
-    estimates.
+def estimate_mixture(texts: Sequence[Sequence[Trace]], pooled: Calibration) -> Mixture:
+    """Return the mixture of groups of texts (or of their :func:`stretches`) by ease; ``pooled`` is that of all texts.
 
     ``texts[k]`` are the traces of one text, by the same stacks for each. A text is easier if its target rounds gained
     more tokens. The figures of a group, which has few rounds, are mixed with those of the pool, which count as
-    ``prior`` rounds.
+    :data:`PRIOR` rounds.
     """
-    pooled = found.calibration()
     order = sorted((t for t in texts if any(len(trace.token_rows) for trace in t)), key=_ease)
     count = min(GROUPS, max(1, len(order) // GROUP))
     bounds = [round(k * len(order) / count) for k in range(count + 1)]
@@ -193,8 +160,8 @@ def estimate_mixture(texts: Sequence[Sequence[Trace]], found: Estimates, *, prio
     parts = []
     for group, n in zip(groups, tokens, strict=True):
         rounds, looked_up = rounds_of(group)
-        edges = {pair: _edge(rounds.get(pair, ()), pool, prior) for pair, pool in pooled.edges.items()}
-        tiers = {pair: _tier(looked_up.get(pair, Counter()), pool, prior) for pair, pool in pooled.tiers.items()}
+        edges = {pair: _edge(rounds.get(pair, ()), pool) for pair, pool in pooled.edges.items()}
+        tiers = {pair: _tier(looked_up.get(pair, Counter()), pool) for pair, pool in pooled.tiers.items()}
         parts.append((n / sum(tokens), replace(pooled, edges=edges, tiers=tiers)))
     return Mixture(pooled, tuple(parts))
 
@@ -229,23 +196,22 @@ def _ease(text: Sequence[Trace]) -> float:
     return tokens / max(1, sum(r.parent is None for trace in text for r in trace.round_rows))
 
 
-def _edge(rows: Sequence[RoundRow], pool: Edge, prior: float) -> Edge:
-    """Return conditional acceptance place by place; the pool counts as ``prior`` examined tokens at each."""
+def _edge(rows: Sequence[RoundRow], pool: Edge) -> Edge:
+    """Return conditional acceptance place by place; the pool counts as :data:`PRIOR` examined tokens at each."""
     whole = pool.curve(_PLACES)
     survival, product = [], 1.0
     for k in range(1, _PLACES + 1):
         examined = sum(r.examined >= k for r in rows)
         expected = float(whole[k] / whole[k - 1]) if whole[k - 1] > 0 else pool.tail
-        product *= (sum(r.accepted >= k for r in rows) + prior * expected) / (examined + prior)
+        product *= (sum(r.accepted >= k for r in rows) + PRIOR * expected) / (examined + PRIOR)
         survival.append(product)
     return Edge(tuple(survival), pool.tail)
 
 
-def _tier(counts: Counter, pool: Tier, prior: float) -> Tier:
-    seen = Counter({(m, a): prior * chance for m, a, chance in pool.outcomes})
+def _tier(counts: Counter, pool: Tier) -> Tier:
+    seen = Counter({(m, a): PRIOR * chance for m, a, chance in pool.outcomes})
     seen.update(counts)
-    total = sum(seen.values())
-    return Tier(tuple((m, a, n / total) for (m, a), n in sorted(seen.items())))
+    return Tier.counted((m, a, n) for (m, a), n in seen.items())
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:
@@ -258,32 +224,13 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def level_names(trace: Trace) -> dict[int, str]:
-    """Return the name of each level of the stack that a trace decoded with."""
-    return {c.level: c.name for c in trace.call_rows}
-
-
-def bottom_of(trace: Trace) -> str | None:
-    """Return the database below the models as the stack names it, ``None`` without one."""
-    name = next((c.name for c in trace.call_rows if c.kind == "lookup"), None)
-    if name is None:
-        return None
-    try:
-        return str(parse(_resolved(trace)).bottom or name)
-    except StackError:
-        return name
-
-
-def _resolved(trace: Trace) -> str:
-    return str(trace.meta.get("stack_resolved") or trace.meta.get("stack", "")).strip()
-
-
 def _by_size(traces: list[Trace]) -> tuple[str, ...]:
     """Return the models by parameter count, the target last; those without a count in the order of their levels."""
     sizes: dict[str, tuple[int, float, int]] = {}
     for trace in traces:
-        bottom = next((0 for c in trace.call_rows if c.kind == "lookup"), None)
-        names = {level: name for level, name in level_names(trace).items() if level != bottom}
+        names = level_names(trace)
+        if database_of(trace) is not None:
+            names.pop(0, None)
         parameters = {m["name"]: m.get("parameters") or 0 for m in trace.meta.get("models", ())}
         for level, name in names.items():
             sizes.setdefault(name, (level == max(names), parameters.get(name, 0), level))

@@ -3,12 +3,16 @@
 Real rounds cost more than an isolated forward pass: other models have used the processor's caches since, verification
 rules are applied, and trees are gathered. But only a few widths are common in them. So the shape of the curve is
 measured in isolation, at every width, and its height in real rounds.
+
+The size of a database's drafts depends on these costs, too: on a GPU sixteen tokens cost as much as one, on a CPU twice
+as much. :class:`DraftCosts` times each model on first use, which takes about half a second.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -20,6 +24,14 @@ if TYPE_CHECKING:
     from hsd_viz.decoding.model import Model
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
+#: Widths and repeats of :class:`DraftCosts`; a slow model is timed at few widths and once.
+DRAFT_WIDTHS, REPEATS = (1, 2, 3, 4, 6, 8, 12, 16, 24), 7
+FEW = (1, 4, 16)
+#: A model is slow above this many ms for a forward pass of one token.
+SLOW = 40.0
+#: Further ms per draft of any size: its rows are walked one by one and its path is gathered. Without them, drafts that
+#: hardly pay, as at temperature 1, are proposed too often.
+HANDLING = 0.05
 #: A width has its own ratio when real rounds were timed there at least this often.
 ENOUGH = 20
 
@@ -63,8 +75,7 @@ def time_forwards(
 
 
 def fit_curve(shape: Mapping[int, float], real: Mapping[int, tuple[float, int]]) -> tuple[float, ...]:
-    """Return c(1), c(2), ... in ms: ``shape`` (ms by tokens fed, isolated) scaled to ``real`` ((median ms, count) of
-    real rounds).
+    """Return c(1), c(2), ... in ms: ``shape`` (isolated, by tokens fed) scaled to ``real`` rounds (median ms, count).
 
     The ratio of the two is known at the widths that are common in real rounds; it is interpolated between them and
     constant beyond, and the curve never falls.
@@ -78,3 +89,38 @@ def fit_curve(shape: Mapping[int, float], real: Mapping[int, tuple[float, int]])
     ratio = np.interp(every, sorted(often), [real[m][0] / base[m - 1] for m in sorted(often)])
     weights = [float(real[m][1]) if m in real else 1.0 for m in every.tolist()]
     return tuple(monotone((base * ratio).tolist(), weights))
+
+
+class DraftCosts:
+    """Costs of verifying drafts by number of tokens, measured once per model and runtime, for an engine's lifetime."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], tuple[float, ...]] = {}
+
+    def known(self, model: Model) -> bool:
+        """Return whether ``model`` was timed in its current runtime."""
+        return (model.name, model.runtime) in self._found
+
+    def of(self, model: Model) -> tuple[float, ...]:
+        """Return ms of a round that verifies 0, 1, 2, ... draft tokens, never falling."""
+        key = model.name, model.runtime
+        if key not in self._found:
+            step, *drafts = _forward_curve(model)
+            self._found[key] = (step, *(ms + HANDLING for ms in drafts))
+        return self._found[key]
+
+
+def _forward_curve(model: Model) -> list[float]:
+    """Return ms of a forward pass of 1, 2, 3, ... tokens, never falling; shorter for slow models."""
+    import torch
+
+    # One CPU thread's own time excludes other load; it would also exclude the work of a device or of other threads.
+    alone = torch.get_num_threads() == 1 and model.device.type == "cpu"
+    clock = time.thread_time_ns if alone else time.perf_counter_ns
+    # The minimum of a few repeats: other load only ever adds time, and the curve is not measured again.
+    measure = partial(time_forwards, {"": model}, context=128, clock=clock, figure=min)
+    slow = measure(widths=(1,), repeats=1)[""][1] > SLOW
+    widths, repeats = (FEW, 1) if slow else (DRAFT_WIDTHS, REPEATS)
+    ms = measure(widths=widths, repeats=repeats)[""]
+    curve = monotone([ms[w] for w in widths], [1.0] * len(widths))
+    return np.interp(range(1, widths[-1] + 1), widths, curve).tolist()

@@ -71,9 +71,9 @@ def _measure(
     """Yield stages of a short calibration, and return its mixture; ``None`` if it is not possible."""
     sizes = {m["name"]: m.get("parameters") or 0 for m in meta["models"]}
     drafts = sorted((m.name for m in levels.drafts), key=sizes.__getitem__)
-    bottoms = () if levels.bottom is None else (str(levels.bottom),)
+    databases = () if levels.bottom is None else (str(levels.bottom),)
     prompts, target = load_suite(SUITE).limited(PROMPTS), levels.target.name
-    work = Workload(prompts, drafts, bottoms, target, sampling=sampling, max_new_tokens=TOKENS)
+    work = Workload(prompts, drafts, databases, target, sampling=sampling, max_new_tokens=TOKENS)
     steps = calibration_steps(engine, work)
     try:
         while True:
@@ -99,8 +99,8 @@ def fastest(levels: Stack, mixture: Mixture) -> Stack:
     Plain decoding if no stack is predicted to gain ``MIN_GAIN``.
     """
     drafts = [m.name for m in levels.drafts]
-    bottoms = () if levels.bottom is None else (str(levels.bottom),)
-    choice = choose(mixture.each(lambda calibration: calibration.restricted(drafts, bottoms)))
+    databases = () if levels.bottom is None else (str(levels.bottom),)
+    choice = choose(mixture.each(lambda calibration: calibration.restricted(drafts, databases)))
     picked = parse((choice.picked if choice.picked.gain_over(choice.plain) >= MIN_GAIN else choice.plain).stack)
     return Stack(picked.bottom, (*picked.drafts, levels.target))
 

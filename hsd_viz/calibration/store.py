@@ -11,13 +11,15 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from hsd_viz import serialize
 from hsd_viz.calibration.estimate import AcceptanceCounts
 from hsd_viz.disk import cache_folder, write_whole
-from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.mixture import Mixture
 
 #: The schema changes with the form of the file and with the method of measuring.
@@ -25,6 +27,8 @@ FORMAT, SCHEMA = "hsd_viz calibration", 2
 #: Days after which a calibration expires: drivers, clocks and background load change.
 MAX_AGE_DAYS = 14.0
 _DAY = 86_400.0
+#: The fields of a stored calibration that are JSON data.
+_PLAIN = ("identity", "texts", "created", "seconds", "lookups", "forwards", "isolated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +57,17 @@ class StoredCalibration:
         """The figures pooled over all texts."""
         return self.mixture.pooled
 
-    def age(self, now: float | None = None) -> float:
+    def age(self) -> float:
         """Return the seconds since the measurement."""
-        return max(0.0, (time.time() if now is None else now) - self.created)
+        return max(0.0, time.time() - self.created)
 
-    def fresh(self, now: float | None = None, days: float = MAX_AGE_DAYS) -> bool:
+    def fresh(self) -> bool:
         """Return whether it is recent enough to be used; one from the future is not."""
-        return -_DAY <= (time.time() if now is None else now) - self.created <= days * _DAY
+        return -_DAY <= time.time() - self.created <= MAX_AGE_DAYS * _DAY
 
 
 def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity of a calibration from the meta of a trace: machine, models with weights and runtimes,
-    sampling.
+    """Return the identity of a calibration from the meta of a trace: machine, models, weights, runtimes, sampling.
 
     Models have the names of their checkpoints, so that the identity does not depend on the meaning of ``target``. The
     seed is left out.
@@ -73,10 +76,7 @@ def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "target": meta["models"][-1]["model"],
         "models": models,
-        "device": meta.get("device"),
-        "device_name": meta.get("device_name"),
-        "dtype": meta.get("dtype"),
-        "threads": meta.get("threads"),
+        **{key: meta.get(key) for key in ("device", "device_name", "dtype", "threads")},
         "sampling": {k: v for k, v in meta.get("sampling", {}).items() if k != "seed"},
         "hsd_viz": meta.get("versions", {}).get("hsd_viz"),
     }
@@ -106,11 +106,7 @@ def path_of(identity: Mapping[str, Any], texts: Mapping[str, Any]) -> Path:
 
 
 def save(stored: StoredCalibration) -> Path:
-    """Write a calibration and return its file.
-
-    Raises:
-        ValueError: if the file cannot be written.
-    """
+    """Write a calibration and return its file. Raises: ValueError: if the file cannot be written."""
     path = path_of(stored.identity, stored.texts)
     try:
         write_whole(path, json.dumps(to_dict(stored)) + "\n")
@@ -134,51 +130,29 @@ def load(path: Path) -> StoredCalibration:
         raise ValueError(f"the calibration in {path} cannot be read") from None
 
 
-def newest(wanted: Mapping[str, Any], now: float | None = None) -> StoredCalibration | None:
+def newest(wanted: Mapping[str, Any]) -> StoredCalibration | None:
     """Return the newest recent calibration that :func:`covers` an engine, for any texts; ``None`` without one."""
-    best = None
+    found = []
     for path in sorted(folder().glob("*.json")):
-        try:
-            stored = load(path)
-        except (FileNotFoundError, ValueError):
-            continue
-        newer = best is None or stored.created > best.created
-        if newer and stored.fresh(now) and covers(stored.identity, wanted):
-            best = stored
-    return best
+        with suppress(FileNotFoundError, ValueError):
+            found.append(load(path))
+    usable = [stored for stored in found if stored.fresh() and covers(stored.identity, wanted)]
+    return max(usable, key=lambda stored: stored.created, default=None)
 
 
 def to_dict(stored: StoredCalibration) -> dict[str, Any]:
     """Return plain JSON data."""
-    return {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "identity": stored.identity,
-        "texts": stored.texts,
-        "created": stored.created,
-        "seconds": stored.seconds,
-        **stored.mixture.to_dict(),
-        "acceptance": [asdict(a) for a in stored.acceptance],
-        "lookups": dict(stored.lookups),
-        "forwards": dict(stored.forwards),
-        "isolated": {name: {str(m): ms for m, ms in by_width.items()} for name, by_width in stored.isolated.items()},
-    }
+    plain = {name: getattr(stored, name) for name in _PLAIN}
+    acceptance = [asdict(counts) for counts in stored.acceptance]
+    return {"format": FORMAT, "schema": SCHEMA, **plain, **stored.mixture.to_dict(), "acceptance": acceptance}
 
 
 def from_dict(data: Any) -> StoredCalibration:
     """Return the calibration of :func:`to_dict`; ``ValueError``, ``KeyError`` or ``TypeError`` for other data."""
     if data["format"] != FORMAT or data["schema"] != SCHEMA:
         raise ValueError("another format")
-    return StoredCalibration(
-        identity=data["identity"],
-        texts=data["texts"],
-        created=float(data["created"]),
-        seconds=float(data["seconds"]),
-        mixture=Mixture.from_dict(data),
-        acceptance=tuple(AcceptanceCounts(**{**a, "histogram": tuple(a["histogram"])}) for a in data["acceptance"]),
-        lookups=data["lookups"],
-        forwards=data["forwards"],
-        isolated={
-            name: {int(m): float(ms) for m, ms in by_width.items()} for name, by_width in data["isolated"].items()
-        },
-    )
+    plain = {name: data[name] for name in _PLAIN} | {key: float(data[key]) for key in ("created", "seconds")}
+    # JSON has no whole numbers as keys.
+    plain["isolated"] = {m: {int(n): float(ms) for n, ms in times.items()} for m, times in data["isolated"].items()}
+    acceptance = tuple(serialize.from_dict(AcceptanceCounts, counts) for counts in data["acceptance"])
+    return StoredCalibration(**plain, mixture=Mixture.from_dict(data), acceptance=acceptance)

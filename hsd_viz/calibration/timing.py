@@ -10,7 +10,8 @@ from statistics import median
 
 import numpy as np
 
-from hsd_viz.latency.costs import LevelCost, LookupCost
+from hsd_viz.latency.inputs import LevelCost, LookupCost
+from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import CallRow, Trace
 
 _MS = 1e-6
@@ -30,8 +31,8 @@ class Timing:
     medians: Mapping[str, Mapping[int, tuple[float, int]]]
 
 
-def timings(traces: Iterable[tuple[Trace, Mapping[int, str], str | None]]) -> Timing:
-    """Return times from (trace, names by level, the database's name or ``None``).
+def timings(traces: Iterable[Trace]) -> Timing:
+    """Return times from traces.
 
     The overhead of a verification is the time of its round without the calls and rounds inside it, at the target plus
     the pause before the next round; medians. The time of a drafting loop between its forward passes is part of it.
@@ -40,19 +41,17 @@ def timings(traces: Iterable[tuple[Trace, Mapping[int, str], str | None]]) -> Ti
     drafts: dict[str, list[CallRow]] = defaultdict(list)
     overheads: dict[str, list[float]] = defaultdict(list)
     pauses: dict[str, list[float]] = defaultdict(list)
-    lookups_ms: dict[str, list[float]] = defaultdict(list)
-    updates_ms: dict[str, list[float]] = defaultdict(list)
-    for trace, names, bottom in traces:
+    databases: dict[str, dict[str, list[float]]] = {"lookup": defaultdict(list), "update": defaultdict(list)}
+    for trace in traces:
+        database = database_of(trace)
         for call in trace.call_rows:
             if call.kind == "verify":
                 verifying[call.name][call.fed].append(call.duration_ns * _MS)
             elif call.kind == "draft":
                 drafts[call.name].append(call)
-            elif call.kind == "lookup" and bottom is not None:
-                lookups_ms[bottom].append(call.duration_ns * _MS)
-            elif call.kind == "update" and bottom is not None:
-                updates_ms[bottom].append(call.duration_ns * _MS)
-        _overheads(trace, names, overheads, pauses)
+            elif call.kind in databases and database is not None:
+                databases[call.kind][database].append(call.duration_ns * _MS)
+        _overheads(trace, overheads, pauses)
 
     models = {}
     for name in dict.fromkeys([*verifying, *drafts]):
@@ -61,12 +60,34 @@ def timings(traces: Iterable[tuple[Trace, Mapping[int, str], str | None]]) -> Ti
         assert forward is not None
         overhead = sum(median(found[name]) for found in (overheads, pauses) if found[name])
         models[name] = LevelCost(forward, draft, overhead, launch)
-    lookups = {b: LookupCost(_middle(lookups_ms[b]), _middle(updates_ms[b])) for b in lookups_ms}
-    forwards = {m: sum(map(len, verifying[m].values())) + len(drafts[m]) for m in models}
-    medians = {
-        name: {m: (median(found), len(found)) for m, found in sorted(verifying[name].items())} for name in models
-    }
-    return Timing(models, lookups, forwards, medians)
+    lookups, updates = databases.values()
+    return Timing(
+        models=models,
+        lookups={d: LookupCost(median(lookups[d]), median(updates[d] or [0.0])) for d in lookups},
+        forwards={m: sum(map(len, verifying[m].values())) + len(drafts[m]) for m in models},
+        medians={m: {n: (median(ms), len(ms)) for n, ms in sorted(verifying[m].items())} for m in models},
+    )
+
+
+def level_names(trace: Trace) -> dict[int, str]:
+    """Return the name of each level of the stack that a trace decoded with."""
+    return {c.level: c.name for c in trace.call_rows}
+
+
+def database_of(trace: Trace) -> str | None:
+    """Return the database below the models as the stack names it, ``None`` without one."""
+    name = next((c.name for c in trace.call_rows if c.kind == "lookup"), None)
+    if name is None:
+        return None
+    try:
+        return str(parse(resolved_stack(trace)).bottom or name)
+    except StackError:
+        return name
+
+
+def resolved_stack(trace: Trace) -> str:
+    """Return the stack of a trace with all lookaheads."""
+    return str(trace.meta.get("stack_resolved") or trace.meta.get("stack", "")).strip()
 
 
 def curve(times: Mapping[int, list[float]]) -> tuple[float, ...]:
@@ -89,31 +110,27 @@ def monotone(values: list[float], weights: list[float]) -> list[float]:
 
 def _drafting(calls: list[CallRow]) -> tuple[tuple[float, ...], float]:
     """Return the cost of a drafting forward pass by tokens fed, and the fixed cost of a launch."""
-    if all(c.steps == 1 for c in calls):
-        by_fed: dict[int, list[float]] = defaultdict(list)
-        for c in calls:
-            by_fed[c.fed].append(c.duration_ns * _MS)
-        return curve(by_fed), 0.0
-    # Launches: a straight line over the number of steps, through the medians; one length alone gives no intercept.
-    by_steps: dict[int, list[float]] = defaultdict(list)
+    single = all(c.steps == 1 for c in calls)
+    times: dict[int, list[float]] = defaultdict(list)
     for c in calls:
-        by_steps[c.steps].append(c.duration_ns * _MS)
-    steps = np.array(sorted(by_steps), float)
-    times = np.array([median(by_steps[int(n)]) for n in steps])
-    weights = np.array([len(by_steps[int(n)]) for n in steps], float)
-    through_zero = float((weights * steps * times).sum() / (weights * steps * steps).sum())
+        times[c.fed if single else c.steps].append(c.duration_ns * _MS)
+    if single:
+        return curve(times), 0.0
+    # Launches: a straight line over the number of steps, through the medians; one length alone gives no intercept.
+    steps = np.array(sorted(times), float)
+    medians = np.array([median(times[int(n)]) for n in steps])
+    weights = np.array([len(times[int(n)]) for n in steps], float)
+    through_zero = float((weights * steps * medians).sum() / (weights * steps * steps).sum())
     if len(steps) == 1:
         return (through_zero,), 0.0
-    slope, launch = np.polyfit(steps, times, 1, w=np.sqrt(weights))
+    slope, launch = np.polyfit(steps, medians, 1, w=np.sqrt(weights))
     if slope <= 0:
-        return (0.0,), float(np.average(times, weights=weights))
+        return (0.0,), float(np.average(medians, weights=weights))
     return ((float(slope),), float(launch)) if launch >= 0 else ((through_zero,), 0.0)
 
 
-def _overheads(
-    trace: Trace, names: Mapping[int, str], overheads: dict[str, list[float]], pauses: dict[str, list[float]]
-) -> None:
-    own = {r.id: r.duration_ns for r in trace.round_rows}
+def _overheads(trace: Trace, overheads: dict[str, list[float]], pauses: dict[str, list[float]]) -> None:
+    names, own = level_names(trace), {r.id: r.duration_ns for r in trace.round_rows}
     for r in trace.round_rows:
         if r.parent in own:
             own[r.parent] -= r.duration_ns
@@ -125,7 +142,3 @@ def _overheads(
     top = sorted((r for r in trace.round_rows if r.parent is None), key=lambda r: r.start_ns)
     for this, following in pairwise(top):
         pauses[names[this.level]].append(max(0.0, (following.start_ns - this.start_ns - this.duration_ns) * _MS))
-
-
-def _middle(values: list[float]) -> float:
-    return median(values) if values else 0.0

@@ -1,6 +1,7 @@
 """The command ``hsd-viz``.
 
-Exit codes: 0 done, 2 bad usage or input (one line on stderr), 130 interrupted or output closed.
+Exit codes: 0 done, 1 slower (bench --compare), 2 bad usage or input (one line on stderr), 130 interrupted or output
+closed.
 Nothing heavy is imported before a command runs.
 """
 
@@ -10,11 +11,24 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any, NoReturn
 
-from hsd_viz.cli import bench, course, dashboard, databases, decode, export, ladder, plan, traces
+from hsd_viz.cli import (
+    bench,
+    classroom,
+    course,
+    dashboard,
+    databases,
+    decode,
+    export,
+    ladder,
+    plan,
+    serve,
+    site,
+    traces,
+)
 from hsd_viz.cli.arguments import drop_stdout, say
+from hsd_viz.version import __version__
 from hsd_viz.words import did_you_mean
 
 DONE, BAD_INPUT, INTERRUPTED = 0, 2, 130
@@ -30,11 +44,12 @@ RENAMED = {
 _EXTRAS = {
     **dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors"), "models"),
     **dict.fromkeys(("voila", "jupyterlab", "jupyter_server", "ipykernel"), "app"),
+    **dict.fromkeys(("ray", "fastapi", "pydantic", "prometheus_client", "segno"), "cluster"),
 }
 _EPILOG = """\
 examples:
-  hsd-viz decode --stack "db > target" --prompt "def main("
-  hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12
+  hsd-viz decode --stack "db > target" --prompt "def main(" --temperature 0.7
+  hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12 --temperature 0.7
   hsd-viz dashboard
 
 A stack is read left to right; '>' means "drafts for" and the last part is the target:
@@ -44,7 +59,7 @@ A stack is read left to right; '>' means "drafts for" and the last part is the t
   nano:4 > small:8 > target        a hierarchy of draft models
   db > nano:6 > small:8 > target   databases below a hierarchy
 
-Exit codes: 0 done, 2 bad usage or input, 130 interrupted or output closed (as by `| head -1`).
+Exit codes: 0 done, 1 slower (bench --compare), 2 bad usage or input, 130 interrupted or output closed (as by `| head -1`).
 
 `hsd-viz COMMAND --help` describes a command.
 """
@@ -88,9 +103,9 @@ def build_parser() -> Parser:
     """Return the parser of ``hsd-viz``; parsed arguments carry the command's function as ``run``."""
     parser = Parser(prog="hsd-viz", description="See, measure and learn speculative decoding.", epilog=_EPILOG)
     text = "print the version and exit"
-    parser.add_argument("--version", action="version", version=f"hsd-viz {version('hsd-viz')}", help=text)
+    parser.add_argument("--version", action="version", version=f"hsd-viz {__version__}", help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for module in (decode, bench, plan, dashboard, export, traces, databases, ladder, course):
+    for module in (decode, bench, plan, dashboard, serve, classroom, site, export, traces, databases, ladder, course):
         module.add(commands)
     return parser
 

@@ -12,11 +12,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.checks import check_range
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.disk import write_whole
+from hsd_viz.words import check_range
 
 DTYPES = ("float32", "bfloat16", "float64")
+
+
+def add_command(
+    commands: Any, name: str, text: str, run: Callable | None = None, *, about: str | None = None, epilog: str = ""
+) -> argparse.ArgumentParser:
+    """Add a command: ``text`` is its line in a list, ``about`` its description (default: ``text`` as a sentence)."""
+    about = about or f"{text[0].upper()}{text[1:]}."
+    parser = commands.add_parser(name, help=text, description=about, epilog=epilog)
+    if run is not None:
+        parser.set_defaults(run=run)
+    return parser
 
 
 def add_sampling(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +35,13 @@ def add_sampling(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("sampling").add_argument
     limit = number(1, 100_000)
     add("--max-new-tokens", type=limit, default=128, metavar="N", help="token limit, 1-100000 (default 128)")
-    add("--temperature", type=float, default=0.0, metavar="T", help="0-100; 0 is greedy decoding (default 0)")
+    add(
+        "--temperature",
+        type=float,
+        default=0.0,
+        metavar="T",
+        help="0-100; 0 is greedy decoding, with which small models repeat themselves (default 0)",
+    )
     add("--top-k", type=int, default=0, metavar="K", help="sample among the K likeliest tokens; 0: all (default 0)")
     text = "sample among the likeliest tokens with total probability P, 0 < P <= 1 (default 1)"
     add("--top-p", type=float, default=1.0, metavar="P", help=text)

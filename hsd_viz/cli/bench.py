@@ -5,30 +5,31 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.checks import MAX_BUDGET
 from hsd_viz.cli import arguments
 from hsd_viz.stack import HFStack, Stack
 from hsd_viz.terminal import progress_bar
-from hsd_viz.words import counted
+from hsd_viz.words import MAX_BUDGET, counted
 
 if TYPE_CHECKING:
     from hsd_viz.bench import Measurement, Progress, Report, Settings, Suite
     from hsd_viz.bench.checkpoint import Checkpoint
 
+#: The exit code of --compare if a stack became slower.
+SLOWER = 1
 _EPILOG = """\
 examples:
-  hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12
+  hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12 --temperature 0.7
   hsd-viz bench --stack "lookup > target" --stack hf-lookup --stack "hf-assistant[nano]" --json report.json
   hsd-viz bench --stack "db > target" --suite my-prompts.txt --max-new-tokens 64
   hsd-viz bench --stack "db > target" --suite spec-bench --target owner/model --max-new-tokens 1024 --answers db.jsonl
   hsd-viz bench --stack "suffix > target" --stack "recycling > target" --state both --budget 16
   hsd-viz bench --stack "db > target" --json report.json --html report.html
   hsd-viz bench --from report.json --html report.html
+  hsd-viz bench --compare old.json new.json --tolerance 0.1
   hsd-viz bench --suite '?'
 
 Stacks alternate (A B C A B C ...) in one process, so that background load affects all stacks equally; each figure is
@@ -52,13 +53,16 @@ once more and shows where the time of a round goes.
 Ctrl-C ends the bench: table and --json report then cover the prompts that every stack had finished, "complete" is
 false in the report, and the exit code is 130. With --json OUT the finished decodes are stored in OUT.partial until
 the bench is complete: the same command resumes from there, also after a crash; --restart starts again.
+
+--compare divides the new tokens/s of each stack by the old ones, prompt by prompt where both reports hold the times of
+their prompts. A stack is slower if the ratio is below 1 - SHARE and its interval below 1. Exit code 1: a stack is.
 """
 
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    text = "Measure stacks side by side on a suite of prompts."
-    parser = commands.add_parser("bench", help="measure stacks side by side", description=text, epilog=_EPILOG)
+    about = "Measure stacks side by side on a suite of prompts."
+    parser = arguments.add_command(commands, "bench", "measure stacks side by side", run, about=about, epilog=_EPILOG)
     text = "a stack to measure (lookahead 1-64); may be given several times"
     parser.add_argument("--stack", action="append", default=[], metavar="S", help=text)
     _add_suite(parser.add_argument)
@@ -66,7 +70,6 @@ def add(commands: argparse._SubParsersAction) -> None:
     _add_files(parser.add_argument)
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)
-    parser.set_defaults(run=run)
 
 
 def _add_suite(add: Callable[..., Any]) -> None:
@@ -113,6 +116,10 @@ def _add_files(add: Callable[..., Any]) -> None:
     add("--restart", action="store_true", help="delete what an unfinished bench has stored beside the --json report")
     text = "show a saved --json report instead of measuring"
     add("--from", dest="report", type=path, metavar="REPORT.json", help=text)
+    text = "compare two saved reports instead of measuring; the exit code is 1 if a stack became slower"
+    add("--compare", nargs=2, type=path, metavar=("OLD.json", "NEW.json"), help=text)
+    text = "the share by which --compare lets a stack become slower, 0-1 (default 0.05)"
+    add("--tolerance", type=arguments.number(0.0, 1.0, float), metavar="SHARE", help=text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -120,6 +127,10 @@ def run(args: argparse.Namespace) -> int:
     for path in (args.json, args.html, args.answers):
         if path is not None:
             arguments.check_output(path)
+    if args.tolerance is not None and args.compare is None:
+        raise ValueError("--tolerance belongs to --compare OLD.json NEW.json")
+    if args.compare is not None:
+        return _compare(args)
     if args.report is not None:
         _show(_read(args.report), None, args.html)
         return 0
@@ -131,8 +142,25 @@ def run(args: argparse.Namespace) -> int:
         checkpoint.remove()
         return 0
     where = f"; the partial report is in {args.json}, and the same command resumes from there" if args.json else ""
-    print(f"hsd-viz: interrupted{where}", file=sys.stderr)
+    arguments.say(f"interrupted{where}")
     return 130
+
+
+def _compare(args: argparse.Namespace) -> int:
+    """Compare two saved reports; return 1 if a stack became slower by more than the tolerance."""
+    from hsd_viz import terminal
+    from hsd_viz.bench import compare
+    from hsd_viz.serialize import to_dict
+
+    for option, given in (("--stack", args.stack), ("--from", args.report), ("--html", args.html)):
+        if given:
+            raise ValueError(f"--compare reads two reports: {option} cannot be combined with it")
+    old, new = map(_read, args.compare)
+    found = compare.compare(old, new, compare.TOLERANCE if args.tolerance is None else args.tolerance)
+    if args.json is not None:
+        arguments.write_json(args.json, to_dict(found))
+    terminal.show(compare.text_parts(found))
+    return SLOWER if found.slower else 0
 
 
 def _measure(args: argparse.Namespace) -> tuple[Measurement, Report, Checkpoint]:
@@ -231,7 +259,7 @@ def _checkpoint(args: argparse.Namespace, engine: Any, suite: Suite, settings: S
     found = Checkpoint.resume(path, about)
     if len(found):
         decodes = counted(len(found), "finished decode")
-        print(f"hsd-viz: resuming after {decodes}, stored in {path}", file=sys.stderr)
+        arguments.say(f"resuming after {decodes}, stored in {path}")
     return found
 
 
@@ -274,7 +302,7 @@ def _write_answers(answers: Path, measurement: Measurement, report: Report) -> N
 def _memory(args: argparse.Namespace, engine: Any, measurement: Measurement) -> dict[str, dict[str, int | None]]:
     """Measure the memory of one decode of each stack, on the first prompt."""
     from hsd_viz.bench import read_stacks
-    from hsd_viz.cli.memory import measure
+    from hsd_viz.bench.memory import measure
     from hsd_viz.prompts.templates import choose_template, opening
 
     name, settings = measurement.template, measurement.settings

@@ -44,14 +44,13 @@ _TAKES = {
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    text = "inspect and build draft databases"
-    parser = commands.add_parser("databases", help=text, description=f"{text.capitalize()}.", epilog=_BUILD)
+    add = arguments.add_command
+    parser = add(commands, "databases", "inspect and build draft databases", epilog=_BUILD)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    text = "show what a database file contains"
-    _add_inspect(actions.add_parser("inspect", help=text, description=f"{text.capitalize()}.", epilog=_INSPECT))
+    _add_inspect(add(actions, "inspect", "show what a database file contains", run_inspect, epilog=_INSPECT))
     text = "build custom databases, or those of the ladder"
     about = "Build a model database from the output of a model, a statistics database from text, or the ladder's own."
-    _add_build(actions.add_parser("build", help=text, description=about, epilog=_BUILD))
+    _add_build(add(actions, "build", text, run_build, about=about, epilog=_BUILD))
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +66,6 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", type=arguments.number(0, 1000), default=10, metavar="N", help=text)
     parser.add_argument("--verify", action="store_true", help="read every byte of the file and check it")
     parser.add_argument("--json", action="store_true", help="print JSON: one object for a file, else a list of them")
-    parser.set_defaults(run=run_inspect)
 
 
 def _add_build(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +92,6 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     text = "folder with train.npy (default: tokenize this environment's corpus)"
     add("--data", type=Path, metavar="DIR", help=text)
     add("--only", choices=_KINDS, help="build one kind only")
-    parser.set_defaults(run=run_build)
 
 
 def shipped() -> list[Path]:
@@ -137,7 +134,7 @@ def run_inspect(args: argparse.Namespace) -> int:
 
 def _tokenizer(name: str | None, required: bool) -> tuple[Any, str | None]:
     """Return a tokenizer and the hash of its vocabulary; without a name the shipped one, (None, None) if missing."""
-    from hsd_viz.drafting.shared import vocabulary_hash
+    from hsd_viz.drafting.make import vocabulary_hash
     from hsd_viz.ladder.load import weights_dir
 
     if name is not None:
@@ -159,8 +156,8 @@ def _tokenizer(name: str | None, required: bool) -> tuple[Any, str | None]:
 
 
 def _hit_rates(path: str, tokenizer: Any, text: str) -> dict[str, Any]:
+    from hsd_viz.drafting.index.format import open_index
     from hsd_viz.drafting.index.inspect import hit_rates
-    from hsd_viz.drafting.index.read import open_index
 
     encoded = tokenizer.encode(text, add_special_tokens=False)
     return hit_rates(open_index(path), getattr(encoded, "ids", encoded))
@@ -228,12 +225,9 @@ def _counting(args: argparse.Namespace) -> dict[str, Any]:
 
     from hsd_viz.engine.databases import PRUNING
 
-    changes = {} if args.min_count is None else {"least": args.min_count}
-    if args.max_mb is not None:
-        changes["max_bytes"] = round(1e6 * args.max_mb)
-    return {"pruning": replace(PRUNING, **changes)} | (
-        {} if args.max_key_length is None else {"longest": args.max_key_length}
-    )
+    changes = {"least": args.min_count, "max_bytes": args.max_mb and round(1e6 * args.max_mb)}
+    pruning = replace(PRUNING, **{name: value for name, value in changes.items() if value is not None})
+    return {"pruning": pruning} | ({} if args.max_key_length is None else {"longest": args.max_key_length})
 
 
 def _build_model(args: argparse.Namespace, show: Show) -> list[Path]:

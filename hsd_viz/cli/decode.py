@@ -19,9 +19,9 @@ from hsd_viz.words import counted
 
 _EPILOG = """\
 examples:
-  hsd-viz decode --stack target --prompt "def main("
-  hsd-viz decode --stack "db > nano:4 > small:8 > target" --prompt-file prompt.py --save run.json.gz
-  hsd-viz decode --stack "nano:4 > target" --prompt "class Node:" --temperature 0.8 --seed 3 --json
+  hsd-viz decode --stack "db > target" --prompt "def main(" --temperature 0.7
+  hsd-viz decode --stack "db > nano:4 > small:8 > target" --prompt-file prompt.py --temperature 0.7 --save run.json.gz
+  hsd-viz decode --stack "nano:4 > target" --prompt "class Node:" --temperature 0.7 --seed 3 --json
 
 The text is streamed to standard output, the figures go to standard error. --json prints one object instead: text,
 token_ids, stop_reason, stack, stack_resolved, target, padding_note, metrics, calls_by_level. Ctrl-C or a closed output
@@ -34,7 +34,7 @@ _CLOSED = "standard output was closed"
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
     text = "continue a prompt with a stack and report the source of each token"
-    parser = commands.add_parser("decode", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
+    parser = arguments.add_command(commands, "decode", text, run, epilog=_EPILOG)
     text = "the stack, such as 'db > nano:4 > target' (lookahead 1-64)"
     parser.add_argument("--stack", required=True, metavar="S", help=text)
     prompt = parser.add_mutually_exclusive_group(required=True)
@@ -48,7 +48,6 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     arguments.add_sampling(parser)
     arguments.add_machine(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,13 +58,8 @@ def run(args: argparse.Namespace) -> int:
     prompt = _prompt(args)
     if args.save is not None:
         arguments.check_output(args.save)
-    events = arguments.engine(args).decode(
-        prompt,
-        args.stack,
-        max_new_tokens=args.max_new_tokens,
-        **asdict(sampling),
-        chat=args.chat,
-    )
+    options = {"max_new_tokens": args.max_new_tokens, **asdict(sampling), "chat": args.chat}
+    events = arguments.engine(args).decode(prompt, args.stack, **options)
     trace, stopped = _follow(events, show=not args.json)
     if trace is None:
         raise KeyboardInterrupt

@@ -31,7 +31,7 @@ Times are nanoseconds from the start of the decode; lists (path, top, ...) are J
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
     text = "write a saved trace as a page, a timeline or tables"
-    parser = commands.add_parser("export", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
+    parser = arguments.add_command(commands, "export", text, run, epilog=_EPILOG)
     text = "a trace written by decode --save; two or three with --html, to compare"
     parser.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help=text)
     parser.add_argument("--html", type=arguments.file_name, metavar="FILE", help="write a self-contained page")
@@ -39,7 +39,6 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--perfetto", type=arguments.file_name, metavar="FILE", help=text)
     text = "write the tables to this folder; it is created if missing"
     parser.add_argument("--csv", type=arguments.folder_name, metavar="DIR", help=text)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         arguments.write_text(args.html, _page(traces))
         written.append(args.html)
     if args.perfetto:
-        from hsd_viz.trace.perfetto import chrome_trace
+        from hsd_viz.trace.export import chrome_trace
 
         arguments.write_text(args.perfetto, json.dumps(chrome_trace(trace), separators=(",", ":")) + "\n")
         written.append(args.perfetto)

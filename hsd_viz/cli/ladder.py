@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ examples:
   hsd-viz ladder train --profile cpu --out my-ladder
   hsd-viz ladder evaluate --trained my-ladder
   hsd-viz ladder rebuild --trained my-ladder
+  hsd-viz ladder rebuild recordings card
 
 Training reads permissively licensed Python source found on this machine. The same command resumes a stopped run.
 """
@@ -25,73 +25,52 @@ Training reads permissively licensed Python source found on this machine. The sa
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "ladder",
-        help="the shipped models: info, train, evaluate, rebuild",
-        description="The shipped family of small models; training, evaluating and rebuilding it.",
-        epilog=_EPILOG,
-    )
+    about = "The shipped family of small models; training, evaluating and rebuilding it."
+    text = "the shipped models: info, train, evaluate, rebuild"
+    parser = arguments.add_command(commands, "ladder", text, about=about, epilog=_EPILOG)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
-    info = _action(actions, "info", "sizes, training and quality", "Show the shipped models.", run_info)
-    info.add_argument("--json", action="store_true", help="print everything known as one JSON object")
+    def action(name: str, text: str, about: str, run: Callable) -> Callable[..., Any]:
+        return arguments.add_command(actions, name, text, run, about=about, epilog=_EPILOG).add_argument
 
-    _add_train(_action(actions, "train", "train a ladder", "Train a ladder: the target, then both drafts.", run_train))
-
-    evaluate = _action(
-        actions, "evaluate", "measure a ladder", "Measure a trained ladder and print its goals.", run_evaluate
+    add = action("info", "sizes, training and quality", "Show the shipped models.", run_info)
+    add("--json", action="store_true", help="print everything known as one JSON object")
+    _add_train(action("train", "train a ladder", "Train a ladder: the target, then both drafts.", run_train))
+    add = action("evaluate", "measure a ladder", "Measure a trained ladder and print its goals.", run_evaluate)
+    add("--trained", type=Path, required=True, metavar="DIR", help="the folder of the training run")
+    add("--weights", type=Path, metavar="DIR", help="the models to measure (default: those trained in DIR)")
+    add("--windows", type=int, default=48, metavar="N", help="windows of held-out text (default 48)")
+    add("--before", type=Path, metavar="FILE", help="an evaluation.json to print beside the result")
+    add("--out", type=Path, metavar="FILE", help="write the result here, not beside the models")
+    add("--threads", type=int, metavar="N", help="CPU threads")
+    about = (
+        "Rebuild what depends on the shipped weights, in a checkout of the project. An interrupted rebuild resumes; parts "
+        "that are named are always rebuilt."
     )
-    evaluate.add_argument("--trained", type=Path, required=True, metavar="DIR", help="the folder of the training run")
-    evaluate.add_argument(
-        "--weights", type=Path, metavar="DIR", help="the models to measure (default: those trained in DIR)"
+    add = action("rebuild", "rebuild what depends on the weights", about, run_rebuild)
+    add("parts", nargs="*", metavar="PART", help="only these parts (see --list)")
+    add(
+        "--trained", type=Path, metavar="DIR", help="first install the models trained in DIR; evaluate them on its text"
     )
-    evaluate.add_argument("--windows", type=int, default=48, metavar="N", help="windows of held-out text (default 48)")
-    evaluate.add_argument("--before", type=Path, metavar="FILE", help="an evaluation.json to print beside the result")
-    evaluate.add_argument("--out", type=Path, metavar="FILE", help="write the result here, not beside the models")
-    evaluate.add_argument("--threads", type=int, metavar="N", help="CPU threads")
-
-    rebuild = _action(
-        actions,
-        "rebuild",
-        "rebuild what depends on the weights",
-        "Rebuild everything that depends on the shipped weights: databases, recorded traces, model card.",
-        run_rebuild,
-    )
-    rebuild.add_argument(
-        "--trained", type=Path, metavar="DIR", help="first install and evaluate the models trained in DIR"
-    )
+    add("--list", action="store_true", help="list the parts and whether they were rebuilt, and exit")
 
 
-def _action(actions: Any, name: str, short: str, description: str, run: Any) -> argparse.ArgumentParser:
-    parser = actions.add_parser(name, help=short, description=description, epilog=_EPILOG)
-    parser.set_defaults(run=run)
-    return parser
-
-
-def _add_train(train: argparse.ArgumentParser) -> None:
-    profiles = "cpu: two hours on two cores; long: ten hours; gpu: minutes on a large GPU; tiny: seconds"
-    train.add_argument("--profile", choices=PROFILES, default="cpu", help=f"{profiles} (default cpu)")
-    train.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="the folder for checkpoints, data and weights"
-    )
-    train.add_argument(
-        "--stages", default=",".join(STAGES), metavar="A,B", help="which of target and drafts (default both)"
-    )
-    train.add_argument(
-        "--steps", action="append", default=[], metavar="STAGE=N", help="steps of a stage instead of the profile's"
-    )
-    train.add_argument("--tokenizer", type=Path, metavar="DIR", help="use this tokenizer instead of training one")
-    train.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the initial weights and the text order (default 0)"
-    )
-    train.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default cpu")
-    train.add_argument("--threads", type=int, metavar="N", help="CPU threads")
-    train.add_argument("--minutes", type=float, metavar="N", help="time limit; the training is shortened to fit")
-    train.add_argument("--fresh", action="store_true", help="start again instead of resuming")
-    train.add_argument(
-        "--corpus", type=Path, metavar="FILE", help="use this packed corpus instead of this environment's"
-    )
-    train.add_argument("--parts", type=Path, metavar="DIR", help="also write the weights as files of at most 15 MiB")
+def _add_train(add: Callable[..., Any]) -> None:
+    text = "cpu: two hours on two cores; long: ten hours; gpu: minutes on a large GPU; tiny: seconds (default cpu)"
+    add("--profile", choices=PROFILES, default="cpu", help=text)
+    add("--out", type=Path, required=True, metavar="DIR", help="the folder for checkpoints, data and weights")
+    add("--stages", default=",".join(STAGES), metavar="A,B", help="which of target and drafts (default both)")
+    text = "steps of a stage instead of the profile's"
+    add("--steps", action="append", default=[], metavar="STAGE=N", help=text)
+    add("--tokenizer", type=Path, metavar="DIR", help="use this tokenizer instead of training one")
+    text = "seed of the initial weights and the text order (default 0)"
+    add("--seed", type=int, default=0, metavar="N", help=text)
+    add("--device", choices=("cpu", "cuda"), default="cpu", help="default cpu")
+    add("--threads", type=int, metavar="N", help="CPU threads")
+    add("--minutes", type=float, metavar="N", help="time limit; the training is shortened to fit")
+    add("--fresh", action="store_true", help="start again instead of resuming")
+    add("--corpus", type=Path, metavar="FILE", help="use this packed corpus instead of this environment's")
+    add("--parts", type=Path, metavar="DIR", help="also write the weights as files of at most 15 MiB")
 
 
 def run_info(args: argparse.Namespace) -> int:
@@ -137,7 +116,7 @@ def _line(name: str, row: dict[str, Any], measured: dict[str, Any]) -> str:
 def run_train(args: argparse.Namespace) -> int:
     """Train and print where the weights are."""
     from hsd_viz.ladder import train_ladder
-    from hsd_viz.ladder.training.transport import split_weights, unpack_corpus
+    from hsd_viz.ladder.training.storage import split_weights, unpack_corpus
 
     if args.corpus is not None:
         unpack_corpus(args.corpus, args.out)
@@ -167,58 +146,28 @@ def _stage_steps(text: str) -> tuple[str, int]:
     return stage, int(number)
 
 
-def _prompts() -> dict[str, list[str]]:
-    """Return the prompts of the evaluation by kind."""
-    from hsd_viz.prompts.suites import load_suite
-
-    edits = [p.text for p in load_suite("python").prompts if p.category == "edit"]
-    return {"heldout": [p.text for p in load_suite("heldout").prompts], "edit": edits}
-
-
 def run_evaluate(args: argparse.Namespace) -> int:
     """Measure the models and print the table of goals."""
-    from hsd_viz.ladder.training.evaluation import evaluate_ladder, table
+    from hsd_viz.ladder.training.evaluation import evaluate_ladder, suite_prompts, table
 
     if args.threads:
         import torch
 
         torch.set_num_threads(args.threads)
     before = json.loads(args.before.read_text()) if args.before else None
-    found = evaluate_ladder(args.trained, args.weights, out=args.out, prompts=_prompts(), windows=args.windows)
+    found = evaluate_ladder(args.trained, args.weights, out=args.out, prompts=suite_prompts(), windows=args.windows)
     print(table(found, before))
     return 0
 
 
 def run_rebuild(args: argparse.Namespace) -> int:
-    """Install the weights where requested, then build what depends on them, step by step."""
-    from hsd_viz.ladder import evaluate_ladder, write_card
-    from hsd_viz.ladder.load import weights_dir
-    from hsd_viz.ladder.training.databases import rebuild_databases
-
-    traces.recorder()  # fails before anything is written if this is not a checkout
-    data = None
-    if args.trained is not None:
-        source, data = args.trained / "weights", args.trained / "data"
-        if not (source / "target" / "config.json").is_file():
-            raise ValueError(
-                f"{args.trained} contains no trained ladder: {source / 'target' / 'config.json'} does not exist"
-            )
-        _step("installing the models")
-        for model in sorted(p for p in source.iterdir() if (p / "config.json").is_file()):
-            shutil.rmtree(weights_dir() / model.name, ignore_errors=True)
-            shutil.copytree(model, weights_dir() / model.name)
-        _step("evaluating them on held-out text")
-        evaluate_ladder(args.trained, weights_dir(), prompts=_prompts())
-    _step("building the databases")
-    paths = rebuild_databases(data=data, progress=lambda what, share: arguments.status(f"{what} {share:.0%}"))
-    arguments.status()
-    _step("recording the traces")
-    paths += traces.record() + traces.record(side_by_side=True)
-    _step("writing the model card")
-    for path in [*paths, write_card()]:
+    """Rebuild the parts and print the paths of what was written."""
+    tool = traces.checkout_tool("rebuild")
+    if args.list:
+        pending = tool.pending()
+        for part, (what, _) in tool.PARTS.items():
+            print(f"{part:<13} {'pending' if part in pending else 'done':<8} {what}")
+        return 0
+    for path in tool.rebuild(args.parts, args.trained, progress=arguments.status, say=arguments.say):
         print(path)
     return 0
-
-
-def _step(what: str) -> None:
-    print(f"{what} ...", file=sys.stderr, flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from importlib.machinery import SourceFileLoader
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -22,23 +22,18 @@ Recording needs a checkout of the project: it runs tools/record.py.
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    text = "list and record the bundled traces"
-    parser = commands.add_parser("traces", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
+    parser = arguments.add_command(commands, "traces", "list and record the bundled traces", epilog=_EPILOG)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    text = "list the recorded decodes"
-    actions.add_parser("list", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG).set_defaults(
-        run=run_list
-    )
+    arguments.add_command(actions, "list", "list the recorded decodes", run_list, epilog=_EPILOG)
     text = "record the bundled traces again with the shipped models"
-    record = actions.add_parser("record", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
+    record = arguments.add_command(actions, "record", text, run_record, epilog=_EPILOG)
     record.add_argument("--out", type=Path, metavar="DIR", help="folder for the files (default: that of the package)")
     text = "record one prompt with several stacks instead"
     record.add_argument("--side-by-side", action="store_true", help=text)
-    record.set_defaults(run=run_record)
 
 
 def run_list(args: argparse.Namespace) -> int:
-    """Print name, stack and title of each recording, then the recordings of one prompt by group."""
+    """Print name, stack, title and speed-up of each recording, then the recordings of one prompt by group."""
     from hsd_viz.engine.replay import bundled, side_by_side
 
     single, groups = bundled(), side_by_side()
@@ -49,7 +44,7 @@ def run_list(args: argparse.Namespace) -> int:
     name, stack = (max(len(getattr(r, column)) for r in rows) for column in ("name", "stack"))
     parts = []
     for head, group in headed:
-        lines = [f"{r.name:<{name}}  {r.stack:<{stack}}  {r.title}" for r in group]
+        lines = [f"{r.name:<{name}}  {r.stack:<{stack}}  {r.label}" for r in group]
         parts.append("\n".join([head, *(f"  {line}" for line in lines)] if head else lines))
     print("\n\n".join(part for part in parts if part))
     return 0
@@ -74,11 +69,15 @@ def record(out: Path | None = None, side_by_side: bool = False) -> list[Path]:
 
 
 def recorder() -> ModuleType:
-    """Load ``tools/record.py`` of the checkout. Raises ValueError if there is none."""
-    path = Path(__file__).resolve().parents[2] / "tools" / "record.py"
-    if not path.is_file():
-        raise ValueError(f"recording traces needs a checkout of the project: {path} does not exist")
-    loader = SourceFileLoader("hsd_viz_recorder", str(path))
-    sys.modules[loader.name] = module = ModuleType(loader.name)
-    loader.exec_module(module)
-    return module
+    """Return ``tools.record`` of the checkout. Raises ValueError if there is none."""
+    return checkout_tool("record")
+
+
+def checkout_tool(name: str) -> ModuleType:
+    """Import ``tools/NAME.py`` of the checkout that contains this package. Raises ValueError if there is none."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / "tools" / f"{name}.py").is_file():
+        raise ValueError(f"this needs a checkout of the project: {root / 'tools' / name}.py does not exist")
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    return import_module(f"tools.{name}")

@@ -1,2 +1,1 @@
-"""The loop: models with a cache that rolls back, sampling, verification, levels. Importing this package does not import
-torch."""
+"""The loop: levels, sampling, verification, models with a cache that rolls back. Importing it loads no torch."""

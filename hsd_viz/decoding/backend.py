@@ -37,8 +37,7 @@ class Backend(Protocol):
         """Return the probabilities ``[n, V]`` after temperature, top-k and top-p (temperature > 0)."""
 
     def draw(self, logits: Tensor, sampling: Sampling, r: float) -> tuple[int, Tensor | None]:
-        """Return one token for logits ``[1, V]`` and the row ``[1, V]`` it was drawn from (greedy: the arg-max and
-        ``None``)."""
+        """Return a token for logits ``[1, V]`` and the row ``[1, V]`` it was drawn from (greedy: arg-max, ``None``)."""
 
     def verify_tree(
         self,
@@ -69,8 +68,7 @@ class Backend(Protocol):
         """
 
     def likeliest(self, weights: Tensor) -> tuple[Top, float]:
-        """Return the likeliest tokens of non-negative ``weights`` ``[V]`` with their probabilities, and the sum of the
-        weights."""
+        """Return the likeliest tokens of weights ``[V]`` >= 0 with their probabilities, and the sum of the weights."""
 
     def timer(self) -> RunningTimer | None:
         """Start a timer of the device's own; ``None`` where work is complete when a call returns."""

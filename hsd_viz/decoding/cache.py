@@ -1,26 +1,31 @@
-"""A key-value cache that rolls back by lowering one integer."""
+"""A key-value cache that rolls back by lowering one integer, and the masks over it.
+
+Every layer keeps all of the text, so that it can roll back; a window or a chunk is a mask.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import torch
 from torch import Tensor
+from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-_FIRST_CAPACITY = 512
+FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
+FIRST_CAPACITY = 512
 
 
 def capacity(length: int) -> int:
-    """Return the places of a cache for ``length`` tokens: it doubles when it is full, so that each is copied about
-    once."""
-    places = _FIRST_CAPACITY
+    """Return the places of a cache for ``length`` tokens: it doubles when it is full."""
+    places = FIRST_CAPACITY
     while places < length:
         places *= 2
     return places
 
 
 class _Extent:
-    """How many places are filled. Layers refer to this and not to the cache: without a reference cycle all memory is
-    released at once."""
+    """How many places are filled. Layers refer to this and not to the cache: a cycle would keep memory alive."""
 
     __slots__ = ("length",)
 
@@ -29,8 +34,7 @@ class _Extent:
 
 
 class _RollingLayer(CacheLayerMixin):
-    """Keys and values of one layer in buffers ``[1, heads, capacity, head_dim]`` of which ``extent.length`` places are
-    filled."""
+    """Keys and values of one layer ``[1, heads, capacity, head_dim]``, ``extent.length`` places filled."""
 
     is_compileable = False
     is_croppable = True
@@ -105,3 +109,88 @@ class RollingCache(Cache):
                 indices[device] = torch.tensor(places, device=device)
             for buffer in (layer.keys, layer.values):
                 buffer[:, :, base : base + len(places)] = buffer[:, :, indices[device]]
+
+
+def positions_of(n: int, cached: int, parents: Sequence[int] | None) -> list[int]:
+    """Return the positions in the text of ``n`` fed tokens; ``parents`` as in ``CachedModel.forward``."""
+    if parents is None:
+        return list(range(cached, cached + n))
+    positions: list[int] = []
+    for parent in parents:
+        positions.append(cached if parent < 0 else positions[parent] + 1)
+    return positions
+
+
+def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
+    """Return the kinds of layers of a decoder, by transformers' names: from its config's list, else from its limits.
+
+    The same reading as transformers' own (``create_masks_for_generate``): with no list of layer types, a window or a
+    chunk size holds for all layers.
+    """
+    if types := getattr(config, "layer_types", None):
+        return frozenset(types)
+    if getattr(config, "sliding_window", None) is not None and getattr(config, "use_sliding_window", True):
+        return frozenset({SLIDING})
+    return frozenset({FULL if getattr(config, "attention_chunk_size", None) is None else CHUNKED})
+
+
+def layer_limits(config: PreTrainedConfig) -> dict[str, tuple[int, Callable[[Tensor, Tensor], Tensor]]]:
+    """Return by kind of layer how far it reaches and which positions (query, key) it may attend to, where not all."""
+    found: dict[str, tuple[int, Callable[[Tensor, Tensor], Tensor]]] = {}
+    kinds = layer_kinds(config)
+    window, chunk = getattr(config, "sliding_window", None), getattr(config, "attention_chunk_size", None)
+    if SLIDING in kinds and window is not None:
+        found[SLIDING] = window, lambda query, key: query - key < window
+    if CHUNKED in kinds and chunk is not None:
+        found[CHUNKED] = chunk, lambda query, key: query // chunk == key // chunk
+    return found
+
+
+class Masks:
+    """The attention masks of one model.
+
+    Masks are over *positions in the text* (a tree node's is its depth), not over places in the cache. ``additive``
+    gives masks to add to the scores, in ``dtype``, for models that run transformers' own ``eager`` attention; the
+    others take booleans.
+    """
+
+    def __init__(self, config: PreTrainedConfig, device: torch.device, dtype: torch.dtype) -> None:
+        self._kinds = layer_kinds(config)
+        self._device = device
+        self._additive = dtype if getattr(config, "_attn_implementation", None) == "eager" else None
+        self._limits = layer_limits(config)
+
+    def make(self, cached: int, parents: Sequence[int] | None, n: int) -> Tensor | dict[str, Tensor] | None:
+        """Return what each of ``n`` fed tokens may attend to: ``[1, 1, n, cached + n]``, or one such mask per kind of
+        layer.
+
+        ``parents`` as in :meth:`~hsd_viz.decoding.model.CachedModel.forward`. ``None`` is returned where a single token
+        sees all.
+        """
+        limited = {kind for kind, (reach, _) in self._limits.items() if cached + n > reach}
+        if n == 1 and not limited:
+            return None
+        if parents is None:
+            seen = torch.ones(n, cached + n, dtype=torch.bool).tril(cached)
+        else:
+            seen = torch.zeros(n, cached + n, dtype=torch.bool)
+            seen[:, :cached] = True
+            for i, parent in enumerate(parents):
+                if parent >= 0:
+                    seen[i] = seen[parent]
+                seen[i, cached + i] = True
+        full = self._finish(seen)
+        masks = dict.fromkeys(self._kinds, full)
+        if limited:
+            place = torch.tensor(positions_of(n, cached, parents))
+            keys = torch.cat([torch.arange(cached), place])
+            for kind in limited:
+                masks[kind] = self._finish(seen & self._limits[kind][1](place[:, None], keys[None, :]))
+        return masks if len(masks) > 1 else next(iter(masks.values()))
+
+    def _finish(self, seen: Tensor) -> Tensor:
+        seen = seen.to(self._device)[None, None]
+        if self._additive is None:
+            return seen
+        lowest = torch.finfo(self._additive).min
+        return torch.zeros(seen.shape, dtype=self._additive, device=self._device).masked_fill_(~seen, lowest)

@@ -120,6 +120,12 @@ class Log:
         spent = self.clock() - self.zero - start
         self.rounds.append(_row(RoundRow, (this, parent, level, drafted, examined, count, outcome, why, start, spent)))
 
+    def plain_round(self, level: int, name: str, start: int, end: int, fed: int, cached: int) -> None:
+        """Record a round without a draft, which one forward pass from ``start`` to ``end`` was."""
+        this, self._next = self._next, self._next + 1
+        self.rounds.append(_row(RoundRow, (this, None, level, 0, 0, 0, "plain", "off", start, end - start)))
+        self.calls.append(_row(CallRow, (this, level, name, "verify", 1, fed, cached, start, end - start)))
+
     def call(
         self,
         level: int,

@@ -22,17 +22,20 @@ from torch import Tensor
 
 from hsd_viz.decoding.backend import Backend, Number
 from hsd_viz.decoding.log import Log
-from hsd_viz.decoding.model import CachedModel, GreedyForward
+from hsd_viz.decoding.model import CachedModel, ForwardResult
 from hsd_viz.decoding.sampling import Draws
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict
-from hsd_viz.drafting.tree import COOLEST, TOP, Drafter, DraftTree, LogitsObserver, Observer
+from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
 
 PREFILL_CHUNK = 512
+#: The longest time of a call that decodes several rounds, so that a decode can be followed and cancelled, and the most
+#: rounds.
+CALL_NS, MOST_ROUNDS = 40_000_000, 32
 _UNKNOWN = -1
 
 #: The levels that draft for a round, bottom first, each with its lookahead (``None`` for a database's).
-Chain = Sequence[tuple[int, int | None]]
+Drafting = Sequence[tuple[int, int | None]]
 
 
 @dataclass(slots=True)
@@ -64,12 +67,11 @@ class Draft:
 
 @dataclass(slots=True)
 class Verification:
-    """One verification by a level: the ``tokens`` it emits (the ``accepted`` nodes', then its own), and how they came
-    about.
+    """One verification by a level, and the ``tokens`` it emits: the ``accepted`` nodes', then its own.
 
-    ``accepted`` are the verdict's nodes up to an end token. ``p`` are the level's rows at the places where the tokens
-    were drawn; ``None`` for greedy decoding and at the target. ``details`` describe the walked rows, where the forward
-    pass did so.
+    ``accepted`` are the verdict's nodes up to an end token. ``p`` are the level's rows where the tokens were drawn;
+    ``None`` for greedy decoding and at the target. ``details`` and ``left`` are those of the
+    :class:`~hsd_viz.decoding.model.ForwardResult`. A round of several in one call has no logits.
     """
 
     level: int
@@ -79,9 +81,10 @@ class Verification:
     accepted: list[int]
     outcome: str
     tokens: list[int]
-    logits: Tensor
+    logits: Tensor | None
     p: Tensor | None
     details: Sequence[float] | None = None
+    left: Sequence[float] | None = None
 
     @property
     def rows(self) -> list[int]:
@@ -100,8 +103,7 @@ class Verification:
 
 
 class Loop:
-    """One decode. ``levels`` are the models, bottom first, the target last; ``drafter`` is the database or baseline
-    below them, if any.
+    """One decode by ``levels``, the target last, with ``drafter``, a database or baseline, below them, if any.
 
     ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds
     the nodes of a database's draft (``None``: the drafter's own default). ``backend`` does the arithmetic of sampling
@@ -126,7 +128,7 @@ class Loop:
         assert prompt and levels and max_new_tokens > 0
         # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
         self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
-        self.chain: Chain = [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
+        self.drafting: Drafting = [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
         self.drafter = drafter
         self.backend = backend
         self.sampling, self.greedy = sampling, sampling.greedy
@@ -137,6 +139,9 @@ class Loop:
         self.draws = Draws(sampling.seed)
         self.log = log if log is not None else Log()
         self.details = 0
+        #: Whether several plain rounds may be one call of the target.
+        self.in_one_call = not self.drafting and levels[-1].model.can_verify and (self.greedy or sampling.top_p == 1)
+        self._run = 1
         self._observes, self._observes_logits = isinstance(drafter, Observer), isinstance(drafter, LogitsObserver)
         # The proposals of rounds without a draft; never modified.
         self._off, self._no_room = Draft(DraftTree(why_empty="off")), Draft(DraftTree(why_empty="no room"))
@@ -145,24 +150,28 @@ class Loop:
 
     def rounds(self) -> Iterator[Verification]:
         """Yield the target's verifications until EOS or a limit; ``text`` grows by the tokens of each."""
-        top = len(self.levels) - 1
+        top, done = len(self.levels) - 1, len(self.text)
         while (room := self.limit - len(self.text)) > 0:
-            self.log.open_round(top)
-            verified = self.verify(top, self.draft(self.chain, room - 1))
-            if self.drafter is not None:
-                self._update_drafter(verified)
-            self.text += verified.tokens
-            self.log.close_round(verified.draft.tree, verified.verdict, verified.accepted, verified.outcome)
-            yield verified
-            if verified.tokens[-1] in self.eos:
+            if self.in_one_call:
+                yield from self._plain_rounds(top, room)
+            if len(self.text) == done:
+                self.log.open_round(top)
+                verified = self.verify(top, self.draft(self.drafting, room - 1))
+                if self.drafter is not None:
+                    self._update_drafter(verified)
+                self.text += verified.tokens
+                self._close_round(verified)
+                yield verified
+            if self.text[-1] in self.eos:
                 return
+            done = len(self.text)
 
-    def draft(self, chain: Chain, room: int) -> Draft:
-        """call(i), level i the last of ``chain``: at most ``room`` tokens that follow ``text``, distributed as level
+    def draft(self, levels: Drafting, room: int) -> Draft:
+        """call(i), level i the last of ``levels``: at most ``room`` tokens that follow ``text``, distributed as level
         i's own (a database's: point masses)."""
-        if not chain or room <= 0:
-            return self._no_room if chain else self._off
-        *below, (i, lookahead) = chain
+        if not levels or room <= 0:
+            return self._no_room if levels else self._off
+        *below, (i, lookahead) = levels
         if self.levels[i] is None:
             return self._look_up(room)
         if not below:
@@ -173,13 +182,12 @@ class Loop:
             verified = self.verify(i, self.draft(below, room - len(proposal) - 1))
             self.text += verified.tokens
             proposal = _joined(proposal, verified.proposal)
-            self.log.close_round(verified.draft.tree, verified.verdict, verified.accepted, verified.outcome)
+            self._close_round(verified)
         del self.text[base:]
         return proposal
 
     def verify(self, i: int, draft: Draft) -> Verification:
-        """One forward pass of level i over its uncached tokens and the draft; the accepted tokens and one of its own
-        are emitted."""
+        """Feed level i its uncached tokens and the draft once: emit the accepted tokens and one of its own."""
         level, tree, base = self.levels[i], draft.tree, len(self.text)
         model, cached = level.model, level.model.length
         pending = self.text[cached:]
@@ -208,20 +216,38 @@ class Loop:
             outcome = "correction" if verdict.examined > len(accepted) else "bonus" if len(tree) else "plain"
         rows = None if p is None or i == len(self.levels) - 1 else p[: len(tokens)]
         return Verification(
-            i, level.name, draft, verdict, accepted, outcome, tokens, forward.logits, rows, forward.details
+            i,
+            level.name,
+            draft,
+            verdict,
+            accepted,
+            outcome,
+            tokens,
+            forward.logits,
+            rows,
+            forward.details,
+            forward.left,
         )
 
-    def _forward(self, i: int, draft: Draft, pending: list[int], parents: list[int] | None) -> GreedyForward:
+    def _close_round(self, verified: Verification) -> None:
+        self.log.close_round(verified.draft.tree, verified.verdict, verified.accepted, verified.outcome)
+
+    def _forward(self, i: int, draft: Draft, pending: list[int], parents: list[int] | None) -> ForwardResult:
         """Feed ``pending`` and the draft to level i; the verdict comes with the logits where the model can find it."""
         model, tokens, rows = self.levels[i].model, draft.tree.tokens, len(draft) + 1
         if draft.ids is not None:
-            return GreedyForward(model.forward(pending, rows, tail=draft.ids))
-        if self.greedy and model.can_verify:
-            details = self.details if i == len(self.levels) - 1 else 0
-            return model.forward_greedy(pending + tokens, rows, parents, details)  # type: ignore[attr-defined]
-        return GreedyForward(model.forward(pending + tokens, rows, parents))
+            return ForwardResult(model.forward(pending, rows, tail=draft.ids))
+        target = i == len(self.levels) - 1
+        # The rows of the levels below are the next level's q, so the backend makes those.
+        if model.can_verify and (self.greedy or (target and draft.rows is None and self.sampling.top_p == 1)):
+            number, depth = self._numbers(i), rows if parents is None else max(draft.tree.depths()) + 1
+            chances = [] if self.greedy else [number(k) for k in range(depth)]
+            details = self.details if target else 0
+            fed = pending + tokens
+            return model.forward_verified(fed, rows, parents, self.sampling, chances, details)  # type: ignore[attr-defined]
+        return ForwardResult(model.forward(pending + tokens, rows, parents))
 
-    def _judge(self, i: int, draft: Draft, forward: GreedyForward) -> tuple[Verdict, Tensor | None]:
+    def _judge(self, i: int, draft: Draft, forward: ForwardResult) -> tuple[Verdict, Tensor | None]:
         """Apply the rule that fits the draft. Returns the verdict and the level's rows p, the walked places' first,
         where needed.
 
@@ -240,12 +266,33 @@ class Loop:
         return verdict, p
 
     def _numbers(self, i: int) -> Number:
-        """The uniform numbers that draw level i's own tokens: the target's by output position, all others never
-        repeat."""
+        """The uniform numbers of level i's own tokens: the target's by output position, all others never repeat."""
         if i == len(self.levels) - 1:
             base = len(self.text)
             return lambda k: self.draws.at(base + k)
         return lambda k: self.draws.fresh(1)[0]
+
+    def _plain_rounds(self, top: int, room: int) -> Iterator[Verification]:
+        """Plain decoding, several rounds in one call of the model; none where it leaves the next token open."""
+        level, n = self.levels[top], min(self._run, room)
+        pending, cached, number = self.text[level.model.length :], level.model.length, self._numbers(top)
+        start, chances = self.log.now(), [] if self.greedy else [number(k) for k in range(n)]
+        run = level.model.decode(pending, n, self.sampling, chances, self.eos, self.details)  # type: ignore[attr-defined]
+        spent, (first, *ends) = self.log.now() - start, run.times
+        if not run.tokens:
+            return
+        # The log may have another clock than the model.
+        scale, width = spent / max(1, ends[-1] - first), len(run.details or ()) // len(run.tokens)
+        self._run = int(max(1, min(MOST_ROUNDS, CALL_NS * len(run.tokens) / max(1, spent))))
+        fed, begin = len(pending), start
+        for k, token in enumerate(run.tokens):
+            end = start + round((ends[k] - first) * scale)
+            self.log.plain_round(top, level.name, begin, end, fed, cached)
+            cached, fed, begin = cached + fed, 1, end
+            self.text.append(token)
+            details = run.details[k * width : (k + 1) * width] if run.details else None
+            verdict = Verdict([], token, 0, 0, [], [], [])
+            yield Verification(top, level.name, self._off, verdict, [], "plain", [token], None, None, details)
 
     # --- the bottom ------------------------------------------------------------------------------------------------
 
@@ -271,8 +318,7 @@ class Loop:
         return out
 
     def _launch(self, i: int, n: int) -> Draft:
-        """The same by a model that samples in one call. It may run past EOS: the tokens after one can never be
-        accepted."""
+        """The same by a model that samples in one call, perhaps past EOS: such tokens are never accepted."""
         level = self.levels[i]
         pending, cached = self.text[level.model.length :], level.model.length
         chances = [] if self.greedy else self.draws.fresh(n)
@@ -297,14 +343,13 @@ class Loop:
         return Draft(tree, [(0,)] * len(tree))
 
     def _update_drafter(self, verified: Verification) -> None:
-        """Pass the round's tokens to the drafter and, if it learns from them, the likeliest tokens of the target's
-        rows."""
+        """Pass the round's tokens to the drafter and, if it learns from them, the target's likeliest tokens."""
         start, logits, tree = self.log.now(), verified.logits, verified.draft.tree
         most = min(TOP, logits.shape[-1])
         if self._observes:
             self.drafter.observe(self.text, tree, logits.topk(most).indices.tolist())  # type: ignore[union-attr]
         elif self._observes_logits:
-            likely = (logits.float() / max(self.sampling.temperature, COOLEST)).softmax(-1).topk(most)
+            likely = (logits.float() / max(self.sampling.temperature, MIN_TEMPERATURE)).softmax(-1).topk(most)
             top = likely.indices.tolist(), likely.values.tolist()
             self.drafter.observe_probabilities(self.text, tree, *top)  # type: ignore[union-attr]
         self.drafter.extend(verified.tokens)

@@ -9,34 +9,44 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.cache import RollingCache
-from hsd_viz.decoding.masks import Masks
+from hsd_viz.decoding.cache import Masks, RollingCache, positions_of
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.suitable import check_module, context
 from hsd_viz.decoding.verify import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class GreedyForward:
+class ForwardResult:
     """One forward pass: its logits ``[rows, V]`` and, where the model verified the draft in it, the verdict.
 
-    ``details`` describe the walked rows (see :meth:`hsd_viz.decoding.backend.Backend.describe`), where asked for.
+    Where asked for, ``details`` describe the walked rows (see :meth:`hsd_viz.decoding.backend.Backend.describe`), and
+    ``left`` what a sampled correction was drawn from: the probability of all tokens that were not drafted, then id and
+    share of each of the likeliest ones.
     """
 
     logits: Tensor
     verdict: Verdict | None = None
     details: Sequence[float] | None = None
+    left: Sequence[float] | None = None
+
+
+class DecodedRun(NamedTuple):
+    """Tokens of plain decoding: ``times`` (ns, any origin) are the start and the end of each one's forward pass."""
+
+    tokens: list[int]
+    times: list[int]
+    details: Sequence[float] | None
 
 
 class CachedModel(Protocol):
     """One model reading one sequence. ``length`` tokens of it are in the cache.
 
-    ``can_sample``: it also is a :class:`Launcher`; ``can_verify``: it also is a :class:`GreedyVerifier`.
+    ``can_sample``: it also is a :class:`Launcher`; ``can_verify``: it also is a :class:`Verifier`.
     """
 
     length: int
@@ -62,16 +72,40 @@ class CachedModel(Protocol):
         len(places)``."""
 
 
-class GreedyVerifier(CachedModel, Protocol):
-    """A model that verifies a greedy draft in its forward pass."""
+class Verifier(CachedModel, Protocol):
+    """A model that verifies point-mass drafts in its forward pass, and decodes several tokens in one call.
 
-    def forward_greedy(
-        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, details: int = 0
-    ) -> GreedyForward:
-        """Feed tokens and :func:`~hsd_viz.decoding.verify.walk` the last ``rows - 1`` of them, the draft, by the
-        arg-max of each row.
+    Both give the very tokens that the reference draws. Where rounding could decide otherwise they leave the token open.
+    They do not take top-p below 1.
+    """
 
-        With ``details`` > 0 the walked rows are described, with so many of their likeliest tokens.
+    def forward_verified(
+        self,
+        tokens: Sequence[int],
+        rows: int,
+        parents: Sequence[int] | None,
+        sampling: Sampling,
+        chances: Sequence[float],
+        details: int = 0,
+    ) -> ForwardResult:
+        """Feed tokens and :func:`~hsd_viz.decoding.verify.walk` the last ``rows - 1`` of them, the draft.
+
+        ``chances`` are the uniform numbers by depth (none for greedy decoding). With ``details`` > 0 the walked rows
+        are described, with so many of their likeliest tokens. The verdict is ``None`` where a token was left open.
+        """
+
+    def decode(
+        self,
+        tokens: Sequence[int],
+        n: int,
+        sampling: Sampling,
+        chances: Sequence[float],
+        eos: frozenset[int],
+        details: int = 0,
+    ) -> DecodedRun:
+        """Feed ``tokens`` and decode up to ``n`` tokens after them, fewer after one of ``eos`` or before an open one.
+
+        Each is fed but the last; where the first one is open, the last of ``tokens`` is to be fed again.
         """
 
 
@@ -150,12 +184,11 @@ class HFModel:
         return HFSession(self)
 
     def mask(self, cached: int, parents: Sequence[int] | None, n: int) -> Tensor | dict[str, Tensor] | None:
-        """Return the attention masks of ``n`` fed tokens; see :meth:`~hsd_viz.decoding.masks.Masks.make`."""
+        """Return the attention masks of ``n`` fed tokens; see :meth:`~hsd_viz.decoding.cache.Masks.make`."""
         return self._masks.make(cached, parents, n)
 
     def options(self, places: Tensor, rows: int) -> dict[str, Tensor | int]:
-        """Return the optional arguments that the module's forward accepts: positions ``[1, n]`` and the number of
-        rows."""
+        """Return the options that the module's forward accepts: positions ``[1, n]`` and the number of rows."""
         accepted: dict[str, Tensor | int] = {"position_ids": places} if self._placed else {}
         return accepted | ({"logits_to_keep": rows} if self._rows_only else {})
 
@@ -191,12 +224,7 @@ class HFSession:
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None
     ) -> Tensor:
         model, cached, n = self._model, self._cache.length, len(tokens) + (0 if tail is None else len(tail))
-        if parents is None:
-            places = list(range(cached, cached + n))
-        else:
-            places = []
-            for parent in parents:
-                places.append(cached if parent < 0 else places[parent] + 1)
+        places = positions_of(n, cached, parents)
         ids = torch.tensor([list(tokens)], device=model.device)
         logits = model.module(
             input_ids=ids if tail is None else torch.cat([ids, tail[None]], dim=1),

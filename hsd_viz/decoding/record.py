@@ -74,8 +74,7 @@ class Recorder:
         self._lock = Lock()
 
     def step(self, verified: Verification) -> Step:
-        """Return the step of the round that ``verified`` ended. Logits are read now: the next forward pass may
-        overwrite them."""
+        """Return the step of the round ``verified``. Its logits are read now, before they are overwritten."""
         loop, details, correction, tree, paths = self._loop, None, (None, None, None), None, None
         if self.detailed:
             details = verified.details
@@ -179,8 +178,7 @@ def decode(loop: Loop, recorder: Recorder, meta: dict[str, Any]) -> Iterator[Eve
 
 
 def _details(numbers: Sequence[float], rows: int) -> list[tuple[float, float, Top]]:
-    """Split what a backend described of so many rows: probability of the token, entropy in nats, the likeliest
-    tokens."""
+    """Split what a backend described: per row probability of the token, entropy in nats, likeliest tokens."""
     width, out = len(numbers) // rows, []
     for at in range(0, len(numbers), width):
         p, entropy, *pairs = numbers[at : at + width]
@@ -189,12 +187,14 @@ def _details(numbers: Sequence[float], rows: int) -> list[tuple[float, float, To
 
 
 def _correction(loop: Loop, verified: Verification) -> tuple[Top, Top | None, float]:
-    """Return the likeliest tokens of the row a correction was drawn from, those of q there, and the unscaled sum of the
-    first."""
+    """Return the likeliest tokens of the row a correction was drawn from, those of q there, and the row's sum."""
     draft, row, backend = verified.draft, verified.verdict.row, loop.backend
     if draft.rows is not None:
         residual, left = backend.likeliest(verified.verdict.residual)
         return residual, backend.likeliest(draft.rows[row])[0], left
+    if verified.left is not None:
+        total, *pairs = verified.left
+        return tuple((int(token), p) for token, p in zip(pairs[::2], pairs[1::2], strict=True) if p > 0), None, total
     left = backend.rows(verified.logits[row : row + 1], loop.sampling)[0]
     # The target drew its own token and it was not among the drafted ones: that is p without them.
     left[[t for t, parent in zip(draft.tree.tokens, draft.tree.parents, strict=True) if parent == row - 1]] = 0

@@ -1,4 +1,4 @@
-"""How tokens are drawn: the settings of one decode. No torch here."""
+"""The settings of one decode and their limits. Importing this module does not import torch."""
 
 from __future__ import annotations
 
@@ -36,3 +36,10 @@ class Sampling:
     @property
     def greedy(self) -> bool:
         return self.temperature == 0
+
+
+class PromptTooLong(ValueError):
+    """A prompt of ``tokens`` tokens that fills a context of ``positions``: no token could be emitted."""
+
+    def __init__(self, tokens: int, positions: int) -> None:
+        super().__init__(f"the prompt has {tokens} tokens and the context holds {positions}: use a shorter prompt")

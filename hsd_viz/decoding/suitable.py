@@ -12,7 +12,8 @@ import torch
 from transformers import PreTrainedConfig
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-from hsd_viz.decoding.masks import CHUNKED, FULL, SLIDING, layer_kinds
+from hsd_viz.decoding.cache import CHUNKED, FULL, SLIDING, layer_kinds
+from hsd_viz.words import first_line
 
 #: Rotary tables that change with the longest position fed: cached keys would no longer fit later ones.
 _CHANGING_ROPE = ("dynamic", "longrope")
@@ -22,21 +23,12 @@ _PROBE = 8
 def check_config(name: str, config: PreTrainedConfig) -> None:
     """Raise ``ValueError`` if a config shows that its model cannot be decoded here."""
     if config.is_encoder_decoder:
-        raise ValueError(
-            f"{name} is an encoder-decoder model: only causal (decoder-only) language models can be decoded here"
-        )
-    kinds = {getattr(config, "model_type", "")}
-    masked = {MODEL_FOR_MASKED_LM_MAPPING_NAMES.get(kind) for kind in kinds} - {None}
-    if masked and (set(config.architectures or ()) & masked or getattr(config, "is_decoder", None) is False):
-        raise ValueError(
-            f"{name} is an encoder model ({config.model_type}): "
-            "only causal (decoder-only) language models can be decoded here"
-        )
+        raise _not_causal(f"{name} is an encoder-decoder model")
+    masked = MODEL_FOR_MASKED_LM_MAPPING_NAMES.get(getattr(config, "model_type", ""))
+    if masked and (masked in (config.architectures or ()) or getattr(config, "is_decoder", None) is False):
+        raise _not_causal(f"{name} is an encoder model ({config.model_type})")
     if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
-        raise ValueError(
-            f"{name} is not a causal language model ({config.model_type}): "
-            "only causal (decoder-only) language models can be decoded here"
-        )
+        raise _not_causal(f"{name} is not a causal language model ({config.model_type})")
     _check_state(name, config.get_text_config(decoder=True), MODEL_FOR_CAUSAL_LM_MAPPING[type(config)])
 
 
@@ -44,10 +36,12 @@ def check_module(name: str, module: torch.nn.Module) -> None:
     """Check a loaded model of any class in the same way."""
     config = module.config.get_text_config(decoder=True)
     if config.is_encoder_decoder:
-        raise ValueError(
-            f"{name} is an encoder-decoder model: only causal (decoder-only) language models can be decoded here"
-        )
+        raise _not_causal(f"{name} is an encoder-decoder model")
     _check_state(name, config, type(module))
+
+
+def _not_causal(what: str) -> ValueError:
+    return ValueError(f"{what}: only causal (decoder-only) language models can be decoded here")
 
 
 def _check_state(name: str, config: PreTrainedConfig, kind: type) -> None:
@@ -103,9 +97,9 @@ def check_forward(model) -> None:
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ValueError(
-            f"{model.name} cannot be decoded here: its forward does not take a cache, a mask and positions ({reason})"
+            f"{model.name} cannot be decoded here: "
+            f"its forward does not take a cache, a mask and positions ({first_line(error)})"
         ) from None
     if not own.isfinite().all():
         raise ValueError(

@@ -6,6 +6,8 @@ import functools
 import re
 from collections.abc import Sequence
 
+from hsd_viz.words import first_line
+
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>\Z")
 
 
@@ -49,9 +51,8 @@ class TokenText:
         except ImportError:
             raise ValueError("chat templates need the package jinja2: install it with `pip install jinja2`") from None
         except Exception as error:  # a template is a program and may raise anything
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise ValueError(
-                f"the chat template of this model's tokenizer does not take one turn of a user: {reason}"
+                f"the chat template of this model's tokenizer does not take one turn of a user: {first_line(error)}"
             ) from None
         return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
 
@@ -61,8 +62,7 @@ class TokenText:
         return max(self.tokenizer.get_vocab().values(), default=-1) + 1
 
     def piece(self, token_id: int) -> tuple[str, str | None]:
-        """(text, raw) of one token: ``raw`` is None where the bytes are whole characters, else their hexadecimal
-        form."""
+        """Return (text, raw) of a token: ``raw`` is its bytes in hexadecimal where they are not whole characters."""
         found = self._pieces.get(token_id)
         if found is None:
             raw = self._bytes(token_id)

@@ -27,13 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Verdict:
-    """The result of one verification: the ``accepted`` nodes in order, then the verifier's own ``token`` and the
-    ``row`` it is from.
+    """The result of one verification: the ``accepted`` nodes in order, then the verifier's own ``token``, drawn from
+    ``row`` (0: after the text, 1 + i: after node i).
 
-    ``row`` is 0 for the row after the text, 1 + i for the row after node i. ``examined`` counts the places that had
-    draft tokens to compare with. ``p``, ``q``, ``u`` are per node, ``None`` where not examined. ``residual`` is the
-    unnormalised row of a chain's correction. ``tokens`` are the tokens of a sampled chain, for the case that only the
-    device knew them.
+    ``examined`` counts the places that had draft tokens to compare with. ``p``, ``q``, ``u`` are per node, ``None``
+    where not examined. ``residual`` is the unnormalised row of a chain's correction, ``tokens`` a sampled chain's
+    tokens, in case only the device knew them.
     """
 
     accepted: list[int]
@@ -61,17 +60,9 @@ class Verdict:
         n = len(tokens)
         examined = min(accepted + 1, n)
         unseen = [None] * (n - examined)
-        return cls(
-            accepted=list(range(accepted)),
-            token=token,
-            row=accepted,
-            examined=examined,
-            p=[*p[:examined], *unseen],
-            q=list(q),
-            u=[*u[:examined], *unseen],
-            residual=residual if accepted < n else None,
-            tokens=tokens,
-        )
+        p_seen, u_seen = [*p[:examined], *unseen], [*u[:examined], *unseen]
+        left = residual if accepted < n else None
+        return cls(list(range(accepted)), token, accepted, examined, p_seen, list(q), u_seen, left, tokens)
 
 
 def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] | None) -> Verdict:
@@ -81,31 +72,27 @@ def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] |
     probability of each node's token after that node's parent, ``None`` for greedy decoding (then 1 where it is the
     arg-max).
     """
-    tokens = tree.tokens
-    if not tokens:
-        return Verdict([], drawn[0], 0, 0, [], [], [])
-    p: list[float | None] = [None] * len(tokens)
-    # The walked nodes (-1: the text) with the verifier's token after each. Parents come before children: one pass is
-    # enough.
-    says = {-1: drawn[0]}
+    tokens, n = tree.tokens, len(tree)
+    p: list[float | None] = [None] * n
+    # The verifier's token after each walked node (-1: the text). Parents come before children: one pass is enough.
+    own = {-1: drawn[0]}
     accepted: list[int] = []
     last, tried = -1, False
     for node, parent in enumerate(tree.parents):
-        token = says.get(parent)
+        token = own.get(parent)
         if token is None:
             continue
         hit = tokens[node] == token
         p[node] = float(hit) if probabilities is None else probabilities[node]
         if hit:
-            says[node] = drawn[node + 1]
+            own[node] = drawn[node + 1]
             accepted.append(node)
             last, tried = node, False
         elif parent == last:
             tried = True
     # Every place on the path but the last had a child, the one that was walked to.
     examined = len(accepted) + tried
-    n = len(tokens)
-    return Verdict(accepted, says[last], last + 1, examined, p, [1.0] * n, [None] * n)
+    return Verdict(accepted, own[last], last + 1, examined, p, [1.0] * n, [None] * n)
 
 
 def verify_chain(tokens: list[int], q: np.ndarray, p: np.ndarray, u: Sequence[float], r: Sequence[float]) -> Verdict:
@@ -132,8 +119,7 @@ def verify_chain(tokens: list[int], q: np.ndarray, p: np.ndarray, u: Sequence[fl
 def walk_sampled(
     tree: DraftTree, scores: np.ndarray, sampling: Sampling, number: Callable[[int], float]
 ) -> tuple[Verdict, list[np.ndarray]]:
-    """Apply :func:`walk` to rows of ``scores`` ``[n + 1, V]`` that are made and drawn from one by one, as far as the
-    walk gets.
+    """:func:`walk` over ``scores`` ``[n + 1, V]``, whose rows are made and drawn from only where the walk gets.
 
     ``number(k)`` is the uniform number for the k-th of them. Returns the verdict and these rows.
     """
@@ -146,8 +132,7 @@ def walk_sampled(
 
 
 class _DrawnTokens:
-    """The verifier's own tokens by row of ``scores``, each drawn when it is first asked for. ``p`` has the rows made,
-    in that order."""
+    """The verifier's own tokens by row of ``scores``, drawn when first asked for; ``p`` has their rows in order."""
 
     __slots__ = ("_number", "_place", "_sampling", "_scores", "_tokens", "p")
 

@@ -7,8 +7,7 @@
 [4, 1]
 """
 
-from .make import Memory, make_drafter
-from .shared import SharedDatabases
+from .make import Memory, SharedDatabases, make_drafter
 from .tree import Drafter, DraftTree, LogitsObserver, Observer
 
 __all__ = ["DraftTree", "Drafter", "LogitsObserver", "Memory", "Observer", "SharedDatabases", "make_drafter"]

@@ -1,4 +1,4 @@
-"""The interface of databases, and the context database: the text of the current run."""
+"""The interface of databases, and the two held in memory: context and logits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, Protocol
 
-from hsd_viz.checks import check_range
+from hsd_viz.words import check_range
 
 #: The answer of a database: (key length, total, continuations). The last ``key length`` tokens of the text were
 #: matched; ``total`` counts how often they were seen with a token after them; continuations are (token, count,
@@ -33,24 +33,24 @@ class Database(Protocol):
 
 _count = itemgetter(1)
 
+#: The name of the logits database in a stack.
+LOGITS = "logits"
+
 
 class ContextDatabase:
-    """Every token of a run's text by the up to ``longest`` tokens before it.
+    """The text of the current run: every token by the up to ``longest`` tokens before it.
 
     The text is one string, searched backwards. If a suffix occurs, so does every shorter one, so the longest is found
     by bisection. Only the ``recent`` latest occurrences of a key are counted: recent text predicts best, and 4
     occurrences were measured to predict as well as 32. At most ``most`` candidates are returned.
     """
 
-    __slots__ = ("longest", "most", "recent", "text")
+    __slots__ = ("longest", "text")
+    recent, most = 4, 4
 
-    def __init__(self, longest: int = 8, recent: int = 4, most: int = 4) -> None:
+    def __init__(self, longest: int = 8) -> None:
         check_range("the longest key", longest, 1)
-        check_range("the number of recent occurrences", recent, 1)
-        check_range("the number of candidates", most, 1)
         self.longest = longest
-        self.recent = recent
-        self.most = most
         self.text = ""
 
     def extend(self, tokens: Iterable[int]) -> None:
@@ -110,3 +110,41 @@ class ContextDatabase:
         found = [(ord(first), seen, position), *((ord(f), count, at) for f, (count, at) in rest.items())]
         found.sort(key=_count, reverse=True)
         return length, total, found[: self.most]
+
+
+class LogitsDatabase:
+    """The target's most probable tokens by the last one to three tokens: ``logits``, the latest row of each key.
+
+    A verification computes the target's distribution at every node of the draft, also at rejected ones, and decoding
+    uses one token of each. Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696) stores the most probable successors
+    of each token, and LogitSpec (arXiv 2507.01449) looks up what may follow them. Here they form a database, with the
+    target's own probabilities as shares. Passed from run to run: warm; a new one: cold. At most ``most`` keys are
+    stored, the oldest are dropped first. A key takes about 100 bytes, a row shared by several keys 1 kB.
+    """
+
+    __slots__ = ("_rows",)
+    longest, most = 3, 100_000
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[tuple[int, float, None]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def put(self, tail: str, ids: Sequence[int], probabilities: Sequence[float]) -> None:
+        """Store the target's ``probabilities`` of the tokens ``ids`` after ``tail`` (spelled), highest first."""
+        row = [(token, p, None) for token, p in zip(ids, probabilities, strict=True) if p > 0]
+        rows = self._rows
+        for length in range(1, min(self.longest, len(tail)) + 1):
+            rows[tail[-length:]] = row
+        while len(rows) > self.most:
+            del rows[next(iter(rows))]
+
+    def lookup(self, tail: str, longest: int | None = None) -> Match | None:
+        """Return the row of the longest suffix of ``tail`` that is a key; its counts are probabilities."""
+        most = self.longest if longest is None or longest > self.longest else longest
+        for length in range(min(most, len(tail)), 0, -1):
+            row = self._rows.get(tail[-length:])
+            if row is not None:
+                return length, 1, row
+        return None

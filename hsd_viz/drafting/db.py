@@ -11,25 +11,23 @@ from collections.abc import Collection, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from .context import ContextDatabase, Database, spell
-from .costs import CPU_MARGINAL, CostCurve, cost_curve
-from .estimates import DISCOUNTS, LONGEST_BUCKET, Trust
-from .logits import LOGITS, LogitsDatabase
+from .context import LOGITS, ContextDatabase, Database, LogitsDatabase, spell
+from .estimates import CPU_MARGINAL, DISCOUNTS, LONGEST_BUCKET, CostCurve, Trust, cost_curve
 from .tree import DraftTree, as_eos_set
 
 #: The lowest score of a drafted node: where verification has a cost, and where it is free.
-LEAST_SCORE, LEAST_FREE = 0.01, 0.001
+MIN_SCORE, MIN_SCORE_FREE = 0.01, 0.001
 #: The largest share of the remaining probability that one database can take.
-SUREST = 0.999
+MAX_SHARE = 0.999
 
 
 class DatabaseDrafter:
     """Drafts for one run from the databases named in ``sources``, in that order.
 
     ``databases`` holds those that outlive a run by source name (``model``, ``statistics``); the context database is
-    created here. ``costs`` are the costs of verification (see :func:`hsd_viz.drafting.costs.cost_curve`); with ``None``
-    the tree fills the budget. ``temperature`` is that of the target's sampling: the higher, the lower the initial trust
-    in proposals. An end-of-text token (``eos``: one id or several) may be drafted, nothing after it.
+    created here. ``costs`` are the costs of verification (see :func:`~hsd_viz.drafting.estimates.cost_curve`); with
+    ``None`` the tree fills the budget. ``temperature`` is that of the target's sampling: the higher, the lower the
+    initial trust in proposals. An end-of-text token (``eos``: one id or several) may be drafted, nothing after it.
 
     Each tree maximizes its own ratio of tokens to cost.
     """
@@ -51,7 +49,7 @@ class DatabaseDrafter:
         self.databases = databases
         self.eos = as_eos_set(eos)
         self.costs = cost_curve(costs)
-        self.min_score = LEAST_FREE if costs is None else LEAST_SCORE
+        self.min_score = MIN_SCORE_FREE if costs is None else MIN_SCORE
         self.temperature = temperature
         self.longest = longest
         self._cost_tables: dict[int, tuple[list[float], list[float]]] = {}
@@ -105,7 +103,7 @@ class DatabaseDrafter:
             for _, count, _ in continuations:
                 seen += count - discount
             # An answer takes at most the probability that is left, and never all of it.
-            scale = left * rate / total if rate * seen < SUREST * total else left * SUREST / seen
+            scale = left * rate / total if rate * seen < MAX_SHARE * total else left * MAX_SHARE / seen
             for token, count, position in continuations:
                 before = candidates.get(token)
                 if before is None:
@@ -184,11 +182,7 @@ class DatabaseDrafter:
             while place < len(tokens):
                 token = tokens[place]
                 for which, bucket, expected, continuations in answers.get(node, ()):
-                    hit = False
-                    for proposed, _, _ in continuations:
-                        if proposed == token:
-                            hit = True
-                            break
+                    hit = any(proposed == token for proposed, _, _ in continuations)
                     observe(which, bucket, expected, hit)
                     if hit:
                         break
@@ -205,8 +199,8 @@ class DatabaseDrafter:
 class LogitsDatabaseDrafter(DatabaseDrafter):
     """A database drafter with the target's probabilities as one of its databases: ``logits``.
 
-    It is filled after each verification. ``databases["logits"]`` is a :class:`~hsd_viz.drafting.logits.LogitsDatabase`,
-    the state that outlives a run.
+    It is filled after each verification. ``databases["logits"]`` is a
+    :class:`~hsd_viz.drafting.context.LogitsDatabase`, the state that outlives a run.
     """
 
     def __init__(self, sources: Sequence[str], databases: Mapping[str, Database], **options: Any) -> None:

@@ -13,8 +13,7 @@ their order. The method, with the paper's settings:
   first token. Frozen.
 * **Statistics**: what followed the last 2 tokens in a corpus, then the last 1: the 64 most frequent prefixes of up to
   10 tokens, their leaves longest first, truncated to 4 tokens. Frozen.
-* **Window** (optional): the 5-grams of Lookahead's window join the context database; see
-  :mod:`hsd_viz.drafting.baselines.window`.
+* **Window** (optional): the 5-grams of Lookahead's :class:`JacobiWindow` join the context database.
 
 Differences from the published code:
 
@@ -27,24 +26,22 @@ Differences from the published code:
 * The drafts are verified as one tree: common prefixes are verified once, and a draft contained in another does not
   count. The code verifies seven separate chains, including duplicates. The longest chain that agrees with the target is
   the same.
-* Statistics is read from a pre-counted index (see :func:`hsd_viz.drafting.baselines.retrieval.continuation_trie`)
-  instead of a suffix array: it contains the most frequent followers of a key, and counts of paths longer than its keys
-  are estimates.
+* Statistics is read from a pre-counted index instead of a suffix array: see
+  :func:`hsd_viz.drafting.baselines.retrieval.continuation_trie`.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 
 from .baselines.retrieval import continuation_trie
-from .baselines.window import JacobiWindow
 from .context import Database, spell
 from .tree import DraftTree, as_eos_set
 
-#: Tokens of a draft, drafts of a step, entries of a bucket.
-LENGTH = 4
-DRAFTS = 7
-BUCKET = 7
+#: Tokens of a draft, drafts of a step, entries of a bucket, columns of the window.
+LENGTH, DRAFTS, BUCKET, WIDTH = 4, 7, 7, 7
 #: Key lengths of the statistics database, in access order.
 STATISTICS_KEYS = (2, 1)
 STATISTICS_NODES = 64
@@ -62,41 +59,35 @@ class StoredDrafts:
 
     def __init__(self, shared: Mapping[str, Database]) -> None:
         self.shared = dict(shared)
-        self._model: dict[str, list[Row]] = {}
-        self._statistics: dict[str, list[Row]] = {}
+        self.model, self.statistics = cache(self._model), cache(self._statistics)
 
-    def model(self, last: str) -> list[Row]:
+    def _model(self, last: str) -> list[Row]:
         """Return the up to 7 most frequent 5-grams that begin with the token ``last``, most frequent first."""
-        if last not in self._model:
-            rows: list[Row] = []
-            for rank in range(BUCKET):
-                match = self.shared["fivegrams"].lookup(last + chr(rank))
-                if match is None or match[0] != 2:
-                    break
-                rows.append((1, match[1], "".join(chr(token) for token, _, _ in match[2]), None))
-            self._model[last] = rows
-        return self._model[last]
+        rows: list[Row] = []
+        for rank in range(BUCKET):
+            match = self.shared["fivegrams"].lookup(last + chr(rank))
+            if match is None or match[0] != 2:
+                break
+            rows.append((1, match[1], "".join(chr(token) for token, _, _ in match[2]), None))
+        return rows
 
-    def statistics(self, key: str) -> list[Row]:
+    def _statistics(self, key: str) -> list[Row]:
         """Return what followed ``key`` in the corpus: up to 4 tokens each, longest first, no prefixes of others."""
-        if key not in self._statistics:
-            lookup = self.shared["statistics"].lookup
-            nodes = continuation_trie(lookup, key, nodes=STATISTICS_NODES, depth=STATISTICS_DEPTH)
-            spelled: list[str] = []
-            for token, parent, _ in nodes:
-                spelled.append((spelled[parent] if parent >= 0 else "") + chr(token))
-            inner = {parent for _, parent, _ in nodes}
-            leaves = [node for node in range(len(nodes)) if node not in inner]
-            leaves.sort(key=lambda node: -len(spelled[node]))
-            rows: dict[str, Row] = {}
-            for node in leaves:
-                row = spelled[node][:LENGTH]
-                if not any(other.startswith(row) for other in rows):
-                    rows[row] = (len(key), round(nodes[node][2]), row, None)
-                if len(rows) == DRAFTS:
-                    break
-            self._statistics[key] = list(rows.values())
-        return self._statistics[key]
+        lookup = self.shared["statistics"].lookup
+        nodes = continuation_trie(lookup, key, nodes=STATISTICS_NODES, depth=STATISTICS_DEPTH)
+        spelled: list[str] = []
+        for token, parent, _ in nodes:
+            spelled.append((spelled[parent] if parent >= 0 else "") + chr(token))
+        inner = {parent for _, parent, _ in nodes}
+        leaves = [node for node in range(len(nodes)) if node not in inner]
+        rows: dict[str, Row] = {}
+        for node in sorted(leaves, key=lambda node: -len(spelled[node])):
+            row = spelled[node][:LENGTH]
+            if not any(other.startswith(row) for other in rows):
+                rows[row] = (len(key), round(nodes[node][2]), row, None)
+            if len(rows) == DRAFTS:
+                break
+        return list(rows.values())
 
 
 class HierarchyDrafting:
@@ -151,9 +142,7 @@ class HierarchyDrafting:
         tree = DraftTree()
         if len(text) and budget > 0:
             self.add_in_access_order(tree, spell(text[-max(STATISTICS_KEYS) :]), budget)
-        if not tree.tokens:
-            tree.why_empty = "no room" if budget < 1 else "no match"
-        return tree
+        return tree.or_reason(budget)
 
     def add_in_access_order(self, tree: DraftTree, tail: str, budget: int) -> None:
         """Add drafts after ``tail``, one database after the other, until there are seven or the budget is used."""
@@ -187,19 +176,92 @@ class HierarchyDrafting:
         return [row for n in STATISTICS_KEYS if n <= len(tail) for row in self.stored.statistics(tail[-n:])]
 
 
-class WindowedHierarchyDrafting(HierarchyDrafting):
-    """Hierarchy Drafting with Lookahead's window.
+class JacobiWindow:
+    """Lookahead's window for one run: guesses of tokens far ahead, refined by every forward pass, that yield 5-grams.
 
-    The window's tokens (at most 27) join the draft tree, its n-grams the context database. :meth:`observe` advances the
-    window; until then it is not drafted again.
+    Source: Fu et al. 2024, "Break the Sequential Dependency of LLM Inference Using Lookahead Decoding" (arXiv
+    2402.02057), with the settings that Hierarchy Drafting runs it with: 4 levels of 7 columns. The last token of the
+    text is column 0 of level 0. Level 0 is a chain of guesses after the text; the token of level l in column j follows
+    that of level l - 1 in the same column. All of it is a tree, and the target's forward pass over it yields the next
+    token of each column: the window fills level by level (3 rounds); then every round yields one 5-gram per column,
+    drops the oldest level and moves one place ahead, regardless of the number of accepted tokens. A full window has
+    6 + 7 · 3 = 27 tokens.
+
+    Differences from the published method: the guesses are part of the draft tree, so equal ones are verified once and
+    correct ones are accepted; the first guesses are drawn from the prompt with a fixed seed (an empty prompt leaves the
+    window empty).
     """
 
-    nodes = HierarchyDrafting.nodes + JacobiWindow(BUCKET, LENGTH + 1).nodes
+    def __init__(self, prompt: Sequence[int]) -> None:
+        guesses = WIDTH + LENGTH - 2
+        self.levels: list[list[int]] = [random.Random(0).choices(prompt, k=guesses)] if len(prompt) else []
+
+    def paths(self) -> list[list[int]]:
+        """Return the tokens from the text to the top of each column, from the left; of level 0 alone, its prefixes."""
+        base = self.levels[0] if self.levels else []
+        if len(self.levels) < 2:
+            return [base[: j + 1] for j in range(len(base))]
+        return [base[:j] + [level[j] for level in self.levels[1:]] for j in range(len(self.levels[1]))]
+
+    def plant(self, tree: DraftTree, budget: int) -> bool:
+        """Add the window to ``tree`` and return whether it fits into ``budget`` nodes; if not, add nothing."""
+        if not self.levels or sum(map(len, self.levels)) > budget - len(tree):
+            return False
+        children = _children(tree)
+        for path in self.paths():
+            node = -1
+            for token in path:
+                if (node, token) not in children:
+                    children[node, token] = tree.add(token, node, "lookahead")
+                node = children[node, token]
+        return True
+
+    def advance(self, last: int, tree: DraftTree, top: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+        """Advance by the target's most probable tokens ``top``; return the n-grams.
+
+        ``top`` has a row after the text's ``last`` token and one per node of ``tree``. If a column is missing from the
+        tree, truncated for lack of room, the window does not advance.
+        """
+        found = [_row(_children(tree), path) for path in self.paths()]
+        rows = [row for row in found if row is not None]
+        if not rows or len(rows) < len(found):
+            return []
+        new = [top[row][0] for row in rows]
+        levels = self.levels
+        if len(levels) < LENGTH:
+            # The text advanced by one place, so each level loses its first column.
+            self.levels = [level[1:] for level in levels] + [new if len(levels) == 1 else new[1:]]
+            return []
+        heads = [last, *levels[0]]
+        grams = [(heads[j], *(level[j] for level in levels[1:]), token) for j, token in enumerate(new)]
+        self.levels = [levels[1][1:], *levels[2:], new]
+        return grams
+
+
+def _children(tree: DraftTree) -> dict[tuple[int, int], int]:
+    return {(parent, token): node for node, (parent, token) in enumerate(zip(tree.parents, tree.tokens, strict=True))}
+
+
+def _row(children: Mapping[tuple[int, int], int], path: Sequence[int]) -> int | None:
+    """Return the row after the end of ``path`` in the tree, ``None`` if the path is not in it."""
+    node = -1
+    for token in path:
+        if (node, token) not in children:
+            return None
+        node = children[node, token]
+    return node + 1
+
+
+class WindowedHierarchyDrafting(HierarchyDrafting):
+    """Hierarchy Drafting with Lookahead's window, whose tokens (at most 27) join the draft tree.
+
+    :meth:`observe` advances the window; until then it is not drafted again.
+    """
+
+    nodes = HierarchyDrafting.nodes + WIDTH - 1 + WIDTH * (LENGTH - 1)
 
     def start(self, prompt: Sequence[int]) -> None:
-        """Begin a run with this prompt."""
-        self.window = JacobiWindow(BUCKET, LENGTH + 1)
-        self.window.start(prompt)
+        self.window = JacobiWindow(prompt)
         self._sent = False
         super().start(prompt)
 

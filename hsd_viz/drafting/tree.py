@@ -8,10 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 
 #: Number of most probable tokens that an observer receives for each verified row.
 TOP = 8
-#: Lowest temperature at which probabilities are passed to a :class:`LogitsObserver`. Greedy decoding accepts only the
-#: most probable token, but in a similar context another one may be; its probabilities are those of sampling at this
-#: temperature.
-COOLEST = 0.5
+#: Lowest temperature of the probabilities for a :class:`LogitsObserver`: in a similar context, greedy decoding may
+#: accept another token than the most probable one here.
+MIN_TEMPERATURE = 0.5
 
 
 @dataclass(slots=True)
@@ -67,13 +66,11 @@ class DraftTree:
 
     def _take(self, nodes: Sequence[int] | slice, parents: list[int]) -> DraftTree:
         """Return a tree of these nodes, with other parents."""
-        columns: tuple[list[Any], ...] = (self.tokens, self.sources, self.key_lengths)
-        columns += (self.counts, self.scores, self.positions)
-        if isinstance(nodes, slice):
-            tokens, sources, lengths, counts, scores, positions = (column[nodes] for column in columns)
-        else:
-            tokens, sources, lengths, counts, scores, positions = ([column[k] for k in nodes] for column in columns)
-        return DraftTree(tokens, parents, sources, lengths, counts, scores, positions)
+        columns: list[Any] = [self.tokens, self.sources, self.key_lengths, self.counts, self.scores, self.positions]
+        taken: list[Any] = [
+            column[nodes] if isinstance(nodes, slice) else [column[k] for k in nodes] for column in columns
+        ]
+        return DraftTree(taken[0], parents, *taken[1:])
 
     def path(self, nodes: Sequence[int]) -> DraftTree:
         """Return the nodes of one path, in its order, as a chain."""
@@ -104,6 +101,12 @@ class DraftTree:
         self.counts += chain.counts
         self.scores += chain.scores
         self.positions += chain.positions
+
+    def or_reason(self, budget: int, reason: str = "no match") -> DraftTree:
+        """Return the tree; if it is empty, ``why_empty`` is ``no room`` for a ``budget`` below 1, else ``reason``."""
+        if not self.tokens:
+            self.why_empty = "no room" if budget < 1 else reason
+        return self
 
     def depths(self) -> list[int]:
         """Return the depth of each node, 1 for those that follow the text. The list is cached: do not modify it."""
@@ -161,11 +164,7 @@ class Observer(Drafter, Protocol):
 
 @runtime_checkable
 class LogitsObserver(Drafter, Protocol):
-    """A drafter that learns from the target's probabilities.
-
-    Separate from :class:`Observer` because probabilities cost a softmax over all verified rows, which observers of the
-    order alone do not need.
-    """
+    """A drafter that learns from the target's probabilities, which cost a softmax that an :class:`Observer` saves."""
 
     def observe_probabilities(
         self,
@@ -174,8 +173,7 @@ class LogitsObserver(Drafter, Protocol):
         top: Sequence[Sequence[int]],
         probabilities: Sequence[Sequence[float]],
     ) -> None:
-        """Process a verification like :meth:`Observer.observe`.
+        """Process a verification like :meth:`Observer.observe`; ``probabilities`` are those of the tokens in ``top``.
 
-        ``probabilities`` are those of the tokens in ``top``, before top-k and top-p, at the temperature of the sampling
-        but at least :data:`COOLEST`.
+        They are before top-k and top-p, at the temperature of the sampling but at least :data:`MIN_TEMPERATURE`.
         """

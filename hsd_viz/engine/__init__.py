@@ -1,14 +1,19 @@
-"""Engines: :func:`load_engine` decodes in this process, :class:`ReplayEngine` replays recorded traces. No torch."""
+"""Engines: :func:`load_engine` decodes in this process, :class:`ReplayEngine` replays recorded traces,
+:class:`RemoteEngine` decodes on a server. No torch."""
 
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
-from hsd_viz.trace import Event, Trace
+from hsd_viz.stack import parse
+from hsd_viz.trace import Event, Finished, Stage, Step, Trace
 
-_LAZY = {"load_engine": "local", "LocalEngine": "local", "ReplayEngine": "replay"}
+#: Tokens between two progress events of a decode beside another; it can only be cancelled at one.
+REPORT_EVERY = 16
 
-__all__ = ["Engine", "prepare", *_LAZY]
+_LAZY = {"load_engine": "local", "LocalEngine": "local", "ReplayEngine": "replay", "RemoteEngine": "remote"}
+
+__all__ = ["Engine", "decode_beside_plain", "note_plain", "prepare", *_LAZY]
 
 
 class Engine(Protocol):
@@ -45,6 +50,36 @@ def prepare() -> None:
     from hsd_viz.backends import default_build
 
     default_build().start()
+
+
+def decode_beside_plain(engine: Engine, prompt: str | Sequence[int], stack: str, **options: Any) -> Iterator[Event]:
+    """Yield the events of ``engine.decode``, then decode with the target alone and note its speed in the trace.
+
+    The second decode yields stages only; it is skipped after a cancelled run and for plain decoding itself.
+    """
+    trace: Trace | None = None
+    for event in engine.decode(prompt, stack, **options):
+        if isinstance(event, Finished):
+            trace = event.trace
+        yield event
+    parts = parse(stack).parts
+    if trace is None or trace.meta.get("cancelled") or len(parts) == 1:
+        return
+    total, done = options.get("max_new_tokens"), 0
+    for event in engine.decode(prompt, str(parts[-1]), **options):
+        match event:
+            case Step():
+                before, done = done, done + len(event.tokens)
+                if done // REPORT_EVERY > before // REPORT_EVERY or not before:
+                    yield Stage("plain decoding, for comparison", done, total)
+            case Finished():
+                note_plain(trace, event.trace)
+
+
+def note_plain(trace: Trace, plain: Trace) -> None:
+    """Record the speed of ``plain``, a plain decode of the same prompt and settings, in the meta of ``trace``."""
+    figures = plain.metrics()
+    trace.meta["plain"] = {"tokens": figures["tokens"], "tokens_per_second": figures["tokens_per_second"]}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,17 +6,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.decoding.limits import PromptTooLong
+from hsd_viz.decoding.settings import PromptTooLong
 from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams
 from hsd_viz.drafting.index.corpus import CorpusWriter, Encode, find_texts, write_texts
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.index.outputs import collect_outputs
-from hsd_viz.drafting.shared import FIVEGRAMS, vocabulary_hash
+from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.engine.models import Models
 from hsd_viz.prompts.suites import Prompt, load_suite
 from hsd_viz.prompts.templates import choose_template, opening
+from hsd_viz.words import first_line
 
 Progress = Callable[[str, float], None]
 #: The decoded outputs, stored beside the databases so that a build can resume.
@@ -138,8 +139,7 @@ def find_tokenizer(name: str) -> Any:
             return PreTrainedTokenizerFast(tokenizer_file=str(path))
         return AutoTokenizer.from_pretrained(str(path), trust_remote_code=False, local_files_only=True)
     except Exception as error:  # the file and format libraries raise many types
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"the tokenizer '{name}' cannot be loaded: {reason}") from None
+        raise ValueError(f"the tokenizer '{name}' cannot be loaded: {first_line(error)}") from None
 
 
 def _encoder(tokenizer: Any) -> Encode:

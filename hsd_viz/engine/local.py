@@ -5,18 +5,18 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 
 from hsd_viz.backends.choose import Runtimes, backend_for
-from hsd_viz.calibration.draft_costs import DraftCosts
+from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
-from hsd_viz.checks import check_budget, check_range
+from hsd_viz.card import card, line, table
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import Model
@@ -25,7 +25,7 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
-from hsd_viz.drafting.shared import check_folder
+from hsd_viz.drafting.make import check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
@@ -34,6 +34,8 @@ from hsd_viz.latency.mixture import Mixture
 from hsd_viz.machine import cpu_model
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
+from hsd_viz.version import __version__
+from hsd_viz.words import check_budget, check_range
 
 DEFAULT_LOOKAHEAD = 4
 MAX_NEW_TOKENS = 100_000
@@ -78,8 +80,7 @@ def load_engine(
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A checked request to decode. ``parsed`` has the levels; with ``choosing`` they are candidates, of which the
-    fastest are used."""
+    """A checked request to decode: the levels of ``parsed`` or, with ``choosing``, the fastest of them."""
 
     prompt: str | Sequence[int]
     written: str
@@ -114,6 +115,17 @@ class LocalEngine:
         #: What was measured for `auto`.
         self._measured: dict[str, Mixture | None] = {}
 
+    def __repr__(self) -> str:
+        """Return one line: the target, the device and the dtype."""
+        return f"LocalEngine(target={self.models.target!r}, device={self.device!r}, dtype={self.dtype!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the target, the device and how to decode for a notebook."""
+        rows = [("target", self.models.target), ("device", self.device), ("dtype", self.dtype)]
+        rows += [("ladder", ", ".join(names())), ("databases", self._folder or "shipped")]
+        use = 'Decode with engine.run(prompt, stack="db > target"); models load when a stack first needs them.'
+        return card("Engine", self.models.target, table((), rows), line(use))
+
     @property
     def device(self) -> str:
         return str(self.models.device)
@@ -136,8 +148,7 @@ class LocalEngine:
         return self._runtimes.pick(self.models.get(self._name(name)))[0]
 
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
-        """Wait until nothing is being compiled: earlier figures would be of another runtime. ``progress`` is called
-        with a text."""
+        """Wait until nothing is being compiled, as figures before are of another runtime; ``progress`` gets a text."""
         self._runtimes.wait(progress)
 
     def run(self, prompt: str | Sequence[int], stack: str = "target", **options: Any) -> Trace:
@@ -283,9 +294,8 @@ class LocalEngine:
         self, bottom: DraftSource, target: str, memory: Memory | None, costs: Sequence[float] | None, temperature: float
     ) -> Drafter:
         shared = self._shared(target)
-        memory = (
-            memory if memory is not None else Memory(stored=self._stored.setdefault(target, StoredDrafts(shared.found)))
-        )
+        if memory is None:
+            memory = Memory(stored=self._stored.setdefault(target, StoredDrafts(shared.found)))
         drafter = make_drafter(
             bottom, databases=shared, memory=memory, eos=self._eos(target), costs=costs, temperature=temperature
         )
@@ -293,11 +303,8 @@ class LocalEngine:
 
     def _chain(self, stack: Stack) -> list[str]:
         """The models of a stack by name, the target last: the padded one also where the stack names its checkpoint."""
-        last = stack.target.name
-        return [
-            *(self._name(m.name) for m in stack.drafts),
-            self._name("target" if last == self.models.target_base else last),
-        ]
+        last = "target" if stack.target.name == self.models.target_base else stack.target.name
+        return [self._name(name) for name in (*(m.name for m in stack.drafts), last)]
 
     def _name(self, name: str) -> str:
         return self.models.target if name == "target" else name
@@ -339,7 +346,7 @@ class LocalEngine:
     def _meta(
         self, prompt: str, written: str, resolved: Stack, loaded: list[Model], sampling: Sampling, max_new_tokens: int
     ) -> dict[str, Any]:
-        first = len(resolved.parts) - len(resolved.models)
+        first, device = len(resolved.parts) - len(resolved.models), self.models.device
         models = [
             {
                 "level": first + k,
@@ -359,29 +366,18 @@ class LocalEngine:
             "bottom": str(resolved.bottom) if resolved.bottom else None,
             "models": models,
             "device": self.device,
-            "device_name": _device_name(self.models.device),
+            "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else cpu_model(),
             "dtype": self.dtype,
             "threads": torch.get_num_threads(),
             "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
-            "sampling": {
-                "temperature": sampling.temperature,
-                "top_k": sampling.top_k,
-                "top_p": sampling.top_p,
-                "seed": sampling.seed,
-            },
+            "sampling": asdict(sampling),
             "padding_note": self.models.padding_note,
             "prompt": prompt,
             "max_new_tokens": max_new_tokens,
             "versions": {
-                "hsd_viz": version("hsd-viz"),
+                "hsd_viz": __version__,
                 "torch": torch.__version__,
-                "transformers": version("transformers"),
+                "transformers": transformers.__version__,
                 "python": platform.python_version(),
             },
         }
-
-
-def _device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return cpu_model()

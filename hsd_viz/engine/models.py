@@ -18,8 +18,8 @@ from huggingface_hub.errors import RepositoryNotFoundError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig
 from transformers.utils import logging as hf_logging
 
-from hsd_viz.decoding.limits import PromptTooLong
 from hsd_viz.decoding.model import HFModel
+from hsd_viz.decoding.settings import PromptTooLong
 from hsd_viz.decoding.suitable import check_config, check_forward, context
 from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.engine import memory

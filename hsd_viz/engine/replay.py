@@ -9,18 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.checks import check_range
-from hsd_viz.trace import (
-    Event,
-    Finished,
-    Stage,
-    Started,
-    Step,
-    Trace,
-    TraceError,
-)
+from hsd_viz.card import card, table
+from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace, TraceError
 from hsd_viz.trace.metrics import target_round_of
-from hsd_viz.words import did_you_mean
+from hsd_viz.words import check_range, did_you_mean
 
 TRACES = Path(__file__).resolve().parent.parent / "traces"
 #: Each folder in it holds recordings of one prompt with several stacks.
@@ -29,13 +21,24 @@ SIDE_BY_SIDE = TRACES / "side_by_side"
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A bundled trace: name, file, title, one-sentence description, and stack."""
+    """A bundled trace: name, file, title, one-sentence description, stack, and speed-up over plain decoding.
+
+    ``speedup`` is ``None`` for plain decoding itself and where it was not measured.
+    """
 
     name: str
     file: str
     title: str
     blurb: str
     stack: str
+    speedup: float | None = None
+
+    @property
+    def label(self) -> str:
+        """The title with the measured speed-up; a run that loses is named as such."""
+        if self.speedup is None:
+            return self.title
+        return f"{self.title} ({self.speedup:.2f}×{', slower than plain decoding' * (self.speedup < 1)})"
 
 
 def bundled(folder: Path = TRACES) -> list[Recording]:
@@ -48,7 +51,8 @@ def bundled(folder: Path = TRACES) -> list[Recording]:
         return []
     try:
         rows = json.loads(index.read_text(encoding="utf-8"))
-        return [Recording(*(str(row[key]) for key in Recording.__slots__)) for row in rows]
+        texts = Recording.__slots__[:-1]
+        return [Recording(*(str(row[key]) for key in texts), row.get("speedup")) for row in rows]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TraceError(f"the list of recorded traces {index} is invalid: {type(error).__name__} at {error}") from None
 
@@ -98,6 +102,11 @@ class ReplayEngine:
     def __init__(self, folder: Path = TRACES, pace: float = 1.0) -> None:
         check_range("the pace", pace, 0.0)
         self._folder, self._pace = folder, pace
+
+    def _repr_html_(self) -> str:
+        """Return the recordings for a notebook."""
+        rows = [(r.name, r.stack, r.title) for r in bundled(self._folder)]
+        return card("Replay engine", f"pace {self._pace:g}", table(("recording", "stack", "title"), rows))
 
     def decode(
         self,

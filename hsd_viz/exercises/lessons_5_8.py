@@ -15,9 +15,7 @@ from hsd_viz.exercises import data
 from hsd_viz.exercises.check import exercise
 from hsd_viz.exercises.result import Case, row_text
 from hsd_viz.intervals import estimate, ratio, resample
-from hsd_viz.latency.acceptance import Edge
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.vectorised import predict
 from hsd_viz.trace.metrics import repetition_share
 
@@ -34,12 +32,12 @@ from hsd_viz.trace.metrics import repetition_share
 def _lookup(answer: Any) -> Iterator[Case]:
     short = ([*text] for size in range(1, 8) for text in product((1, 2), repeat=size))
     for name, ids, prompt in (*((f"{ids}", ids, 0) for ids in short), *data.texts()):
-        database = ContextDatabase(longest=8, recent=1)
+        database = ContextDatabase(longest=8)
         database.extend(ids[:prompt])
         for end in range(max(prompt, 1), len(ids) + 1):
             database.extend(ids[len(database.text) : end])
             match = database.lookup(spell(ids[max(0, end - 8) : end]))
-            want = None if match is None else (match[0], match[2][0][2])
+            want = None if match is None else (match[0], max(place for _, _, place in match[2]))
             yield Case(f"lookup of the first {end} tokens of '{name}'", answer(ids[:end], 8), want)
 
 

@@ -64,29 +64,26 @@ def expected_latency(
 
 
 def tokens_per_round(drafted: Distribution, survival: Sequence[float]) -> Distribution:
-    """Return the law of R_i from that of N_{i-1}.
-
-    The first k of n draft tokens are accepted, and one token is added.
-    """
-    law: dict[int, float] = defaultdict(float)
+    """Return the distribution of R_i from that of N_{i-1}: k of n draft tokens are accepted, and one token is added."""
+    gained: dict[int, float] = defaultdict(float)
     for n, p in drafted.items():
         for k in range(n):
-            law[k + 1] += p * (survival[k] - survival[k + 1])
-        law[n + 1] += p * survival[n]
-    return law
+            gained[k + 1] += p * (survival[k] - survival[k + 1])
+        gained[n + 1] += p * survival[n]
+    return gained
 
 
 def tokens_per_call(gained: Distribution, lookahead: int) -> Distribution:
-    """Return the law of N_i, the first partial sum of copies of R_i that is at least ``lookahead``."""
-    law: dict[int, float] = defaultdict(float)
+    """Return the distribution of N_i, the first partial sum of copies of R_i that is at least ``lookahead``."""
+    returned: dict[int, float] = defaultdict(float)
     reached = [1.0] + [0.0] * (lookahead - 1)
     for s in range(lookahead):
         for r, p in gained.items():
             if s + r < lookahead:
                 reached[s + r] += reached[s] * p
             else:
-                law[s + r] += reached[s] * p
-    return law
+                returned[s + r] += reached[s] * p
+    return returned
 
 
 def forwards_per_token(steps: Sequence[tuple[float, float]]) -> tuple[float, ...]:
@@ -102,6 +99,6 @@ def forwards_per_token(steps: Sequence[tuple[float, float]]) -> tuple[float, ...
     return (tokens, *reversed(counts))
 
 
-def mean(law: Distribution) -> float:
+def mean(tokens: Distribution) -> float:
     """Return the expected number of tokens."""
-    return sum(n * p for n, p in law.items())
+    return sum(n * p for n, p in tokens.items())

@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hsd_viz.latency.affine import MOST, Affine, check_limits
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
-from hsd_viz.latency.select import Choice, Way, join, refine, select, split
+from hsd_viz.latency.inputs import Calibration, LevelCost
+from hsd_viz.latency.select import Choice, Hierarchy, join, refine, select, split
 from hsd_viz.latency.vectorised import Law, Prediction
 from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.words import check_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +59,14 @@ class Mixture:
     def from_dict(cls, data: Any) -> Mixture:
         """Return the mixture of :meth:`to_dict`; without parts one kind of text.
 
-        Raises:
-            ValueError: if the data have another form.
+        Raises: ValueError: if the data have another form.
         """
         try:
             pooled = Calibration.from_dict(data["pooled"])
             parts = tuple((float(share), Calibration.from_dict(part)) for share, part in data["parts"])
         except (KeyError, TypeError) as error:
-            raise ValueError(
-                f"not a mixture of calibrations: unexpected form of its parts ({type(error).__name__})"
-            ) from None
+            why = f"unexpected form of its parts ({type(error).__name__})"
+            raise ValueError(f"not a mixture of calibrations: {why}") from None
         return cls(pooled, parts) if parts else cls.of(pooled)
 
 
@@ -94,10 +92,10 @@ class MixedLaw:
         return Prediction(str(stack), each[0].names, ms, tuple(forwards.tolist()), tuple(share.tolist()), length)
 
     def plane(
-        self, bottom: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
+        self, database: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
     ) -> NDArray[Any]:
         """As :meth:`Law.plane`."""
-        planes = [law.plane(bottom, drafts, lookaheads, place, most) for law in self._laws]
+        planes = [law.plane(database, drafts, lookaheads, place, most) for law in self._laws]
         return np.tensordot(self._weights, np.array(planes), 1)
 
 
@@ -109,35 +107,31 @@ def choose(mixture: Mixture, *, most: int = MOST, max_levels: int | None = None)
     target included. The affine pick is the pool's; ``affine_exact`` is the mixture's prediction for it.
     """
     check_limits(most)
-    if max_levels is not None and max_levels < 1:
-        raise ValueError(f"the number of levels must be at least 1, not {max_levels}")
+    if max_levels is not None:
+        check_range("the number of levels", max_levels, 1)
     law, target = MixedLaw(mixture), mixture.pooled.target
     seeds: list[Affine] = []
-    starts: dict[Way, tuple[int, ...]] = {(None, ()): ()}
+    starts: dict[Hierarchy, tuple[int, ...]] = {(None, ()): ()}
     for calibration in (mixture.pooled, *(part for _, part in mixture.parts)):
         for choice in _proposals(calibration, most, max_levels):
             if calibration is mixture.pooled:
                 seeds.append(choice.affine)
             for proposed in (*choice.ranked, choice.affine_exact):
-                way, lookaheads = split(parse(proposed.stack))
-                starts.setdefault(way, lookaheads)
+                hierarchy, lookaheads = split(parse(proposed.stack))
+                starts.setdefault(hierarchy, lookaheads)
     found = []
-    for way, lookaheads in starts.items():
+    for hierarchy, lookaheads in starts.items():
         if lookaheads:
-            ms = law.predict(join(way, lookaheads, target)).ms_per_token
-            lookaheads = refine(law, way, (ms, lookaheads), most)[1]
-        found.append(law.predict(join(way, lookaheads, target)))
+            ms = law.predict(join(hierarchy, lookaheads, target)).ms_per_token
+            lookaheads = refine(law, hierarchy, (ms, lookaheads), most)[1]
+        found.append(law.predict(join(hierarchy, lookaheads, target)))
     return Choice.of(law, found, min(seeds, key=lambda s: s.ms_per_token))
 
 
 def fill(stack: Stack, mixture: Mixture, *, most: int = MOST) -> Stack:
-    """Return the stack with its left-out lookaheads set to the fastest by the law, one at a time until nothing
-    improves.
+    """Return the stack with its left-out lookaheads set to the fastest by the law, one at a time until none improves.
 
-    Lookaheads that are written stay.
-
-    Raises:
-        ValueError: if something of the stack was not measured.
+    Raises: ValueError: if something of the stack was not measured.
     """
     law = MixedLaw(mixture)
     places = [k for k, draft in enumerate(stack.drafts) if draft.lookahead is None]
@@ -157,6 +151,7 @@ def fill(stack: Stack, mixture: Mixture, *, most: int = MOST) -> Stack:
 
 def _proposals(calibration: Calibration, most: int, max_levels: int | None) -> Iterator[Choice]:
     """Yield the selections without a database and with one, which takes one of the levels."""
-    yield select(calibration, most=most, max_drafts=None if max_levels is None else max_levels - 1, bottoms=())
-    if calibration.bottoms and (max_levels is None or max_levels > 1):
+    alone = calibration.restricted(databases=())
+    yield select(alone, most=most, max_drafts=None if max_levels is None else max_levels - 1)
+    if calibration.databases and (max_levels is None or max_levels > 1):
         yield select(calibration, most=most, max_drafts=None if max_levels is None else max_levels - 2)

@@ -19,15 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hsd_viz.latency.acceptance import Tier
-from hsd_viz.latency.costs import LevelCost, LookupCost
+from hsd_viz.latency.inputs import LevelCost, LookupCost, Tier
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class CallDistribution:
-    """One call of a level by the level above: the law of its tokens and the expected cost. Its own row is the last.
+    """One call of a level by the level above: its tokens and the expected cost. Its own row is the last.
 
     ``sizes`` ``[..., N]``: P(n tokens are returned). ``backlog`` ``[..., L, D, N]``: P(n tokens, and level l has a
     backlog of d + 1 behind the last of them). ``time`` ``[..., L]``: expected ms by level without each level's first
@@ -82,17 +81,13 @@ def no_draft(reach: int) -> CallDistribution:
 
 
 def drafting(lookaheads: NDArray[np.intp] | int, cost: LevelCost, reach: int) -> CallDistribution:
-    """Return a call of a model that drafts alone.
-
-    ``lookaheads`` tokens, one forward pass each, the first of which catches up.
-    """
+    """Return a call of a model that drafts ``lookaheads`` tokens alone, one forward pass each; the first catches up."""
     n = np.asarray(lookaheads)
     sizes = (n[..., None] == np.arange(int(n.max()) + 1)).astype(float)
     steps = cost.drafting(reach)
     first = np.broadcast_to(steps[1:] + cost.draft_overhead, (*n.shape, 1, reach))
-    return CallDistribution(
-        sizes, sizes[..., None, None, :], (n[..., None] - 1) * steps[1], first, n[..., None].astype(float)
-    )
+    n = n[..., None].astype(float)
+    return CallDistribution(sizes, sizes[..., None, None, :], (n - 1) * steps[1], first, n)
 
 
 def verify(call: CallDistribution, survival: Array, cost: LevelCost, reach: int) -> RoundDistribution:
@@ -115,9 +110,9 @@ def verify(call: CallDistribution, survival: Array, cost: LevelCost, reach: int)
     deeper = min(deep + 1, reach)
     backlog = np.zeros((*lead, rows, deeper, width + 1))
     for rejected in range(min(deep, width) if deeper > 1 else 0):
-        chance = (
-            survival if rejected == 0 else survival[..., : width - rejected] - survival[..., 1 : width - rejected + 1]
-        )
+        chance = survival[..., : width - rejected]
+        if rejected:
+            chance = chance - survival[..., 1 : width - rejected + 1]
         # n tokens of which n - rejected are accepted: d + 1 becomes d + 2 - rejected, and n - rejected + 1 tokens are
         # gained.
         part = call.backlog[..., rejected : rejected + deeper - 1, rejected:] * chance[..., None, None, :]
@@ -133,10 +128,7 @@ def verify(call: CallDistribution, survival: Array, cost: LevelCost, reach: int)
 
 
 def verify_lookup(tier: Tier, lookup: LookupCost, cost: LevelCost, reach: int) -> RoundDistribution:
-    """Return a round of a level above a database.
-
-    One look-up, one forward pass over backlog and draft (which may be empty).
-    """
+    """Return a round above a database: one look-up, one forward pass over backlog and draft (which may be empty)."""
     drafted = tier.drafted()
     gains = np.concatenate([[0.0], tier.accepted()])
     table = cost.verifying(len(drafted) - 1 + reach)
@@ -184,13 +176,8 @@ def repeat_rounds(this: RoundDistribution, most: int, *, every: bool = False) ->
     backlog = np.zeros((*lead, rows + 1, deep, sizes.shape[-1]))
     backlog[..., :rows, :, :] = last
     backlog[..., rows, 0, :] = sizes
-    return CallDistribution(
-        sizes,
-        backlog,
-        time,
-        np.broadcast_to(this.first, (*lead, *this.first.shape[-2:])),
-        rounds[..., None] * this.forwards,
-    )
+    first = np.broadcast_to(this.first, (*lead, *this.first.shape[-2:]))
+    return CallDistribution(sizes, backlog, time, first, rounds[..., None] * this.forwards)
 
 
 def _arrays(distribution: CallDistribution | RoundDistribution) -> list[Array]:
@@ -198,17 +185,11 @@ def _arrays(distribution: CallDistribution | RoundDistribution) -> list[Array]:
 
 
 def _close(backlog: Array, first: Array) -> Array:
-    """Return the expected cost of first forward passes.
-
-    ``backlog`` ``[..., rows, D]`` by d + 1, ``first`` ``[..., rows, reach]``.
-    """
+    """Return the expected cost of first forward passes: ``[..., rows, D]`` by d + 1 with ``[..., rows, reach]``."""
     return (backlog * first[..., : backlog.shape[-1]]).sum(-1)
 
 
 def _append(below: Array, own: Array, lead: tuple[int, ...], axes: int) -> Array:
-    """Append the row ``own`` to the rows of ``below``, both spread over the alternatives ``lead``.
-
-    Rows are the axis -``axes``.
-    """
+    """Append the row ``own`` to ``below`` along axis -``axes``, both spread over the alternatives ``lead``."""
     spread = lambda array: np.broadcast_to(array, (*lead, *array.shape[array.ndim - axes :]))
     return np.concatenate([spread(below), spread(own)], -axes)

@@ -1,15 +1,15 @@
 """Select the fastest stack on the exact law, seeded by the affine pick, and report how sensitive the choice is.
 
-The exact law has no optimal substructure (the overshoot of a level matters above it), so a way is followed for every
-subset of the draft models, over nothing and over each database, with the best few settings of its lookaheads. Ways far
-behind the best one to the same model are dropped. The best stacks that result, and the affine pick, are then refined by
+The exact law has no optimal substructure (the overshoot of a level matters above it), so every subset of the draft
+models is built up, over nothing and over each database, with the best few settings of its lookaheads. Those far behind
+the best one to the same model are dropped. The best stacks that result, and the affine pick, are then refined by
 changing two neighbouring lookaheads at a time until nothing improves. Plain decoding, databases only and a single draft
 model are stacks like any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -17,21 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hsd_viz.latency.affine import MOST, Affine, affine, check_limits, stack_of
-from hsd_viz.latency.calibration import Calibration
+from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.recursion import CallDistribution, RoundDistribution, drafting, repeat_rounds, verify
 from hsd_viz.latency.vectorised import Law, Prediction
 from hsd_viz.stack import Stack, parse
 
 #: Settings of the lookaheads that are followed per subset.
 BEAM = 3
-#: A way this much slower than the best to the same model is dropped.
+#: A subset this much slower than the best to the same model is dropped.
 MARGIN = 0.25
-#: Stacks refined at the end.
-REFINED = 3
-RUNNERS_UP = 3
+#: Stacks refined at the end, and alternatives named by :meth:`Choice.explain`.
+REFINED, RUNNERS_UP = 3, 3
 
 #: A database or ``None``, and draft models, smallest first: all of a stack but its lookaheads and the target.
-Way = tuple[str | None, tuple[str, ...]]
+Hierarchy = tuple[str | None, tuple[str, ...]]
 
 
 class Predictor(Protocol):
@@ -42,7 +41,7 @@ class Predictor(Protocol):
     def predict(self, stack: Stack | str) -> Prediction: ...
 
     def plane(
-        self, bottom: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
+        self, database: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
     ) -> NDArray[Any]: ...
 
 
@@ -86,16 +85,14 @@ class Choice:
         named = {picked.stack, *(p.stack for _, p in others)}
         others += [("then ", p) for p in [p for p in self.ranked if p.stack not in named][:RUNNERS_UP]]
         for what, p in others:
-            lines.append(
-                f"{what}{p.stack}: {p.ms_per_token:.4g} ms/token, the pick is {picked.gain_over(p):.1%} faster"
-            )
+            faster = f"the pick is {picked.gain_over(p):.1%} faster"
+            lines.append(f"{what}{p.stack}: {p.ms_per_token:.4g} ms/token, {faster}")
         return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """The effect of one wrong figure: ``what`` was changed, the pick after the change, and the cost of keeping the old
-    pick.
+    """The effect of one wrong figure: ``what`` was changed, and the pick after the change.
 
     ``regret`` is the share by which the old pick is slower than the new one, 0 where the pick stays.
     """
@@ -105,30 +102,24 @@ class Sensitivity:
     regret: float
 
 
-def select(
-    calibration: Calibration,
-    *,
-    most: int = MOST,
-    max_drafts: int | None = None,
-    bottoms: Sequence[str] | None = None,
-) -> Choice:
+def select(calibration: Calibration, *, most: int = MOST, max_drafts: int | None = None) -> Choice:
     """Return the fastest stack by the exact law. Arguments as for :func:`~hsd_viz.latency.affine.affine`."""
     check_limits(most, max_drafts)
     law, target = Law(calibration), calibration.target
-    seed = affine(calibration, most=most, max_drafts=max_drafts, bottoms=bottoms)
-    found: dict[Way, tuple[float, tuple[int, ...]]] = {}
-    for bottom in (None, *(calibration.bottoms if bottoms is None else bottoms)):
-        for drafts, ms, lookaheads in _follow(law, bottom, most, max_drafts):
-            found[bottom, drafts] = ms, lookaheads
+    seed = affine(calibration, most=most, max_drafts=max_drafts)
+    found: dict[Hierarchy, tuple[float, tuple[int, ...]]] = {}
+    for database in (None, *calibration.databases):
+        for drafts, ms, lookaheads in _search(law, database, most, max_drafts):
+            found[database, drafts] = ms, lookaheads
     seeded, start = split(seed.stack)
     ms = law.predict(seed.stack).ms_per_token
     if seeded not in found or ms < found[seeded][0]:
         found[seeded] = ms, start
 
-    order = sorted(found, key=lambda way: found[way][0])
-    for way in dict.fromkeys([*order[:REFINED], seeded]):
-        found[way] = refine(law, way, found[way], most)
-    return Choice.of(law, (law.predict(join(way, found[way][1], target)) for way in found), seed)
+    order = sorted(found, key=lambda hierarchy: found[hierarchy][0])
+    for hierarchy in dict.fromkeys([*order[:REFINED], seeded]):
+        found[hierarchy] = refine(law, hierarchy, found[hierarchy], most)
+    return Choice.of(law, (law.predict(join(h, lookaheads, target)) for h, (_, lookaheads) in found.items()), seed)
 
 
 def sensitivities(
@@ -147,105 +138,89 @@ def sensitivities(
     return tuple(sorted(out, key=lambda s: -s.regret))
 
 
-def _changes(calibration: Calibration, acceptance: float, cost: float):
-    for pair, edge in calibration.edges.items():
-        for by in (-acceptance, acceptance):
-            edges = {**calibration.edges, pair: edge.shifted(by)}
-            yield f"acceptance of {pair[0]} by {pair[1]} {by:+.2f}", replace(calibration, edges=edges)
-    for pair, tier in calibration.tiers.items():
-        for by in (-acceptance, acceptance):
-            tiers = {**calibration.tiers, pair: tier.shifted(by)}
-            yield f"acceptance of {pair[0]} by {pair[1]} {by:+.2f}", replace(calibration, tiers=tiers)
+def _changes(calibration: Calibration, acceptance: float, cost: float) -> Iterator[tuple[str, Calibration]]:
+    for kind in ("edges", "tiers"):
+        measured = getattr(calibration, kind)
+        for (draft, verifier), one in measured.items():
+            for by in (-acceptance, acceptance):
+                changed: dict[str, Any] = {kind: {**measured, (draft, verifier): one.shifted(by)}}
+                yield f"acceptance of {draft} by {verifier} {by:+.2f}", replace(calibration, **changed)
     for model, one in calibration.costs.items():
         for by in (-cost, cost):
             costs = {**calibration.costs, model: one.scaled(1 + by)}
             yield f"cost of {model} {by:+.0%}", replace(calibration, costs=costs)
 
 
-def split(stack: Stack) -> tuple[Way, tuple[int, ...]]:
-    """Return the way of a stack, and its lookaheads (left out: 1)."""
-    bottom = None if stack.bottom is None else str(stack.bottom)
-    return (bottom, tuple(m.name for m in stack.drafts)), tuple(m.lookahead or 1 for m in stack.drafts)
+def split(stack: Stack) -> tuple[Hierarchy, tuple[int, ...]]:
+    """Return the hierarchy of a stack, and its lookaheads (left out: 1)."""
+    database = None if stack.bottom is None else str(stack.bottom)
+    return (database, tuple(m.name for m in stack.drafts)), tuple(m.lookahead or 1 for m in stack.drafts)
 
 
-def join(way: Way, lookaheads: Sequence[int], target: str) -> Stack:
-    """Return the stack of a way with these lookaheads: the inverse of :func:`split`."""
-    return stack_of(way[0], tuple(zip(way[1], lookaheads, strict=True)), target)
-
-
-# --- the search -------------------------------------------------------------------------------------------------------
+def join(hierarchy: Hierarchy, lookaheads: Sequence[int], target: str) -> Stack:
+    """Return the stack of a hierarchy with these lookaheads: the inverse of :func:`split`."""
+    return stack_of(hierarchy[0], tuple(zip(hierarchy[1], lookaheads, strict=True)), target)
 
 
 @dataclass(slots=True)
 class _Partial:
-    """One subset of draft models up to ``drafts[-1]``.
-
-    Calls of that model for each setting of the lookaheads (rows).
-    """
+    """One subset of draft models up to ``drafts[-1]``: calls of that model per setting of the lookaheads (rows)."""
 
     drafts: tuple[str, ...]
     lookaheads: NDArray[np.intp]
     calls: CallDistribution
 
 
-def _follow(law: Law, bottom: str | None, most: int, max_drafts: int | None):
-    """Yield (draft models, ms per token, lookaheads).
-
-    The best setting of every subset over ``bottom`` that is not dropped.
-    """
-    calibration = law.calibration
+def _search(
+    law: Law, database: str | None, most: int, max_drafts: int | None
+) -> Iterator[tuple[tuple[str, ...], float, tuple[int, ...]]]:
+    """Yield draft models, ms per token and lookaheads: the best setting of each subset that is not dropped."""
+    calibration, steps = law.calibration, np.arange(1, most + 1)
     limit = len(calibration.models) - 1 if max_drafts is None else max_drafts
-    ways: dict[str, list[_Partial]] = {}
-    steps = np.arange(1, most + 1)
+    partials: dict[str, list[_Partial]] = {}
     for place, model in enumerate(calibration.models):
-        target = place == len(calibration.models) - 1
-        cost = calibration.costs[model]
-        # (ms of the best settings, drafts, lookaheads below, the round): this model as a target.
-        here: list[tuple[NDArray[np.float64], tuple[str, ...], NDArray[np.intp], RoundDistribution]] = []
-        if (target and bottom is None) or (bottom, model) in calibration.tiers:
-            top = law.round(bottom, ((model, None),))
-            here.append(
-                (
-                    law.times(top, bottom if target else None).sum(-1)[None],
-                    (),
-                    np.zeros((1, 0), int),
-                    top.index((None,)),
-                )
-            )
-        for below in calibration.models[:place]:
-            if (below, model) not in calibration.edges:
-                continue
-            for way in ways.get(below, ()):
-                top = verify(way.calls, law.curve(below, model, way.calls.sizes.shape[-1]), cost, law.reach)
-                ms = law.times(top, bottom if target else None).sum(-1)
-                best = np.argsort(ms, kind="stable")[:BEAM]
-                here.append((ms[best], way.drafts, way.lookaheads[best], top.index(best)))
-        if target:
+        is_target = model == calibration.target
+        source, cost = database if is_target else None, calibration.costs[model]
+        # This model as a target: (ms of the best settings, drafts, lookaheads below, the round).
+        here: list[tuple[NDArray[Any], tuple[str, ...], NDArray[np.intp], RoundDistribution]] = []
+        if (is_target and database is None) or (database, model) in calibration.tiers:
+            top = law.round(database, ((model, None),))
+            here.append((law.times(top, source).sum(-1)[None], (), np.zeros((1, 0), int), top.index((None,))))
+        below = [(b, p) for b in calibration.models[:place] if (b, model) in calibration.edges for p in partials[b]]
+        for draft, partial in below:
+            survival = law.curve(draft, model, partial.calls.sizes.shape[-1])
+            top = verify(partial.calls, survival, cost, law.reach)
+            ms = law.times(top, source).sum(-1)
+            best = np.argsort(ms, kind="stable")[:BEAM]
+            here.append((ms[best], partial.drafts, partial.lookaheads[best], top.index(best)))
+        if is_target:
             for ms, drafts, lookaheads, _ in here:
                 yield drafts, float(ms[0]), tuple(int(g) for g in lookaheads[0])
             return
-        ways[model] = []
-        if bottom is None and limit >= 1:
-            ways[model].append(_Partial((model,), steps[:, None], drafting(steps, cost, law.reach)))
+        partials[model] = []
+        if database is None and limit >= 1:
+            partials[model].append(_Partial((model,), steps[:, None], drafting(steps, cost, law.reach)))
         bound = min((ms[0] for ms, *_ in here), default=0.0) * (1 + MARGIN)
         for ms, drafts, lookaheads, top in here:
             if ms[0] <= bound and len(drafts) < limit:
                 calls = repeat_rounds(top, most, every=True).flatten(2)
                 settings = np.concatenate([np.repeat(lookaheads, most, 0), np.tile(steps, len(lookaheads))[:, None]], 1)
-                ways[model].append(_Partial((*drafts, model), settings, calls))
+                partials[model].append(_Partial((*drafts, model), settings, calls))
 
 
-def refine(law: Predictor, way: Way, start: tuple[float, tuple[int, ...]], most: int) -> tuple[float, tuple[int, ...]]:
+def refine(
+    law: Predictor, hierarchy: Hierarchy, start: tuple[float, tuple[int, ...]], most: int
+) -> tuple[float, tuple[int, ...]]:
     """Set two neighbouring lookaheads at a time to their best values until nothing improves.
 
     ``start`` and the result are (ms per token, lookaheads).
     """
-    drafts = way[1]
+    drafts = hierarchy[1]
     ms, lookaheads = start
     pairs = max(1, len(drafts) - 1) if drafts else 0
     unchanged, place = 0, pairs - 1
     while unchanged < pairs:
-        values = law.plane(*way, lookaheads, place, most)
+        values = law.plane(*hierarchy, lookaheads, place, most)
         at = np.unravel_index(int(values.argmin()), values.shape)
         unchanged += 1
         if values[at] < ms * (1 - 1e-12):

@@ -10,21 +10,15 @@ state.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.recursion import (
-    CallDistribution,
-    RoundDistribution,
-    drafting,
-    no_draft,
-    repeat_rounds,
-    verify,
-    verify_lookup,
-)
+from hsd_viz.latency import recursion
+from hsd_viz.latency.inputs import Calibration
+from hsd_viz.latency.recursion import CallDistribution, RoundDistribution, drafting, repeat_rounds, verify
 from hsd_viz.stack import MAX_LOOKAHEAD, Stack, parse
 
 
@@ -56,57 +50,51 @@ class Law:
         # Full acceptance can add 1 to a backlog at each level above, and a stack has at most as many levels as there
         # are models.
         self.reach = len(calibration.costs) + 1
-        self._rounds: dict[tuple, RoundDistribution] = {}
-        self._calls: dict[tuple, CallDistribution] = {}
+        self.round, self.call = cache(self._round), cache(self._call)
         self._curves: dict[tuple[str, str], NDArray[Any]] = {}
 
     def predict(self, stack: Stack | str) -> Prediction:
         """Return the prediction for ``stack``.
 
-        Raises:
-            ValueError: if a lookahead is left out or something of the stack was not measured (``StackError`` for
-            unreadable text).
+        Raises: ValueError: if a lookahead is left out or something of the stack was not measured (``StackError`` for
+        unreadable text).
         """
         stack = parse(stack) if isinstance(stack, str) else stack
         for draft in stack.drafts:
             if draft.lookahead is None:
                 raise ValueError(f"'{draft}' in '{stack}' has no lookahead: write one, as in '{draft.name}:4'")
-        bottom = None if stack.bottom is None else str(stack.bottom)
-        top = self.round(bottom, tuple((m.name, m.lookahead) for m in stack.models))
-        times, mean = self.times(top, bottom), float(top.mean())
+        database = None if stack.bottom is None else str(stack.bottom)
+        top = self.round(database, tuple((m.name, m.lookahead) for m in stack.models))
+        times, mean = self.times(top, database), float(top.mean())
         total = float(times.sum())
         return Prediction(
             stack=str(stack),
-            names=(*([] if bottom is None else [bottom]), *(m.name for m in stack.models)),
+            names=(*([] if database is None else [database]), *(m.name for m in stack.models)),
             ms_per_token=total,
             forwards_per_token=tuple((top.forwards / mean).tolist()),
             share=tuple((times / total if total else times).tolist()),
             acceptance_length=mean,
         )
 
-    def times(self, top: RoundDistribution, bottom: str | None) -> NDArray[Any]:
-        """Return ms per token by level, ``[..., L]``, of a target's round.
-
-        A database's update is in the database's row.
-        """
+    def times(self, top: RoundDistribution, database: str | None) -> NDArray[Any]:
+        """Return ms per token by level, ``[..., L]``, of a target's round; a database's update is in its row."""
         times = top.per_token()
-        if bottom is not None:
-            times[..., 0] += self.calibration.lookup(bottom).update / top.mean()
+        if database is not None:
+            times[..., 0] += self.calibration.lookup(database).update / top.mean()
         return times
 
     def plane(
-        self, bottom: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
+        self, database: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
     ) -> NDArray[Any]:
-        """Return ms per token for all lookaheads 1, ..., ``most`` at ``place`` and at the place above it, the others as
-        they are.
+        """Return ms per token for all lookaheads 1, ..., ``most`` at ``place`` and at the place above it.
 
         Shape ``[most, most]``, or ``[most]`` where ``place`` is the last of ``drafts``.
         """
         settings = tuple(zip(drafts, lookaheads, strict=True))
-        if place == 0 and bottom is None:
+        if place == 0 and database is None:
             calls = drafting(np.arange(1, most + 1), self.calibration.cost(drafts[0]), self.reach)
         else:
-            lower = self.round(bottom, (*settings[:place], (drafts[place], None)))
+            lower = self.round(database, (*settings[:place], (drafts[place], None)))
             calls = repeat_rounds(lower, most, every=True)
         chain = (*drafts, self.calibration.target)
         for below in range(place, len(drafts)):
@@ -116,36 +104,27 @@ class Law:
             if below + 1 < len(drafts):
                 varied = below == place
                 calls = repeat_rounds(top, most if varied else lookaheads[below + 1], every=varied)
-        return self.times(top, bottom).sum(-1)
+        return self.times(top, database).sum(-1)
 
-    def round(self, bottom: str | None, models: tuple[tuple[str, int | None], ...]) -> RoundDistribution:
+    def _round(self, database: str | None, models: tuple[tuple[str, int | None], ...]) -> RoundDistribution:
         """Return one round of the last of ``models``, (name, lookahead) each, over the drafts of the others."""
         top = models[-1][0]
-        key = (bottom, models[:-1], top)
-        if key not in self._rounds:
-            cost = self.calibration.cost(top)
-            if len(models) > 1:
-                call = self.call(bottom, models[:-1])
-                this = verify(call, self.curve(models[-2][0], top, call.sizes.shape[-1]), cost, self.reach)
-            elif bottom is not None:
-                tier, lookup = self.calibration.tier(bottom, top), self.calibration.lookup(bottom)
-                this = verify_lookup(tier, lookup, cost, self.reach)
-            else:
-                this = verify(no_draft(self.reach), np.ones(1), cost, self.reach)
-            self._rounds[key] = this
-        return self._rounds[key]
+        cost = self.calibration.cost(top)
+        if len(models) > 1:
+            call = self.call(database, models[:-1])
+            return verify(call, self.curve(models[-2][0], top, call.sizes.shape[-1]), cost, self.reach)
+        if database is not None:
+            tier, lookup = self.calibration.tier(database, top), self.calibration.lookup(database)
+            return recursion.verify_lookup(tier, lookup, cost, self.reach)
+        return verify(recursion.no_draft(self.reach), np.ones(1), cost, self.reach)
 
-    def call(self, bottom: str | None, models: tuple[tuple[str, int | None], ...]) -> CallDistribution:
+    def _call(self, database: str | None, models: tuple[tuple[str, int | None], ...]) -> CallDistribution:
         """Return one call of the last of ``models``."""
-        key = (bottom, models)
-        if key not in self._calls:
-            name, lookahead = models[-1]
-            assert lookahead is not None
-            if bottom is None and len(models) == 1:
-                self._calls[key] = drafting(lookahead, self.calibration.cost(name), self.reach)
-            else:
-                self._calls[key] = repeat_rounds(self.round(bottom, models), lookahead)
-        return self._calls[key]
+        name, lookahead = models[-1]
+        assert lookahead is not None
+        if database is None and len(models) == 1:
+            return drafting(lookahead, self.calibration.cost(name), self.reach)
+        return repeat_rounds(self.round(database, (*models[:-1], (name, None))), lookahead)
 
     def curve(self, draft: str, verifier: str, n: int) -> NDArray[Any]:
         """Return S(0), ..., at least up to S(``n``)."""

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hsd_viz.latency.affine import MOST, check_limits
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.mixture import MixedLaw, Mixture
 from hsd_viz.latency.recursion import drafting, repeat_rounds, verify
 from hsd_viz.latency.select import split
@@ -21,14 +20,13 @@ Array = NDArray[Any]
 
 
 def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int = MOST, place: int = 0) -> Array:
-    """Return ms per token over the lookaheads of two neighbouring draft models, the rest of the stack as it is.
+    """Return ms per token over the lookaheads of two neighbouring draft models.
 
     ``[most, most]``: row g - 1, column h - 1 is lookahead g at draft model ``place`` (0: the lowest) and h at the one
     above it; ``[most]`` where there is none above. Only the other lookaheads need to be written.
 
-    Raises:
-        ValueError: if there is no such draft model, another lookahead is left out or the target is not the calibrated
-        one.
+    Raises: ValueError: if there is no such draft model, another lookahead is left out or the target is not the
+    calibrated one.
     """
     check_limits(most)
     stack = parse(stack) if isinstance(stack, str) else stack
@@ -42,8 +40,8 @@ def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int
     for k, draft in enumerate(stack.drafts):
         if draft.lookahead is None and k not in (place, place + 1):
             raise ValueError(f"'{draft}' in '{stack}' has no lookahead: write one, as in '{draft.name}:4'")
-    way, lookaheads = split(stack)
-    return law.plane(*way, lookaheads, place, most)
+    hierarchy, lookaheads = split(stack)
+    return law.plane(*hierarchy, lookaheads, place, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +61,7 @@ class SecondDraft:
 
     @property
     def gain(self) -> Array:
-        """Return the speed of the two over the best without a second draft, as a share.
-
-        Negative where it does not pay.
-        """
+        """The speed of the two over the best without a second draft, as a share; negative where it does not pay."""
         return self.one / self.both - 1
 
 

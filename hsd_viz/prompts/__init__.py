@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hsd_viz.checks import check_range
+from hsd_viz.words import check_range
 
 MAX_BYTES = 64 * 2**20
 

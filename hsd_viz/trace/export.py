@@ -1,14 +1,31 @@
-"""Export of a trace as CSV tables."""
+"""Export of a trace: CSV tables, and the Chrome trace event format, which ui.perfetto.dev and chrome://tracing open.
+
+In the latter there is one thread per lane: the nested rounds, then one lane per level with its calls. Counters step at
+the end of each target round. Times are microseconds; the fraction keeps the trace's nanoseconds. Format: "Trace Event
+Format", Google.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from hsd_viz.disk import replacing
+from hsd_viz.trace.metrics import target_round_of
+from hsd_viz.trace.records import CallRow, RoundRow
 from hsd_viz.trace.trace import TABLES, Trace
+
+_PROCESS = 1
+_ROUNDS = 1
+#: The keys of a trace's meta to export.
+_META = (
+    *("stack_resolved", "device", "device_name", "dtype", "threads"),
+    *("runtime", "sampling", "created", "stop_reason", "versions"),
+)
 
 
 def csv_tables(trace: Trace) -> dict[str, str]:
@@ -38,3 +55,83 @@ def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
         for name, text in tables.items():
             files.enter_context(replacing(folder / name)).write_text(text, encoding="utf-8", newline="\n")
     return [folder / name for name in tables]
+
+
+def chrome_trace(trace: Trace) -> dict[str, Any]:
+    """Return the trace as one JSON object: ``traceEvents``, ``displayTimeUnit``, ``otherData``.
+
+    Complete events (``X``) have the category ``call`` or ``round``; counters (``C``) are ``tokens emitted`` and ``draft
+    tokens`` (accepted, not accepted) per target round.
+    """
+    threads, texts = _threads(trace), _texts(trace)
+    names = [_name(_ROUNDS, "rounds", 0), *(_name(tid, name, tid) for (_, name), tid in threads.items())]
+    title = {"name": f"hsd_viz: {trace.meta.get('stack', 'decode')}"}
+    process = {"ph": "M", "name": "process_name", "pid": _PROCESS, "args": title}
+    levels = {c.level: c.name for c in trace.call_rows}
+    rounds = sorted(trace.round_rows, key=lambda r: (r.start_ns, -r.level))
+    events = [
+        *(_round(row, levels.get(row.level, f"level {row.level}"), texts.get(row.id, "")) for row in rounds),
+        *(_call(row, threads[row.level, row.name]) for row in trace.call_rows),
+        *_counters(trace),
+    ]
+    return {
+        "traceEvents": [process, *[e for pair in names for e in pair], *events],
+        "displayTimeUnit": "ms",
+        "otherData": {key: str(trace.meta[key]) for key in _META if key in trace.meta},
+    }
+
+
+def _threads(trace: Trace) -> dict[tuple[int, str], int]:
+    """Return a thread id for each (level, name) with calls, the target's first."""
+    lanes = sorted({(c.level, c.name) for c in trace.call_rows}, key=lambda lane: (-lane[0], lane[1]))
+    return {lane: _ROUNDS + 1 + k for k, lane in enumerate(lanes)}
+
+
+def _name(tid: int, name: str, place: int) -> list[dict[str, Any]]:
+    where = {"ph": "M", "pid": _PROCESS, "tid": tid}
+    return [
+        {**where, "name": "thread_name", "args": {"name": name}},
+        {**where, "name": "thread_sort_index", "args": {"sort_index": place}},
+    ]
+
+
+def _texts(trace: Trace) -> dict[int, str]:
+    """Return the text that each target round emitted."""
+    texts: dict[int, str] = {}
+    for token in trace.token_rows:
+        texts[token.round] = texts.get(token.round, "") + token.text
+    return texts
+
+
+def _span(name: str, category: str, tid: int, start_ns: int, duration_ns: int, args: dict[str, Any]) -> dict[str, Any]:
+    times = {"ts": start_ns / 1000, "dur": duration_ns / 1000}
+    return {"ph": "X", "name": name, "cat": category, "pid": _PROCESS, "tid": tid, **times, "args": args}
+
+
+def _call(row: CallRow, tid: int) -> dict[str, Any]:
+    args = {"round": row.round, "steps": row.steps, "tokens fed": row.fed, "tokens cached": row.cached}
+    return _span(f"{row.name} {row.kind}", "call", tid, row.start_ns, row.duration_ns, args)
+
+
+def _round(row: RoundRow, level: str, text: str) -> dict[str, Any]:
+    args: dict[str, Any] = {key: getattr(row, key) for key in ("drafted", "examined", "accepted", "outcome")}
+    if row.why_no_draft is not None:
+        args["no draft"] = row.why_no_draft
+    if text:
+        args["emitted"] = text
+    return _span(f"{level} round {row.id}", "round", _ROUNDS, row.start_ns, row.duration_ns, args)
+
+
+def _counters(trace: Trace) -> list[dict[str, Any]]:
+    """Return one step of each counter per target round."""
+    target_rounds = target_round_of(trace.round_rows)
+    tokens = Counter(t.round for t in trace.token_rows)
+    emitted = 0
+    events = []
+    for row in sorted((r for r in trace.round_rows if target_rounds[r.id] == r.id), key=lambda r: r.start_ns):
+        emitted += tokens[row.id]
+        at = {"ph": "C", "pid": _PROCESS, "ts": (row.start_ns + row.duration_ns) / 1000}
+        drafted = {"accepted": row.accepted, "not accepted": row.drafted - row.accepted}
+        events.append({**at, "name": "tokens emitted", "args": {"tokens": emitted}})
+        events.append({**at, "name": "draft tokens", "args": drafted})
+    return events

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from hsd_viz.disk import write_whole
 from hsd_viz.trace import metrics
+from hsd_viz.trace.html import trace_html
 from hsd_viz.trace.records import CallRow, DraftRow, RoundRow, Rows, TokenRow, Top
 from hsd_viz.words import counted
 
@@ -57,6 +58,10 @@ class Trace(Rows):
         if rate is not None:
             facts.append(f"{m['accepted']} of {m['drafted']} drafted accepted ({rate:.0%})")
         return f"Trace({str(self.meta.get('stack_resolved') or self.meta.get('stack') or '?')!r}: {', '.join(facts)})"
+
+    def _repr_html_(self) -> str:
+        """Return the stack, the machine, the metrics and the beginning of the text for a notebook."""
+        return trace_html(self, self.metrics(), self.text)
 
     def frame(self, table: str) -> pd.DataFrame:
         """Return one table as a DataFrame, one column per field of its row class."""

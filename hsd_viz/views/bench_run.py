@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
+from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.stack import HFStack, parse, parse_bench
 from hsd_viz.views.controls import Prose, allowed
 from hsd_viz.views.number_field import NumberField
@@ -55,6 +56,8 @@ def measure(
 
     ``sizes``: prompts, new tokens each, repeats.
     """
+    if isinstance(engine, RemoteEngine):
+        raise ValueError("this page decodes on a server that others use as well: measure there with `hsd-viz bench`")
     from hsd_viz.bench import Settings, build_report, load_suite, run_bench
     from hsd_viz.machine import describe
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import anywidget
 import traitlets
 
-from hsd_viz.stack import BOTTOMS, DATABASES, MAX_LOOKAHEAD, DraftSource, Model, Stack, StackError, parse
+from hsd_viz.stack import DATABASES, DRAFT_SOURCES, MAX_LOOKAHEAD, DraftSource, Model, Stack, StackError, parse
+from hsd_viz.views.doors import View
 from hsd_viz.views.linked import css, esm, page_palette
 
 #: Description of each draft source.
@@ -29,7 +29,7 @@ OPTION_WORDS = {"window": "Lookahead window", "original": "first published versi
 MOST_PARTS, MOST_NAME = 16, 400
 
 
-class StackBlocks(anywidget.AnyWidget):
+class StackBlocks(View):
     """A stack as blocks: the target at the top, its drafters below.
 
     ``text`` is the stack's text, parsed by :func:`hsd_viz.stack.parse`. If it is invalid, ``error`` has the reason and
@@ -93,7 +93,7 @@ class StackBlocks(anywidget.AnyWidget):
 def allowed(stack: Stack, names: Sequence[str] | None) -> Stack:
     """Return the stack. Raises: StackError: if it names a model not in ``names`` (``None``: any)."""
     options = stack.bottom.items if stack.bottom is not None and stack.bottom.name == "auto" else ()
-    for name in (*(m.name for m in stack.models), *(item for item in options if item not in BOTTOMS["auto"])):
+    for name in (*(m.name for m in stack.models), *(item for item in options if item not in DRAFT_SOURCES["auto"])):
         if names is not None and name not in names:
             raise StackError(f"'{name}' is not allowed on this page: use {', '.join(names)}")
     return stack
@@ -101,7 +101,7 @@ def allowed(stack: Stack, names: Sequence[str] | None) -> Stack:
 
 def _language() -> dict[str, Any]:
     found = {}
-    for name, items in BOTTOMS.items():
+    for name, items in DRAFT_SOURCES.items():
         options = {item: OPTION_WORDS[item] for item in items if item in OPTION_WORDS}
         databases = [item for item in items if item not in options]
         # Without brackets all databases are used; logits only if named.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
-from hsd_viz.views.charts import CONFIG
+from hsd_viz.figures.style import CONFIG
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -42,15 +42,21 @@ class ChartBox(widgets.Output):
 
     def __init__(self) -> None:
         super().__init__()
+        #: The figure shown, if any.
+        self.figure: go.Figure | None = None
         self.add_class("hsd-chart")
 
     def show(self, figure: go.Figure) -> None:
-        """Replace the figure."""
+        """Replace the figure. The page's colour shows through it."""
+        import plotly.graph_objects as go
+
+        self.figure = figure
+        figure = go.Figure(figure).update_layout(paper_bgcolor="rgba(0,0,0,0)")
         self.outputs = (figure_output(figure), _words_output(figure))
 
     def clear(self) -> None:
         """Remove the figure."""
-        self.outputs = ()
+        self.figure, self.outputs = None, ()
 
 
 def show(figure: go.Figure) -> None:

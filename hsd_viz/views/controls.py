@@ -12,12 +12,17 @@ import traitlets
 from hsd_viz.stack import parse
 from hsd_viz.views.blocks import StackBlocks, allowed
 from hsd_viz.views.number_field import NumberField
-from hsd_viz.views.presets import PROMPTS, STACKS
+from hsd_viz.views.presets import PROMPTS, STACKS, TEMPERATURE
 
 MAX_PROMPT = 20_000
 MAX_NEW_TOKENS = 2_000
 #: The menu entry for a run decoded on this page: value and title.
 LIVE, LIVE_TITLE = "decoded here", "Run decoded here"
+#: Shown while the temperature is 0.
+GREEDY = (
+    "Greedy decoding: small models then repeat themselves, and repetitions are easy to draft. Speed-ups are those of a "
+    "loop, not of typical text."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ class Controls(widgets.VBox):
         self.stack.add_class("hsd-code")
         self.blocks = StackBlocks(self.stack.value, names, offered)
         traitlets.link((self.stack, "value"), (self.blocks, "text"))
-        self.temperature = NumberField("Temperature", 0, 0, 100)
+        self.temperature = NumberField("Temperature", TEMPERATURE, 0, 100)
         self.top_k = NumberField("Top-k (0: off)", 0, 0, 1_000_000, whole=True)
         self.top_p = NumberField("Top-p (1: off)", 1, 0.01, 1)
         self.seed = NumberField("Seed", 0, 0, 2**31 - 1, whole=True)
@@ -88,6 +93,7 @@ class Controls(widgets.VBox):
         self.beside = widgets.Checkbox(True, description="Measure speed-up over plain decoding", indent=False)
         self.run = _button("Run", "Decode the prompt with the stack (Ctrl+Enter)", "hsd-primary")
         self.cancel = _classes(_button("Cancel", "Stop after the current token", "hsd-quiet"), "hsd-cancel")
+        self.greedy = Prose()
         fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
         if live:
             buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
@@ -104,6 +110,7 @@ class Controls(widgets.VBox):
                 buttons,
                 self.beside,
                 _grid(fields),
+                self.greedy,
             ]
             super().__init__([_section("New run", form)])
         else:
@@ -118,6 +125,7 @@ class Controls(widgets.VBox):
         self.prompt.observe(self._prompt_written, "value")
         self.stacks.observe(self._use_stack, "value")
         self.stack.observe(self._written, "value")
+        self.temperature.observe(self._heated, "text")
         self.busy(False)
 
     def request(self) -> Request:
@@ -183,6 +191,10 @@ class Controls(widgets.VBox):
     def _use_stack(self, _change: Any) -> None:
         if self.stacks.value:
             self.stack.value = self.stacks.value
+
+    def _heated(self, _change: Any) -> None:
+        greedy = not self.temperature.problem and self.temperature.value == 0
+        self.greedy.value = GREEDY if greedy else ""
 
     def _written(self, _change: Any) -> None:
         known = [stack for stack, _ in STACKS]

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import anywidget
-import numpy as np
 import traitlets
 
-from hsd_viz.views import drafting_published as published
-from hsd_viz.views.drafting_bars import CSS, percent
-from hsd_viz.views.drafting_data import PLAIN, Study, Supply, lookups_only, method, study_of
-from hsd_viz.views.latency_sources import temperature_words
+from hsd_viz.figures.plane_specs import acceptance_plane, speed_plane_spec, temperature_spec
+from hsd_viz.views.doors import View
+from hsd_viz.views.drafting_bars import CSS
 from hsd_viz.views.scripts import joined
 
-#: Approximate number of equal-speed curves.
-ISOS = 10
-_KINDS = {"db": "strong", "hd": "second", "hd + window": "second"}
-_LEGEND = {
-    "strong": "db, this project's drafter",
-    "second": "hd, Hierarchy Drafting (HD) as published",
-    "plain": "baselines, with their published settings",
-    "there": "published by the HD authors, on another machine",
-    "iso": "equal speed, in tokens/s",
-}
 
-
-class DraftPlane(anywidget.AnyWidget):
+class DraftPlane(View):
     """Points, lines and equal-value curves on axes, with all values in a table."""
 
     _esm = joined("dom.js", "figure.js", "draft_plane.js")
@@ -46,55 +31,7 @@ class LatencyAcceptance(DraftPlane):
     """
 
     def __init__(self, data: Any, *, temperature: float | None = None, beside: bool = True, source: str = "") -> None:
-        study = study_of(data, source)
-        rows = [r for r in methods(study.at(temperature)) if r.ratio is not None and r.draft]
-        if not rows:
-            raise ValueError(
-                "the data have no tokens by round: use an ablation or traces of stacks with a database or a baseline"
-            )
-        points = [
-            _point(
-                1e3 * r.draft,
-                r.ratio,
-                r.method,
-                f"{r.method}: {_time(r.draft)} per round, {percent(r.ratio)} of tokens from multi-token rounds.",
-            )
-            for r in rows
-        ]
-        table = [["method", "drafting, ms per round", "tokens from multi-token rounds"]]
-        table += [[r.method, f"{1e3 * r.draft:.3f}", percent(r.ratio)] for r in sorted(rows, key=lambda r: r.draft)]
-        for p in published.METHODS if beside else ():
-            ms, ratio, speed = (p.figures[k] for k in ("draft_ms", "acceptance_ratio", "speedup"))
-            words = (
-                f"{p.what}, published: {ms:g} ms per step, {percent(ratio)}, {speed:g} times the speed of plain "
-                "decoding."
-            )
-            points.append({**_point(ms, ratio, p.what, words), "kind": "there"})
-            table.append([f"{p.what}, published", f"{ms:g}", percent(ratio)])
-        xs = [p["x"] for p in points]
-        super().__init__(
-            spec={
-                "title": f"Drafting latency against acceptance, {temperature_words(rows[0].temperature)}",
-                "x": {"label": "drafting latency, ms per round", "log": True, **_decades(min(xs), max(xs))},
-                "y": {
-                    "label": "tokens from multi-token rounds",
-                    "range": [0, 1],
-                    "ticks": [[t / 10, f"{10 * t} %"] for t in range(0, 11, 2)],
-                },
-                "points": points,
-                "legend": [
-                    [k, _LEGEND[k]]
-                    for k in ("strong", "second", "plain", "there")
-                    if any(p["kind"] == k for p in points)
-                ],
-                "text": "Up is better: more tokens come from multi-token rounds. Left is better: drafting takes less "
-                "time. The best "
-                "drafters are at the top left.",
-                "table": table,
-                "source": f"Measured: {study.source}." + (f" {published.CREDIT}" if beside else ""),
-                "shape": 0.62,
-            }
-        )
+        super().__init__(spec=acceptance_plane(data, temperature=temperature, beside=beside, source=source))
 
 
 class SpeedPlane(DraftPlane):
@@ -105,62 +42,7 @@ class SpeedPlane(DraftPlane):
     """
 
     def __init__(self, data: Any, *, temperature: float | None = None, source: str = "") -> None:
-        study = study_of(data, source)
-        at = study.at(temperature)
-        plain = next((r for r in at if r.stack == PLAIN and r.speed), None)
-        if plain is None:
-            raise ValueError("plain decoding was not measured: the target's step time is unknown")
-        rows = [r for r in methods(at) if r.draft]
-        if not rows:
-            raise ValueError("no stack with a database or a baseline was measured")
-        step = 1 / plain.speed
-        points, table = (
-            [],
-            [["method", "µs per round", "tokens per forward pass", "on the curves", "measured, tokens/s"]],
-        )
-        for r in rows:
-            expected = r.length / (step + r.draft)
-            spent = f" Measured {r.speed:.0f}: verifying a draft costs more than one token." if r.speed else ""
-            words = (
-                f"{r.method}: {_time(r.draft)} and {r.length:.2f} tokens per round, {expected:.0f} tokens/s on "
-                f"the curves.{spent}"
-            )
-            points.append(_point(1e6 * r.draft, r.length, r.method, words))
-            speed = "–" if r.speed is None else f"{r.speed:.0f}"
-            table.append([r.method, f"{1e6 * r.draft:.0f}", f"{r.length:.2f}", f"{expected:.0f}", speed])
-        top = math.ceil(2 * max(r.length for r in rows) + 0.6) / 2
-        span = _decades(min(p["x"] for p in points), max(max(p["x"] for p in points), 1e6 * step))
-        xs = np.geomspace(*span["range"], 60)
-        isos = []
-        for speed in _levels(plain.speed, top / (step + 1e-6 * span["range"][0])):
-            curve = [[round(float(x), 3), round(speed * (step + 1e-6 * float(x)), 4)] for x in xs]
-            isos.append({"label": f"{speed:.0f}", "points": [p for p in curve if 1 <= p[1] <= top]})
-        lengths = [1 + 0.5 * k for k in range(int(2 * (top - 1)) + 1)]
-        lengths = lengths if len(lengths) < 8 else [v for v in lengths if v == int(v)]
-        super().__init__(
-            spec={
-                "title": f"Speed by latency and acceptance, {temperature_words(rows[0].temperature)}",
-                "x": {"label": "drafting latency, µs per round", "log": True, **span},
-                "y": {
-                    "label": "tokens per target forward pass",
-                    "range": [1, top],
-                    "ticks": [[v, f"{v:g}"] for v in lengths],
-                },
-                "points": points,
-                "isos": [i for i in isos if len(i["points"]) > 1],
-                "legend": [
-                    [k, _LEGEND[k]] for k in ("strong", "second", "plain") if any(p["kind"] == k for p in points)
-                ]
-                + [["iso", _LEGEND["iso"]]],
-                "text": f"A target step takes {1e3 * step:.2f} ms ({plain.speed:.0f} tokens/s). On the left drafting "
-                "is cheap, the curves "
-                "are flat and only acceptance counts. On the right slower drafting needs more tokens for the same "
-                "speed. The curves omit the cost of verifying several tokens; the table has both.",
-                "table": table,
-                "source": f"Measured: {study.source}. Curves: tokens / (step + drafting), the HD authors' cost model.",
-                "shape": 0.62,
-            }
-        )
+        super().__init__(spec=speed_plane_spec(data, temperature=temperature, source=source))
 
 
 class TemperatureCurves(DraftPlane):
@@ -179,122 +61,4 @@ class TemperatureCurves(DraftPlane):
         beside: bool = True,
         source: str = "",
     ) -> None:
-        if metric not in ("length", "speedup"):
-            raise ValueError(f"unknown metric '{metric}': use 'length' or 'speedup'")
-        study = study_of(data, source)
-        if len(study.temperatures) < 2:
-            raise ValueError("only one temperature was measured: use an ablation, or reports of several temperatures")
-        curves = _curves(study, metric, stacks)
-        lines, points, legend = [], [], []
-        for name, curve in curves.items():
-            kind = _KINDS.get(name, "plain")
-            lines.append({"points": curve, "kind": "strong" if kind != "plain" else "plain"})
-            points += [
-                {
-                    **_point(t, v, name if t == curve[-1][0] else "", f"{name} at temperature {t:g}: {v:.2f}."),
-                    "kind": kind,
-                }
-                for t, v in curve
-            ]
-        if metric == "speedup" and beside:
-            for p in published.TEMPERATURES:
-                curve = [[t, v] for t, v in p.figures["speedup"].items()]
-                lines.append({"points": curve, "kind": "there"})
-                words = [f"{p.what}, published, temperature {t:g}: {v:.2f}." for t, v in curve]
-                ends = [f"{p.what}, published" if t == curve[-1][0] else "" for t, _ in curve]
-                points += [{**_point(*c, e, w), "kind": "there"} for c, w, e in zip(curve, words, ends, strict=True)]
-        shown = {p["kind"] for p in points}
-        legend = [[k, _LEGEND[k]] for k in ("strong", "second", "plain", "there") if k in shown]
-        top = math.ceil(2 * max(p["y"] for p in points) + 0.2) / 2
-        low = math.floor(10 * min(1.0, *(p["y"] for p in points))) / 10
-        ticks = [v / 2 for v in range(math.ceil(2 * low), int(2 * top) + 1)]
-        temperatures = study.temperatures
-        what = "tokens per target forward pass" if metric == "length" else "speed, plain decoding = 1"
-        table = [["method", *(f"T = {t:g}" for t in temperatures)]]
-        table += [
-            [n, *(f"{dict(map(tuple, c))[t]:.2f}" if t in dict(map(tuple, c)) else "–" for t in temperatures)]
-            for n, c in curves.items()
-        ]
-        low_t, high_t = temperatures[0], temperatures[-1]
-        super().__init__(
-            spec={
-                "title": "Acceptance length by temperature" if metric == "length" else "Speed-up by temperature",
-                "x": {
-                    "label": "temperature (0: greedy)",
-                    "range": [low_t - 0.04, high_t + 0.04],
-                    "ticks": [[t, f"{t:g}"] for t in temperatures],
-                },
-                "y": {"label": what, "range": [low, top], "ticks": [[v, f"{v:g}"] for v in ticks]},
-                "lines": lines,
-                "points": points,
-                "legend": legend,
-                "aligned": True,
-                "text": "A higher temperature rejects likely drafts more often, regardless of the method. The loss "
-                "depends on the "
-                "entropy of the model.",
-                "table": table,
-                "source": f"Measured: {study.source}."
-                + (f" {published.CREDIT}" if metric == "speedup" and beside else ""),
-                "shape": 0.7,
-            }
-        )
-
-
-# --- parts ------------------------------------------------------------------------------------------------------------
-
-
-def methods(rows: Sequence[Supply]) -> list[Supply]:
-    """Return one row per method: drafters with all databases, without ablation subsets and orders."""
-    found = {}
-    for row in rows:
-        name = method(row.stack)
-        if lookups_only(row.stack) and ("[" not in name or not any(name.startswith(f"{d}[") for d in ("db", "hd"))):
-            found.setdefault(name, row)
-    return list(found.values()) or [r for r in rows if lookups_only(r.stack)]
-
-
-def _curves(study: Study, metric: str, stacks: Sequence[str] | None) -> dict[str, list[list[float]]]:
-    curves: dict[str, list[list[float]]] = {}
-    for temperature in study.temperatures:
-        at = study.at(temperature)
-        plain = next((r.speed for r in at if r.stack == PLAIN), None)
-        chosen = methods(at) if stacks is None else [r for r in at if r.stack in stacks or r.method in stacks]
-        for row in chosen:
-            value = row.length if metric == "length" else row.speed / plain if row.speed and plain else None
-            if value is not None:
-                curves.setdefault(row.method, []).append([temperature, round(value, 4)])
-    curves = {name: curve for name, curve in curves.items() if len(curve) > 1}
-    if not curves:
-        raise ValueError("no stack was measured at two temperatures")
-    return curves
-
-
-def _point(x: float, y: float, name: str, words: str) -> dict[str, Any]:
-    return {
-        "x": round(float(x), 5),
-        "y": round(float(y), 4),
-        "label": name,
-        "kind": _KINDS.get(name, "plain"),
-        "words": words,
-    }
-
-
-def _time(seconds: float) -> str:
-    return f"{1e3 * seconds:.2f} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.0f} µs"
-
-
-def _decades(low: float, high: float) -> dict[str, Any]:
-    """Return range and ticks of a logarithmic axis: 1, 2 and 5 of each decade."""
-    low, high = low / 1.4, high * 1.5
-    ticks = [
-        m * 10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for m in (1, 2, 5)
-    ]
-    return {"range": [low, high], "ticks": [[t, f"{t:g}"] for t in ticks if low <= t <= high]}
-
-
-def _levels(least: float, most: float) -> list[float]:
-    """Return round speeds between two values."""
-    raw = (most - least) / ISOS
-    unit = 10 ** math.floor(math.log10(raw))
-    step = unit * next(k for k in (1, 2, 5, 10) if k * unit >= raw)
-    return [float(v) for v in np.arange(math.ceil(0.6 * least / step) * step, most, step)]
+        super().__init__(spec=temperature_spec(data, metric=metric, stacks=stacks, beside=beside, source=source))

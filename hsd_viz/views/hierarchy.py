@@ -9,17 +9,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-import anywidget
 import traitlets
 
+from hsd_viz.figures.latency_sources import USUAL, Basis, basis_of, rate, tier_rate, unseen
+from hsd_viz.figures.palette import HUES, family
 from hsd_viz.latency.affine import MOST
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.mixture import choose
 from hsd_viz.latency.select import Choice
 from hsd_viz.stack import DATABASES, parse
-from hsd_viz.views.latency_sources import USUAL, Basis, basis_of, rate, tier_rate, unseen
-from hsd_viz.views.palette import HUES, family
+from hsd_viz.views.doors import View
 from hsd_viz.views.scripts import STATIC, joined
 
 KINDS = {
@@ -30,12 +29,12 @@ KINDS = {
 }
 
 
-class HierarchyGraph(anywidget.AnyWidget):
+class HierarchyGraph(View):
     """Models as circles with area proportional to cost per token, edges as wide as acceptance, the selected stack
     highlighted.
 
-    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.views.latency_sources.basis_of`), ``out`` the names of
-    removed draft models and databases, toggled by click or Enter. Raises: ValueError: if a name cannot be removed.
+    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.figures.latency_sources.basis_of`), ``out`` the names
+    of removed draft models and databases, toggled by click or Enter. Raises: ValueError: if a name cannot be removed.
     """
 
     _esm = joined("dom.js", "hierarchy.js")
@@ -49,7 +48,7 @@ class HierarchyGraph(anywidget.AnyWidget):
         basis = basis_of(basis, source)
         self._mixture, self._most, self._unseen = basis.mixture, most, unseen(basis.calibration)
         self._choices: dict[frozenset[str], dict[str, Any]] = {}
-        free = {*basis.calibration.models[:-1], *basis.calibration.bottoms}
+        free = {*basis.calibration.models[:-1], *basis.calibration.databases}
         for name in out:
             if name not in free:
                 raise ValueError(f"'{name}' cannot be removed: use {', '.join(sorted(free)) or 'nothing'}")
@@ -97,7 +96,7 @@ def graph(basis: Basis) -> dict[str, Any]:
             {"name": name, "ms": ms, "words": words, "hue": asdict(HUES["target" if target else family(name)])}
         )
     bottoms = []
-    for name in calibration.bottoms:
+    for name in calibration.databases:
         own = parse(f"{name} > target").bottom
         parts = [item for item in own.items if item in DATABASES] or list(
             DATABASES if own.name == "db" else ["baseline"]

@@ -2,47 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-import anywidget
 import traitlets
 
-from hsd_viz.calibration.estimate import estimate
-from hsd_viz.latency.mixture import MixedLaw, choose
+from hsd_viz.figures.latency_compare import ROWS, levels_spec, ranking_spec
+from hsd_viz.figures.latency_sources import Measured
 from hsd_viz.latency.select import Choice
-from hsd_viz.latency.vectorised import Prediction
-from hsd_viz.stack import StackError, parse
-from hsd_viz.trace import Trace
-from hsd_viz.views.latency_sources import (
-    Basis,
-    Measured,
-    basis_of,
-    level_use,
-    machine_words,
-    measured,
-    plan_machine,
-    plan_measured,
-    read_json,
-    stack_of_trace,
-    unseen,
-)
-from hsd_viz.views.palette import HUES, family
+from hsd_viz.views.doors import Given, View, trace_of
 from hsd_viz.views.scripts import STATIC, joined
-from hsd_viz.words import counted
-
-TAGS = {
-    "pick": "selected by the law",
-    "fastest": "fastest measured",
-    "single": "best single draft",
-    "plain": "plain decoding",
-}
-#: Maximum rows of a ranking.
-ROWS = 12
 
 
-class Comparison(anywidget.AnyWidget):
+class Comparison(View):
     """Rows with a bar for the prediction and a dot with its interval for the measurement, also as text."""
 
     _esm = joined("dom.js", "compare.js")
@@ -55,7 +27,7 @@ class Ranking(Comparison):
     """Stacks by ms per token, fastest first: predicted, and measured where available.
 
     ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
-    :func:`~hsd_viz.views.latency_sources.basis_of`), ranked by the law. ``measured`` adds ms per token by stack.
+    :func:`~hsd_viz.figures.latency_sources.basis_of`), ranked by the law. ``measured`` adds ms per token by stack.
     Raises: ValueError: if ``plan`` is invalid.
     """
 
@@ -68,14 +40,7 @@ class Ranking(Comparison):
         source: str = "",
         rows: int = ROWS,
     ) -> None:
-        if isinstance(plan, str | Path):
-            plan, source = read_json(plan), source or f"from {Path(plan).name}"
-        if isinstance(plan, Mapping) and "hierarchies" in plan:
-            spec = _from_plan(plan, measured or {}, source, rows)
-        else:
-            basis = basis_of(plan, source)
-            spec = _from_basis(basis, basis.measured if measured is None else measured, choice, rows)
-        super().__init__(spec=spec)
+        super().__init__(spec=ranking_spec(plan, measured=measured, choice=choice, source=source, rows=rows))
 
 
 class Levels(Comparison):
@@ -85,168 +50,5 @@ class Levels(Comparison):
     Raises: ValueError: if the basis lacks a level.
     """
 
-    def __init__(self, trace: Trace, basis: Any = None, *, source: str = "") -> None:
-        if not trace.token_rows:
-            raise ValueError("the trace has no emitted tokens")
-        own = basis is None
-        if own:
-            basis = Basis(estimate([trace]).calibration(), "estimated from this run")
-        basis = basis_of(basis, source)
-        super().__init__(spec=_levels_spec(trace, basis, MixedLaw(basis.mixture).predict(stack_of_trace(trace))))
-
-
-# --- rankings ---------------------------------------------------------------------------------------------------------
-
-
-def _from_basis(
-    basis: Basis, measurements: Mapping[str, Measured | float], choice: Choice | None, rows: int
-) -> dict[str, Any]:
-    choice = choice or choose(basis.mixture)
-    law = MixedLaw(basis.mixture)
-    found = {p.stack: p.ms_per_token for p in (*choice.ranked, choice.plain)}
-    for stack in measurements:
-        if stack not in found and (ms := _predicted(law, stack)) is not None:
-            found[stack] = ms
-    single = choice.best_single_draft
-    tags = {choice.plain.stack: ["plain"]}
-    if single is not None:
-        tags.setdefault(single.stack, []).append("single")
-    tags.setdefault(choice.picked.stack, []).insert(0, "pick")
-    where = "measured intervals: spread over rounds" if measurements else ""
-    spec = _ranking(found, measurements, tags, f"Predicted by the latency law; calibration {basis.source}", where, rows)
-    if missed := unseen(basis.calibration):
-        spec["text"] += f" Not measured, so excluded: {', '.join(missed)}."
-        for row in spec["groups"][0]["rows"]:
-            row["tags"] = [
-                [tag, "best measured single draft" if tag == "single" else words] for tag, words in row["tags"]
-            ]
-    return spec
-
-
-def _from_plan(plan: Mapping[str, Any], more: Mapping[str, Measured | float], source: str, rows: int) -> dict[str, Any]:
-    try:
-        found = {str(row["stack"]): row.get("predicted_ms_per_token") for row in plan["hierarchies"]}
-        tags: dict[str, list[str]] = {}
-        fastest = plan.get("best_measured") if plan.get("best_measured") != plan.get("picked") else None
-        for tag, stack in (
-            ("pick", plan.get("picked")),
-            ("fastest", fastest),
-            ("single", plan.get("best_single_draft")),
-            ("plain", _plain(found)),
-        ):
-            if stack:
-                tags.setdefault(str(stack), []).append(tag)
-    except (KeyError, TypeError, AttributeError):
-        raise ValueError("not a plan: use the JSON output of 'hsd-viz plan'") from None
-    place = plan_machine(plan)
-    words = source or (f"calibrated and measured on {place}" if place else "from the given plan")
-    where = f"measured on {plan['measured_on']}" if plan.get("measured_on") else ""
-    return _ranking(found, {**plan_measured(plan), **more}, tags, f"Law and measurements, {words}", where, rows)
-
-
-def _plain(stacks: Iterable[str]) -> str | None:
-    for written in stacks:
-        try:
-            stack = parse(written)
-        except StackError:
-            continue
-        if len(stack.parts) == 1:
-            return written
-    return None
-
-
-def _predicted(law: MixedLaw, stack: str) -> float | None:
-    try:
-        return law.predict(stack).ms_per_token
-    except ValueError:
-        return None
-
-
-def _ranking(
-    found: Mapping[str, float | None], measurements, tags, source: str, where: str, most: int
-) -> dict[str, Any]:
-    rows = []
-    for stack in dict.fromkeys([*found, *measurements]):
-        row = _row(stack, found.get(stack), measurements.get(stack))
-        row |= {
-            "code": True,
-            "tags": [[t, TAGS[t]] for t in tags.get(stack, ())],
-            "chosen": "pick" in tags.get(stack, ()),
-        }
-        rows.append(row)
-    # Sort by measured, else predicted.
-    rows.sort(key=lambda r: r["measured"] if r["measured"] is not None else r["predicted"])
-    kept = rows[:most] + [r for r in rows[most:] if r["tags"] or r["measured"] is not None]
-    left = f" {counted(len(rows) - len(kept), 'slower stack')} not shown." if len(kept) < len(rows) else ""
-    any_measured = any(r["measured"] is not None for r in rows)
-    mixed = any_measured and any(r["measured"] is None for r in rows)
-    order = (
-        "measured, else predicted, latency" if mixed else "measured latency" if any_measured else "predicted latency"
-    )
-    return {
-        "title": "Stacks, fastest first",
-        "legend": _legend(any_measured),
-        "groups": [{"title": "", "unit": "ms per token", "rows": kept, "what": "stack"}],
-        "text": f"Milliseconds per emitted token, without prefill, ordered by {order}.{left}",
-        "source": f"{source}{'; ' + where if where else ''}.",
-    }
-
-
-# --- levels -----------------------------------------------------------------------------------------------------------
-
-
-def _levels_spec(trace: Trace, basis: Basis, prediction: Prediction) -> dict[str, Any]:
-    uses = level_use(trace)
-    total = sum(u.ms for u in uses)
-    forwards, times = [], []
-    for use, n, share in zip(uses, prediction.forwards_per_token, prediction.share, strict=True):
-        # Look-ups have the neutral colour, as in the other charts.
-        hue = "baseline" if family(use.name) == "draft" and use.name not in trace_models(trace) else family(use.name)
-        what = "look-ups" if use.name not in trace_models(trace) else "forwards"
-        colours = {"light": HUES[hue].light, "dark": HUES[hue].dark}
-        forwards.append(_row(f"{use.name}, {what}", n, Measured(use.forwards)) | {"hue": colours})
-        ms = share * prediction.ms_per_token
-        parts = f"{use.ms / total:.0%} of the time, {share:.0%} predicted; calls only {use.calls:.2f} ms"
-        times.append(_row(use.name, ms, Measured(use.ms)) | {"hue": colours, "note": parts})
-    whole = measured([trace])[stack_of_trace(trace)]
-    times.append(_row("all levels", prediction.ms_per_token, whole) | {"chosen": True})
-    return {
-        "title": f"Prediction and run by level: {prediction.stack}",
-        "legend": _legend(True),
-        "groups": [
-            {"title": "Forward passes per emitted token", "unit": "per token", "rows": forwards[::-1], "what": "level"},
-            {"title": "Time per emitted token", "unit": "ms", "rows": [times[-1], *times[-2::-1]], "what": "level"},
-        ],
-        "text": "A level's time: its calls (forward passes, look-ups; shown alone in the Acceptance tab) plus "
-        "sampling, "
-        "verification and bookkeeping in its rounds.",
-        "source": f"Measured in this trace ({counted(len(trace.token_rows), 'token')} on {machine_words(trace)}); "
-        f"predicted by the latency law; calibration {basis.source}.",
-    }
-
-
-def trace_models(trace: Trace) -> set[str]:
-    """Return the names of a trace's models."""
-    return {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
-
-
-# --- parts of a spec --------------------------------------------------------------------------------------------------
-
-
-def _row(label: str, predicted: float | None, run: Measured | float | None) -> dict[str, Any]:
-    run = Measured(float(run)) if isinstance(run, int | float) else run
-    known = run is not None
-    return {
-        "label": label,
-        "predicted": predicted,
-        "measured": run.ms_per_token if known else None,
-        "low": run.low if known else None,
-        "high": run.high if known else None,
-        "off": predicted / run.ms_per_token - 1 if known and predicted is not None and run.ms_per_token else None,
-        "tags": [],
-    }
-
-
-def _legend(any_measured: bool) -> list[list[str]]:
-    shown = [["law", "predicted by the latency law"]]
-    return [*shown, ["run", "measured, with 95 % interval if available"]] if any_measured else shown
+    def __init__(self, trace: Given, basis: Any = None, *, source: str = "") -> None:
+        super().__init__(spec=levels_spec(trace_of(trace), basis, source=source))

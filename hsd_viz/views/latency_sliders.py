@@ -6,9 +6,11 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from hsd_viz.figures.latency_sources import Basis, basis_of
+from hsd_viz.figures.latency_whatif import CUSTOM, SLOPE
 from hsd_viz.latency.affine import MOST
+from hsd_viz.views.doors import Doors
 from hsd_viz.views.latency_plot import Plot
-from hsd_viz.views.latency_sources import Basis, basis_of
 from hsd_viz.views.names import Names
 from hsd_viz.views.notice import Notice
 
@@ -16,7 +18,7 @@ OWN = "custom"
 INSTANT = "Sliders are instant: the law is recomputed and no model runs."
 
 
-class WhatIf(widgets.VBox):
+class WhatIf(Doors, widgets.VBox):
     """Sliders above a plot. Subclasses define ``self._sliders`` and :meth:`_spec`."""
 
     def __init__(
@@ -92,7 +94,7 @@ class WhatIf(widgets.VBox):
             # Sliders hold one acceptance and one cost; stack predictions average over kinds of text.
             one = "" if self._basis.kinds is None else ", here pooled over texts; stack predictions use kinds of text"
             return f"Predicted by the latency law; calibration {self._basis.source}{one}."
-        return "Latency law on the slider values; nothing was measured."
+        return CUSTOM
 
 
 # --- fields -----------------------------------------------------------------------------------------------------------
@@ -107,7 +109,7 @@ def step_slider(words: str, value: int) -> widgets.IntSlider:
 
 
 def slope_slider() -> widgets.FloatSlider:
-    return slider("added cost per verified token, in forward passes", 0.02, 0.0, 0.5, 0.01, ".2f")
+    return slider("added cost per verified token, in forward passes", SLOPE, 0.0, 0.5, 0.01, ".2f")
 
 
 def start_menu(words: str, options: list[tuple[str, str]]) -> widgets.Dropdown:

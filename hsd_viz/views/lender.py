@@ -8,8 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from hsd_viz.engine import Engine, prepare
-from hsd_viz.engine.baseline import decode_beside_plain
+from hsd_viz.engine import Engine, decode_beside_plain, prepare
 from hsd_viz.trace import Event, Stage
 from hsd_viz.views.controls import Request
 

@@ -27,16 +27,20 @@ A *group* is one run and one cursor. Views with the same ``group`` trait belong 
 from __future__ import annotations
 
 import uuid
+import weakref
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anywidget
 import traitlets
 
+from hsd_viz.figures.palette import BASELINES, DATABASES, HUES
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
-from hsd_viz.views.palette import BASELINES, DATABASES, HUES
+from hsd_viz.views.doors import Given, View, trace_of
 from hsd_viz.views.scripts import joined
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Scripts before every linked view's own.
 SHARED = ("dom.js", "linked_run.js", "linked.js")
@@ -52,6 +56,10 @@ def css(name: str) -> str:
     return joined("linked.css", name)
 
 
+#: All linked views, to find the run of a group.
+_VIEWS: weakref.WeakSet[LinkedView] = weakref.WeakSet()
+
+
 def page_palette() -> dict[str, Any]:
     """Return the palette as sent to the browser."""
     return {
@@ -61,23 +69,61 @@ def page_palette() -> dict[str, Any]:
     }
 
 
-class LinkedView(anywidget.AnyWidget):
+class LinkedView(View):
     """A view of a run in a group.
 
-    ``trace``: publish it; ``None``: show the group's run. ``group`` ``None``: a new group.
+    ``trace`` (or the path of its file): publish it; ``None``: show the group's run. ``group`` ``None``: a new group.
+
+    ``cursor`` is the place under the cursor: ``{"token": index, "round": id, "pinned": bool}``, empty without one.
+    ``selected`` are the ids of the selected target rounds. Both can be observed.
     """
 
     group = traitlets.Unicode().tag(sync=True)
     data = traitlets.Dict().tag(sync=True)
     palette = traitlets.Dict().tag(sync=True)
+    cursor = traitlets.Dict().tag(sync=True)
+    selected = traitlets.List(traitlets.Int()).tag(sync=True)
 
-    def __init__(self, trace: Trace | None = None, group: str | None = None, **options: Any) -> None:
+    def __init__(self, trace: Given | None = None, group: str | None = None, **options: Any) -> None:
+        self._shown: Trace | None = None
         super().__init__(palette=page_palette(), group=group or uuid.uuid4().hex, **options)
+        _VIEWS.add(self)
         if trace is not None:
             self.show(trace)
 
-    def show(self, trace: Trace) -> None:
+    @property
+    def trace(self) -> Trace | None:
+        """The trace shown: the view's own, or that of its group; ``None`` without one."""
+        group = [self, *(view for view in list(_VIEWS) if view is not self and view.group == self.group)]
+        # During a live run the stream's data are those of its start.
+        published = lambda view: view.data.get("tokens") or getattr(view, "live", False)
+        return next((view._shown for view in group if view._shown is not None and published(view)), None)
+
+    @property
+    def selection(self) -> pd.DataFrame:
+        """The tokens of the selected rounds (without a selection, of the cursor's round), as in ``trace.tokens``."""
+        return self._rows("tokens", "round")
+
+    @property
+    def selected_rounds(self) -> pd.DataFrame:
+        """The selected target rounds (without a selection, the cursor's), as in ``trace.rounds``."""
+        return self._rows("rounds", "id")
+
+    def _rows(self, table: str, column: str) -> pd.DataFrame:
+        trace, here = self.trace or Trace({}), self.cursor.get("round")
+        chosen = self.selected or ([] if here is None else [here])
+        frame = trace.frame(table)
+        return frame[frame[column].isin(chosen)]
+
+    def shown_data(self) -> dict[str, Any]:
+        """Return the data of the group's run, for a page of this view alone."""
+        trace = self.trace
+        return {} if trace is None else {"run": uuid.uuid4().hex, "seq": 1, **payload.snapshot(trace)}
+
+    def show(self, trace: Given) -> None:
         """Show a whole trace in all views of the group."""
+        self._shown = trace = trace_of(trace)
+        self.cursor, self.selected = {}, []
         self.data = {"run": uuid.uuid4().hex, "seq": 1, **payload.snapshot(trace)}
 
 

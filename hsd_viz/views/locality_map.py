@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import anywidget
 import numpy as np
 import traitlets
 
+from hsd_viz.figures.latency_sources import machine_words
+from hsd_viz.figures.palette import DATABASES, HUES, family, label
 from hsd_viz.trace import Trace
+from hsd_viz.views.doors import Given, View, trace_of
 from hsd_viz.views.drafting_bars import CSS
-from hsd_viz.views.latency_sources import machine_words
-from hsd_viz.views.palette import DATABASES, HUES, family, label
 from hsd_viz.views.scripts import joined
 from hsd_viz.words import counted
 
@@ -19,7 +19,7 @@ from hsd_viz.words import counted
 LONGEST = 32
 
 
-class LocalityMap(anywidget.AnyWidget):
+class LocalityMap(View):
     """A dot plot of a text against itself: a mark at (i, j) means token i repeats the text ending at the earlier token
     j.
 
@@ -32,7 +32,8 @@ class LocalityMap(anywidget.AnyWidget):
     spec = traitlets.Dict().tag(sync=True)
     least = traitlets.Int(4).tag(sync=True)
 
-    def __init__(self, trace: Trace, *, least: int = 4) -> None:
+    def __init__(self, trace: Given, *, least: int = 4) -> None:
+        trace = trace_of(trace)
         if not trace.token_rows:
             raise ValueError("the trace has no emitted tokens")
         if not 1 <= least <= LONGEST:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hsd_viz.figures.panels import level_names
 from hsd_viz.trace import CallRow, DraftRow, RoundRow, Step, TokenRow, Trace
 
 
@@ -117,15 +118,3 @@ def head(meta: dict[str, Any]) -> dict[str, Any]:
             "wall_ns": meta.get("wall_ns"),
         },
     }
-
-
-def level_names(meta: dict[str, Any]) -> list[str]:
-    """Return the name of each level, lowest first; empty if the meta has no valid stack."""
-    from hsd_viz.stack import StackError, parse
-
-    try:
-        parts = parse(str(meta.get("stack_resolved") or meta.get("stack", ""))).parts
-    except StackError:
-        return []
-    # A resolved `auto` lists its levels in order.
-    return [name for part in parts for name in (part.items if part.name == "auto" else (part.name,))]

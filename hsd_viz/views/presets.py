@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hsd_viz.figures.definitions import TEMPERATURE as TEMPERATURE
+
 
 @dataclass(frozen=True, slots=True)
 class PromptPreset:
-    """A prompt, its title and a note on its locality."""
+    """A prompt, its short name, its title and a note on its locality."""
 
+    name: str
     title: str
     blurb: str
     prompt: str
@@ -16,6 +19,7 @@ class PromptPreset:
 
 PROMPTS = (
     PromptPreset(
+        "edit",
         "File edit (repeats earlier text)",
         "Very high locality: the continuation copies the code with small changes, so the context database drafts "
         "long sequences.",
@@ -34,6 +38,7 @@ PROMPTS = (
         return Point(self.x""",
     ),
     PromptPreset(
+        "tests",
         "Test cases (a pattern with variations)",
         "High locality: each case has the form of the previous one; databases cannot predict new names and numbers.",
         """import unittest
@@ -50,6 +55,7 @@ class TestString(unittest.TestCase):
         self.assertEqual(""",
     ),
     PromptPreset(
+        "idioms",
         "Command line (common idioms)",
         "Medium locality: few repetitions, but common idioms, which the statistics database contains.",
         """import argparse
@@ -60,6 +66,7 @@ def main():
     parser = argparse.ArgumentParser(description=""",
     ),
     PromptPreset(
+        "docstring",
         "Docstring and body",
         "Medium locality: prose is hard to draft; the code then repeats the names of the signature.",
         '''def read_lines(path, encoding="utf-8"):
@@ -68,12 +75,14 @@ def main():
 ''',
     ),
     PromptPreset(
+        "new",
         "A new function",
         "Low locality: the text does not determine the continuation, so draft models work best and databases rarely "
         "match.",
         "def merge_intervals(",
     ),
     PromptPreset(
+        "empty",
         "An empty module",
         "No locality at the start; it grows as the output repeats, and the context database starts to draft.",
         "import os\n",

@@ -8,9 +8,9 @@ import anywidget
 import traitlets
 
 from hsd_viz.bench.verdict import impossible
+from hsd_viz.figures.definitions import LATENCY, LENGTH, RATE, SPEED, SPEEDUP
 from hsd_viz.stack import Stack, StackError, parse
 from hsd_viz.trace import Stage, Trace
-from hsd_viz.views.definitions import LATENCY, LENGTH, RATE, SPEED, SPEEDUP
 from hsd_viz.views.scripts import joined
 from hsd_viz.words import counted
 
@@ -61,6 +61,8 @@ def origin(meta: dict[str, Any], kind: str) -> dict[str, Any]:
     facts.append(sampling_words(meta.get("sampling") or {}))
     if kind not in ("live", "finished") and meta.get("created"):
         facts.append(f"recorded {str(meta['created'])[:10]}{fastest_words(meta)}")
+        if meta.get("clock"):
+            facts.append(f"in {meta['clock']}")
     if meta.get("cancelled") and kind == "finished":
         facts.append("cancelled")
     stack = str(meta.get("stack_resolved") or meta.get("stack") or "")
@@ -151,7 +153,7 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
 
 
 def _speedup(trace: Trace, speed: float | None, length: float | None) -> dict[str, str]:
-    """Return the speed-up over the plain run measured with this one, if any (:mod:`hsd_viz.engine.baseline`)."""
+    """Return the speed-up over the plain run measured with this one, if any (:func:`hsd_viz.engine.note_plain`)."""
     plain = (trace.meta.get("plain") or {}).get("tokens_per_second")
     stack = _stack(trace.meta)
     if stack is not None and len(stack.parts) == 1:

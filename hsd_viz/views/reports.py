@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import anywidget
 import traitlets
 
-from hsd_viz.views.drafting_data import study_of
+from hsd_viz.figures.drafting_data import study_of
 from hsd_viz.views.scripts import joined
 from hsd_viz.words import counted
 
@@ -24,8 +24,6 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 FOLDERS = (_PACKAGE / "bench" / "measured", _PACKAGE.parent / "docs" / "bench")
 #: Maximum message to the kernel, bytes: the web server refuses 10 MiB.
 MAX_BYTES = 8_000_000
-#: Widths of the pre-drawn figure, CSS pixels: the page shows the widest that fits.
-WIDTHS = (960.0, 760.0, 600.0, 460.0, 380.0, 320.0, 280.0)
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 ABLATION = "hsd_viz ablation"
 
@@ -133,8 +131,8 @@ class ReportTables(anywidget.AnyWidget):
 
 
 def _figure(report: Report) -> dict[str, Any] | None:
-    """Draw the speed-ups for each of :data:`WIDTHS`; ``None`` if there are none."""
-    from hsd_viz.bench.svg import bars
+    """Return the figure of the speed-ups, which fits any width; ``None`` if there are none."""
+    from hsd_viz.bench.page import bars
     from hsd_viz.bench.verdict import SPEED_TITLE, kinds_of, speed_bars, speed_words
 
     if not (rows := speed_bars(report.stacks)):
@@ -143,7 +141,7 @@ def _figure(report: Report) -> dict[str, Any] | None:
         "title": "Speed-up over plain decoding",
         "note": speed_words(rows),
         "legend": [list(item) for item in kinds_of(report.stacks).items()],
-        "drawn": [[width, bars(rows, width, title=SPEED_TITLE)] for width in WIDTHS],
+        "drawn": [[1, bars(rows, SPEED_TITLE)]],
     }
 
 

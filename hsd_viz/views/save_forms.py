@@ -57,7 +57,7 @@ def _tables(trace: Trace) -> bytes:
 
 
 def _timeline(trace: Trace) -> bytes:
-    from hsd_viz.trace.perfetto import chrome_trace
+    from hsd_viz.trace.export import chrome_trace
 
     return (json.dumps(chrome_trace(trace), separators=(",", ":")) + "\n").encode("ascii")
 

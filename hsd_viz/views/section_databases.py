@@ -5,13 +5,13 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from hsd_viz.bench.replay import BUDGETS, alone, available_databases
+from hsd_viz.figures.database_panels import keys_hit, saved_alone
+from hsd_viz.figures.drafting_data import study_of
+from hsd_viz.figures.latency_sources import temperature_words
 from hsd_viz.trace import Trace
 from hsd_viz.views.controls import Prose
-from hsd_viz.views.database_panels import keys_hit, saved_alone
 from hsd_viz.views.drafting_bars import DatabaseAblation, OrderAblation
-from hsd_viz.views.drafting_data import study_of
 from hsd_viz.views.drafting_plane import TemperatureCurves
-from hsd_viz.views.latency_sources import temperature_words
 from hsd_viz.views.locality_map import LocalityMap
 from hsd_viz.views.panels import Panels
 from hsd_viz.views.reports import measured_file

@@ -10,15 +10,16 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from hsd_viz.latency.calibration import Calibration
+from hsd_viz.figures.latency_sources import Basis, basis_of, of_run, recorded, temperature_words
+from hsd_viz.latency.inputs import Calibration
 from hsd_viz.machine import cpu_model
 from hsd_viz.trace import Trace
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.hierarchy import HierarchyGraph
 from hsd_viz.views.latency_compare import Levels, Ranking
 from hsd_viz.views.latency_plot import LatencySurface
-from hsd_viz.views.latency_sources import Basis, basis_of, of_run, recorded, temperature_words
 from hsd_viz.views.latency_whatif import OneDraftWhatIf, SecondDraftWhatIf
+from hsd_viz.views.presets import TEMPERATURE
 from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled, tried
 from hsd_viz.words import counted
 
@@ -83,7 +84,7 @@ class HierarchySection(Section):
                 return path
         trace = self.page.trace
         same = trace is not None and float((trace.meta.get("sampling") or {}).get("temperature") or 0.0) == wanted
-        return RUN if wanted and same and trace.token_rows else RECORDED
+        return RUN if wanted != TEMPERATURE and same and trace.token_rows else RECORDED
 
     def _say_fit(self) -> None:
         """Compare the calibration's temperature with the form's."""
@@ -158,7 +159,7 @@ def chains_of(calibration: Calibration) -> list[str]:
             if all(pair in calibration.edges for pair in pairwise((*models, calibration.target))):
                 chain = " > ".join((*models, calibration.target))
                 found.append(chain)
-                found += [f"{b} > {chain}" for b in calibration.bottoms if (b, models[0]) in calibration.tiers]
+                found += [f"{b} > {chain}" for b in calibration.databases if (b, models[0]) in calibration.tiers]
     return found
 
 

@@ -6,12 +6,13 @@ from typing import ClassVar
 
 import ipywidgets as widgets
 
+from hsd_viz import figures
+from hsd_viz.figures.acceptance_panels import acceptance_panels, terms, verifiers
 from hsd_viz.trace import Trace
-from hsd_viz.views import charts
-from hsd_viz.views.acceptance_panels import acceptance_panels, terms, verifiers
 from hsd_viz.views.chartbox import ChartBox
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.panels import Panels
+from hsd_viz.views.registry import registered_sections
 from hsd_viz.views.run_views import ChartMark, RoundInspector, Timeline
 from hsd_viz.views.section import Page, Section, menu, refill
 from hsd_viz.views.section_bench import BenchmarkSection
@@ -70,7 +71,7 @@ class AcceptanceSection(Section):
 
     def fill(self, trace: Trace) -> None:
         for name, box in self.figures.items():
-            box.show(getattr(charts, name)(trace, self.page.dark))
+            box.show(getattr(figures, name)(trace, self.page.dark))
         self.terms.terms = terms(trace)
         self.panels.show(acceptance_panels(trace))
         levels = verifiers(trace)
@@ -85,8 +86,8 @@ class AcceptanceSection(Section):
 
 
 def sections(page: Page) -> list[Section]:
-    """Return all sections in page order."""
-    return [
+    """Return all sections in page order, those of other packages last."""
+    own: list[Section] = [
         kind(page)
         for kind in (
             RoundSection,
@@ -98,3 +99,4 @@ def sections(page: Page) -> list[Section]:
             BenchmarkSection,
         )
     ]
+    return [*own, *registered_sections(page)]

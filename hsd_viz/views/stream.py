@@ -11,6 +11,7 @@ import traitlets
 
 from hsd_viz.trace import Step, Trace
 from hsd_viz.views import payload
+from hsd_viz.views.doors import Given, trace_of
 from hsd_viz.views.linked import LinkedView, css, esm
 
 #: The view's scripts, in order.
@@ -38,19 +39,22 @@ class TokenStream(LinkedView):
     whitespace = traitlets.Bool(False).tag(sync=True)
     dark = traitlets.Bool(False).tag(sync=True)
 
-    def __init__(self, trace: Trace | None = None, group: str | None = None, **options: Any) -> None:
+    def __init__(self, trace: Given | None = None, group: str | None = None, **options: Any) -> None:
         # Steps come from a worker thread, requests of the page from the kernel's.
         self._lock = threading.RLock()
+        self._trace: Trace | None = None
         super().__init__(Trace({}) if trace is None else trace, group, **options)
         self.on_msg(self._on_message)
+        self.observe(lambda _change: self._on_pinned(), "pinned")
 
-    def show(self, trace: Trace) -> None:
+    def show(self, trace: Given) -> None:
         """Show a whole trace."""
+        trace = trace_of(trace)
         with self._lock:
             self._begin(trace)
             self._seq = 1
             self._publish()
-            self.pinned, self.live = -1, False
+            self.pinned, self.live, self.selected = -1, False, []
 
     def begin(self, meta: dict[str, Any], pieces: dict[int, str] | None = None) -> None:
         """Start a live run with ``meta`` and ``pieces`` of :class:`~hsd_viz.trace.Started`."""
@@ -59,7 +63,7 @@ class TokenStream(LinkedView):
         trace.pieces.update(pieces or {})
         with self._lock:
             self._begin(trace)
-            self.pinned = -1
+            self.pinned, self.selected = -1, []
             self._publish()
             self.live = True
 
@@ -90,6 +94,19 @@ class TokenStream(LinkedView):
                 self._trace = trace
             self._publish()
             self.live = False
+
+    @property
+    def _shown(self) -> Trace | None:
+        return self._trace if self._trace is not None and self._trace.token_rows else None
+
+    @_shown.setter
+    def _shown(self, _trace: Trace | None) -> None:
+        """The stream keeps its own trace, which a live run extends."""
+
+    def _on_pinned(self) -> None:
+        rows = self._trace.token_rows if self._trace is not None else []
+        known = 0 <= self.pinned < len(rows)
+        self.cursor = {"token": self.pinned, "round": rows[self.pinned].round, "pinned": True} if known else {}
 
     def _begin(self, trace: Trace) -> None:
         self._trace, self._run, self._seq = trace, uuid.uuid4().hex, 0

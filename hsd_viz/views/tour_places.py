@@ -214,12 +214,12 @@ def _against_plain(trace: Trace, speed: float) -> str:
 
 
 def same_text(trace: Trace, names: Sequence[str], load: Load) -> Found | None:
-    """Find a greedy run with drafts and a plain run of the same prompt: their texts must be equal."""
-    if not trace.draft_rows or _temperature(trace):
+    """Find a run with drafts and a plain run of the same prompt and sampling with the same text."""
+    if not trace.draft_rows:
         return None
     for name in names:
         plain = load(name)
-        if plain.draft_rows or _temperature(plain) or plain.meta.get("prompt") != trace.meta.get("prompt"):
+        if plain.draft_rows or any(plain.meta.get(key) != trace.meta.get(key) for key in ("prompt", "sampling")):
             continue
         ours, theirs = [t.token_id for t in trace.token_rows], [t.token_id for t in plain.token_rows]
         if ours != theirs:

@@ -7,7 +7,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-import anywidget
 import traitlets
 
 from hsd_viz.engine import Engine
@@ -15,6 +14,7 @@ from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled, side_by_side
 from hsd_viz.stack import parse
 from hsd_viz.trace import Event, Finished, Stage, Trace
 from hsd_viz.views import presets
+from hsd_viz.views.doors import Given, View, trace_of
 from hsd_viz.views.linked import css, esm, page_palette
 from hsd_viz.views.readout import sampling_words
 from hsd_viz.views.versus_data import (
@@ -106,7 +106,7 @@ def traces_of(engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str]
             yield event.trace
 
 
-class Versus(anywidget.AnyWidget):
+class Versus(View):
     """Two or three runs of one prompt and seed, side by side.
 
     Every output position is a column with a row per run: its token, coloured by source and marked by verdict, and its
@@ -128,7 +128,7 @@ class Versus(anywidget.AnyWidget):
     pinned = traitlets.Int(-1).tag(sync=True)
     palette = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, traces: Sequence[Trace] | None = None, folder: Path = SIDE_BY_SIDE, **options: Any) -> None:
+    def __init__(self, traces: Sequence[Given] | None = None, folder: Path = SIDE_BY_SIDE, **options: Any) -> None:
         super().__init__(palette=page_palette(), **options)
         self._folder = folder
         if traces is not None:
@@ -141,10 +141,10 @@ class Versus(anywidget.AnyWidget):
         """Decode ``prompt`` with each of ``stacks`` and compare the runs; see :func:`decode_each`."""
         return cls(list(traces_of(engine, prompt, stacks, **options)))
 
-    def show(self, traces: Sequence[Trace]) -> None:
+    def show(self, traces: Sequence[Given]) -> None:
         """Show these runs in order, or the reason why they cannot be compared; deselect all recordings."""
         self.chosen, self.group = [], ""
-        self._put(traces)
+        self._put([trace_of(trace) for trace in traces])
 
     def _put(self, traces: Sequence[Trace]) -> None:
         why = refusal(traces)
@@ -157,17 +157,19 @@ class Versus(anywidget.AnyWidget):
 
     def _offer(self) -> None:
         """Offer the folder's recordings, one group per prompt."""
-        found = []
+        found, opening = [], ""
         for group, recordings in side_by_side(self._folder).items():
             sampling = load_bundled(recordings[0].name, self._folder / group).meta.get("sampling") or {}
             runs = [{"name": r.name, "title": r.title, "blurb": r.blurb, "stack": r.stack} for r in recordings]
             found.append({"group": group, "title": sampling_words(sampling), "runs": runs})
+            if sampling.get("temperature") == presets.TEMPERATURE:
+                opening = opening or group
         if not found:
             self.refusal = "No recordings are installed: pass two or three traces."
             return
         self.choices = found
         self.observe(lambda change: self._open(change["name"]), ["group", "chosen"])
-        self.group = found[0]["group"]
+        self.group = opening or found[0]["group"]
 
     def _open(self, changed: str) -> None:
         """Show the selected recordings in menu order; a newly opened group selects its defaults."""

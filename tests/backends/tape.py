@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from hsd_viz.backends.cuda_graphs.capture import Capturable
+from hsd_viz.backends.cuda_graphs.slot import Capturable
 
 
 class _Recorder(TorchDispatchMode):

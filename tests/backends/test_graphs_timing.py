@@ -10,7 +10,7 @@ from tape import TapeCapturer
 from test_graphs import eager
 
 from hsd_viz.backends.cuda_graphs import GraphModel
-from hsd_viz.backends.cuda_graphs.capture import Capturable
+from hsd_viz.backends.cuda_graphs.slot import Capturable
 from hsd_viz.backends.device import TorchBackend
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop

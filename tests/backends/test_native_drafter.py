@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 from hsd_viz.backends import default_build
 from hsd_viz.backends.choose import Runtimes
 from hsd_viz.backends.native.drafter import NativeDatabaseDrafter, native_drafter
-from hsd_viz.calibration.draft_costs import DraftCosts
+from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.db import DatabaseDrafter, LogitsDatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import Table, marks
-from hsd_viz.drafting.index.read import GuardedIndex, Index
-from hsd_viz.drafting.index.select import write_index
+from hsd_viz.drafting.index.format import GuardedIndex, Index, Table, marks
+from hsd_viz.drafting.index.select import Header, write_index
 from hsd_viz.engine import load_engine
 from hsd_viz.stack import DraftSource
 
@@ -200,7 +199,7 @@ def test_counts_of_any_size(tmp_path):
             np.stack([counts, np.array(counts) // 2 + 1], 1).ravel(),
         )
         path = tmp_path / f"{size}.hsdb"
-        write_index(path, table, kind="statistics", vocabulary_size=size, vocabulary_hash="h", meta={})
+        write_index(path, table, Header("statistics", size, "h", {}))
         for file in (Index(path), GuardedIndex(path)):
             one, twin = pair(("statistics",), {"statistics": file}, costs=None)
             for token in range(12):

@@ -179,7 +179,7 @@ def test_nothing_is_measured_while_the_engine_compiles():
 
 
 def test_memory_of_a_stack_is_that_of_its_models():
-    from hsd_viz.cli.memory import measure
+    from hsd_viz.bench.memory import measure
 
     small, large = (
         measure("target", PROMPT, 8, Sampling(), {"target": t, "device": "cpu", "threads": 1})

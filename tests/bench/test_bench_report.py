@@ -1,11 +1,12 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hsd_viz.bench import Measurement, Prompt, Settings, Suite, build_report, text_table
-from hsd_viz.bench.output import Output
+from hsd_viz.bench.output import Output, arrival_times
 from hsd_viz.bench.page import page
 from hsd_viz.bench.report import FIGURES, Report, figures, read_report
 from hsd_viz.decoding.settings import Sampling
@@ -17,7 +18,9 @@ ENGINE = {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
 
 def output(tokens, seconds, forwards, drafted=0, accepted=0, drafting=(), prefill=1.0) -> Output:
     ids = tuple(tokens) if not isinstance(tokens, int) else tuple(range(tokens))
-    return Output(ids, seconds, len(ids), prefill, forwards, drafted, accepted, drafting)
+    # Two tokens after prefill, the others in one round.
+    times = arrival_times([(prefill + seconds / 2, 2), (prefill + seconds, len(ids) - 2)])
+    return Output(ids, seconds, len(ids), prefill, forwards, drafted, accepted, drafting, **times)
 
 
 PLAIN = [output(10, 10.0, 10), output(30, 20.0, 30)]
@@ -71,6 +74,19 @@ def test_the_99th_percentile_is_over_rounds_not_prompts():
     assert found.draft_seconds_p99.value == pytest.approx(990, abs=1)
 
 
+def test_times_of_tokens():
+    found = figures(FAST, PLAIN)
+    assert found.first_token_seconds.value == pytest.approx((2 + 4) / 2)
+    # 8 tokens share one second, 28 share three.
+    assert found.inter_token_seconds_median.value == pytest.approx(3 / 28)
+    assert found.inter_token_seconds_p99.value == pytest.approx(1 / 8)
+    assert found.inter_token_seconds_median.interval == pytest.approx((3 / 28, 1 / 8))
+    text = text_table(build_report(measurement(), MACHINE, ENGINE))
+    assert "8500.00 [6000.00, 11000.00]  357.14 [357.14, 625.00]  625.00 [357.14, 625.00]" in text
+    old = figures([replace(FAST[0], first_token_seconds=None), FAST[1]], PLAIN)
+    assert old.first_token_seconds == old.inter_token_seconds_p99 == UNKNOWN
+
+
 def test_a_single_prompt_has_no_interval():
     found = figures(FAST[:1], PLAIN[:1])
     assert found.tokens_per_second.value == pytest.approx(5.0)
@@ -93,7 +109,7 @@ def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
     return Measurement(suite, Settings(30, Sampling(0.0 if greedy else 0.5), 1), prompts, outputs, complete)
 
 
-BESIDE = {"state", "runtime", "memory", "profile", "rival_settings"}
+BESIDE = {"by_prompt", "state", "runtime", "memory", "profile", "rival_settings"}
 BLOCK = {"outputs", *FIGURES, *(f"{name}_ci" for name in FIGURES), "low_repetition"}
 
 
@@ -109,6 +125,7 @@ def test_the_report_keeps_its_contract():
         assert set(stack["by_category"]) == {"tables", "prose"}
         assert all(set(block) == BLOCK for block in stack["by_category"].values())
         assert stack["token_identical_to_plain"] == [2, 2]
+    assert report["stacks"][0]["by_prompt"] == {"a": [10, 10.0], "b": [30, 20.0]}
 
 
 def test_repetitive_outputs_are_left_out_of_the_second_view():
@@ -129,7 +146,7 @@ def test_the_table_shows_speed_length_and_categories():
     row = next(line for line in text.splitlines() if line.startswith("db > target"))
     assert "8.0 [5.0, 10.0]" in row and "5.00 [" in row and "2/2" in row
     # Each category has one prompt, whose figures stand alone.
-    assert "[" not in text.partition("speed-up by category")[2]
+    assert "[" not in text.partition("speed-up by category")[2].partition("\n\n")[0]
     assert "less than 20% repetition" in text and "speed-up by category" in text and "cut short" not in text
     assert "cut short" in text_table(build_report(measurement(complete=False), MACHINE, ENGINE))
     assert "some processor, 1 thread, float32" in text
@@ -151,7 +168,7 @@ SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench"
 def saved_reports() -> list[Path]:
     """Every bench report among the project's measurements, and an old one."""
     found = [path for path in sorted(SAVED.glob("*.json")) if "stacks" in json.loads(path.read_text())]
-    return [*found, Path(__file__).with_name("old_report.json")]
+    return [*found, *sorted((Path(__file__).parents[1] / "fixtures" / "reports").glob("bench*.json"))]
 
 
 @pytest.mark.parametrize("path", saved_reports(), ids=lambda path: path.stem)

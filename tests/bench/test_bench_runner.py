@@ -7,18 +7,19 @@ from hsd_viz.bench import Prompt, Settings, Suite, load_suite, read_stacks, run_
 from hsd_viz.bench.output import REMEMBER, Output, draft_seconds, from_trace, median_of, rows_of
 from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.stack import BOTTOMS, DraftSource, StackError
+from hsd_viz.stack import DRAFT_SOURCES, DraftSource, StackError
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
 
 SUITE = Suite("two", {"all": "All."}, (Prompt("1", "all", "first"), Prompt("2", "all", "second")))
 
 
 def trace_of(tokens: int, seconds: float) -> Trace:
-    """A plain decode: one token a round."""
+    """A plain decode after a second of prefill: one token per round, at equal intervals."""
     trace = Trace({"wall_ns": round((1 + seconds) * 1e9), "prefill_ns": 10**9})
     for k in range(tokens):
         trace.token_rows.append(TokenRow(k, k, "x", None, k, "plain", "target", (0,), 0))
-        trace.round_rows.append(RoundRow(k, None, 0, 0, 0, 0, "plain", "no match", 0, 0))
+        end = round((1 + seconds * (k + 1) / tokens) * 1e9)
+        trace.round_rows.append(RoundRow(k, None, 0, 0, 0, 0, "plain", "no match", end, 0))
         trace.call_rows.append(CallRow(k, 0, "target", "verify", 1, 1, 0, 0, 0))
     return trace
 
@@ -148,12 +149,17 @@ def test_drafting_time_of_nested_rounds_counts_for_their_target_round():
 
 def test_a_trace_becomes_an_output():
     output = from_trace(trace_of(5, 2.0))
-    assert output == Output((0, 1, 2, 3, 4), 2.0, 5, 1.0, 5, 0, 0, (0.0,) * 5, emitted=(1,) * 5)
+    assert output.waits == tuple((pytest.approx(0.4), 1) for _ in range(4))
+    times = {"first_token_seconds": 1.4, "waits": output.waits}
+    assert output == Output((0, 1, 2, 3, 4), 2.0, 5, 1.0, 5, 0, 0, (0.0,) * 5, emitted=(1,) * 5, **times)
 
 
 def test_repeats_give_median_times_and_pooled_rounds():
-    outputs = [Output((1, 2), s, 2, s / 10, 2, 0, 0, (s,)) for s in (5.0, 1.0, 2.0)]
-    assert median_of(outputs) == Output((1, 2), 2.0, 2, 0.2, 2, 0, 0, (5.0, 1.0, 2.0))
+    outputs = [
+        Output((1, 2), s, 2, s / 10, 2, 0, 0, (s,), first_token_seconds=s, waits=((s, 1),)) for s in (5.0, 1.0, 2.0)
+    ]
+    pooled = {"first_token_seconds": 2.0, "waits": ((5.0, 1), (1.0, 1), (2.0, 1))}
+    assert median_of(outputs) == Output((1, 2), 2.0, 2, 0.2, 2, 0, 0, (5.0, 1.0, 2.0), **pooled)
 
 
 def test_real_prompts_can_be_run_by_any_engine():
@@ -191,7 +197,7 @@ def test_only_what_remembers_has_a_row_for_each_state():
         Settings(state="hot")
 
 
-@pytest.mark.parametrize("name", sorted(set(BOTTOMS) - {"auto", "retrieval"}))
+@pytest.mark.parametrize("name", sorted(set(DRAFT_SOURCES) - {"auto", "retrieval"}))
 def test_the_drafters_that_remember_are_those_that_a_memory_changes(name):
     def drafts(memory: Memory) -> list[int]:
         drafter = make_drafter(DraftSource(name), memory=memory)

@@ -1,4 +1,4 @@
-"""Calibration on an engine of known costs and acceptances, and what is kept of it on disk."""
+"""Calibration on an engine of known costs and acceptances, and what is stored of it on disk."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_is_known_is_found_again(known):
         assert edge.curve(4)[1:] == pytest.approx(WORLD.acceptance[pair] ** np.arange(1, 5), abs=0.035)
     for verifier in calibration.models:
         tier, rate = calibration.tiers["db", verifier], WORLD.acceptance["db", verifier]
-        assert tier.hit_rate == pytest.approx(WORLD.hit, abs=0.03)
+        assert 1 - tier.drafted()[0] == pytest.approx(WORLD.hit, abs=0.03)
         assert tier.tokens == pytest.approx(1 + WORLD.hit * sum(rate**k for k in range(1, 6)), abs=0.06)
 
 
@@ -102,12 +102,12 @@ def test_two_kinds_of_text_are_told_apart():
             self.world = replace(WORLD, acceptance=rates, hit=0.95 if easy else 0.3)
             return super().run(prompt, stack, **options)
 
-    kept = calibrate(Two(), work(16))
+    stored = calibrate(Two(), work(16))
     engine, stack = Two(), "db > mid:3 > target"
     traces = [engine.run(f"other {k}", stack, max_new_tokens=TOKENS, temperature=1.0, seed=k) for k in range(40)]
     measured = sum(t.meta["wall_ns"] for t in traces) / 1e6 / sum(len(t.token_rows) for t in traces)
-    mixed = MixedLaw(kept.mixture).predict(stack).ms_per_token
-    pooled = MixedLaw(type(kept.mixture).of(kept.calibration)).predict(stack).ms_per_token
+    mixed = MixedLaw(stored.mixture).predict(stack).ms_per_token
+    pooled = MixedLaw(type(stored.mixture).of(stored.calibration)).predict(stack).ms_per_token
     assert mixed == pytest.approx(measured, rel=0.05) and abs(pooled / measured - 1) > 0.1
 
 
@@ -161,17 +161,17 @@ def test_a_broken_file_is_said_and_replaced(cache, text):
     (path,) = cache.iterdir()
     path.write_text(text)
     notes: list[str] = []
-    kept, before = run(FakeEngine(), notes)
+    stored, before = run(FakeEngine(), notes)
     assert not before and notes == [f"the calibration in {path} cannot be read: it is measured again"]
-    assert store.load(path) == kept
+    assert store.load(path) == stored
 
 
 def test_where_nothing_can_be_kept_it_is_said(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path / "file"))
     notes: list[str] = []
-    kept, before = run(FakeEngine(), notes)
-    assert kept is not None and not before and len(notes) == 1 and "cannot be saved" in notes[0]
+    stored, before = run(FakeEngine(), notes)
+    assert stored is not None and not before and len(notes) == 1 and "cannot be saved" in notes[0]
 
 
 @pytest.mark.parametrize("how", ["cancelled", "interrupted"])
@@ -180,8 +180,8 @@ def test_cut_short_it_stands_on_whole_prompts_and_is_not_kept(cache, how):
     stop = 2 + stacks + stacks + 3  # two probes, warm-up, the first prompt and a bit of the second
     engine = FakeEngine(stop_at=stop if how == "interrupted" else None)
     cancelled = (lambda: len(engine.asked) >= stop) if how == "cancelled" else lambda: False
-    kept, _ = calibrated(engine, work(3, tokens=40), cancelled=cancelled)
-    assert not kept.complete and kept.texts["prompts"] == 1 and not cache.exists()
+    stored, _ = calibrated(engine, work(3, tokens=40), cancelled=cancelled)
+    assert not stored.complete and stored.texts["prompts"] == 1 and not cache.exists()
     assert calibrated(FakeEngine(stop_at=5), work(3)) == (None, False)
 
 

@@ -4,7 +4,7 @@ import pytest
 from test_bench_runner import SUITE, FakeEngine
 
 from hsd_viz.bench import Prompt, Settings, Suite, run_bench
-from hsd_viz.bench.checkpoint import PAUSE, Checkpoint, beside, fingerprint
+from hsd_viz.bench.checkpoint import Checkpoint, beside, fingerprint
 from hsd_viz.bench.output import Answer, Output, Tuned, joined
 
 ABOUT = {"stacks": ["target"], "settings": {"repeats": 2}, "threads": (1, 2)}
@@ -18,20 +18,18 @@ def turn(k: int) -> Output:
 
 def test_what_was_kept_comes_back_as_it_was(tmp_path):
     path = beside(tmp_path / "report.json")
-    kept = Checkpoint.resume(path, ABOUT)
+    store = Checkpoint.resume(path, ABOUT)
     plain = Output((1, 2), 1.5, 2, 0.1, 2, 0, 0, None)
     question = joined([Answer("a", turn(1)), Answer("b", turn(2))])
-    kept.add("target", "one", plain)
-    kept.add("target", "one", question)
-    kept.leave_out("two", "too long")
-    kept.tune("hf-lookup (best)", Tuned({"n": 3}, (({"n": 3}, 1.5),), ("p",)))
-    kept.flush()
+    store.add("target", "one", plain)
+    store.add("target", "one", question)
+    store.leave_out("two", "too long")
+    store.tune("hf-lookup (best)", Tuned({"n": 3}, (({"n": 3}, 1.5),), ("p",)))
     again = Checkpoint.resume(path, ABOUT)
     assert again.done == {("target", "one"): [plain, question]} and len(again) == 2
-    assert again.left_out == {"two": "too long"} and again.tuned == kept.tuned
+    assert again.left_out == {"two": "too long"} and again.tuned == store.tuned
     # What comes later joins what was there.
     again.add("target", "three", plain)
-    again.flush()
     assert len(Checkpoint.resume(path, ABOUT)) == 3
     again.remove()
     assert not path.exists() and len(Checkpoint.resume(path, ABOUT)) == 0
@@ -39,46 +37,53 @@ def test_what_was_kept_comes_back_as_it_was(tmp_path):
 
 def test_another_bench_and_damage_are_refused_in_one_sentence(tmp_path):
     path = tmp_path / "report.json.partial"
-    kept = Checkpoint(path, ABOUT)
-    kept.add("target", "one", turn(1))
-    kept.flush()
+    store = Checkpoint(path, ABOUT)
+    store.add("target", "one", turn(1))
     with pytest.raises(ValueError, match=r"unfinished bench of other settings: .*--restart") as caught:
         Checkpoint.resume(path, {**ABOUT, "settings": {"repeats": 3}})
     assert "\n" not in str(caught.value)
     whole = path.read_text()
-    for text in (whole[:-20], "", "{}\n", whole.replace('"seconds"', '"minutes"'), '{"format": "x", "about": {}}\n'):
+    for text in (
+        "x" + whole,
+        whole[:20],
+        "",
+        "{}\n",
+        whole.replace('"seconds"', '"minutes"'),
+        '{"format": "x", "about": {}}\n',
+    ):
         path.write_text(text)
         with pytest.raises(ValueError, match="is damaged") as caught:
             Checkpoint.resume(path, ABOUT)
         assert "\n" not in str(caught.value)
 
 
-def test_it_is_written_now_and_then_and_never_piecemeal(tmp_path):
-    path, now = tmp_path / "kept", [0.0]
-    kept = Checkpoint(path, ABOUT, clock=lambda: now[0])
-    kept.add("target", "one", turn(1))
-    assert not path.exists()
-    now[0] = PAUSE
-    kept.add("target", "two", turn(2))
-    assert len(Checkpoint.resume(path, ABOUT)) == 2
-    kept.add("target", "three", turn(3))
-    assert len(Checkpoint.resume(path, ABOUT)) == 2
-    assert [p.name for p in tmp_path.iterdir()] == ["kept"]
+def test_a_crash_loses_at_most_the_last_line(tmp_path):
+    path = tmp_path / "store"
+    store = Checkpoint(path, ABOUT)
+    for prompt in ("one", "two"):
+        store.add("target", prompt, turn(1))
+        assert len(Checkpoint.resume(path, ABOUT)) == len(store)
+    path.write_text(path.read_text()[:-20])
+    again = Checkpoint.resume(path, ABOUT)
+    assert list(again.done) == [("target", "one")]
+    again.add("target", "three", turn(3))
+    assert list(Checkpoint.resume(path, ABOUT).done) == [("target", "one"), ("target", "three")]
+    assert [p.name for p in tmp_path.iterdir()] == ["store"]
 
 
 @pytest.mark.parametrize("stop_at", range(3, 11))
 def test_a_stopped_bench_goes_on_and_decodes_nothing_twice_but_what_warm_rows_need(tmp_path, stop_at):
-    path = tmp_path / "kept"
+    path = tmp_path / "store"
     first = FakeEngine(stop_at)
     assert not run_bench(first, STACKS, SUITE, SETTINGS, checkpoint=Checkpoint(path, ABOUT)).complete
-    kept = Checkpoint.resume(path, ABOUT)
-    before = {key: list(outputs) for key, outputs in kept.done.items()}
-    assert len(kept) == stop_at - 3
+    store = Checkpoint.resume(path, ABOUT)
+    before = {key: list(outputs) for key, outputs in store.done.items()}
+    assert len(store) == stop_at - 3
     second = FakeEngine()
-    measured = run_bench(second, STACKS, SUITE, SETTINGS, checkpoint=kept)
-    assert measured.complete and {len(outputs) for outputs in kept.done.values()} == {2} and len(kept.done) == 4
+    measured = run_bench(second, STACKS, SUITE, SETTINGS, checkpoint=store)
+    assert measured.complete and {len(outputs) for outputs in store.done.values()} == {2} and len(store.done) == 4
     # What was measured stays as it was.
-    assert all(kept.done[key][: len(outputs)] == outputs for key, outputs in before.items())
+    assert all(store.done[key][: len(outputs)] == outputs for key, outputs in before.items())
     decoded = list(zip(second.asked, second.options, strict=True))[2:]
     # Plain decoding remembers nothing: only what is missing is decoded.
     missing = 4 - sum(len(outputs) for (name, _), outputs in before.items() if name == "target")
@@ -93,10 +98,9 @@ def test_a_stopped_bench_goes_on_and_decodes_nothing_twice_but_what_warm_rows_ne
 
 
 def test_a_file_with_the_old_name_of_a_setting_is_resumed(tmp_path):
-    path = tmp_path / "kept"
+    path = tmp_path / "store"
     old = Checkpoint(path, {"settings": {"tune_rivals": False}})
     old.add("target", "one", turn(1))
-    old.flush()
     assert len(Checkpoint.resume(path, {"settings": {"tune_baselines": False}})) == 1
 
 

@@ -8,10 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hsd_viz.bench.page import page
+from hsd_viz.bench.page import Point, bars, log_ticks, page, scatter, ticks
 from hsd_viz.bench.report import Report, read_report
-from hsd_viz.bench.svg import Bar, Point, bars, log_ticks, scatter, ticks
-from hsd_viz.bench.verdict import KINDS, kind
+from hsd_viz.bench.verdict import KINDS, Bar, kind
 from hsd_viz.intervals import Estimate
 
 SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench" / "heldout-greedy-cpu.json"
@@ -111,18 +110,25 @@ def attributes(svg: str, tag: str) -> list[dict]:
     return [dict(e.attrib) for e in ElementTree.fromstring(svg).iter(tag)]
 
 
+def styles(html: str, kind: str) -> list[dict[str, float]]:
+    """The positions of the elements of a class, in percent."""
+    found = [dict(a) for tag, a in Tags(html).seen if kind in (a.get("class") or "").split()]
+    return [{n: float(v) for n, v in re.findall(r"(left|width):([\d.]+)%", a["style"])} for a in found]
+
+
 def test_bars_are_as_long_as_their_values():
     rows = [Bar("a > b & c", "database", Estimate(2.0, 1.0, 3.0), Estimate(1.0)), Bar("d", "plain", Estimate(1.0))]
-    svg = bars(rows, 700, title="speed", reference=1.0)
-    first, second, last = attributes(svg, "rect")
-    assert float(first["width"]) == pytest.approx(2 * float(last["width"]), abs=0.2)
-    assert float(second["width"]) == pytest.approx(float(last["width"]), abs=0.2)
-    # The line at 1 stands where bars of 1 end.
-    line = next(e for e in attributes(svg, "line") if e["class"] == "reference")
-    assert float(line["x1"]) == pytest.approx(float(last["x"]) + float(last["width"]), abs=0.2)
-    # The interval ends at 3, half a bar behind its middle.
-    ends = [float(x) for x in re.findall(r"M([\d.]+)", attributes(svg, "path")[0]["d"])]
-    assert max(ends) - min(ends) == pytest.approx(float(first["width"]), abs=0.3)
+    html = bars(rows, "speed")
+    first, second, last = (style["width"] for style in styles(html, "bar"))
+    assert first == pytest.approx(2 * last, abs=0.02) and second == pytest.approx(last, abs=0.02)
+    # The lines at 1 are where bars of 1 end.
+    assert all(style["left"] == last for style in styles(html, "reference"))
+    # The interval from 1 to 3 fills the scale; values follow it, or the bar.
+    (whisker,) = styles(html, "whisker")
+    assert whisker["left"] == pytest.approx(last, abs=0.02) and whisker["left"] + whisker["width"] == pytest.approx(100)
+    assert [style["left"] for style in styles(html, "value")] == [100, last]
+    assert "a &gt; b &amp; c" in html and "2.00×" in html
+    assert styles(bars(rows, "speed", 6.0), "bar")[0]["width"] == pytest.approx(first / 2, abs=0.02)
 
 
 def test_a_scatter_puts_more_to_the_right_and_above():

@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fake_engine import WORLD, FakeEngine
 
 from hsd_viz.bench import Prompt, Suite, load_suite
-from hsd_viz.bench.plan import PlanRequest, plan, report, split
-from hsd_viz.bench.plan_text import plan_table
+from hsd_viz.bench.plan import PlanRequest, plan, split
+from hsd_viz.bench.plan_report import plan_table, report
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.stack import parse
 
@@ -29,7 +29,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
 
 
-def wish(**options) -> PlanRequest:
+def request(**options) -> PlanRequest:
     return PlanRequest(**{"models": ("mid", "tiny"), "limit": 12, "repeats": 1, "sampling": WARM, **options})
 
 
@@ -38,7 +38,7 @@ def measured(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HSD_VIZ_CACHE", str(tmp_path_factory.mktemp("cache")))
         engine = FakeEngine()
-        found = plan(engine, SUITE, wish(measured=3, stacks=("tiny:2 > mid > target",)))
+        found = plan(engine, SUITE, request(measured=3, stacks=("tiny:2 > mid > target",)))
     return engine, found, json.loads(json.dumps(report(found, {"cpu": "a box"})))
 
 
@@ -95,11 +95,11 @@ def test_the_law_meets_what_is_measured(measured):
 
 
 def test_a_machine_that_slowed_down_is_not_taken_for_an_error_of_the_law():
-    plan(FakeEngine(), SUITE, wish(limit=6))
+    plan(FakeEngine(), SUITE, request(limit=6))
     slow = replace(
         WORLD, first={m: 1.5 * c for m, c in WORLD.first.items()}, step={m: 1.5 * c for m, c in WORLD.step.items()}
     )
-    data = report(plan(FakeEngine(slow), SUITE, wish(limit=6, measured=2)), {})
+    data = report(plan(FakeEngine(slow), SUITE, request(limit=6, measured=2)), {})
     assert data["calibration"]["kept"] and data["errors"]["drift"] > 1.4
     assert (
         data["errors"]["ms_per_token"]["median"] > 0.2
@@ -119,7 +119,7 @@ def test_the_table_shows_pick_errors_and_sensitivities(measured):
 
 def test_without_measuring_nothing_is_measured():
     engine = FakeEngine()
-    found = plan(engine, SUITE, wish(max_levels=2))
+    found = plan(engine, SUITE, request(max_levels=2))
     data = report(found, {})
     assert all(row["measured_ms_per_token"] is None for row in data["hierarchies"]) and data["errors"] is None
     assert all(len(parse(row["stack"]).parts) <= 2 for row in data["hierarchies"])
@@ -131,23 +131,26 @@ def test_without_measuring_nothing_is_measured():
     )
     # A second look costs no decode beyond the probes.
     again = FakeEngine()
-    assert plan(again, SUITE, wish(max_levels=2)).was_stored and all(o["max_new_tokens"] == 1 for o in again.options)
-    alone = report(plan(FakeEngine(), SUITE, wish(max_levels=1)), {})
+    assert plan(again, SUITE, request(max_levels=2)).was_stored and all(o["max_new_tokens"] == 1 for o in again.options)
+    alone = report(plan(FakeEngine(), SUITE, request(max_levels=1)), {})
     assert [row["stack"] for row in alone["hierarchies"]] == ["target"] and alone["best_single_draft"] is None
 
 
 def test_interrupted_while_measuring_it_says_what_is_known():
     whole = FakeEngine()
-    plan(whole, SUITE, wish(limit=2, fresh=True))
+    plan(whole, SUITE, request(limit=2, fresh=True))
     engine = FakeEngine(stop_at=len(whole.asked) + 14)
-    found = plan(engine, SUITE, wish(limit=2, measured=2, fresh=True))
+    found = plan(engine, SUITE, request(limit=2, measured=2, fresh=True))
     data = report(found, {})
     assert not data["complete"] and sum(row["measured_ms_per_token"] is not None for row in data["hierarchies"]) >= 4
-    assert plan(FakeEngine(stop_at=6), SUITE, wish(limit=2, fresh=True)) is None
+    assert plan(FakeEngine(stop_at=6), SUITE, request(limit=2, fresh=True)) is None
     # Cancelled during calibration: ranked by the prompts there are, nothing is measured.
     engine = FakeEngine()
     found = plan(
-        engine, SUITE, wish(limit=2, measured=2, fresh=True), cancelled=lambda: len(engine.asked) > len(whole.asked) - 3
+        engine,
+        SUITE,
+        request(limit=2, measured=2, fresh=True),
+        cancelled=lambda: len(engine.asked) > len(whole.asked) - 3,
     )
     assert not found.complete and found.stored.texts["prompts"] == 1 and all(m is None for _, m in found.rows)
 
@@ -164,14 +167,14 @@ def test_interrupted_while_measuring_it_says_what_is_known():
         ({"models": ("huge",)}, "unknown model 'huge'"),
     ],
 )
-def test_bad_wishes_give_one_sentence(options, part):
+def test_a_bad_request_is_a_one_line_error(options, part):
     with pytest.raises(ValueError) as caught:
-        plan(FakeEngine(), SUITE, wish(**options))
+        plan(FakeEngine(), SUITE, request(**options))
     assert part in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_one_prompt_is_too_few_to_measure():
     one = Suite("one", {"a": "A."}, (Prompt("1", "a", "x"),))
     with pytest.raises(ValueError, match="has one prompt"):
-        plan(FakeEngine(), one, wish(measured=1))
-    assert plan(FakeEngine(), one, wish()).complete
+        plan(FakeEngine(), one, request(measured=1))
+    assert plan(FakeEngine(), one, request()).complete

@@ -14,9 +14,7 @@ from hsd_viz.bench.hf import HFDecoder
 from hsd_viz.cli import main as hsd_viz_main
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.engine import load_engine
-from hsd_viz.latency.acceptance import Edge
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.select import select
 from hsd_viz.stack import parse_bench
 from hsd_viz.trace import Stage
@@ -127,7 +125,7 @@ def test_what_is_needed_is_what_the_law_says_of_changed_figures():
     edges = {("nano", "base"): Edge(tail=0.6), ("nano", "target"): Edge(tail=0.5), ("base", "target"): Edge(tail=0.95)}
     calibration = Calibration(("nano", "base", "target"), costs, edges)
     found = needed(calibration, ("nano", "base"))
-    best = select(calibration, bottoms=())
+    best = select(calibration.restricted(databases=()))
     models = min(p.ms_per_token for p in best.ranked if p.stack.count(">") == 2)
     assert found["gain"][0][0] == pytest.approx(best.best_single_draft.ms_per_token / models, rel=1e-6)
     # Single drafts do not care how much of each other's tokens the draft models accept.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
-from benchmarks.harness import arguments, command, interleave, interval, numbers, prompts_of, resumed, write
+from benchmarks.harness import arguments, command, interleave, numbers, prompts_of, resumed, write
 from hsd_viz.machine import describe
 
 
@@ -42,14 +41,6 @@ def test_a_report_that_cannot_be_written_is_rejected_first(parser, tmp_path, cap
 
 def test_variants_take_turns():
     assert list(interleave("ab", (1, 2), 2)) == [("a", 1), ("a", 2), ("b", 1), ("b", 2)] * 2
-
-
-def test_intervals_cover_the_mean_and_need_two_prompts():
-    values = np.random.default_rng(1).normal(5, 1, 40)
-    low, high = interval(lambda counts: counts @ values / counts.sum(1), 40)
-    error = values.std() / 40**0.5
-    assert low < values.mean() < high and high - low == pytest.approx(3.92 * error, rel=0.15)
-    assert interval(lambda counts: counts.sum(1), 1) is None
 
 
 def test_rows_take_a_line_each(tmp_path):

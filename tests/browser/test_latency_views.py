@@ -10,9 +10,7 @@ from playwright.sync_api import expect
 
 from hsd_viz import views
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.latency.acceptance import Edge
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 
 from .test_lab import run_all
 

@@ -64,14 +64,14 @@ def test_the_address_s_run_and_step_come_to_a_kernel_that_waited(heated, visit):
     shown, sent = visit(f"{heated}?trace={name}&step={len(events) // 2}")
     expect(shown.page.locator(".hsd-player-place")).to_contain_text(f"event {len(events) // 2} of {len(events)}")
     expect_run(shown.page, name)
-    expect(field(shown.page, "Recording")).to_have_value(RUNS[-1].title)
+    expect(field(shown.page, "Recording")).to_have_value(RUNS[-1].label)
     assert told_its_query(sent)
     shown.check()
 
 
 def test_without_a_query_it_shows_the_first_run_and_each_visitor_has_a_kernel_of_their_own(heated, visit):
     first, _ = visit(heated)
-    field(first.page, "Recording").select_option(RUNS[-1].title)
+    field(first.page, "Recording").select_option(RUNS[-1].label)
     expect_run(first.page, NAMES[-1])
     second, _ = visit(heated)
     expect_run(second.page, NAMES[0])

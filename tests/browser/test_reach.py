@@ -10,8 +10,8 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
 from hsd_viz import load_bundled
+from hsd_viz.figures.palette import HUES
 from hsd_viz.trace import Trace
-from hsd_viz.views.palette import HUES
 from hsd_viz.views.standalone import page as standalone
 from hsd_viz.views.standalone_versus import page as race
 

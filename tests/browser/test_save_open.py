@@ -23,7 +23,7 @@ from .test_voila import TOKENS
 
 pytestmark = pytest.mark.browser
 RUNS = [r.name for r in bundled()]
-TITLES = [r.title for r in bundled()]
+TITLES = [r.label for r in bundled()]
 #: Whether an element can be seen at its middle.
 ON_TOP = """e => {
   const b = e.getBoundingClientRect();

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from hsd_viz import load_bundled
+from hsd_viz import bundled, load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.views.app.server import command
 
@@ -98,7 +98,7 @@ def test_a_reload_in_mid_run_comes_back_with_a_recording(open_page, own_server):
     page.wait_for_selector(TOKENS)
     expect(page.locator(".hsd-badge")).to_have_text("Recording")
     expect(page.get_by_role("alert")).to_have_count(0)
-    first = load_bundled("both")
+    first = load_bundled(bundled()[0].name)
     expect(page.locator(TOKENS)).to_have_count(len(first.token_rows))
     begin(page, "def again(", "db > target", 24)
     idle(page)

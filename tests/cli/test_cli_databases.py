@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.drafting.index.read import Index, open_index
+from hsd_viz.drafting.index.format import Index, open_index
 from hsd_viz.engine.local import LocalEngine
 
 PROMPT = "def area(width, height):\n"
@@ -255,7 +255,7 @@ def test_processes_read_one_large_file_at_once(tmp_path, words):
     )
     path = tmp_path / "statistics.hsdb"
     program = (
-        "import sys; from hsd_viz.drafting.index.read import open_index; i = open_index(sys.argv[1], read_whole=0); "
+        "import sys; from hsd_viz.drafting.index.format import open_index; i = open_index(sys.argv[1], read_whole=0); "
         "print('open', flush=True); sys.stdin.readline(); print([i.lookup(chr(t)) for t in range(100)])"
     )
     run = [sys.executable, "-c", program, str(path)]

@@ -117,35 +117,12 @@ def test_ladder_train_passes_its_options_on(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().out == f"{tmp_path / 'weights'}\n"
 
 
-def test_rebuild_takes_weights_over_and_rebuilds_in_order(weights, tmp_path, monkeypatch, capsys):
-    trained = tmp_path / "trained"
-    for name in ("target", "nano"):
-        (trained / "weights" / name).mkdir(parents=True)
-        (trained / "weights" / name / "config.json").write_text("{}")
-    (weights / "target").mkdir()
-    (weights / "target" / "stale.safetensors").touch()
-    (weights / "small").mkdir()
-    done = []
-
-    def note(name, *result):
-        def step(*args, **kwargs):
-            done.append((name, args, {k: v for k, v in kwargs.items() if k != "progress"}))
-            return result[0] if result else None
-
-        return step
-
-    monkeypatch.setattr(hsd_viz.ladder, "evaluate_ladder", note("evaluate"), raising=False)
-    monkeypatch.setattr(hsd_viz.ladder, "write_card", note("card", Path("card.md")), raising=False)
-    monkeypatch.setattr(hsd_viz.ladder.training.databases, "rebuild_databases", note("databases", [Path("model.hsdb")]))
-    steps = {"record_traces": ("traces", "one"), "record_side_by_side": ("side by side", "two")}
-    recorder = SimpleNamespace(**{k: note(name, [Path(f"{file}.json.gz")]) for k, (name, file) in steps.items()})
-    monkeypatch.setattr(hsd_viz.cli.traces, "recorder", lambda: recorder)
-    assert main(["ladder", "rebuild", "--trained", str(trained)]) == 0
-    assert [name for name, *_ in done] == ["evaluate", "databases", "traces", "side by side", "card"]
-    assert done[0][1] == (trained, weights) and done[1][2] == {"data": trained / "data"}
-    assert sorted(p.name for p in weights.iterdir()) == ["nano", "small", "target"]
-    assert [p.name for p in (weights / "target").iterdir()] == ["config.json"]
-    assert capsys.readouterr().out.splitlines() == ["model.hsdb", "one.json.gz", "two.json.gz", "card.md"]
+def test_rebuild_passes_its_parts_on(tmp_path, monkeypatch, capsys):
+    asked = []
+    tool = SimpleNamespace(rebuild=lambda *args, **options: asked.append(args) or [Path("card.md")])
+    monkeypatch.setattr(hsd_viz.cli.traces, "checkout_tool", {"rebuild": tool}.get)
+    assert main(["ladder", "rebuild", "databases", "card", "--trained", str(tmp_path)]) == 0
+    assert asked == [(["databases", "card"], tmp_path)] and capsys.readouterr().out == "card.md\n"
 
 
 def test_the_dashboard_passes_its_options_on(monkeypatch):
@@ -177,7 +154,7 @@ def test_traces_are_listed_by_name(capsys):
         head, *lines = group.splitlines()
         assert head == f"side by side, {name}:"
         listed = [[column.strip() for column in re.split(r"  +", line.strip())] for line in lines]
-        assert listed == [[r.name, r.stack, r.title] for r in recordings]
+        assert listed == [[r.name, r.stack, r.label] for r in recordings]
 
 
 def test_traces_are_listed_where_only_one_kind_is_there(monkeypatch, capsys):
@@ -207,4 +184,4 @@ def test_recording_needs_a_checkout(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(hsd_viz.cli.traces, "__file__", str(tmp_path / "hsd_viz" / "cli" / "traces.py"))
     assert main(["traces", "record"]) == 2
     err = capsys.readouterr().err
-    assert err.count("\n") == 1 and "recording traces needs a checkout of the project" in err
+    assert err.count("\n") == 1 and "this needs a checkout of the project" in err

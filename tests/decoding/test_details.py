@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from hsd_viz.backends.device import TorchBackend
-from hsd_viz.backends.host import HostBackend
-from hsd_viz.backends.native.backend import NativeBackend
+from hsd_viz.backends.host import HostBackend, NativeBackend
 from hsd_viz.backends.native.build import default_build
 from hsd_viz.decoding.record import _details
 

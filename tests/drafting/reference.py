@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hsd_viz.drafting.index.count import KEY_BYTES, CountSettings, count_part
-from hsd_viz.drafting.index.format import Table
+from hsd_viz.drafting.index.count import CountSettings, count_part
+from hsd_viz.drafting.index.format import KEY_BYTES, Table
 
 
 def count(documents, *, vocabulary_size, longest, pruning, per_document=False, part_tokens=2_000_000):

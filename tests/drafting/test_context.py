@@ -18,7 +18,12 @@ def brute(text, tail, most):
 
 @given(tokens, st.lists(st.integers(0, 3), max_size=4), st.integers(1, 9), st.integers(1, 4))
 def test_lookup_finds_the_longest_suffix(text, ahead, cap, most):
-    database = ContextDatabase(longest=8, recent=5, most=most)
+
+    class Database(ContextDatabase):
+        recent = 5
+
+    Database.most = most
+    database = Database(longest=8)
     half = len(text) // 2
     database.extend(text[:half])
     database.extend(text[half:])

@@ -6,12 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
-from hsd_viz.drafting.costs import CostCurve, cost_curve
-from hsd_viz.drafting.db import LEAST_FREE, LEAST_SCORE, DatabaseDrafter
-from hsd_viz.drafting.estimates import MOST_RATE, Trust
+from hsd_viz.drafting.db import MIN_SCORE, MIN_SCORE_FREE, DatabaseDrafter
+from hsd_viz.drafting.estimates import MOST_RATE, CostCurve, Trust, cost_curve
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.shared import vocabulary_hash
+from hsd_viz.drafting.make import vocabulary_hash
 from hsd_viz.stack import parse
 
 EOS = 0
@@ -79,7 +78,7 @@ def test_every_tree_is_well_formed(shared, text, ahead, budget, stack, costs):
         seen.add((parent, token))
         assert tree.sources[node] in drafter.sources
         assert 1 <= tree.key_lengths[node] <= 8 and tree.counts[node] >= 1
-        assert (LEAST_FREE if costs is None else LEAST_SCORE) < tree.scores[node] <= 1
+        assert (MIN_SCORE_FREE if costs is None else MIN_SCORE) < tree.scores[node] <= 1
         if parent >= 0:
             assert tree.scores[node] <= tree.scores[parent]
             assert tree.tokens[parent] != EOS

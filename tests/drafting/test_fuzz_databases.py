@@ -13,9 +13,8 @@ from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import PREAMBLE, DatabaseError
-from hsd_viz.drafting.index.read import GuardedIndex, Index, open_index
-from hsd_viz.drafting.shared import vocabulary_hash
+from hsd_viz.drafting.index.format import PREAMBLE, DatabaseError, GuardedIndex, Index, open_index
+from hsd_viz.drafting.make import vocabulary_hash
 from hsd_viz.stack import parse
 
 SIZE = 60

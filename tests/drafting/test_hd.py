@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import HierarchyDrafting, StoredDrafts
 from hsd_viz.drafting.index.build import build_fivegrams
-from hsd_viz.drafting.index.read import Index
-from hsd_viz.drafting.shared import vocabulary_hash
+from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.make import vocabulary_hash
 from hsd_viz.stack import parse
 
 

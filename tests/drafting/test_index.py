@@ -14,11 +14,10 @@ from reference import count
 from hsd_viz.drafting.context import ContextDatabase, spell
 from hsd_viz.drafting.index.build import build_database, split_documents
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import DatabaseError, marks, pack_counts
+from hsd_viz.drafting.index.format import DatabaseError, Index, marks, pack_counts
 from hsd_viz.drafting.index.inspect import describe
-from hsd_viz.drafting.index.read import Index
-from hsd_viz.drafting.index.select import write_index
-from hsd_viz.drafting.shared import SharedDatabases, vocabulary_hash
+from hsd_viz.drafting.index.select import Header, write_index
+from hsd_viz.drafting.make import SharedDatabases, vocabulary_hash
 
 EVERYTHING = Pruning(least=1, least_continuation=1, least_share=0.0, most=7, max_bytes=10**8)
 
@@ -58,7 +57,7 @@ def test_every_count_is_exact(tmp_path_factory, texts, per_document, part_tokens
         per_document=per_document,
         part_tokens=part_tokens,
     )
-    write_index(path, table, kind="statistics", vocabulary_size=vocabulary_size, vocabulary_hash="v", meta={})
+    write_index(path, table, Header("statistics", vocabulary_size, "v", {}))
     index = Index(path)
     truth = brute(texts, 4, per_document)
     for key in truth:
@@ -85,7 +84,7 @@ def test_ids_that_are_no_characters(tmp_path):
     # 0xD800 to 0xDFFF are surrogates: numbers of no character, but tokens like any other.
     texts = [np.array([0xD800, 0xDC00, 5, 0xDFFF, 0xD800, 0xDC00, 5, 65_535, 0x10FFFF] * 3)]
     table = count(texts, vocabulary_size=0x110000, longest=3, pruning=EVERYTHING)
-    write_index(tmp_path / "x.hsdb", table, kind="statistics", vocabulary_size=0x110000, vocabulary_hash="v", meta={})
+    write_index(tmp_path / "x.hsdb", table, Header("statistics", 0x110000, "v", {}))
     index = Index(tmp_path / "x.hsdb")
     context = ContextDatabase()
     context.extend(texts[0])
@@ -211,7 +210,7 @@ def test_other_files_are_refused(tmp_path):
 def test_two_processes_read_one_file(folder):
     path = folder / "statistics.hsdb"
     program = (
-        "import sys; from hsd_viz.drafting.index.read import Index; i = Index(sys.argv[1]); print('open', flush=True); "
+        "import sys; from hsd_viz.drafting.index.format import Index; i = Index(sys.argv[1]); print('open', flush=True); "
         "sys.stdin.readline(); print([i.lookup(chr(t)) for t in range(50)])"
     )
     run = [sys.executable, "-c", program, str(path)]

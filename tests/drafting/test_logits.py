@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
-from hsd_viz.drafting.context import spell
+from hsd_viz.drafting.context import LogitsDatabase, spell
 from hsd_viz.drafting.db import LogitsDatabaseDrafter
 from hsd_viz.drafting.estimates import GREEDY, SAMPLED, priors
-from hsd_viz.drafting.logits import LogitsDatabase
 from hsd_viz.drafting.tree import DraftTree, LogitsObserver
 from hsd_viz.stack import StackError, parse
 
@@ -29,13 +28,15 @@ def test_the_longest_key_answers_and_the_latest_row_stands():
 
 
 def test_what_cannot_come_is_no_proposal_and_the_oldest_keys_go():
-    rows = LogitsDatabase(longest=1, most=2)
+
+    class Small(LogitsDatabase):
+        longest, most = 1, 2
+
+    rows = Small()
     for token in (1, 2, 3):
         rows.put(spell([token]), [7, 8], [1.0, 0.0])
     assert len(rows) == 2 and rows.lookup(spell([1])) is None
     assert rows.lookup(spell([3])) == (1, 1, [(7, 1.0, None)])
-    with pytest.raises(ValueError, match="at least 1"):
-        LogitsDatabase(longest=0)
 
 
 def test_rows_of_rejected_nodes_are_drafted_from_later():

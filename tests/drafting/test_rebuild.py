@@ -5,8 +5,9 @@ import pytest
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.index.inspect import describe
-from hsd_viz.ladder.tokenizer import EOS_ID, save, train_tokenizer
 from hsd_viz.ladder.training.corpus import SourceFile, tokenize
+from hsd_viz.ladder.training.data import EOS_ID, train_tokenizer
+from hsd_viz.ladder.training.data import save_tokenizer as save
 from hsd_viz.ladder.training.databases import rebuild_databases
 from hsd_viz.stack import parse
 
@@ -17,8 +18,7 @@ TEXTS = [f"def name_{i}(x):\n    for item in range({i}):\n        x = x + item\n
 def ladder(tmp_path_factory):
     import torch
 
-    from hsd_viz.ladder.training.export import export
-    from hsd_viz.ladder.training.network import Network
+    from hsd_viz.ladder.training.network import Network, export
     from hsd_viz.ladder.training.recipe import profile
 
     folder = tmp_path_factory.mktemp("ladder")

@@ -12,10 +12,9 @@ from reference import count
 
 from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.index.build import build_database
-from hsd_viz.drafting.index.count import Level, Pruning
-from hsd_viz.drafting.index.external import divide
-from hsd_viz.drafting.index.read import Index
-from hsd_viz.drafting.index.select import Candidates, find_cut, write_index
+from hsd_viz.drafting.index.count import Pruning, divide
+from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.index.select import Candidates, Header, Level, find_cut, write_index
 
 FACTS = {"vocabulary_hash": "v", "longest": 4}
 
@@ -42,7 +41,7 @@ def test_the_file_is_that_of_counting_in_memory(tmp_path_factory, texts, model, 
     facts = {"vocabulary_size": vocabulary_size, "vocabulary_hash": "v", "kind": "model" if model else "statistics"}
     table = count(texts, vocabulary_size=vocabulary_size, longest=4, pruning=pruning, per_document=model)
     meta = {"outputs" if model else "documents": len(texts), "tokens": sum(map(len, texts))}
-    write_index(folder / "memory", table, **facts, meta=meta)
+    write_index(folder / "memory", table, Header(**facts, meta=meta))
     stream(texts, folder / "disk", **facts, longest=4, pruning=pruning, part_tokens=part_tokens)
     assert (folder / "disk").read_bytes() == (folder / "memory").read_bytes()
     assert {p.name for p in folder.iterdir()} == {"memory", "disk"}, "nothing else is left"

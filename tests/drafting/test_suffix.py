@@ -105,10 +105,10 @@ def best_of(counts, key, depth, budget, alpha=1.0, least=0.1):
 def test_the_rule(earlier, text, ahead, budget, depth):
     outputs = SuffixTree(depth)
     for output in earlier:
-        drafter = SuffixDecoding(outputs=outputs, depth=depth)
+        drafter = SuffixDecoding(outputs=outputs)
         drafter.start([])
         drafter.extend(output)
-    drafter = SuffixDecoding(outputs=outputs, depth=depth)
+    drafter = SuffixDecoding(outputs=outputs)
     prompt, output = text[: len(text) // 2], text[len(text) // 2 :]
     drafter.start(prompt)
     for token in output:
@@ -150,8 +150,9 @@ def test_nothing_below_the_least_probability():
     drafter = SuffixDecoding()
     drafter.start(text)
     assert drafter.draft(text, 9).why_empty == "not worth it", "eleven followers, twelve times seen"
-    assert len(SuffixDecoding(least=0.05).draft(text, 9)) == 0
-    lower = SuffixDecoding(least=0.05)
+    lower = SuffixDecoding()
+    lower.least = 0.05
+    assert len(lower.draft(text, 9)) == 0
     lower.start(text)
     assert lower.draft(text, 9).tokens == [10]
     drafter.start(text[4:])
@@ -178,7 +179,7 @@ def test_earlier_outputs_are_remembered_and_prompts_are_not():
     assert ended.draft([4, 5, 6, 7, 4, 5], 9).tokens == [6]
 
 
-@pytest.mark.parametrize("bad", [{"alpha": 0}, {"least": 2}, {"depth": 0}])
+@pytest.mark.parametrize("bad", [{"depth": 0}, {"most": 0}])
 def test_settings_out_of_range_are_refused(bad):
     with pytest.raises(ValueError, match="out of range"):
-        SuffixDecoding(**bad)
+        SuffixTree(**bad)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from corpora import paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting import make_drafter
-from hsd_viz.drafting.baselines.window import JacobiWindow
+from hsd_viz.drafting.hd import JacobiWindow
 from hsd_viz.drafting.tree import DraftTree, Observer
 from hsd_viz.stack import parse
 
@@ -23,9 +22,8 @@ def counting(text):
 
 
 def test_it_fills_in_three_rounds_and_then_reads_seven_fivegrams_a_round():
-    window = JacobiWindow()
+    window = JacobiWindow([1000])
     # Guesses far apart, so that no two nodes are equal.
-    window.start([1000])
     window.levels = [[1000 * k for k in range(1, 10)]]
     text, sizes, found = [7], [], []
     for _ in range(6):
@@ -86,8 +84,7 @@ def test_merging_equal_guesses_changes_nothing(prompt, salt, steps):
     def follow(text):
         return hash((salt, *text[-3:])) % 5
 
-    window = JacobiWindow()
-    window.start(prompt)
+    window = JacobiWindow(prompt)
     plain, text = Plain(window.levels[0]), list(prompt)
     for accepted in steps:
         tree = DraftTree()
@@ -130,9 +127,3 @@ def test_a_window_that_is_cut_or_not_observed_stands_still():
     empty = make_drafter(parse("hd[window] > target").bottom)
     empty.start([])
     assert empty.draft([5], 55).why_empty == "no match"
-
-
-@pytest.mark.parametrize(("width", "length"), [(0, 5), (7, 2)])
-def test_sizes_out_of_range_are_refused(width, length):
-    with pytest.raises(ValueError, match="out of range"):
-        JacobiWindow(width, length)

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hsd_viz.latency.acceptance import Edge, Tier
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost, LookupCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
 

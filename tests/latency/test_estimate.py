@@ -9,10 +9,9 @@ import pytest
 from random_stacks import chain_tier
 
 import hsd_viz
-from hsd_viz.calibration.estimate import edge_estimate, estimate, wilson
+from hsd_viz.calibration.estimate import count_acceptance, estimate, estimate_edge, wilson
 from hsd_viz.calibration.timing import monotone
-from hsd_viz.latency.acceptance import Edge
-from hsd_viz.latency.costs import LookupCost
+from hsd_viz.latency.inputs import Edge, LookupCost
 from hsd_viz.latency.vectorised import predict
 from hsd_viz.trace import CallRow, RoundRow, Trace
 
@@ -39,9 +38,9 @@ def test_the_curve_is_found_again_through_drafts_of_any_length():
         end = int(random.geometric(0.1))
         if end <= accepted:
             rows[-1] = row(drafted, end, "stopped")
-    found = edge_estimate(rows)
-    assert np.abs(found.curve.curve(8) - truth.curve(8)).max() < 0.015
-    assert found.curve.curve(20)[20] == pytest.approx(truth.curve(20)[20], abs=0.04)
+    edge, found = estimate_edge(rows), count_acceptance(rows, "d", "target")
+    assert np.abs(edge.curve(8) - truth.curve(8)).max() < 0.015
+    assert edge.curve(20)[20] == pytest.approx(truth.curve(20)[20], abs=0.04)
     assert sum(found.histogram) == found.rounds == len(rows)
     assert found.low < found.acceptance < found.high and found.acceptance == found.accepted / found.examined
 
@@ -95,7 +94,7 @@ def timed_trace(lookahead: int, launches: bool) -> Trace:
 def test_costs_come_from_calls():
     found = estimate([timed_trace(2, True), timed_trace(6, True), timed_trace(4, True)])
     draft, target = found.timing.models["d"], found.timing.models["target"]
-    assert found.models == ("d", "target") and found.edges["d", "target"].rounds == 180
+    assert found.models == ("d", "target") and found.counts["d", "target"].rounds == 180
     # A launch's steps are not a single forward.
     assert draft.drafting(1)[1] == pytest.approx(0.2) and draft.draft_overhead == pytest.approx(0.5)
     assert target.overhead == pytest.approx(0.7)
@@ -121,8 +120,8 @@ def test_a_database_is_counted_by_length_and_luck():
     found = estimate([trace])
     tier = found.tiers["db[context]", "target"]
     # The look-up near the limit says nothing of the database.
-    assert tier.rounds == 4 and tier.tier.outcomes == ((0, 0, 0.25), (2, 2, 0.25), (3, 1, 0.5))
-    assert tier.tier.hit_rate == 0.75 and tier.tier.tokens == 2.0
+    assert found.lookups["db[context]", "target"] == 4 and tier.outcomes == ((0, 0, 0.25), (2, 2, 0.25), (3, 1, 0.5))
+    assert tier.drafted()[0] == 0.25 and tier.tokens == 2.0
     assert found.timing.lookups == {"db[context]": LookupCost(0.02, 0.01)} and not found.edges
     assert predict("db[context] > target", found.calibration()).forwards_per_token == (0.5, 0.5)
 
@@ -137,7 +136,7 @@ def test_shifted_acceptance_moves_as_far_as_it_says():
     assert rate(tier) == pytest.approx(0.6)
     assert rate(tier.shifted(0.05)) == pytest.approx(0.65, abs=1e-9)
     assert rate(tier.shifted(-0.05)) == pytest.approx(0.55, abs=1e-3)
-    assert tier.shifted(-1).tokens == 1.0 and tier.shifted(0.05).hit_rate == pytest.approx(0.7)
+    assert tier.shifted(-1).tokens == 1.0 and 1 - tier.shifted(0.05).drafted()[0] == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("name", ["plain", "one-draft", "hierarchy", "databases", "both", "sampled"])

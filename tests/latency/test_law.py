@@ -11,9 +11,7 @@ import pytest
 import random_stacks
 from simulate import CoinLoop, simulate
 
-from hsd_viz.latency.acceptance import Edge
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost, LookupCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost
 from hsd_viz.latency.vectorised import Law, predict
 from hsd_viz.stack import parse
 
@@ -101,7 +99,7 @@ def fed_per_token(text: str, calibration: Calibration) -> tuple[np.ndarray, ...]
     free = replace(
         calibration,
         costs=dict.fromkeys(calibration.costs, LevelCost((0.0,))),
-        lookups=dict.fromkeys(calibration.bottoms, LookupCost()),
+        lookups=dict.fromkeys(calibration.databases, LookupCost()),
     )
     wanted = np.array(predict(text, free).forwards_per_token[-levels:])
     rows = [np.zeros(levels)]

@@ -19,9 +19,7 @@ from toys import Guesser, loop_of
 
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.latency.acceptance import Edge
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.vectorised import predict
 from hsd_viz.trace import Trace
 
@@ -93,7 +91,7 @@ def errors(trace: Trace) -> tuple[float, float]:
     """The same with acceptance estimated from the run: independent, and as measured curves."""
     found = estimate([trace])
     known = found.calibration()
-    even = {pair: Edge(tail=e.acceptance) for pair, e in found.edges.items()}
+    even = {pair: Edge(tail=e.acceptance) for pair, e in found.counts.items()}
     independent, curves = (error(trace, edges, known.tiers) for edges in (even, known.edges))
     print(
         f"\n{trace.meta['stack']}, {trace.meta['tokens']} tokens: independent {independent:+.2%}, curves {curves:+.2%}"

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from random_stacks import chain_tier, random_calibration
 
-from hsd_viz.latency.acceptance import Edge
 from hsd_viz.latency.affine import affine
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.select import select, sensitivities
 from hsd_viz.latency.vectorised import Law
 from hsd_viz.stack import parse
@@ -25,7 +23,7 @@ def every_stack(calibration: Calibration, most: int, max_drafts: int | None = No
     for n in range((len(drafts) if max_drafts is None else max_drafts) + 1):
         for subset in itertools.combinations(drafts, n):
             for lookaheads in itertools.product(range(1, most + 1), repeat=n):
-                for bottom in (None, *calibration.bottoms):
+                for bottom in (None, *calibration.databases):
                     yield bottom, subset, lookaheads
 
 

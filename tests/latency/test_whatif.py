@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from random_stacks import random_calibration
 
-from hsd_viz.latency.acceptance import Edge
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.select import select
 from hsd_viz.latency.vectorised import predict
 from hsd_viz.latency.whatif import second_draft, surface

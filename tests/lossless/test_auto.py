@@ -10,9 +10,7 @@ from ladders import bundled_prompts, ladder_engine, needs_native
 from hsd_viz.calibration import pick, store
 from hsd_viz.calibration.estimate import rounds_of
 from hsd_viz.engine import load_engine
-from hsd_viz.latency.acceptance import Edge, Tier
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, Tier
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.stack import parse
 from hsd_viz.trace import CallRow, RoundRow, Stage, Trace

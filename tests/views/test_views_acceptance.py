@@ -9,9 +9,10 @@ from make_trace import make_trace
 
 from hsd_viz import load_bundled
 from hsd_viz.engine.replay import bundled
+from hsd_viz.figures.acceptance_panels import acceptance_panels, terms, verifiers
+from hsd_viz.figures.panels import MOST_ROWS, range_words, ranges
 from hsd_viz.trace import Trace
-from hsd_viz.views.acceptance_panels import acceptance_panels, terms, verifiers
-from hsd_viz.views.panels import MOST_ROWS, Panels, range_words, ranges
+from hsd_viz.views.panels import Panels
 
 RUNS = [r.name for r in bundled()]
 DRAFTING = [name for name in RUNS if load_bundled(name).draft_rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.stack import BOTTOMS, parse
+from hsd_viz.stack import DRAFT_SOURCES, parse
 from hsd_viz.views.blocks import BOTTOM_WORDS, OPTION_WORDS, StackBlocks
 from hsd_viz.views.presets import STACKS
 
@@ -99,9 +99,9 @@ def test_any_model_may_be_named_where_the_page_allows_it():
 
 
 def test_the_language_of_the_blocks_is_the_parsers():
-    assert set(BOTTOM_WORDS) == set(BOTTOMS)
+    assert set(BOTTOM_WORDS) == set(DRAFT_SOURCES)
     told = StackBlocks("target", NAMES).bottoms
-    for name, items in BOTTOMS.items():
+    for name, items in DRAFT_SOURCES.items():
         assert set(told[name]["databases"]) | set(told[name]["options"]) == set(items)
         # A new block of each kind is a stack.
         assert parse(f"{name} > target")

@@ -8,13 +8,13 @@ import time
 import pytest
 from make_trace import make_trace
 
-from hsd_viz.engine.replay import ReplayEngine
+from hsd_viz.engine.replay import ReplayEngine, bundled
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage
 from hsd_viz.views.app.dashboard import Dashboard
-from hsd_viz.views.controls import LIVE, MAX_PROMPT, Controls
+from hsd_viz.views.controls import GREEDY, LIVE, MAX_PROMPT, Controls
 from hsd_viz.views.notice import Notice
-from hsd_viz.views.presets import PROMPTS, STACKS
+from hsd_viz.views.presets import PROMPTS, STACKS, TEMPERATURE
 from hsd_viz.views.runner import Run
 
 
@@ -79,6 +79,23 @@ def test_a_run_goes_to_the_engine_and_onto_the_page(page):
     page.tabs.strip.selected = page.tabs.strip.titles.index("Acceptance")
     page.tabs.refresh()
     assert all(box.outputs for box in page.tabs.shown.figures.values())
+
+
+def test_it_opens_on_the_first_recording_and_lists_all_with_their_speed_ups(page):
+    recordings = bundled()
+    assert page.controls.recording.value == recordings[0].name
+    assert [label for label, _ in page.controls.recording.options] == [r.label for r in recordings]
+    assert any("slower than plain decoding" in r.label for r in recordings)
+    assert page.trace.meta["sampling"]["temperature"] == TEMPERATURE == page.controls.temperature.value
+
+
+def test_the_form_starts_at_the_usual_temperature_and_says_what_greedy_decoding_does():
+    form = Controls([], None, True)
+    assert form.request().options["temperature"] == TEMPERATURE and form.greedy.value == ""
+    for text, hint in (("0", GREEDY), ("0.0", GREEDY), ("-1", ""), ("1", "")):
+        form.temperature.text = text
+        assert form.greedy.value == hint, text
+    assert "loop" in GREEDY
 
 
 def test_the_menu_of_recordings_names_none_of_them_once_a_run_was_decoded_here(page):

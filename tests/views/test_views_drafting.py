@@ -10,10 +10,10 @@ from make_trace import make_trace
 
 import hsd_viz as hsd
 from hsd_viz import views
+from hsd_viz.figures import drafting_published as published
+from hsd_viz.figures.drafting_data import method, study_of
+from hsd_viz.figures.plane_specs import methods
 from hsd_viz.trace import Trace
-from hsd_viz.views import drafting_published as published
-from hsd_viz.views.drafting_data import method, study_of
-from hsd_viz.views.drafting_plane import methods
 from hsd_viz.views.locality_map import copied_from, longest_repeats
 
 BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"

@@ -9,9 +9,9 @@ import pytest
 import hsd_viz as hsd
 from benchmarks.ablation import ablation_stacks, build, row_of
 from hsd_viz.bench.output import draft_seconds
+from hsd_viz.figures.drafting_data import study_of
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DATABASES, parse
-from hsd_viz.views.drafting_data import study_of
 
 
 def test_all_subsets_in_all_orders_once():

@@ -7,11 +7,11 @@ import json
 import pytest
 from make_trace import make_trace
 
+from hsd_viz import figures as charts
 from hsd_viz import load_bundled
+from hsd_viz.figures.latency_sources import level_use
 from hsd_viz.trace import Trace
-from hsd_viz.views import charts
 from hsd_viz.views.chartbox import PLOTLY_MIME, ChartBox
-from hsd_viz.views.latency_sources import level_use
 from hsd_viz.views.readout import Readout, lossless_words, origin, sampling_words, tiles
 
 FIGURES = (charts.by_source, charts.acceptance, charts.time_spent)

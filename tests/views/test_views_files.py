@@ -65,7 +65,7 @@ def test_tables_have_a_row_for_each_row():
 
 
 def test_page_and_timeline_are_those_of_the_export():
-    from hsd_viz.trace.perfetto import chrome_trace
+    from hsd_viz.trace.export import chrome_trace
     from hsd_viz.views.standalone import page
 
     trace = load_bundled("databases")

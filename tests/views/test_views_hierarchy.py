@@ -7,13 +7,11 @@ import json
 import pytest
 
 from hsd_viz import views
-from hsd_viz.latency.acceptance import Edge, Tier
-from hsd_viz.latency.calibration import Calibration
-from hsd_viz.latency.costs import LevelCost, LookupCost
+from hsd_viz.figures.palette import HUES
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.select import select
 from hsd_viz.latency.vectorised import predict
 from hsd_viz.views.hierarchy import token_cost
-from hsd_viz.views.palette import HUES
 
 #: Costs far apart: two draft models are best; a database that is often silent is worth less than they are.
 CALIBRATION = Calibration(

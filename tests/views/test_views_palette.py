@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.views import palette
-from hsd_viz.views.palette import HUES, TINT
+from hsd_viz.figures import palette
+from hsd_viz.figures.palette import HUES, TINT
 
 PAGES = {"light": ["#ffffff", "#f6f8fa"], "dark": ["#111111", "#212121", "#191a1c"]}
 MUTED = {"light": "#57606a", "dark": "#a2abb6"}

@@ -120,7 +120,7 @@ def test_the_hierarchy_stands_on_recordings_or_on_the_run_shown(page, tmp_path, 
     assert has(hierarchy.plot, views.LatencySurface) and has(hierarchy.level, views.Levels)
     assert "recorded runs" in hierarchy.law.children[0].graph["source"]
     hierarchy.source.value = RUN
-    assert "estimated from the run shown (greedy, 128 tokens on" in hierarchy.law.children[0].graph["source"]
+    assert "estimated from the run shown (temperature 0.7, 128 tokens on" in hierarchy.law.children[0].graph["source"]
     page.trace = load_bundled("databases")
     hierarchy.open()
     graph = hierarchy.law.children[0].graph
@@ -153,14 +153,14 @@ def keep(folder, temperature, device="cpu", age=0.0):
 
 def test_the_source_is_the_one_that_fits_the_form_and_says_so(page, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "folder", lambda: tmp_path)
-    page.request = lambda: Form(0.0)
+    page.request = lambda: Form(0.7)
     hierarchy = section(page, "Hierarchy")
-    assert hierarchy.source.value == RECORDED and "Matches the form: both greedy" in said(hierarchy.widget)
+    assert hierarchy.source.value == RECORDED and "Matches the form: both at temperature 0.7" in said(hierarchy.widget)
     page.request = lambda: Form(1.0)
     hierarchy.open()
-    assert "Temperature mismatch: form temperature 1, calibration greedy" in said(hierarchy.widget)
+    assert "Temperature mismatch: form temperature 1, calibration temperature 0.7" in said(hierarchy.widget)
     keep(tmp_path, 1.0)
-    keep(tmp_path, 0.0)
+    keep(tmp_path, 0.5)
     other = section(page, "Hierarchy")
     assert other.source.value == str(tmp_path / "1.0.json") and "Matches the form: both at temperature 1" in said(
         other.widget
@@ -168,18 +168,18 @@ def test_the_source_is_the_one_that_fits_the_form_and_says_so(page, tmp_path, mo
     assert f"hsd-viz plan: python, 48 prompts, temperature 1, {cpu_model()}, 2023-11-14" in [
         words for words, _ in other.source.options
     ]
-    page.request = lambda: Form(0.6)
-    page.trace = load_bundled("hierarchy")
+    page.request = lambda: Form(0.0)
+    page.trace = load_bundled("one-draft")
     assert section(page, "Hierarchy").source.value == RUN, "nothing else was decoded at that temperature"
 
 
 def test_what_a_pick_rests_on_is_said_with_it(page, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "folder", lambda: tmp_path)
-    keep(tmp_path, 0.0)
+    keep(tmp_path, 0.7)
     hierarchy = section(page, "Hierarchy")
     graph = hierarchy.law.children[0]
     assert (
-        "greedy" in graph.graph["source"]
+        "temperature 0.7" in graph.graph["source"]
         and "48 prompts of python" in graph.graph["source"]
         and graph.graph["warning"] == ""
     )

@@ -21,8 +21,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from hsd_viz.listen import check_address
 from hsd_viz.views.app import server as serve
-from hsd_viz.views.app.server import check_address, command
+from hsd_viz.views.app.server import check_voila, command
 
 
 def free_port() -> int:
@@ -55,7 +56,7 @@ def test_a_taken_port_and_one_that_is_none_are_one_sentence():
 def test_a_missing_voila_says_what_to_install(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ValueError, match="hsd-viz\\[app\\]"):
-        check_address("127.0.0.1", free_port(), None)
+        check_voila()
 
 
 def test_the_token_is_not_on_the_command_line():

@@ -331,7 +331,8 @@ def test_it_opens_on_recordings_of_one_prompt_and_offers_the_others():
     widget.chosen = ["../../both", "plain"]
     assert "too few" in widget.refusal
     widget.chosen = ["plain", "databases"]
-    widget.group = "sampled"
+    assert widget.group == "sampled", "the usual temperature is shown first"
+    widget.group = "greedy"
     assert widget.refusal == "" and widget.data["runs"][0]["tokens"] != before["runs"][0]["tokens"]
     widget.group = ".."
     assert "No runs" in widget.refusal

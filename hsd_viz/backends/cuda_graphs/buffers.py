@@ -8,22 +8,13 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicCache
 
-SMALLEST = 512
+from hsd_viz.decoding.cache import FIRST_CAPACITY, capacity
 
 
 def bucket_of(length: int) -> int:
-    """The smallest of 512, 768, 1024, 1536, 2048, 3072, ... that holds ``length`` places: the number of places
-    attention reads."""
-    capacity = capacity_of(length)
-    return capacity // 4 * 3 if capacity > SMALLEST and length <= capacity // 4 * 3 else capacity
-
-
-def capacity_of(length: int) -> int:
-    """The smallest of 512, 1024, 2048, ... that holds ``length`` places: the size of the buffers."""
-    capacity = SMALLEST
-    while capacity < length:
-        capacity *= 2
-    return capacity
+    """Return the smallest of 512, 768, 1024, 1536, ... that holds ``length`` places: those that attention reads."""
+    whole = capacity(length)
+    return whole // 4 * 3 if whole > FIRST_CAPACITY and length <= whole // 4 * 3 else whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +26,7 @@ class Layout:
 
     @classmethod
     def of(cls, module: torch.nn.Module, layers: int) -> Layout:
-        """Ask the module itself, with a single token. Raises ``ValueError`` where it caches anything but keys and
-        values."""
+        """Ask the module itself. Raises ``ValueError`` where it caches anything but keys and values."""
         cache = DynamicCache()
         module(
             input_ids=torch.zeros(1, 1, dtype=torch.long, device=module.device), past_key_values=cache, use_cache=True
@@ -109,8 +99,7 @@ class StaticCache(Cache):
         return sum(block.nbytes for block in self.blocks)
 
     def aim(self, places: Tensor, filled: Tensor, bucket: int) -> None:
-        """Where the next forward writes (ids ``[w]`` of places, on the device), how many are filled before, how many it
-        reads."""
+        """Set where the next forward pass writes (ids ``[w]``), how many places are filled, and how many it reads."""
         self.places, self.filled, self.bucket = places, filled, bucket
 
     def grow(self, capacity: int) -> None:

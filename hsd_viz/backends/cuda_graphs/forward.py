@@ -12,7 +12,7 @@ from transformers import PreTrainedConfig
 
 from hsd_viz.backends.cuda_graphs.buffers import StaticCache
 from hsd_viz.backends.device import fill, put
-from hsd_viz.decoding.masks import CHUNKED, FULL, SLIDING, layer_kinds
+from hsd_viz.decoding.cache import CHUNKED, FULL, SLIDING, layer_kinds, layer_limits, positions_of
 from hsd_viz.decoding.model import HFModel
 
 #: Widths with a graph each; other widths up to the last are padded to the next.
@@ -34,14 +34,9 @@ class Forward(Protocol):
 
 def rules_of(config: PreTrainedConfig) -> Rules:
     """Return the kinds of layers in a config and which positions each may attend to."""
-    rules: Rules = dict.fromkeys(sorted(layer_kinds(config)))
-    window, chunk = getattr(config, "sliding_window", None), getattr(config, "attention_chunk_size", None)
-    if SLIDING in rules and window is not None:
-        rules[SLIDING] = lambda query, key: query - key < window
-    if CHUNKED in rules and chunk is not None:
-        rules[CHUNKED] = lambda query, key: query // chunk == key // chunk
-    assert rules.keys() <= {FULL, SLIDING, CHUNKED}
-    return rules
+    kinds, limits = sorted(layer_kinds(config)), layer_limits(config)
+    assert {*kinds} <= {FULL, SLIDING, CHUNKED}
+    return {kind: limits[kind][1] if kind in limits else None for kind in kinds}
 
 
 class ModuleForward:
@@ -147,16 +142,11 @@ class Next:
 
 
 def lineage(n: int, cached: int, parents: Sequence[int] | None) -> tuple[list[int], list[int]]:
-    """Positions of ``n`` fed tokens in the text, and as bits which of the fed ones each sees: itself and its
-    ancestors."""
-    if parents is None:
-        return list(range(cached, cached + n)), [(2 << k) - 1 for k in range(n)]
-    positions: list[int] = []
+    """Return positions of ``n`` fed tokens, and as bits which of them each sees: itself and its ancestors."""
     sees: list[int] = []
-    for k, parent in enumerate(parents):
-        positions.append(cached if parent < 0 else positions[parent] + 1)
+    for k, parent in enumerate(range(-1, n - 1) if parents is None else parents):
         sees.append(1 << k | (0 if parent < 0 else sees[parent]))
-    return positions, sees
+    return positions_of(n, cached, parents), sees
 
 
 def run(
@@ -178,8 +168,7 @@ def run(
 
 
 def see(rules: Rules, seen: Tensor, places: Tensor, positions: Tensor, cache: StaticCache) -> Seen:
-    """Return masks to add to the scores, 0 or -inf ``[width, bucket]``, one per kind of layer; ``seen`` is what the
-    text allows."""
+    """Return masks to add to the scores, 0 or -inf ``[width, bucket]``, by kind of layer; ``seen`` is the text's."""
     index = cache.index[: seen.shape[1]]
     # A cached place is its own position; a fed token's is its depth, wherever its entry is stored.
     at = index.index_copy(0, places, positions) if any(rules.values()) else index

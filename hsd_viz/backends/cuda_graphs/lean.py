@@ -135,8 +135,7 @@ def block(
 
 
 def _add(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """``x + y @ weight.T + bias``, the product adding ``x`` itself. Takes ``x`` over: otherwise it would have to be
-    copied first."""
+    """Return ``x + y @ weight.T + bias``; the product adds ``x`` itself, which is overwritten."""
     added = torch.addmm(x, y, weight.t()) if torch.compiler.is_compiling() else x.addmm_(y, weight.t())
     return added if bias is None else added + bias
 
@@ -184,8 +183,7 @@ class LeanForward:
         return Layer(*(None if t is None else t.detach() for t in tensors), kind)
 
     def compile(self, backend: str) -> None:
-        """Run captured layers through ``torch.compile`` with that backend: one compilation per width and bucket serves
-        all."""
+        """Run captured layers through ``torch.compile``: one compilation per width and bucket serves all."""
         # Every width and bucket is a compilation of the same function; torch gives up after eight.
         torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 128)
         self._compiled = torch.compile(block, backend=backend, fullgraph=True, dynamic=False)

@@ -7,13 +7,13 @@ import threading
 import torch
 
 from hsd_viz.backends.cuda_graphs.buffers import Layout
-from hsd_viz.backends.cuda_graphs.capture import Capturable, Capturer, CudaCapturer
 from hsd_viz.backends.cuda_graphs.forward import Forward, ModuleForward, rules_of
 from hsd_viz.backends.cuda_graphs.lean import LeanForward
 from hsd_viz.backends.cuda_graphs.session import GraphSession
-from hsd_viz.backends.cuda_graphs.slot import Replays, Slot
+from hsd_viz.backends.cuda_graphs.slot import Capturable, Capturer, CudaCapturer, Replays, Slot
 from hsd_viz.backends.llama import unsupported
 from hsd_viz.decoding.model import CachedModel, HFModel
+from hsd_viz.words import first_line
 
 #: Rows over static buffers may differ from the module's own by rounding (TF32 included): this much of the rows' spread.
 #: A token that is seen where it should not be, or is not, changes them by about all of it.
@@ -120,8 +120,7 @@ class GraphModel:
             ) from None
 
     def _try(self, make: type[Forward]) -> str | None:
-        """Run a little over static buffers with that forward; ``None`` where its rows are the module's, else the
-        reason."""
+        """Probe that forward over static buffers; return ``None`` where its rows are the module's, else the reason."""
         try:
             devices = {parameter.device for parameter in self.module.parameters()}
             if len(devices) > 1:
@@ -132,13 +131,12 @@ class GraphModel:
             raise
         # A module that fails with our buffers still runs with its own cache.
         except Exception as error:
-            return (str(error).strip().splitlines() or [type(error).__name__])[0]
+            return first_line(error)
         return None
 
     @torch.inference_mode()
     def _probe(self) -> None:
-        """A text fed in pieces, a draft tree walked and rolled back, against one pass of the module. Raises
-        ``ValueError``."""
+        """Compare chains and a tree, rolled back, with one pass of the module. Raises ``ValueError``."""
         self._layout = Layout.of(self.module, self.layers)
         stride = max(1, self.vocab_size // 16)
         text = [(1 + stride * k) % self.vocab_size for k in range(12)]

@@ -92,8 +92,7 @@ class GraphSession:
         self.length = base + len(places)
 
     def _draft(self, slot: Slot, bucket: int, n: int, sampling: Sampling, chances: Tensor) -> tuple[Tensor, ...]:
-        """Draft in one launch: feed what is pending, then draw a token and feed it, ``n`` times (the last is not
-        fed)."""
+        """Draft in one launch: feed what is pending, then draw ``n`` tokens and feed all but the last."""
         feed = slot.feed(_PENDING)
         logits = run(slot.forward, slot.rules, slot.cache, feed, bucket, _PENDING).index_select(0, feed.last)
         length = feed.length + feed.last
@@ -113,8 +112,7 @@ class GraphSession:
 
     @contextmanager
     def _memory(self, length: int) -> Iterator[Slot]:
-        """Yield the slot with room for ``length`` places. Where memory runs out, all of it is released and the error
-        says so."""
+        """Yield the slot with room for ``length`` places; where memory runs out, all of it is released."""
         slot = self._slot
         try:
             slot.reserve(length)

@@ -29,14 +29,8 @@ SOURCES = Path(__file__).parent / "src"
 COMPILERS = ("c++", "g++", "clang++")
 # No -ffast-math and no contraction: sums keep their order and are rounded as written.
 FLAGS = (
-    "-std=c++17",
-    "-O3",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-fvisibility=hidden",
-    "-fPIC",
-    "-shared",
-    "-pthread",
+    *("-std=c++17", "-O3", "-ffp-contract=off", "-fno-math-errno"),
+    *("-fvisibility=hidden", "-fPIC", "-shared", "-pthread"),
 )
 #: Flags for all of this processor's instructions; the next is tried when a compiler refuses one.
 NATIVE_FLAGS = (("-march=native",), ("-mcpu=native",), ())

@@ -17,21 +17,19 @@ import numpy as np
 
 from hsd_viz.backends.native.library import Drafting, IndexFile, failure
 from hsd_viz.drafting.context import ContextDatabase, Database
-from hsd_viz.drafting.db import SUREST, DatabaseDrafter
+from hsd_viz.drafting.db import MAX_SHARE, DatabaseDrafter
 from hsd_viz.drafting.estimates import DISCOUNTS, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
-from hsd_viz.drafting.index.read import MOST_IN_BUCKET, GuardedIndex, Index
+from hsd_viz.drafting.index.format import MOST_IN_BUCKET, GuardedIndex, Index
 from hsd_viz.drafting.tree import Drafter, DraftTree
 
 #: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.
 LONGEST = 16
 #: Tokens that there is room for at first.
 MOST_IN = 512
-#: Passed in place of a number that is not known.
 
 
 def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | None:
-    """Return the native equivalent of a drafter if there is one, else the drafter itself. To be called before a run
-    begins."""
+    """Return the native equivalent of a drafter that has not begun a run, itself if there is none."""
     if type(drafter) is not DatabaseDrafter or drafter.longest > LONGEST:
         return drafter
     files = [drafter.databases[source] for source in drafter.sources if source != "context"]
@@ -53,7 +51,6 @@ class NativeDatabaseDrafter:
         self._draft = self._native.hsd_drafter_draft
         self._reference = reference
         self.sources = reference.sources
-        #: See :class:`~hsd_viz.drafting.db.DatabaseDrafter`.
         self._free: weakref.finalize | None = None
         self._most_in, self._budget = 0, 0
         self.start(())
@@ -64,7 +61,7 @@ class NativeDatabaseDrafter:
             self._free()
         native, reference, context = self._native, self._reference, ContextDatabase(self._reference.longest)
         rules = Drafting(
-            SUREST, PRIOR_WEIGHT, MOST_RATE, reference.longest, context.recent, context.most, LONGEST_BUCKET
+            MAX_SHARE, PRIOR_WEIGHT, MOST_RATE, reference.longest, context.recent, context.most, LONGEST_BUCKET
         )
         self._handle = self._checked(native.hsd_drafter_new(rules))
         self._free = weakref.finalize(self, native.hsd_drafter_free, self._handle)
@@ -129,8 +126,7 @@ class NativeDatabaseDrafter:
         self._checked(self._native.hsd_drafter_extend(self._handle, len(tokens)))
 
     def _make_room(self, tokens: int, budget: int) -> None:
-        """Make buffers for so many tokens and nodes or more; pass them to the library with the costs and the end
-        tokens."""
+        """Make buffers for so many tokens and nodes and pass them on, with the costs and the end tokens."""
         native, handle, reference = self._native, self._handle, self._reference
         self._most_in, self._budget = max(tokens, self._most_in), max(budget, self._budget, self.nodes)
         self._in = (ctypes.c_int32 * self._most_in)()

@@ -52,6 +52,9 @@ class Drafting(Structure):
     ]
 
 
+_FED = [c_void_p, c_void_p, c_int]  # session, tokens, n
+_RULE = POINTER(Rule)
+_RESULT = [c_void_p, c_int, c_void_p]  # found, most, numbers
 _SEQUENCE = [c_void_p, c_void_p, c_int, c_int]  # cos, sin, cached, threads
 _FUNCTIONS = {
     "hsd_error": (c_char_p, []),
@@ -62,13 +65,10 @@ _FUNCTIONS = {
     "hsd_model_bytes": (c_int64, [c_void_p]),
     "hsd_model_free": (None, [c_void_p]),
     "hsd_session_new": (c_void_p, [c_void_p]),
-    "hsd_session_forward": (
-        c_int,
-        [c_void_p, c_void_p, c_int, c_void_p, c_int, c_void_p, c_void_p, c_int, c_void_p, *_SEQUENCE],
-    ),
+    "hsd_session_forward": (c_int, [*_FED, c_void_p, c_int, c_void_p, _RULE, c_void_p, *_RESULT, *_SEQUENCE]),
     "hsd_session_sample": (
         c_int,
-        [c_void_p, c_void_p, c_int, POINTER(Rule), c_void_p, c_void_p, c_int, c_int, c_void_p, c_void_p, *_SEQUENCE],
+        [*_FED, _RULE, c_void_p, c_void_p, c_int, c_int, c_void_p, *_RESULT, c_void_p, *_SEQUENCE],
     ),
     "hsd_session_free": (None, [c_void_p]),
 }

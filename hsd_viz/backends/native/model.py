@@ -39,8 +39,7 @@ class NativeModel:
 
     Raises:
         ValueError: if there is no native runtime here, the model has no native forward pass, or the packed model does
-        not give the
-            module's logits on a probe.
+            not give the module's logits on a probe.
     """
 
     runtime = "native"
@@ -55,11 +54,8 @@ class NativeModel:
         self.device, self.dtype = model.device, model.dtype
         self.parameters = model.parameters
         self._weights = PackedWeights(model.module, model.vocab_size, self.library)
-        self.compute, self.storage, self.weight_bytes = (
-            self._weights.compute,
-            self._weights.storage,
-            self._weights.bytes,
-        )
+        weights = self._weights
+        self.compute, self.storage, self.weight_bytes = weights.compute, weights.storage, weights.bytes
         self._check(model)
 
     @property

@@ -1,19 +1,20 @@
-"""One sequence in a native model: a :class:`~hsd_viz.decoding.model.Launcher` that also verifies greedy drafts."""
+"""One sequence in a native model: it also verifies and decodes within its calls."""
 
 from __future__ import annotations
 
 import ctypes
+import sys
 import weakref
 from array import array
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from hsd_viz.backends.native.blocks import Blocks
 from hsd_viz.backends.native.library import Rule, failure
 from hsd_viz.backends.native.weights import PackedWeights
-from hsd_viz.decoding.model import GreedyForward
+from hsd_viz.decoding.model import DecodedRun, ForwardResult
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict
 
@@ -23,17 +24,19 @@ BYTES_A_THREAD = 6_000_000
 _TOKENS_A_READ = 4
 #: Tokens of a call that there is room for at first.
 ROOM = 512
-#: The verifier's probability of a node by its fate: walked to, tried, not reached (-1, the last).
+#: The verifier's probability of a node by its fate, with greedy decoding: walked to, tried, not reached (-1, the last).
 _FATES = (0.0, 1.0, None)
+#: Buffers for logits that are kept (the loop still reads one while it asks for the next), and the bytes of the largest.
+_KEPT, _LARGEST = 3, 1 << 23
 
 
 class NativeSession:
-    """A cache in the native runtime. ``length`` tokens of it are valid.
+    """A :class:`~hsd_viz.decoding.model.Launcher` and :class:`~hsd_viz.decoding.model.Verifier` in the native runtime.
 
     Logits do not depend on how tokens were fed: one at a time, as a chain or as a draft tree, on any number of threads,
     the row after a token is the same to the last bit. One session is used by one thread at a time; sessions of one
     model run side by side. The threads of a forward pass are those of torch (``torch.get_num_threads()``), fewer for
-    small models.
+    small models. A token outside of the vocabulary raises ``ValueError``.
     """
 
     can_sample = can_verify = True
@@ -51,40 +54,87 @@ class NativeSession:
         self._feed = self._library.hsd_session_forward
         self._keep = self._library.quick.hsd_session_keep
         self._most = self._places = self._details = 0
-        self._blocks = Blocks(weights.vocab_size, weights.compute)
+        self._buffers = RowBuffers(weights.vocab_size, weights.compute)
         self._sampling = self._eos = None
         self._make_room(ROOM, 1)
 
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None
     ) -> Tensor:
-        """Feed tokens; see :class:`~hsd_viz.decoding.model.CachedModel`.
+        return self._forward(tokens if tail is None else [*tokens, *tail.tolist()], rows, parents)
 
-        Raises:
-            ValueError: if a token is outside of the vocabulary.
-        """
-        return self._forward(tokens if tail is None else [*tokens, *tail.tolist()], rows, parents, 0)
-
-    def forward_greedy(
-        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, details: int = 0
-    ) -> GreedyForward:
-        """Feed tokens, walk the draft and describe the walked rows; see
-        :class:`~hsd_viz.decoding.model.GreedyVerifier`.
-
-        At most 16 likeliest tokens per row. Raises as :meth:`forward` does.
-        """
-        most = min(details, self._weights.vocab_size)
-        logits = self._forward(tokens, rows, parents, most)
-        # Per row its arg-max, then how many rows were walked, how many places examined, the walked rows, and a fate per
-        # node.
-        found = self._found[: 3 * rows + 1]
-        walked = found[rows + 2 : rows + 2 + found[rows]]
-        p, nodes = [_FATES[fate] for fate in found[2 * rows + 2 :]], rows - 1
+    def forward_verified(
+        self,
+        tokens: Sequence[int],
+        rows: int,
+        parents: Sequence[int] | None,
+        sampling: Sampling,
+        chances: Sequence[float],
+        details: int = 0,
+    ) -> ForwardResult:
+        most, sampled = min(details, self._weights.vocab_size), not sampling.greedy
+        chosen = self._rule_of(sampling), (ctypes.c_double * len(chances))(*chances) if sampled else None
+        logits = self._forward(tokens, rows, parents, most, *chosen)
+        # Per row its token, then how many rows were walked, how many places examined, the walked rows, and a fate per
+        # node. The numbers: where sampled a probability per node, the described rows, what a correction was drawn from.
+        found, nodes = self._found[: 3 * rows + 1], rows - 1
+        if not (count := found[rows]):
+            return ForwardResult(logits)
+        walked, fates = found[rows + 2 : rows + 2 + count], found[2 * rows + 2 :]
+        begin = nodes if sampled else 0
+        end = begin + count * (2 + 2 * most)
+        numbers = self._numbers[: end + 1 + 2 * most] if sampled or most else self._numbers
+        p = [_FATES[fate] for fate in fates]
+        if sampled:
+            p = [None if fate < 0 else number for fate, number in zip(fates, numbers, strict=False)]
         accepted = [row - 1 for row in walked[1:]]
         verdict = Verdict(accepted, found[walked[-1]], walked[-1], found[rows + 1], p, [1.0] * nodes, [None] * nodes)
-        return GreedyForward(logits, verdict, self._numbers[: len(walked) * (2 + 2 * most)] if most else None)
+        if not most:
+            return ForwardResult(logits, verdict)
+        return ForwardResult(logits, verdict, numbers[begin:end], numbers[end:] if sampled else None)
 
-    def _forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None, details: int) -> Tensor:
+    def sample(
+        self, tokens: Sequence[int], n: int, sampling: Sampling, chances: Sequence[float], eos: frozenset[int]
+    ) -> tuple[list[int], Tensor | None]:
+        rows, address = (None, None) if sampling.greedy else self._buffers.take(n)
+        steps = self._decode(tokens, n, sampling, chances, eos, address, 0, None)
+        return self._found[:steps], None if rows is None else rows[:steps]
+
+    def decode(
+        self,
+        tokens: Sequence[int],
+        n: int,
+        sampling: Sampling,
+        chances: Sequence[float],
+        eos: frozenset[int],
+        details: int = 0,
+    ) -> DecodedRun:
+        most, times = min(details, self._weights.vocab_size), (ctypes.c_int64 * (n + 1))()
+        steps = self._decode(tokens, n, sampling, chances, eos, None, most, times)
+        return DecodedRun(
+            self._found[:steps], times[: steps + 1], self._numbers[: steps * (2 + 2 * most)] if most else None
+        )
+
+    def truncate(self, length: int) -> None:
+        self.length = min(self.length, length)
+
+    def keep(self, base: int, places: Sequence[int]) -> None:
+        n = len(places)
+        if n and places[-1] >= base + n:
+            self._keep(self._handle, base, (ctypes.c_int32 * n)(*places), n)
+        self.length = base + n
+
+    # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _forward(
+        self,
+        tokens: Sequence[int],
+        rows: int,
+        parents: Sequence[int] | None,
+        details: int = 0,
+        rule: Rule | None = None,
+        chances: ctypes.Array | None = None,
+    ) -> Tensor:
         n, cached = len(tokens), self.length
         assert 1 <= rows <= n and (parents is None or len(parents) == n)
         if n > self._most or cached + n > self._places or details > self._details:
@@ -92,85 +142,60 @@ class NativeSession:
         self._tokens[:n] = tokens
         if parents is not None:
             self._parents[:n] = parents
-        logits, address = self._blocks.take(rows)
-        done = self._feed(
-            self._handle,
-            self._tokens,
-            n,
-            None if parents is None else self._parents,
-            rows,
-            address,
-            self._found,
-            details,
-            self._numbers_at,
-            self._cos,
-            self._sin,
-            cached,
-            self._threads(n),
-        )
-        if not done:
+        logits, address = self._buffers.take(rows)
+        sequence = self._cos, self._sin, cached, self._threads(n)
+        lineage = None if parents is None else self._parents
+        result = rule, chances, self._found, details, self._numbers_at
+        if not self._feed(self._handle, self._tokens, n, lineage, rows, address, *result, *sequence):
             raise failure(self._library)
         self.length = cached + n
         return logits
 
-    def sample(
-        self, tokens: Sequence[int], n: int, sampling: Sampling, chances: Sequence[float], eos: frozenset[int]
-    ) -> tuple[list[int], Tensor | None]:
-        """Decode ``n`` tokens in one call, fewer after one of ``eos``; see
-        :class:`~hsd_viz.decoding.model.Launcher`."""
+    def _decode(
+        self,
+        tokens: Sequence[int],
+        n: int,
+        sampling: Sampling,
+        chances: Sequence[float],
+        eos: frozenset[int],
+        rows: int | None,
+        details: int,
+        times: ctypes.Array | None,
+    ) -> int:
+        """Decode up to ``n`` tokens into ``_found`` and return how many; ``rows`` is an address."""
         fed, cached = len(tokens), self.length
         assert fed and n and (sampling.greedy or len(chances) >= n)
-        if fed + n > self._most or cached + fed + n > self._places:
-            self._make_room(fed + n, cached + fed + n)
-        if sampling is not self._sampling or eos is not self._eos:
-            self._sampling, self._eos = sampling, eos
-            self._rule = Rule(sampling.temperature, sampling.top_p, min(sampling.top_k, self._weights.vocab_size))
-            self._eos_ids = (ctypes.c_int32 * len(eos))(*eos)
+        if fed + n > self._most or cached + fed + n > self._places or details > self._details:
+            self._make_room(fed + n, cached + fed + n, details)
+        if eos is not self._eos:
+            self._eos, self._eos_ids = eos, (ctypes.c_int32 * len(eos))(*eos)
         self._tokens[:fed] = tokens
-        rows, address = (None, None) if sampling.greedy else self._blocks.take(n)
-        steps = self._library.hsd_session_sample(
-            self._handle,
-            self._tokens,
-            fed,
-            self._rule,
-            None if rows is None else (ctypes.c_double * len(chances))(*chances),
-            self._eos_ids,
-            len(eos),
-            n,
-            self._found,
-            address,
-            self._cos,
-            self._sin,
-            cached,
-            self._threads(1),
-        )
-        if not steps:
+        given = None if sampling.greedy else (ctypes.c_double * len(chances))(*chances)
+        wanted = self._rule_of(sampling), given, self._eos_ids, len(eos), n, rows
+        result = self._found, details, self._numbers_at, times
+        sequence = self._cos, self._sin, cached, self._threads(1)
+        steps = self._library.hsd_session_sample(self._handle, self._tokens, fed, *wanted, *result, *sequence)
+        if steps < 0:
             raise failure(self._library)
         self.length = cached + fed + steps - 1
-        return self._found[:steps], None if rows is None else rows[:steps]
+        return steps
+
+    def _rule_of(self, sampling: Sampling) -> Rule:
+        if sampling is not self._sampling:
+            self._sampling = sampling
+            self._rule = Rule(sampling.temperature, sampling.top_p, min(sampling.top_k, self._weights.vocab_size))
+        return self._rule
 
     def _threads(self, n: int) -> int:
         worth = int(self._weights.bytes * max(1, n / _TOKENS_A_READ) / BYTES_A_THREAD)
         return 1 if worth < 2 else min(torch.get_num_threads(), worth)
 
-    def truncate(self, length: int) -> None:
-        """Remove all but the first ``length`` tokens."""
-        self.length = min(self.length, length)
-
-    def keep(self, base: int, places: Sequence[int]) -> None:
-        """Gather the entries at ``places`` (ascending) from ``base`` on: the accepted path of a tree."""
-        n = len(places)
-        if n and places[-1] >= base + n:
-            self._keep(self._handle, base, (ctypes.c_int32 * n)(*places), n)
-        self.length = base + n
-
     def _make_room(self, tokens: int, places: int, details: int = 0) -> None:
-        """Allocate buffers for so many tokens per call and likeliest tokens per row, and the angles of so many
-        places."""
+        """Make buffers for so many tokens per call and likeliest tokens per row, and the angles of the places."""
         self._most, self._details = max(tokens, self._most), max(details, self._details)
         self._tokens, self._parents = ((ctypes.c_int32 * self._most)() for _ in range(2))
         self._found = (ctypes.c_int32 * (3 * self._most + 1))()
-        self._numbers = array("d", bytes(8 * self._most * (2 + 2 * self._details)) if self._details else b"")
+        self._numbers = array("d", bytes(8 * (self._most + 1) * (3 + 2 * self._details)))
         self._numbers_at = self._numbers.buffer_info()[0]
         self._angles = self._weights.angles(places)
         self._places = len(self._angles[0])
@@ -179,3 +204,35 @@ class NativeSession:
 
 def _free(weights: PackedWeights, handle: int) -> None:
     weights.library.hsd_session_free(handle)
+
+
+class RowBuffers:
+    """Rows of ``width`` numbers for one session, in memory that is reused when no tensor or view of it is referenced.
+
+    New memory is expensive: the system maps it page by page on first access, and takes large pieces back when they are
+    freed.
+    """
+
+    def __init__(self, width: int, dtype: torch.dtype) -> None:
+        self._width = width
+        self._dtype = dtype
+        self._type = np.float64 if dtype == torch.float64 else np.float32
+        #: Of each buffer its numbers, their address, and their reference count while no tensor holds them.
+        self._kept: list[list] = []
+
+    def take(self, rows: int) -> tuple[Tensor, int]:
+        """Return a tensor ``[rows, width]`` with any contents, and its address."""
+        for kept in self._kept:
+            if len(kept[0]) >= rows and sys.getrefcount(kept[0]) == kept[2]:
+                break
+        else:
+            if rows * self._width * self._dtype.itemsize > _LARGEST:
+                rare = torch.empty(rows, self._width, dtype=self._dtype)
+                return rare, rare.data_ptr()
+            # As many rows again are likely to be asked for, and a few more.
+            numbers = np.empty((1 << (rows - 1).bit_length(), self._width), self._type)
+            kept = [numbers, numbers.ctypes.data, 0]
+            del numbers
+            kept[2] = sys.getrefcount(kept[0])
+            self._kept = [*self._kept[1 - _KEPT :], kept]
+        return torch.from_numpy(kept[0][:rows]), kept[1]

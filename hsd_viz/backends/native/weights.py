@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from transformers import LlamaForCausalLM, MistralForCausalLM
 
 from hsd_viz.backends.native.library import SLOTS, Shape, failure
+from hsd_viz.decoding.cache import capacity
 
 #: How weights can be stored, with the number the library has for each.
 STORAGE = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2, torch.float16: 3}
@@ -41,11 +42,8 @@ class PackedWeights:
         if known is not None and len(known[0]) >= places:
             return known
         with self._lock:
-            size = 512 if self._angles is None else len(self._angles[0])
-            while size < places:
-                size *= 2
             rotary = self.module.model.rotary_emb
-            pair = rotary(torch.empty(0, dtype=self.compute), torch.arange(size)[None])
+            pair = rotary(torch.empty(0, dtype=self.compute), torch.arange(capacity(places))[None])
             self._angles = tuple(part[0, :, : part.shape[-1] // 2].contiguous() for part in pair)
             return self._angles
 

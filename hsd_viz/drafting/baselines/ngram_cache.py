@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.context import Database, spell
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
@@ -45,7 +44,7 @@ class NgramCache:
     """N-gram caches with llama.cpp's thresholds, for one run.
 
     Source: llama.cpp's ``lookup`` (ggml-org/llama.cpp, ``common/ngram-cache.cpp``, pull request 5479, MIT),
-    re-implemented from its description. Token by token, up to ``most`` (16): of the n-grams of 4 down to 1 tokens at
+    re-implemented from its description. Token by token, up to 16: of the n-grams of 4 down to 1 tokens at
     the end of text and draft, the longest in the **context** cache whose best follower passes the thresholds
     :data:`LAX`; else the same in the **dynamic** cache with :data:`STRICT`; else the most frequent follower of the last
     2 tokens in the **static** cache (lax). Followers in context and dynamic cache rank by count × (100 · static count
@@ -58,6 +57,7 @@ class NgramCache:
     """
 
     name = "ngram-cache"
+    nodes = 16
 
     def __init__(
         self,
@@ -65,13 +65,10 @@ class NgramCache:
         dynamic: DynamicCache | None = None,
         static: Database | None = None,
         eos: int | Collection[int] | None = None,
-        most: int = 16,
     ) -> None:
-        check_range("the number of draft tokens", most, 1)
         self.eos = as_eos_set(eos)
         self.dynamic = dynamic if dynamic is not None else DynamicCache()
         self.static = static
-        self.most = self.nodes = most
         self._text = ""
         self._context: Counts = {}
 
@@ -90,19 +87,17 @@ class NgramCache:
             self._text += chr(token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return a chain of at most ``budget`` tokens that may follow ``text``."""
         tree = DraftTree()
         tail = spell(text[-LONGEST:])
         seen = False
         # As in llama.cpp, there is no draft for a text shorter than a static n-gram.
-        while len(tail) >= STATIC and len(tree) < min(self.most, budget):
+        while len(tail) >= STATIC and len(tree) < min(self.nodes, budget):
             static, total = self._followers(tail[-STATIC:])
-            best = (
-                _pick(self._context, tail, static, LAX)
-                or _pick(self.dynamic.counts, tail, static, STRICT)
-                or _most_frequent(static, total)
-            )
             caches = (self._context, self.dynamic.counts)
+            best = _pick(caches[0], tail, static, LAX) or _pick(caches[1], tail, static, STRICT)
+            if best is None and static:
+                token = max(static, key=static.__getitem__)
+                best = (token, STATIC, static[token]) if _passes(static[token], total, LAX[STATIC - 1]) else None
             seen = seen or bool(static) or any(tail[-n:] in c for c in caches for n in range(1, LONGEST + 1))
             if best is None:
                 break
@@ -111,9 +106,7 @@ class NgramCache:
             if token in self.eos:
                 break
             tail = (tail + chr(token))[-LONGEST:]
-        if not tree.tokens:
-            tree.why_empty = "no room" if budget < 1 else "not worth it" if seen else "no match"
-        return tree
+        return tree.or_reason(budget, "not worth it" if seen else "no match")
 
     def _followers(self, pair: str) -> tuple[dict[int, int], int]:
         """Return the static counts of what follows two tokens, most frequent first, and the total."""
@@ -132,17 +125,10 @@ def _pick(
         if followers is None:
             continue
         token = max(followers, key=lambda t: followers[t] * (100 * static[t] if t in static else 1))
-        size, share = thresholds[n - 1]
-        total = sum(followers.values())
-        if total >= size and 100 * followers[token] >= share * total:
+        if _passes(followers[token], sum(followers.values()), thresholds[n - 1]):
             return token, n, followers[token]
     return None
 
 
-def _most_frequent(static: dict[int, int], total: int) -> tuple[int, int, int] | None:
-    """Return the same from the static cache alone."""
-    if not static:
-        return None
-    token = max(static, key=static.__getitem__)
-    size, share = LAX[STATIC - 1]
-    return (token, STATIC, static[token]) if total >= size and 100 * static[token] >= share * total else None
+def _passes(count: int, total: int, threshold: tuple[int, int]) -> bool:
+    return total >= threshold[0] and 100 * count >= threshold[1] * total

@@ -83,6 +83,4 @@ class TokenRecycling:
                 if rank < len(row) and (above < 0 or token not in self.eos):
                     node = tree.add(row[rank], above, self.name, key_length=1)
             place.append(node)
-        if not tree.tokens:
-            tree.why_empty = "no room" if budget < 1 else "no match"
-        return tree
+        return tree.or_reason(budget)

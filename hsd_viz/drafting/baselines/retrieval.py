@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from heapq import heappop, heappush
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.context import Database, Match, spell
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
@@ -57,8 +56,8 @@ class Retrieval:
 
     Source: He et al., "REST: Retrieval-Based Speculative Decoding", NAACL 2024, arXiv 2311.08252 (repository
     FasterDecoding/REST, Apache-2.0), re-implemented from its description: find the longest suffix of the text, from
-    ``longest`` (16) tokens down to ``shortest`` (2), in the corpus; of what followed it, to a depth of ``depth`` (10)
-    tokens, draft the ``most`` (64) most frequent prefixes as a trie.
+    16 tokens down to 2, in the corpus; of what followed it, to a depth of 10 tokens, draft the 64 most frequent
+    prefixes as a trie.
 
     ``corpus`` is a statistics database instead of a suffix array, which has two limits: keys are those of the index (up
     to six tokens as shipped, without keys that add nothing to their suffix), and counts beyond them are estimates (see
@@ -66,27 +65,11 @@ class Retrieval:
     """
 
     name = "retrieval"
+    longest, shortest, nodes, depth = 16, 2, 64, 10
 
-    def __init__(
-        self,
-        corpus: Database,
-        *,
-        eos: int | Collection[int] | None = None,
-        longest: int = 16,
-        shortest: int = 2,
-        most: int = 64,
-        depth: int = 10,
-    ) -> None:
-        check_range("the shortest suffix", shortest, 1)
-        check_range("the longest suffix", longest, shortest)
-        check_range("the number of nodes", most, 1)
-        check_range("the depth", depth, 1)
+    def __init__(self, corpus: Database, *, eos: int | Collection[int] | None = None) -> None:
         self.corpus = corpus
         self.eos = as_eos_set(eos)
-        self.longest = longest
-        self.shortest = shortest
-        self.most = self.nodes = most
-        self.depth = depth
 
     def start(self, prompt: Sequence[int]) -> None:
         """Begin a run; only the end of the text matters."""
@@ -95,18 +78,13 @@ class Retrieval:
         """Do nothing: only the end of the text matters."""
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return the most frequent continuations of ``text`` as a tree of at most ``budget`` nodes."""
         tree = DraftTree()
         match = self.corpus.lookup(spell(text[-self.longest :])) if budget > 0 and len(text) else None
-        if match is not None and match[0] >= self.shortest:
-            self._grow(tree, text, match[0], match[1], budget)
-        if not tree.tokens:
-            tree.why_empty = "no room" if budget < 1 else "no match"
-        return tree
-
-    def _grow(self, tree: DraftTree, text: Sequence[int], length: int, total: int, budget: int) -> None:
-        nodes = min(self.most, budget)
-        found = continuation_trie(self.corpus.lookup, spell(text[-length:]), nodes=nodes, depth=self.depth)
+        if match is None or match[0] < self.shortest:
+            return tree.or_reason(budget)
+        length, total, _ = match
+        key, nodes = spell(text[-length:]), min(self.nodes, budget)
+        found = continuation_trie(self.corpus.lookup, key, nodes=nodes, depth=self.depth)
         place: list[int | None] = []
         for token, parent, count in found:
             above = -1 if parent < 0 else place[parent]
@@ -114,3 +92,4 @@ class Retrieval:
                 place.append(None)
                 continue
             place.append(tree.add(token, above, self.name, length, round(count), min(1.0, count / total)))
+        return tree.or_reason(budget)

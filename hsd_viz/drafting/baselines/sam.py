@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
 
 #: Separates texts; no token has this id, so nothing matches across it.
@@ -19,7 +18,7 @@ class SuffixAutomaton:
     Appending takes amortized constant time. A state represents substrings that end at the same places. ``length[s]`` is
     the length of its longest, ``link[s]`` the state of its longest suffix that ends at more places (-1 for the root,
     state 0), ``follow[s]`` maps a token to the next state, ``first[s]`` is its earliest end. ``last`` is the state of
-    the whole text, ``tokens`` the text.
+    the whole text.
     """
 
     __slots__ = ("_own", "first", "follow", "last", "length", "link", "tokens")
@@ -84,18 +83,14 @@ class SuffixAutomaton:
         return counts
 
 
-class StaticAutomaton:
+class StaticAutomaton(SuffixAutomaton):
     """The automaton of finished texts (a corpus, outputs of a model), with the occurrences of each state. Read-only."""
 
-    __slots__ = ("automaton", "counts")
+    __slots__ = ("counts",)
 
     def __init__(self, texts: Iterable[Sequence[int]]) -> None:
-        self.automaton = SuffixAutomaton()
-        for text in texts:
-            for token in text:
-                self.automaton.append(token)
-            self.automaton.append(BREAK)
-        self.counts = self.automaton.occurrences()
+        super().__init__(token for text in texts for token in (*text, BREAK))
+        self.counts = self.occurrences()
 
 
 class SAMDecoding:
@@ -104,7 +99,7 @@ class SAMDecoding:
     Source: Hu et al., "SAM Decoding: Speculative Decoding via Suffix Automaton", ACL 2025, arXiv 2411.10666 (repository
     hyx1999/SAM-Decoding), re-implemented from its description. A suffix automaton of the text (``dynamic``) and one of
     other texts (``static``, optional) find the longest suffix of the text, of any length. After a match of m tokens, up
-    to min(``most``, 1 + ``alpha`` · m) tokens are drafted (60 and 4):
+    to min(60, 1 + ``alpha`` · m) tokens are drafted (alpha 4):
 
     * from the text, a chain: the copy after the **earliest** occurrence of the match. If fewer tokens than that follow
       it, the next shorter suffix with another earliest occurrence is tried; the shortest one takes what exists.
@@ -115,61 +110,39 @@ class SAMDecoding:
     """
 
     name = "sam"
+    nodes, alpha, bias, width = 60, 4, 5, 8
 
-    def __init__(
-        self,
-        *,
-        static: StaticAutomaton | None = None,
-        eos: int | Collection[int] | None = None,
-        most: int = 60,
-        alpha: int = 4,
-        bias: int = 5,
-        width: int = 8,
-    ) -> None:
-        check_range("the number of draft tokens", most, 1)
-        check_range("alpha", alpha, 0)
-        check_range("the bias", bias, 0)
-        check_range("the width", width, 1)
+    def __init__(self, *, static: StaticAutomaton | None = None, eos: int | Collection[int] | None = None) -> None:
         self.eos = as_eos_set(eos)
         self.static = static
-        self.most = self.nodes = most
-        self.alpha = alpha
-        self.bias = bias
-        self.width = width
         self.start(())
 
     def start(self, prompt: Sequence[int]) -> None:
-        """Begin a run with this prompt."""
         self._text = SuffixAutomaton()
         self._match = (0, 0)
         self.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """Append these emitted tokens to the text."""
         for token in tokens:
             self._text.append(token)
             if self.static is not None:
-                self._match = self.static.automaton.step(*self._match, token)
+                self._match = self.static.step(*self._match, token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return a chain or tree of at most ``budget`` nodes that may follow ``text``."""
         tree = DraftTree()
         if budget < 1:
-            tree.why_empty = "no room"
-            return tree
+            return tree.or_reason(budget)
         ahead = text[len(self._text.tokens) :]
         state, matched = self._local(ahead)
         if self.static is not None:
             match = self._match
             for token in ahead:
-                match = self.static.automaton.step(*match, token)
+                match = self.static.step(*match, token)
             if match[1] - self.bias > matched:
                 self._grow(tree, *match, budget)
         if not tree.tokens and matched:
             self._copy(tree, state, matched, budget)
-        if not tree.tokens:
-            tree.why_empty = "no match"
-        return tree
+        return tree.or_reason(budget)
 
     def _local(self, ahead: Sequence[int]) -> tuple[int, int]:
         """Return state and length of the longest suffix of text + ``ahead`` that occurs in the text with a follower."""
@@ -183,7 +156,7 @@ class SAMDecoding:
         return state, matched
 
     def _draft_length(self, matched: int, budget: int) -> int:
-        return min(self.most, 1 + self.alpha * matched, budget)
+        return min(self.nodes, 1 + self.alpha * matched, budget)
 
     def _copy(self, tree: DraftTree, state: int, matched: int, budget: int) -> None:
         """Add the chain after the earliest occurrence of the match."""
@@ -200,7 +173,7 @@ class SAMDecoding:
     def _grow(self, tree: DraftTree, state: int, matched: int, budget: int) -> None:
         """Add the tree of what followed the match in the static texts, best first, then the lower token."""
         assert self.static is not None
-        follow, counts = self.static.automaton.follow, self.static.counts
+        follow, counts = self.static.follow, self.static.counts
         total, most = counts[state], self._draft_length(matched, budget)
         at_depth: Counter[int] = Counter()
         queue: list[tuple] = []

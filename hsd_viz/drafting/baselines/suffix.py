@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
+from hsd_viz.words import check_range
 
 #: Outputs stored from run to run.
 OUTPUTS = 10_000
@@ -149,13 +148,13 @@ class SuffixDecoding:
     Source: Oliaro et al., "SuffixDecoding: Extreme Speculative Decoding for Emerging AI Applications", NeurIPS 2025,
     arXiv 2411.04975 (repository snowflakedb/ArcticInference, Apache-2.0), re-implemented from its description.
 
-    There are two suffix trees of sequences up to ``depth`` (64) tokens: one of this run's prompt and output, and
-    ``outputs``, of the outputs of earlier runs and this one. For **every** length p of a matching suffix of the text, a
-    speculation tree is grown best-first: a path's probability is the product of count(child) / count(node), at least
-    ``least`` (0.1), and the tree has at most MAX_SPEC = ``alpha`` · p tokens (alpha 1). The tree with the highest score
-    (the sum of its probabilities: the expected number of accepted tokens) is drafted; among equals that of the longer
-    match, and that of the run's own tree. As published, a count includes the end of the text itself, after which
-    nothing was seen yet.
+    There are two suffix trees of sequences up to 64 tokens (the depth of ``outputs``): one of this run's prompt and
+    output, and ``outputs``, of the outputs of earlier runs and this one. For **every** length p of a matching suffix of
+    the text, a speculation tree is grown best-first: a path's probability is the product of count(child) / count(node),
+    at least ``least`` (0.1), and the tree has at most MAX_SPEC = alpha · p tokens, with alpha 1. The tree with the
+    highest score (the sum of its probabilities: the expected number of accepted tokens) is drafted; among equals that
+    of the longer match, and that of the run's own tree. As published, a count includes the end of the text itself,
+    after which nothing was seen yet.
 
     ``outputs`` is the state that outlives a run: passed from run to run it is warm, a new one (the default) cold; it
     holds the latest 10 000 outputs and serves one run at a time. Unlike the published code, nothing is drafted after an
@@ -163,27 +162,15 @@ class SuffixDecoding:
     """
 
     name = "suffix"
+    least = 0.1
 
-    def __init__(
-        self,
-        *,
-        outputs: SuffixTree | None = None,
-        eos: int | Collection[int] | None = None,
-        depth: int = 64,
-        alpha: float = 1.0,
-        least: float = 0.1,
-    ) -> None:
-        check_range("alpha", alpha, sys.float_info.min)
-        check_range("the lowest probability", least, 0.0, 1.0)
+    def __init__(self, *, outputs: SuffixTree | None = None, eos: int | Collection[int] | None = None) -> None:
         self.eos = as_eos_set(eos)
-        self.outputs = outputs if outputs is not None else SuffixTree(depth, OUTPUTS)
-        self.depth = self.nodes = depth
-        self.alpha = alpha
-        self.least = least
+        self.outputs = outputs if outputs is not None else SuffixTree(most=OUTPUTS)
+        self.depth = self.nodes = self.outputs.depth
         self.start(())
 
     def start(self, prompt: Sequence[int]) -> None:
-        """Begin a run with this prompt."""
         self._text = SuffixTree(self.depth)
         self._text.begin()
         for token in prompt:
@@ -191,7 +178,6 @@ class SuffixDecoding:
         self._output: int | None = None
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """Append these emitted tokens to both trees."""
         if self.outputs.current != self._output:
             self._output = self.outputs.begin()
         for token in tokens:
@@ -199,7 +185,6 @@ class SuffixDecoding:
             self.outputs.append(token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return the speculation tree of at most ``budget`` nodes after ``text``."""
         if budget < 1:
             return DraftTree(why_empty="no room")
         # A key is shorter than the text, and leaves the tree one token of depth.
@@ -209,9 +194,7 @@ class SuffixDecoding:
         other, better, matched_outputs = self._best(self.outputs, key, budget, score, False)
         if better > score:
             tree = other
-        if not tree.tokens:
-            tree.why_empty = "not worth it" if matched or matched_outputs else "no match"
-        return tree
+        return tree.or_reason(budget, "not worth it" if matched or matched_outputs else "no match")
 
     def _best(
         self, trie: SuffixTree, key: list[int], budget: int, floor: float, local: bool
@@ -228,7 +211,7 @@ class SuffixDecoding:
             else:
                 high = middle - 1
         for matched in range(low, 0, -1):
-            most = min(budget, int(self.alpha * matched + 1e-6))
+            most = min(budget, matched)
             # No probability is above 1, and shorter matches are allowed fewer tokens.
             if most <= score:
                 break

@@ -6,30 +6,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
-from hsd_viz.checks import check_range
 from hsd_viz.drafting.index.corpus import Corpus, CorpusWriter
-from hsd_viz.drafting.index.count import CountSettings, Pruning
-from hsd_viz.drafting.index.external import PART_TOKENS, ExternalCount
+from hsd_viz.drafting.index.count import PART_TOKENS, CountSettings, ExternalCount, Pruning
 from hsd_viz.drafting.index.format import Table, marks
-from hsd_viz.drafting.index.select import write_chosen, write_index
+from hsd_viz.drafting.index.select import Header, beside, write_chosen, write_index
+from hsd_viz.words import check_range
 
-#: Keys of the shipped databases, in tokens.
-LONGEST = 6
-#: Longest keys that a database can have.
-MOST_LONGEST = 32
+#: Longest keys of the shipped databases, and of any database, in tokens.
+LONGEST, MOST_LONGEST = 6, 32
 #: Default pruning by kind of database.
 PRUNING = {
     "statistics": Pruning(least=4, max_bytes=5_900_000),
     "model": Pruning(least=2, least_continuation=1, max_bytes=1_900_000),
 }
 #: 5-grams of Hierarchy Drafting, in all and per first token.
-FIVEGRAMS = 100_000
-FIVEGRAMS_PER_TOKEN = 7
+FIVEGRAMS, FIVEGRAMS_PER_TOKEN = 100_000, 7
 
 Progress = Callable[[str, float], None]
 #: Token sequences, or a function that writes documents and returns facts for the header.
@@ -62,18 +56,15 @@ def build_database(
 
     ``kind`` is ``statistics`` (a corpus; at most 6 MB unless ``pruning`` specifies it) or ``model`` (a model's own
     outputs, where a continuation counts once per output; at most 2 MB). Memory and disk space: see
-    :mod:`hsd_viz.drafting.index.external`; temporary files are next to ``path`` and are always removed.
+    :mod:`hsd_viz.drafting.index.count`; temporary files are next to ``path`` and are always removed.
 
-    Raises:
-        ValueError: if there are no tokens, or ``kind`` or ``longest`` is not valid.
+    Raises: ValueError: if there are no tokens, or ``kind`` or ``longest`` is not valid.
     """
     if kind not in PRUNING:
         raise ValueError(f"unknown database '{kind}': expected {' or '.join(PRUNING)}")
     check_range("the longest key", longest, 1, MOST_LONGEST)
     pruning = pruning or PRUNING[kind]
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+    with beside(path) as folder:
         corpus, facts = _write_corpus(documents, folder, vocabulary_size)
         settings = CountSettings(vocabulary_size, longest, pruning, per_document=kind == "model")
         candidates = ExternalCount(corpus, folder, settings, part_tokens=part_tokens, progress=progress).run()
@@ -81,12 +72,8 @@ def build_database(
             progress("writing the file", 1.0)
         unit = "outputs" if kind == "model" else "documents"
         facts = {unit: len(corpus.ends), "tokens": len(corpus.tokens), **facts, **(meta or {})}
-        identity: dict[str, Any] = {
-            "kind": kind,
-            "vocabulary_size": vocabulary_size,
-            "vocabulary_hash": vocabulary_hash,
-        }
-        write_chosen(candidates, path, **identity, max_bytes=pruning.max_bytes, meta=facts)
+        header = Header(kind, vocabulary_size, vocabulary_hash, facts)
+        write_chosen(candidates, path, header, max_bytes=pruning.max_bytes)
 
 
 def _write_corpus(documents: Documents, folder: str, vocabulary_size: int) -> tuple[Corpus, Mapping]:
@@ -112,12 +99,11 @@ def build_fivegrams(
     vocabulary_size: int,
     vocabulary_hash: str,
     most: int = FIVEGRAMS,
-    per_token: int = FIVEGRAMS_PER_TOKEN,
     meta: Mapping | None = None,
 ) -> None:
     """Write the most frequent 5-grams of a model's own outputs, for Hierarchy Drafting.
 
-    There are ``most`` in all, ``per_token`` per first token. A 5-gram counts once per output; among equals the lower
+    There are ``most`` in all, seven per first token. A 5-gram counts once per output; among equals the lower
     tokens come first. In the file the key is (first token, rank from 0) and its continuations are the other four tokens
     in order, each with the count of the 5-gram.
     """
@@ -129,7 +115,7 @@ def build_fivegrams(
     taken: Counter[int] = Counter()
     keys, tails, counts = [], [], []
     for gram, seen in ranked:
-        if taken[gram[0]] < per_token:
+        if taken[gram[0]] < FIVEGRAMS_PER_TOKEN:
             keys.append((gram[0], taken[gram[0]]))
             tails.append(gram[1:])
             counts.append(seen)
@@ -144,9 +130,4 @@ def build_fivegrams(
         np.repeat(totals, 4),
     )
     facts = {"outputs": len(sequences), "tokens": sum(map(len, sequences)), **(meta or {})}
-    identity: dict[str, Any] = {
-        "kind": "fivegrams",
-        "vocabulary_size": vocabulary_size,
-        "vocabulary_hash": vocabulary_hash,
-    }
-    write_index(path, table, **identity, meta=facts)
+    write_index(path, table, Header("fivegrams", vocabulary_size, vocabulary_hash, facts))

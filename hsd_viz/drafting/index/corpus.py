@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -37,11 +36,7 @@ class CorpusWriter:
         self.tokens = 0
 
     def add(self, tokens: Sequence[int] | np.ndarray) -> None:
-        """Append tokens to the current document.
-
-        Raises:
-            ValueError: if a token is outside the vocabulary.
-        """
+        """Append tokens to the current document. Raises: ValueError: if a token is outside the vocabulary."""
         tokens = np.asarray(tokens)
         if not len(tokens):
             return
@@ -90,8 +85,7 @@ class TextFile:
 def find_texts(paths: Sequence[str | Path]) -> list[TextFile]:
     """Return the files of ``paths``, and those below folders, sorted; hidden ones and links are skipped.
 
-    Raises:
-        ValueError: if a path does not exist or there are no files.
+    Raises: ValueError: if a path does not exist or there are no files.
     """
     found: dict[Path, TextFile] = {}
     for path in map(Path, paths):
@@ -112,7 +106,7 @@ def find_texts(paths: Sequence[str | Path]) -> list[TextFile]:
 
 
 def read_pieces(path: Path, piece: int = PIECE) -> Iterator[str]:
-    """Yield the text of a UTF-8 file in pieces of about ``piece`` bytes that end at line ends.
+    """Yield the text of a UTF-8 file in pieces of about ``piece`` characters that end at line ends.
 
     Line ends become ``\\n``. Tokens do not cross pieces. A line longer than a piece is split.
 
@@ -120,26 +114,18 @@ def read_pieces(path: Path, piece: int = PIECE) -> Iterator[str]:
         UnicodeDecodeError: if the file is not UTF-8.
         ValueError: if it contains a zero byte, which is not text.
     """
-    decoder = codecs.getincrementaldecoder("utf-8")()
     left = ""
-    with open(path, "rb") as f:
-        while raw := f.read(piece):
-            if b"\0" in raw:
+    with open(path, encoding="utf-8-sig") as f:
+        while read := f.read(piece):
+            if "\0" in read:
                 raise _NotText("it contains a zero byte")
-            left += decoder.decode(raw)
-            cut = left.rfind("\n") + 1
-            if not cut and len(left) >= piece:
-                cut = len(left) - left.endswith("\r")
+            left += read
+            cut = left.rfind("\n") + 1 or (len(left) if len(left) >= piece else 0)
             if cut:
-                yield _plain(left[:cut])
+                yield left[:cut]
                 left = left[cut:]
-        left += decoder.decode(b"", final=True)
     if left:
-        yield _plain(left)
-
-
-def _plain(text: str) -> str:
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        yield left
 
 
 def write_texts(
@@ -155,8 +141,7 @@ def write_texts(
     Returns the numbers ``files`` and ``passed_over``. A file in a folder that is not UTF-8 text or cannot be read is
     skipped. Small files are tokenized together, large ones piece by piece.
 
-    Raises:
-        ValueError: if a file given by the user cannot be read as text.
+    Raises: ValueError: if a file given by the user cannot be read as text.
     """
     around = [] if eos is None else [eos]
     sizes = [_size(file.path) for file in files]

@@ -1,4 +1,4 @@
-"""The file format of the model and statistics databases: a pre-counted, memory-mapped index of continuations.
+"""The files of the model and statistics databases: a pre-counted, memory-mapped index of continuations.
 
 Keys are the last 1 to ``longest`` tokens. The mark of a key is the CRC-32 of its tokens as little-endian u32, the
 fastest hash in plain Python. Its upper bits select a bucket of about two keys, in which whole marks are compared. A
@@ -9,13 +9,22 @@ Layout, little-endian: the preamble (magic, version, header length, CRC-32 of th
 header, then the arrays ``starts`` (u32 per bucket, one more at the end), ``marks`` (u32 per key), ``places`` (u32 per
 key: first value * 8 + number of continuations) and ``values`` (u16, or u32 for large vocabularies; per key its total,
 then token, count, ...).
+
+A file of up to :data:`READ_WHOLE` bytes is checked completely when opened. Of a larger one only the header and the size
+are checked, and each row when it is read: with any damage, a look-up ends after a bounded number of steps, raises
+nothing and returns no token outside the vocabulary; at worst it proposes a token that the target rejects. ``hsd-viz
+databases inspect --verify`` checks any file completely.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
+import os
 import struct
+import sys
 import zlib
+from codecs import utf_32_le_encode
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +32,23 @@ from pathlib import Path
 import numpy as np
 
 from hsd_viz.disk import replacing
+from hsd_viz.drafting.context import Match
 
 MAGIC = b"HSDVIZDB"
 VERSION = 1
 #: Most continuations per key: their number has three bits.
 MOST_CONTINUATIONS = 7
+#: Bytes of a key in the file besides its values: mark, place, and half of a bucket's start.
+KEY_BYTES = 10
 #: Values in one file: a place has 29 bits for the first of its key.
 MOST_VALUES = 2**29
 SUFFIX = ".hsdb"
 
+#: Largest size in bytes of a file that is checked whole when opened, which takes about 50 ms.
+READ_WHOLE = 64 * 2**20
+#: Most keys examined in one bucket. The average is one or two; among 2**28 buckets of random marks none reaches twenty.
+MOST_IN_BUCKET = 32
+_NO_POSITIONS = (None,) * MOST_CONTINUATIONS
 PREAMBLE = struct.Struct("<8sIIII")
 
 
@@ -115,3 +132,177 @@ def write_file(path: str | Path, header: dict, arrays: Iterable[Iterable[bytes]]
             f.write(padding)
         f.seek(0)
         f.write(PREAMBLE.pack(MAGIC, VERSION, len(head), zlib.crc32(head), crc))
+
+
+class Index:
+    """An open database file, read-only and memory-mapped: runs and processes share its pages.
+
+    ``starts``, ``marks``, ``places`` and ``values`` are the arrays of the file as memoryviews, ``bits`` the shift from
+    a mark to its bucket, ``wide`` whether values are u32. ``whole=False`` does not read, and so does not check, the
+    arrays.
+
+    Raises: DatabaseError: if the file is missing, truncated, damaged, of another version or, if ``vocabulary_hash`` is
+    given, made with another tokenizer.
+    """
+
+    #: Most keys to examine in one bucket.
+    most_in_bucket = 2**32
+
+    def __init__(self, path: str | Path, vocabulary_hash: str | None = None, *, whole: bool = True) -> None:
+        self.path = Path(path)
+        name = self.path.name
+        try:
+            with open(self.path, "rb") as f:
+                self.size = os.fstat(f.fileno()).st_size
+                if self.size < PREAMBLE.size:
+                    raise DatabaseError(f"'{name}' is not a database file of hsd_viz: it has only {self.size} bytes")
+                self._map = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise DatabaseError(f"the database '{self.path}' cannot be read: {error.strerror or error}") from None
+        self.header, body = self._check(name, whole)
+        found = self.header["vocabulary_hash"]
+        if vocabulary_hash is not None and found != vocabulary_hash:
+            raise DatabaseError(
+                f"the database '{name}' was made with another tokenizer "
+                f"(vocabulary {found[:12]}, expected that of the models, {vocabulary_hash[:12]})"
+            )
+        contents, views = memoryview(self._map), {}
+        for array, (dtype, count) in self.header["arrays"].items():
+            size = np.dtype(dtype).itemsize
+            # Reading a scalar from a memoryview is several times as fast as from a numpy array.
+            views[array] = contents[body : body + size * count].cast("H" if size == 2 else "I")
+            body += (size * count + 7) // 8 * 8
+        self.starts, self.marks, self.places, self.values = (views[k] for k in ("starts", "marks", "places", "values"))
+        self.bits = 32 - self.header["bits"]
+        self.wide = self.header["vocabulary_size"] > 2**16
+        self.longest = self.header["longest"]
+        self.keys = len(self.marks)
+
+    def _check(self, name: str, whole: bool) -> tuple[dict, int]:
+        """Return the header and the offset of the arrays, after checking the header (``whole``: every byte)."""
+        magic, version, length, head_crc, body_crc = PREAMBLE.unpack_from(self._map)
+        if magic != MAGIC:
+            raise DatabaseError(f"'{name}' is not a database file of hsd_viz")
+        if version != VERSION:
+            raise DatabaseError(
+                f"the database '{name}' has format version {version}, this hsd_viz reads version {VERSION}: rebuild it"
+            )
+        body = PREAMBLE.size + length
+        head = self._map[PREAMBLE.size : body]
+        if body > self.size or zlib.crc32(head) != head_crc:
+            raise DatabaseError(f"the database '{name}' is damaged: its header does not match its checksum")
+        header = json.loads(head)
+        expected = body + sum((np.dtype(d).itemsize * n + 7) // 8 * 8 for d, n in header["arrays"].values())
+        if self.size != expected:
+            raise DatabaseError(f"the database '{name}' is damaged: it has {self.size} bytes, expected {expected}")
+        if whole and zlib.crc32(memoryview(self._map)[body:]) != body_crc:
+            raise DatabaseError(f"the database '{name}' is damaged: its contents do not match its checksum")
+        if sys.byteorder != "little":
+            raise DatabaseError(f"the database '{name}' can only be read on little-endian machines")
+        return header, body
+
+    def lookup(self, tail: str, longest: int | None = None) -> Match | None:
+        """Return what followed the longest suffix of ``tail`` that is a key of at most ``longest`` tokens, or ``None``.
+
+        ``tail`` is a text as of :func:`~hsd_viz.drafting.context.spell`. All suffixes of a key are keys, so the search
+        extends the suffix until it misses.
+        """
+        starts, marks, bits, crc32, keys = self.starts, self.marks, self.bits, zlib.crc32, self.keys
+        most_in_bucket = self.most_in_bucket
+        size = len(tail)
+        most = self.longest if longest is None or longest > self.longest else longest
+        if size > most:
+            tail, size = tail[size - most :], most
+        # Characters in UTF-32 are the tokens as u32; some ids are surrogates, which are not valid characters.
+        packed = utf_32_le_encode(tail, "surrogatepass")[0]
+        last = 4 * size - 4
+        found = -1
+        # Most pairs that occur are keys, so the search begins with two tokens; a single one is the fall-back.
+        at = last - 4 if size > 1 else last
+        while at >= 0:
+            wanted = crc32(packed[at:])
+            bucket = wanted >> bits
+            i, end = starts[bucket], starts[bucket + 1]
+            if end > keys or end - i > most_in_bucket:  # damaged
+                end = min(keys, i + most_in_bucket)
+            while i < end and marks[i] != wanted:
+                i += 1
+            if i < end:
+                found, length = i, at
+                if at == last:
+                    break
+                at -= 4
+            elif at == last - 4:
+                at = last
+            else:
+                break
+        if found < 0:
+            return None
+        try:
+            total, continuations = self._read(found)
+        except DatabaseError:
+            return None
+        return size - (length >> 2), total, continuations
+
+    def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]]:
+        """Return the total and the continuations of the key in row ``key``."""
+        place = self.places[key]
+        at = place >> 3
+        row = self.values[at : at + 1 + 2 * (place & 7)].tolist()
+        if not self.wide and max(row) >= 32768:
+            for i in range(0, len(row), 2):
+                if row[i] >= 32768:
+                    row[i] = (row[i] - 32768) << 8
+        return row[0], list(zip(row[1::2], row[2::2], _NO_POSITIONS, strict=False))
+
+
+class GuardedIndex(Index):
+    """An open database file with unchecked arrays: like :class:`Index`, but safe for any contents.
+
+    The search within a bucket is bounded, and only possible rows are returned (tokens below ``limit``, counts of at
+    most their total).
+    """
+
+    most_in_bucket = MOST_IN_BUCKET
+
+    def __init__(
+        self, path: str | Path, vocabulary_hash: str | None = None, *, vocabulary_size: int | None = None
+    ) -> None:
+        super().__init__(path, vocabulary_hash, whole=False)
+        own = self.header["vocabulary_size"]
+        self.limit = own if vocabulary_size is None else min(own, vocabulary_size)
+
+    def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]]:
+        """Return the possible continuations of a row; raise :class:`DatabaseError` if there are none."""
+        place = self.places[key]
+        if (place >> 3) + 2 * (place & 7) < len(self.values):
+            total, continuations = super()._read(key)
+            # Rounding large counts preserves their order, so none exceeds its total.
+            possible = [c for c in continuations if c[0] < self.limit and 0 < c[1] <= total]
+            if possible:
+                return total, possible
+        raise DatabaseError(f"the database '{self.path.name}' is damaged: its row {key} is not valid")
+
+
+def open_index(
+    path: str | Path,
+    vocabulary_hash: str | None = None,
+    *,
+    vocabulary_size: int | None = None,
+    read_whole: int = READ_WHOLE,
+) -> Index:
+    """Open a database file, as a :class:`GuardedIndex` if it is larger than ``read_whole`` bytes.
+
+    So is a file whose vocabulary is larger than the models' ``vocabulary_size``.
+
+    Raises: DatabaseError: if the file cannot be used.
+    """
+    try:
+        small = Path(path).stat().st_size <= read_whole
+    except OSError:
+        small = True  # Index reports the error.
+    if small:
+        index = Index(path, vocabulary_hash)
+        if vocabulary_size is None or index.header["vocabulary_size"] <= vocabulary_size:
+            return index
+    return GuardedIndex(path, vocabulary_hash, vocabulary_size=vocabulary_size)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.index.read import Index, open_index
+from hsd_viz.drafting.index.format import Index, open_index
 
 #: Keys of each length that are extended to longer ones, per requested entry.
 _FOLLOWED = 20
@@ -20,8 +20,7 @@ def describe(path: str | Path, most: int = 10, *, verify: bool = False) -> dict:
     ``vocabulary_hash``, ``meta`` (its origin), ``most_used`` (see :func:`most_used`) and ``verified``: whether the
     checksum of the whole file was checked, which ``verify`` requires for large files, too.
 
-    Raises:
-        DatabaseError: if the file cannot be used.
+    Raises: DatabaseError: if the file cannot be used.
     """
     index = Index(path) if verify else open_index(path)
     header = index.header
@@ -88,8 +87,7 @@ def hit_rates(index: Index, tokens: Sequence[int]) -> dict:
     Of all ``places``: ``found`` is the share with any answer, ``first`` with the correct token first, ``any`` with it
     among the answers; ``by_key_length`` has the same three by the length of the key found.
 
-    Raises:
-        ValueError: if the text has fewer than two tokens, or the database contains 5-grams, which have other keys.
+    Raises: ValueError: if the text has fewer than two tokens, or the database contains 5-grams, which have other keys.
     """
     if index.header["kind"] == "fivegrams":
         raise ValueError(f"'{index.path.name}' contains 5-grams: expected a model or statistics database")

@@ -31,8 +31,7 @@ def choose_prompts(
     padding, and the lengths alternate. Documents shorter than a prompt are skipped. The same arguments return the same
     prompts.
 
-    Raises:
-        ValueError: if no document is long enough.
+    Raises: ValueError: if no document is long enough.
     """
     rng = np.random.default_rng(seed)
     batches: list[list[list[int]]] = []

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from hsd_viz.drafting.index.count import KEY_BYTES, Level
-from hsd_viz.drafting.index.format import MOST_VALUES, Table, bucket_bits, pack_rows, write_file
+from hsd_viz.drafting.index.format import KEY_BYTES, MOST_VALUES, Table, bucket_bits, pack_rows, write_file
 
 #: Approximate number of keys sorted together when a file is written.
 SORTED_TOGETHER = 500_000
 _PIECE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Level(Table):
+    """The keys of one length in one part of the corpus. ``gains`` float64 [keys]: hits added to shorter keys."""
+
+    gains: np.ndarray
 
 
 class Candidates:
@@ -66,6 +72,16 @@ def _blocks(path: Path, arrays: int) -> Iterator[list[np.ndarray]]:
             yield [np.load(f) for _ in range(arrays)]
 
 
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a database file is: ``statistics``, ``model`` or ``fivegrams``, for which vocabulary, and its origin."""
+
+    kind: str
+    vocabulary_size: int
+    vocabulary_hash: str
+    meta: Mapping[str, Any]
+
+
 @dataclass(slots=True)
 class Cut:
     """A limit in the order of decreasing gain (among equals: shorter keys first, then in the order of counting).
@@ -77,7 +93,7 @@ class Cut:
     bits: int = 0
     length: int = 0
     room: float = 0.0
-    _used: float = field(default=0.0)
+    _used: float = 0.0
 
     def kept(self, gains: np.ndarray, lengths: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return which keys of the next block are within the limit, as a bool array."""
@@ -127,42 +143,33 @@ def _first_too_many(held: np.ndarray, room: float) -> tuple[int | None, float]:
     return over, room - (reached[over - 1] if over else 0.0)
 
 
-def write_index(
-    path: str | Path, table: Table, *, kind: str, vocabulary_size: int, vocabulary_hash: str, meta: Mapping
-) -> None:
+@contextmanager
+def beside(path: str | Path) -> Iterator[str]:
+    """Yield a temporary folder next to ``path``, whose folder is created."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        yield folder
+
+
+def write_index(path: str | Path, table: Table, header: Header) -> None:
     """Write all rows of ``table`` as a database file, atomically."""
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=Path(path).parent, prefix=f".{Path(path).name}.") as folder:
+    with beside(path) as folder:
         candidates = Candidates(folder)
         columns = (table.marks, table.lengths, table.totals, table.firsts, table.tokens, table.counts)
         candidates.add([Level(*columns, np.ones(len(table.marks)))])
-        identity: dict[str, Any] = {
-            "kind": kind,
-            "vocabulary_size": vocabulary_size,
-            "vocabulary_hash": vocabulary_hash,
-        }
-        write_chosen(candidates, path, **identity, max_bytes=2**62, meta=meta)
+        write_chosen(candidates, path, header, max_bytes=2**62)
 
 
-def write_chosen(
-    candidates: Candidates,
-    path: str | Path,
-    *,
-    kind: str,
-    vocabulary_size: int,
-    vocabulary_hash: str,
-    max_bytes: int,
-    meta: Mapping,
-) -> None:
+def write_chosen(candidates: Candidates, path: str | Path, header: Header, *, max_bytes: int) -> None:
     """Write the ``candidates`` with the highest gains that fit into ``max_bytes`` as a database file, atomically.
 
     Keys are divided by the upper bits of their marks into files of about :data:`SORTED_TOGETHER`, of which one is in
     memory at a time.
 
-    Raises:
-        ValueError: if there are too many values for one file.
+    Raises: ValueError: if there are too many values for one file.
     """
-    wide = vocabulary_size > 2**16
+    wide = header.vocabulary_size > 2**16
     value_bytes = 4 if wide else 2
     cut = find_cut(candidates, max_bytes, value_bytes)
     values = 0
@@ -181,10 +188,10 @@ def write_chosen(
     bits = bucket_bits(keys)
     files, continuations = _write_arrays(candidates, masks, bits, keys, wide)
     lengths = np.flatnonzero(by_length)
-    header = {
-        "kind": kind,
-        "vocabulary_size": vocabulary_size,
-        "vocabulary_hash": vocabulary_hash,
+    fields = {
+        "kind": header.kind,
+        "vocabulary_size": header.vocabulary_size,
+        "vocabulary_hash": header.vocabulary_hash,
         "bits": bits,
         "longest": int(lengths.max(initial=1)),
         "keys_by_length": {str(n): int(by_length[n]) for n in lengths},
@@ -195,9 +202,9 @@ def write_chosen(
             "places": ["uint32", keys],
             "values": ["uint32" if wide else "uint16", values],
         },
-        "meta": dict(meta),
+        "meta": dict(header.meta),
     }
-    write_file(path, header, map(_pieces, files))
+    write_file(path, fields, map(_pieces, files))
 
 
 def _write_arrays(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..load import info, weights_dir
 from .corpus import RESERVED, Limits
+from .evaluation import markdown
 from .recipe import HEAD_DIM, STAGES
 
 _TEXT = """\
@@ -54,48 +55,33 @@ share of positions where both models have the same most probable token.
 ## Samples
 
 {writing}
-
-{samples}
 """
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def _models(found: dict) -> str:
-    rows = []
+    rows = [["model", "parameters", "layers × width", "training tokens", "steps", "time", "on disk", "hash"]]
     for name, m in found["models"].items():
         t = m.get("training", {})
         spent = [f"{t['tokens'] / 1e6:.1f} M", f"{t['step']}", f"{t['seconds'] / 3600:.1f} h"] if t else ["", "", ""]
         shape = f"{m['layers']} × {m['width']}, {m['heads']} heads"
-        rows.append(
-            [name, f"{m['parameters'] / 1e6:.2f} M", shape, *spent, f"{m['bytes'] / 1e6:.1f} MB", f"`{m['hash']}`"]
-        )
-    return _table(
-        ["model", "parameters", "layers × width", "training tokens", "steps", "time", "on disk", "hash"], rows
-    )
+        size = f"{m['bytes'] / 1e6:.1f} MB"
+        rows.append([name, f"{m['parameters'] / 1e6:.2f} M", shape, *spent, size, f"`{m['hash']}`"])
+    return markdown(rows)
 
 
-def _losses(evaluation: dict) -> str:
-    names = list(evaluation["models"])
-    buckets = list(evaluation["models"][names[0]]["loss_by_position"])
-    rows = []
-    for name in names:
-        m = evaluation["models"][name]
-        rows.append(
-            [name, f"{m['loss']:.3f}", *(f"{m['loss_by_position'][b]:.3f}" for b in buckets), f"{m['accuracy']:.1%}"]
-        )
-    return _table(["model", "held-out loss", *(f"at {b}" for b in buckets), "accuracy"], rows)
+def _losses(models: dict) -> str:
+    buckets = list(next(iter(models.values()))["loss_by_position"])
+    rows = [["model", "held-out loss", *(f"at {b}" for b in buckets), "accuracy"]]
+    for name, m in models.items():
+        rows.append([name, *(f"{v:.3f}" for v in (m["loss"], *m["loss_by_position"].values())), f"{m['accuracy']:.1%}"])
+    return markdown(rows)
 
 
-def _pairs(evaluation: dict) -> str:
-    rows = [
-        [key.replace("/", " → "), f"{v['overlap']:.3f}", f"{v['greedy_agreement']:.3f}", f"{v['kl']:.3f}"]
-        for key, v in evaluation["pairs"].items()
-    ]
-    return _table(["draft → target", "Σ min(p, q)", "greedy agreement", "KL(p ‖ q)"], rows)
+def _pairs(pairs: dict) -> str:
+    rows = [["draft → target", "Σ min(p, q)", "greedy agreement", "KL(p ‖ q)"]]
+    for key, v in pairs.items():
+        rows.append([key.replace("/", " → "), *(f"{v[k]:.3f}" for k in ("overlap", "greedy_agreement", "kl"))])
+    return markdown(rows)
 
 
 def _licences(corpus: dict) -> str:
@@ -103,11 +89,10 @@ def _licences(corpus: dict) -> str:
     for package, row in corpus["packages"].items():
         groups.setdefault(row["licence"], []).append((package, row))
     size = lambda group: sum(row["bytes"] for _, row in group)
-    rows = [
-        [licence, f"{size(group) / 1e6:.1f} MB", ", ".join(f"{p} {row['version']}" for p, row in group)]
-        for licence, group in sorted(groups.items(), key=lambda g: -size(g[1]))
-    ]
-    return _table(["licence", "training text", "packages"], rows)
+    rows = [["licence", "training text", "packages"]]
+    for licence, group in sorted(groups.items(), key=lambda g: -size(g[1])):
+        rows.append([licence, f"{size(group) / 1e6:.1f} MB", ", ".join(f"{p} {row['version']}" for p, row in group)])
+    return markdown(rows)
 
 
 def _recipe(found: dict) -> str:
@@ -131,23 +116,24 @@ def _recipe(found: dict) -> str:
     return "\n".join(lines)
 
 
-def _writing(evaluation: dict) -> str:
-    writing = evaluation.get("writing", {})
+def _writing(writing: dict) -> str:
     labels = {
         "repetition": "of the tokens of greedy text repeat an 8-gram (suite `heldout`)",
         "copied": "of the 4-grams after `edit` prompts are copied from the prompt (median)",
         "parsed": "of the lines below belong to a block that `ast.parse` accepts",
     }
-    shares = [f"{writing[key]:.0%} {label}" for key, label in labels.items() if key in writing]
-    return f"The target's first samples, with fixed seeds; none was selected. {'; '.join(shares)}."
-
-
-def _samples(evaluation: dict) -> str:
-    shown = []
-    for sample in evaluation.get("writing", {}).get("samples", []):
+    shares = "; ".join(f"{writing[key]:.0%} {label}" for key, label in labels.items() if key in writing)
+    parts = [f"The target's first samples, with fixed seeds; none was selected. {shares}."]
+    for sample in writing.get("samples", []):
         opening = sample["prompt"].splitlines()[0]
-        shown.append(f"Temperature {sample['temperature']}, from `{opening}`:\n\n```python\n{sample['text']}\n```")
-    return "\n\n".join(shown)
+        parts.append(f"Temperature {sample['temperature']}, from `{opening}`:\n\n```python\n{sample['text']}\n```")
+    return "\n\n".join(parts)
+
+
+def stale_models(found: dict) -> list[str]:
+    """Return the models of ``load.info()`` whose present weights were not evaluated."""
+    measured = found.get("evaluation", {}).get("models", {})
+    return [name for name, row in found["models"].items() if measured.get(name, {}).get("hash") != row["hash"]]
 
 
 def render(found: dict) -> str:
@@ -159,6 +145,8 @@ def render(found: dict) -> str:
     missing = [key for key in ("corpus", "evaluation") if key not in found]
     if missing or not found["models"]:
         raise ValueError(f"no record of {', '.join(missing) or 'any model'}: train and evaluate the ladder first")
+    if names := stale_models(found):
+        raise ValueError(f"the evaluation is of other weights of {', '.join(names)}: evaluate the ladder first")
     corpus, evaluation = found["corpus"], found["evaluation"]
     total, first = corpus["total"], next(iter(found["models"].values()))
     return _TEXT.format(
@@ -178,10 +166,9 @@ def render(found: dict) -> str:
         recipe=_recipe(found),
         windows=evaluation["windows"],
         window=evaluation["window"],
-        losses=_losses(evaluation),
-        pairs=_pairs(evaluation),
-        writing=_writing(evaluation),
-        samples=_samples(evaluation),
+        losses=_losses(evaluation["models"]),
+        pairs=_pairs(evaluation["pairs"]),
+        writing=_writing(evaluation.get("writing", {})),
     )
 
 

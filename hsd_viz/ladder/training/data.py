@@ -1,18 +1,53 @@
-"""The corpus as token arrays on disk, and the windows that each step reads."""
+"""The tokenizer, the corpus as token arrays on disk, and the windows that each step reads."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
 
-from ..tokenizer import EOS_ID, save, train_tokenizer
 from . import corpus
 from .recipe import Profile
+
+EOS = "<|endoftext|>"
+EOS_ID = 0
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
+    """Train byte-level BPE on ``texts``.
+
+    ``vocabulary`` is the number of tokens, at least 257: 256 bytes and the end-of-text token.
+    """
+    if vocabulary < 257:
+        raise ValueError(f"a byte-level vocabulary needs at least 257 tokens, not {vocabulary}")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[EOS],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def save_tokenizer(tokenizer: Tokenizer, directory: Path, context: int = 2048) -> None:
+    """Write tokenizer.json and tokenizer_config.json, readable by ``tokenizers`` and by ``AutoTokenizer``.
+
+    It adds no special tokens; ``<|endoftext|>`` begins and ends a file.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    special = dict.fromkeys(("bos_token", "eos_token", "pad_token"), EOS)
+    settings = {"model_max_length": context, "clean_up_tokenization_spaces": False}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special, **settings).save_pretrained(str(directory))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +77,19 @@ def prepare(profile: Profile, out: Path, tokenizer_dir: Path | None = None) -> D
             train = corpus.train_files(files)[: profile.corpus_files]
             files = train + corpus.heldout_files(files)[: max(2, profile.corpus_files // 10)]
         if tokenizer_dir is None:
-            texts = _sample(corpus.train_files(files), profile.tokenizer_bytes)
-            save(train_tokenizer(texts, profile.vocabulary), out / "tokenizer", profile.context)
+            texts = [f.text for f in corpus.train_files(files)]
+            before = np.cumsum([0, *(len(text.encode()) for text in texts)])[:-1]
+            sample = [text for text, size in zip(texts, before, strict=True) if size <= profile.tokenizer_bytes]
+            save_tokenizer(train_tokenizer(sample, profile.vocabulary), out / "tokenizer", profile.context)
         else:
             (out / "tokenizer").mkdir(parents=True, exist_ok=True)
             for name in ("tokenizer.json", "tokenizer_config.json"):
                 shutil.copy(tokenizer_dir / name, out / "tokenizer" / name)
-        _tokenize(files, _tokenizer(out), folder)
+    tokenizer = Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
+    if not (folder / "manifest.json").exists():
+        _tokenize(files, tokenizer, folder)
     train, heldout = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("train", "heldout"))
-    return Data(train, heldout, line_breaks(_tokenizer(out)))
-
-
-def _tokenizer(out: Path) -> Tokenizer:
-    return Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
+    return Data(train, heldout, line_breaks(tokenizer))
 
 
 def _tokenize(files: list[corpus.SourceFile], tokenizer: Tokenizer, folder: Path) -> None:
@@ -82,17 +117,6 @@ def line_breaks(tokenizer: Tokenizer) -> np.ndarray:
         if all(part in vocabulary for part in pair) and set(spaces) == {"Ġ"}:
             table[number] = [vocabulary[part] for part in pair]
     return table
-
-
-def _sample(files: list[corpus.SourceFile], size: int) -> list[str]:
-    """Return the texts of the first files, about ``size`` bytes."""
-    texts, used = [], 0
-    for f in files:
-        if used > size:
-            break
-        texts.append(f.text)
-        used += len(f.text.encode())
-    return texts
 
 
 def step_chunks(tokens: np.ndarray, step: int, count: int, length: int, seed: int) -> np.ndarray:

@@ -11,10 +11,10 @@ import numpy as np
 from hsd_viz.drafting.index.build import build_database, build_fivegrams, split_documents
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.index.outputs import Generate, choose_prompts, collect_outputs
-from hsd_viz.drafting.shared import FIVEGRAMS, STORED, vocabulary_hash
+from hsd_viz.drafting.make import FIVEGRAMS, STORED, vocabulary_hash
 
 from ..load import load_model, weights_dir, weights_hash
-from ..tokenizer import EOS_ID
+from .data import EOS_ID
 
 Progress = Callable[[str, float], None]
 

@@ -17,6 +17,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from hsd_viz.prompts.suites import load_suite
+
 from ..load import NAMES, load_model, load_tokenizer, weights_hash
 from .data import heldout_windows
 from .quality import measure_writing
@@ -106,6 +108,12 @@ def measure(
     return found
 
 
+def suite_prompts() -> dict[str, list[str]]:
+    """Return the prompts of ``quality.measure_writing`` from the shipped suites."""
+    edits = [p.text for p in load_suite("python").prompts if p.category == "edit"]
+    return {"heldout": [p.text for p in load_suite("heldout").prompts], "edit": edits}
+
+
 def evaluate_ladder(
     trained: Path,
     root: Path | None = None,
@@ -134,20 +142,22 @@ def evaluate_ladder(
 def table(found: dict, before: dict | None = None) -> str:
     """Return the goals and the measured values as a Markdown table; ``before`` is an evaluation to compare with."""
     columns = {"before": before, "measured": found} if before is not None else {"measured": found}
-    lines = [f"| | {' | '.join(columns)} | goal | |", "|---" * (len(columns) + 3) + "|"]
+    rows = [["", *columns, "goal", ""]]
     for label, path, goal, more in GOALS:
         values = [_value(evaluation or {}, path) for evaluation in columns.values()]
+        verdict = ""
+        if (last := values[-1]) is not None:
+            missed = goal - last if more else last - goal
+            verdict = f"missed by {missed:.3f}" if missed > 0 else "reached"
         shown = ["–" if v is None else f"{v:.3f}" for v in values]
-        last = values[-1]
-        verdict = (
-            ""
-            if last is None
-            else "reached"
-            if (last >= goal) == more or last == goal
-            else f"missed by {abs(last - goal):.3f}"
-        )
-        lines.append(f"| {label} | {' | '.join(shown)} | {'≥' if more else '≤'} {goal} | {verdict} |")
-    return "\n".join(lines)
+        rows.append([label, *shown, f"{'≥' if more else '≤'} {goal}", verdict])
+    return markdown(rows)
+
+
+def markdown(rows: Sequence[Sequence[str]], align: str = "---") -> str:
+    """Return rows of cells, the head first, as a Markdown table; ``align`` is for all columns but the first."""
+    rule = ["---", *[align] * (len(rows[0]) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [rows[0], rule, *rows[1:]])
 
 
 def _value(evaluation: dict, path: tuple[str, ...]) -> float | None:

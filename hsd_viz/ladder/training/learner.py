@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .muon import optimisers
 from .network import Network, cross_entropy, distillation_loss
 from .recipe import Profile, Run
 
@@ -35,6 +34,33 @@ def heldout_loss(network: Network, windows: np.ndarray, device: str, batch: int 
             logits = network(ids[:, :-1])
         total += cross_entropy(logits, ids[:, 1:].contiguous()).item() * len(ids)
     return total / len(windows)
+
+
+def optimisers(network: Network, run: Run, matrix_rate: float) -> list[torch.optim.Optimizer]:
+    """Return Muon for the matrices inside the layers and AdamW for the embedding and the norms.
+
+    Muon (Jordan et al. 2024) replaces the momentum of a matrix by the nearest orthogonal matrix; scaled to the magnitude
+    of AdamW's updates (Liu et al. 2025, arXiv 2502.16982) it reaches a lower loss than AdamW alone at a few million
+    tokens. Each parameter group stores its peak learning rate as ``peak``.
+    """
+    matrices = [p for n, p in network.named_parameters() if p.dim() == 2 and "embed" not in n]
+    others = [p for n, p in network.named_parameters() if p.dim() != 2 or "embed" in n]
+    muon = {"weight_decay": run.weight_decay, "momentum": 0.95, "adjust_lr_fn": "match_rms_adamw"}
+    found = [
+        torch.optim.Muon(matrices, lr=matrix_rate, **muon),
+        torch.optim.AdamW(others, lr=run.vector_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+    ]
+    for group in (g for optimiser in found for g in optimiser.param_groups):
+        group["peak"] = group["lr"]
+    return found
+
+
+def _present_state(saved: dict[str, Any], optimiser: torch.optim.Optimizer) -> dict[str, Any]:
+    """Return the state of an optimizer; checkpoints of November 2026 name Muon's buffer ``momentum``."""
+    rename = {"momentum": "momentum_buffer"}
+    state = {k: {rename.get(name, name): value for name, value in row.items()} for k, row in saved["state"].items()}
+    groups = zip(optimiser.param_groups, saved["param_groups"], strict=True)
+    return {"state": state, "param_groups": [{**own, **group} for own, group in groups]}
 
 
 class Teacher:
@@ -129,6 +155,6 @@ class Learner:
         """Continue from ``state``."""
         self.network.load_state_dict(state["network"])
         for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
-            optimiser.load_state_dict(saved)
+            optimiser.load_state_dict(_present_state(saved, optimiser))
         self.average = [value.to(self.device) for value in state["average"]]
         self.loss_sum, self.heldout = state["loss_sum"].to(self.device), dict(state["heldout"])

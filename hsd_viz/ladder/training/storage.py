@@ -1,10 +1,14 @@
-"""Files of a training run: checkpoints that survive a kill at any time, the append-only log, the lock."""
+"""Files of a training run: checkpoints that survive a kill at any time, the append-only log, the lock, and what travels
+between machines.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,10 +18,12 @@ from typing import Any
 import torch
 
 LOG = "log.jsonl"
+PART_BYTES = 15 * 2**20
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
     """Write ``state`` atomically; the checkpoint before it is kept as ``<name>.previous.pt``."""
+    # One temporary name, so that a kill in the middle leaves at most one file behind.
     fresh, previous = path.with_suffix(".tmp"), path.with_suffix(".previous.pt")
     with fresh.open("wb") as f:
         torch.save(state, f)
@@ -79,3 +85,26 @@ def exclusive(folder: Path) -> Iterator[None]:
             yield
         finally:
             pid.unlink(missing_ok=True)
+
+
+def unpack_corpus(path: Path, out: Path) -> None:
+    """Unpack a tar archive of ``data`` and ``tokenizer`` into a training folder, unless it already contains a corpus."""
+    if (out / "data" / "manifest.json").exists():
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path) as archive:
+        archive.extractall(out, filter="data")
+
+
+def split_weights(trained: Path, folder: Path) -> list[Path]:
+    """Write the weights and the log of a training folder as a tar archive in parts of at most 15 MiB; return their paths."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name in ("weights", LOG):
+            archive.add(trained / name, name)
+    content, paths = buffer.getvalue(), []
+    folder.mkdir(parents=True, exist_ok=True)
+    for start in range(0, len(content), PART_BYTES):
+        paths.append(folder / f"ladder.tar.{len(paths):02d}")
+        paths[-1].write_bytes(content[start : start + PART_BYTES])
+    return paths

@@ -8,21 +8,168 @@ checkpoint; the resumed run repeats the losses of an uninterrupted one.
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 
-from .data import prepare
-from .learner import Learner, Teacher
-from .network import Network
+from . import data as text
+from .learner import Learner, Teacher, rate_at
+from .network import Network, export
 from .recipe import STAGES, Profile
 from .recipe import profile as find_profile
-from .stage import Stage
-from .storage import exclusive, load_checkpoint
+from .storage import RunLog, exclusive, load_checkpoint, save_checkpoint
+
+
+class Stage:
+    """The models that are trained together on the same batches, and the position they have reached."""
+
+    def __init__(self, name: str, profile: Profile, data: text.Data, out: Path, seed: int, device: str) -> None:
+        self.name, self.profile, self.run = name, profile, profile.runs[name]
+        self.data, self.seed, self.device = data, seed, device
+        self.path, self.log = out / f"{name}.pt", RunLog(out)
+        self.learners = [Learner(model, profile, self.run, seed, device) for model in STAGES[name]]
+        self.teacher: Teacher | None = None
+        self.step, self.steps = 0, self.run.steps
+        self.seconds, self.processor_seconds, self.summed = 0.0, 0.0, 0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens each model has seen."""
+        return self.step * self.run.batch
+
+    def batch_at(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return inputs and targets of a step, [windows, length] each."""
+        run, chunk = self.run, self.profile.chunk
+        chunks = text.step_chunks(self.data.train, step, run.batch // chunk, chunk, self.seed)
+        rows = text.add_repeats(text.cut(chunks, run.window_at(step, self.steps)), run.repeats, step, self.seed)
+        rows = text.split_breaks(rows, self.data.breaks, run.splits, step, self.seed)
+        ids = torch.from_numpy(rows).to(self.device)
+        return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+
+    def blank(self, name: str) -> Network:
+        """Return an untrained model of the profile."""
+        return Network(self.profile.sizes[name], self.profile.vocabulary, None, self.profile.block)
+
+    def compile(self) -> float:
+        """Compile all window lengths, so that no later step waits; return the estimated seconds of the stage."""
+        lengths = [window for _, window in self.run.windows]
+        edges = [*(share for share, _ in self.run.windows), 1.0]
+        seconds = 0.0
+        for length, share in zip(lengths, np.diff(edges), strict=True):
+            ids = torch.zeros(self.run.batch // length, length, dtype=torch.long, device=self.device)
+            self._timed_step(ids)
+            seconds += float(share) * min(self._timed_step(ids) for _ in range(2))
+        for learner in self.learners:
+            learner.network.zero_grad(set_to_none=True)
+        return seconds * self.steps
+
+    def _timed_step(self, ids: torch.Tensor) -> float:
+        started = time.perf_counter()
+        sum(loss.item() for loss in self._backward(ids, ids))
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter() - started
+
+    def _backward(self, ids: torch.Tensor, targets: torch.Tensor) -> list[torch.Tensor]:
+        rows = self.teacher.logits(ids) if self.teacher else None
+        return [learner.backward(ids, targets, rows) for learner in self.learners]
+
+    def one_step(self) -> None:
+        """Take one optimizer step with every model."""
+        losses = self._backward(*self.batch_at(self.step))
+        for learner, loss in zip(self.learners, losses, strict=True):
+            learner.loss_sum += loss
+            learner.update(self.step, self.steps)
+        self.step += 1
+        self.summed += 1
+
+    def state(self) -> dict[str, Any]:
+        """Return the checkpoint."""
+        kept = ("step", "steps", "seconds", "processor_seconds", "summed", "seed")
+        models = {learner.name: learner.state() for learner in self.learners}
+        return {"profile": self.profile.name, "models": models} | {key: getattr(self, key) for key in kept}
+
+    def restore(self) -> None:
+        """Continue from the checkpoint.
+
+        Raises:
+            ValueError: if the checkpoint is of another seed or profile.
+        """
+        state = load_checkpoint(self.path)
+        if (state["seed"], state["profile"]) != (self.seed, self.profile.name):
+            found = f"profile {state['profile']} and seed {state['seed']}"
+            raise ValueError(f"{self.path} was trained with {found}: choose another directory")
+        for learner in self.learners:
+            learner.restore(state["models"][learner.name])
+        for key in ("step", "steps", "seconds", "processor_seconds", "summed"):
+            setattr(self, key, state[key])
+
+    def fit(self, limit: float | None, progress: Callable[[str], None], stop_at: int | None = None) -> None:
+        """Train to the end, with checkpoints.
+
+        ``limit``: seconds of the whole stage; the decay is brought forward so that it ends in time.
+        """
+        windows = text.heldout_windows(self.data.heldout, 16, min(self.profile.chunk, 1024))
+        begun, before = time.perf_counter() - self.seconds, time.process_time() - self.processor_seconds
+        first, earlier, saved, stays = self.step, self.seconds, self.seconds, 1 - self.run.decay
+        while self.step < self.steps:
+            self.one_step()
+            self.seconds, self.processor_seconds = time.perf_counter() - begun, time.process_time() - before
+            if limit is not None and self.step < stays * self.steps and self.seconds > stays * limit:
+                self.steps = min(self.steps, math.ceil(self.step / stays))
+            done = self.step == self.steps
+            if done or self.step % self.profile.evaluate_every == 0:
+                held = {learner.name: learner.measure(windows) for learner in self.learners}
+                self.log.write("heldout", stage=self.name, step=self.step, tokens=self.tokens, heldout=held)
+            if done or self.step % self.profile.log_every == 0:
+                progress(self._report((self.step - first) / (self.seconds - earlier)))
+            if done or self.seconds - saved >= self.profile.checkpoint_seconds:
+                save_checkpoint(self.path, self.state())
+                saved = self.seconds
+            if stop_at is not None and self.step >= stop_at and not done:
+                return
+
+    def _report(self, speed: float) -> str:
+        """Write the mean losses since the last report to the log and return a line of progress; ``speed``: steps/s."""
+        losses = {learner.name: learner.loss_sum.item() / self.summed for learner in self.learners}
+        for learner in self.learners:
+            learner.loss_sum.zero_()
+        self.summed = 0
+        place = {"stage": self.name, "step": self.step, "tokens": self.tokens, "loss": losses}
+        rate, window = rate_at(self.step - 1, self.steps, self.run), self.run.window_at(self.step - 1, self.steps)
+        spent = {"seconds": round(self.seconds, 1), "processor_seconds": round(self.processor_seconds, 1)}
+        self.log.write("step", **place, rate=round(rate, 4), window=window, **spent)
+        shown = "  ".join(
+            f"{learner.name} {losses[learner.name]:.3f} (held-out "
+            + ", ".join(f"{kind} {value:.3f}" for kind, value in learner.heldout.items())
+            + ")"
+            for learner in self.learners
+        )
+        left = (self.steps - self.step) / speed / 60
+        reached = f"{self.name} {self.step}/{self.steps}  {self.tokens / 1e6:.2f} M tokens"
+        return f"{reached}  {shown}  {speed * self.run.batch:.0f} tokens/s  {left:.0f} min left"
+
+    def record(self) -> dict[str, Any]:
+        """Return the part of the run that is shipped beside the weights."""
+        kept = {key: getattr(self, key) for key in ("step", "steps", "seconds", "processor_seconds", "seed", "tokens")}
+        return {"profile": self.profile.name, "block": self.profile.block, **kept, "run": asdict(self.run)}
+
+    def export(self, out: Path) -> None:
+        """Write the Hugging Face checkpoints of this stage into ``out/weights``."""
+        for learner in self.learners:
+            folder = out / "weights" / learner.name
+            export(learner.best(), self.profile, out / "tokenizer", folder)
+            record = {**self.record(), "heldout": learner.heldout}
+            (folder / "training.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 def to_stderr(line: str) -> None:
@@ -88,7 +235,7 @@ def train_ladder(
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     with exclusive(out):
-        data = prepare(plan, out, tokenizer)
+        data = text.prepare(plan, out, tokenizer)
         chosen = [Stage(name, plan, data, out, seed, device) for name in STAGES if name in stages]
         for stage in chosen:
             if resume and stage.path.exists():

@@ -8,14 +8,17 @@ of the CPU runtime starts at once if it has not run before, so that the first ru
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
 import ipywidgets as widgets
 
 from hsd_viz.engine import Engine
+from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
 from hsd_viz.trace import Trace
+from hsd_viz.views.app.server import ENGINE_TOKEN, ENGINE_URL
 from hsd_viz.views.controls import LIVE, Controls, Prose, Request
 from hsd_viz.views.files import Files
 from hsd_viz.views.guide import Guide
@@ -52,7 +55,7 @@ class Dashboard(widgets.VBox):
         self.tabs = Tabs(sections(self), "Views of the run")
         live = self.lender.live
         recordings = self.notice.guard(bundled)() or []
-        self.controls = Controls([(r.title, r.name) for r in recordings], self.model_names, live, LADDER)
+        self.controls = Controls([(r.label, r.name) for r in recordings], self.model_names, live, LADDER)
         self._blurbs = {r.name: r.blurb for r in recordings}
         self._opened: Trace | None = None
         self._listing = False
@@ -221,5 +224,8 @@ def dashboard(engine: Engine | None = None, *, allow_models: bool = False) -> Da
     """Create the dashboard widget; as the last line of a notebook cell it is displayed.
 
     ``engine`` replaces the one loaded on the first run. ``allow_models`` allows hub models and paths in stacks;
-    otherwise only ladder names are allowed."""
+    otherwise only ladder names are allowed. A served page may be configured to use the engine of a server
+    (:func:`hsd_viz.views.app.server.command`)."""
+    if engine is None and (url := os.environ.get(ENGINE_URL)):
+        engine = RemoteEngine(url, os.environ.get(ENGINE_TOKEN) or None)
     return Dashboard(engine, allow_models=allow_models)

@@ -12,8 +12,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import traitlets
 from jupyter_core.utils import ensure_async
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+from tornado.web import HTTPError
 
 
 class PageKernels(AsyncMappingKernelManager):
@@ -22,10 +24,19 @@ class PageKernels(AsyncMappingKernelManager):
     Jupyter counts from the last message, so it would shut down a preheated kernel while its first page loads.
     """
 
+    pages = traitlets.Int(0, help="the most kernels at a time, one more is refused with 503; 0: no limit").tag(
+        config=True
+    )
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         #: ``time.monotonic()`` since when a kernel has no page.
         self._left: dict[str, float] = {}
+
+    async def _async_start_kernel(self, **kwargs: Any) -> str:
+        if self.pages and len(self.list_kernel_ids()) >= self.pages:
+            raise HTTPError(503, f"all {self.pages} pages of this server are in use: try again in a minute")
+        return await super()._async_start_kernel(**kwargs)
 
     def notify_connect(self, kernel_id: str) -> None:
         self._left.pop(kernel_id, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import signal
@@ -16,6 +15,11 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from hsd_viz.listen import check_address, url
+
+#: Environment variables of a served page: the address of the server that decodes, and the token for it.
+ENGINE_URL, ENGINE_TOKEN = "HSD_VIZ_ENGINE", "HSD_VIZ_ENGINE_TOKEN"
 
 PACKAGE = Path(__file__).resolve().parents[2]
 CHECKOUT_NOTEBOOK = PACKAGE.parent / "notebooks" / "dashboard.ipynb"
@@ -41,16 +45,22 @@ def serve(
     allow_models: bool = False,
     open_browser: bool = False,
     preheat: bool = True,
+    engine: tuple[str, str | None] | None = None,
+    pages: int | None = None,
 ) -> int:
     """Serve until interrupted (Ctrl-C, SIGTERM, or end of the terminal) and return Voilà's exit code; its kernels end
     with it.
 
-    ``preheat`` keeps one kernel with a rendered page ready for the next visitor. Prints the address. Raises:
+    ``preheat`` keeps one kernel with a rendered page ready for the next visitor. ``engine`` is the address and token of
+    the server that decodes for all pages; ``pages`` limits how many may be open. Prints the address. Raises:
     ValueError: if Voilà is not installed, the port is in use, or a host other than loopback has no token."""
+    check_voila()
     check_address(host, port, token)
-    arguments, environment, folder = command(host, port, token, allow_models=allow_models, preheat=preheat)
+    arguments, environment, folder = command(
+        host, port, token, allow_models=allow_models, preheat=preheat, engine=engine, pages=pages
+    )
     with folder:
-        address = f"http://{'localhost' if host in ('', '0.0.0.0', '::') else _bracketed(host)}:{port}/"
+        address = url(host, port)
         print(f"dashboard: {address} (Ctrl-C to stop)", flush=True)
         server: subprocess.Popen | None = None
         with _interrupts():
@@ -67,27 +77,12 @@ def serve(
                     _end(server)
 
 
-def check_address(host: str, port: int, token: str | None) -> None:
-    """Check host, port and token. Raises: ValueError: if the address cannot or must not be served."""
+def check_voila() -> None:
+    """Raises: ValueError: if Voilà is not installed."""
     import importlib.util
 
     if importlib.util.find_spec("voila") is None:
         raise ValueError("Voilà is not installed: pip install 'hsd-viz[app]'")
-    if not 1 <= port <= 65535:
-        raise ValueError(f"port {port} is out of range: use 1 to 65535")
-    if not token and not _loopback(host):
-        raise ValueError(
-            f"serving on {host or 'all addresses'} needs a token: add --token SECRET or use --host 127.0.0.1"
-        )
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise ValueError(
-                f"{host}:{port} cannot be served: {error.strerror or error}; choose another --port"
-            ) from None
 
 
 def command(
@@ -98,6 +93,8 @@ def command(
     allow_models: bool = False,
     preheat: bool = False,
     notebook: Path | None = None,
+    engine: tuple[str, str | None] | None = None,
+    pages: int | None = None,
     gone: int = GONE_SECONDS,
     look: int = LOOK_SECONDS,
 ) -> tuple[list[str], dict[str, str], tempfile.TemporaryDirectory]:
@@ -125,12 +122,16 @@ def command(
         r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
         *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
     ]
+    if pages is not None:
+        arguments.append(f"--PageKernels.pages={pages}")
     if preheat:
         # Voilà starts the next kernel one second after a visit; an earlier visitor waits for it.
         arguments += ["--VoilaConfiguration.preheat_kernel=True", "--VoilaConfiguration.default_pool_size=1"]
     environment = dict(os.environ)
     path = [str(PACKAGE), *filter(None, [environment.get("JUPYTER_PATH")])]
     environment["JUPYTER_PATH"] = os.pathsep.join(path)
+    if engine is not None:
+        environment[ENGINE_URL], environment[ENGINE_TOKEN] = engine[0], engine[1] or ""
     if token:
         # Not on the command line, which other users can read; "auto" makes Voilà read the environment.
         environment["JUPYTER_TOKEN"] = token
@@ -179,19 +180,6 @@ def _notebook(allow_models: bool) -> dict:
     }
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}
-
-
-def _loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 def _open_when_ready(host: str, port: int, address: str) -> None:

@@ -20,9 +20,8 @@ from hsd_viz.ladder.load import load_model
 from hsd_viz.ladder.training.data import Data, prepare
 from hsd_viz.ladder.training.learner import rate_at
 from hsd_viz.ladder.training.recipe import STAGES, Run, profile
-from hsd_viz.ladder.training.stage import Stage
 from hsd_viz.ladder.training.storage import LOG, exclusive, load_checkpoint, read_log, save_checkpoint
-from hsd_viz.ladder.training.train import train_ladder
+from hsd_viz.ladder.training.train import Stage, train_ladder
 
 QUIET = {"threads": 1, "progress": lambda _: None}
 
@@ -127,6 +126,22 @@ def test_drafts_need_the_final_target(prepared) -> None:
     train_ladder("tiny", prepared, stages=["target"], stop_at=5, **QUIET)
     with pytest.raises(ValueError, match="finish the target"):
         train_ladder("tiny", prepared, stages=["drafts"], **QUIET)
+
+
+def test_checkpoints_of_the_former_optimizer_are_resumed(tiny, prepared) -> None:
+    """Muon's own implementation named its buffer ``momentum`` and had fewer settings."""
+    train_ladder("tiny", prepared, stages=["target"], stop_at=5, **QUIET)
+    path = prepared / "target.pt"
+    state = load_checkpoint(path)
+    muon = state["models"]["target"]["optimisers"][0]
+    muon["state"] = {k: {"momentum": row["momentum_buffer"]} for k, row in muon["state"].items()}
+    kept = ("lr", "weight_decay", "momentum", "peak", "params")
+    muon["param_groups"] = [{key: group[key] for key in kept} for group in muon["param_groups"]]
+    save_checkpoint(path, state)
+    train_ladder("tiny", prepared, stages=["target"], **QUIET)
+    found, expected = losses(prepared), losses(tiny)
+    assert all(found["target", k]["target"] == pytest.approx(expected["target", k]["target"], abs=1e-6)
+               for k in range(6, 13))  # fmt: skip
 
 
 def test_exported_weights_are_the_trained_ones(tiny) -> None:

@@ -7,7 +7,7 @@ from email.message import Message
 import pytest
 
 from hsd_viz.ladder.training import corpus
-from hsd_viz.ladder.training.licences import distribution_licence, expression_is_permissive, header_is_permissive
+from hsd_viz.ladder.training.corpus import distribution_licence, expression_is_permissive, header_is_permissive
 
 BODY = "".join(
     f"def function_{i}(alpha, beta_{i}):\n    '''Add {i * 7919} to what {chr(97 + i)} holds.'''\n"
@@ -143,7 +143,7 @@ def test_the_manifest_adds_up(environment) -> None:
 
 
 def test_a_spelled_out_special_token_is_text(environment) -> None:
-    from hsd_viz.ladder.tokenizer import EOS, EOS_ID, train_tokenizer
+    from hsd_viz.ladder.training.data import EOS, EOS_ID, train_tokenizer
 
     tokenizer = train_tokenizer([BODY], 400)
     f = corpus.SourceFile("p", "1", "MIT", "a.py", f"end = '{EOS}'\n", False)

@@ -1,6 +1,7 @@
 // What is recorded of a row of logits: the probability of one token, the entropy and the likeliest tokens, at temperature 1.
 #pragma once
 #include <algorithm>
+#include <numeric>
 #include "vectors.hpp"
 
 namespace hsd {
@@ -70,6 +71,15 @@ template <class T> void describe(const T* logits, int n, int token, int most, do
     out[0] = share(logits[token]);
     out[1] = std::max(0.0, std::log((double)sum) - mean / sum);
     for (int k = 0; k < most; ++k) out[2 + 2 * k] = places[k], out[3 + 2 * k] = share(values[k]);
+}
+
+// out: the sum of non-negative weights x [n], then place and share of each of the `most` largest.
+template <class T> void describe_left(const T* x, int n, int most, double* out) {
+    int places[16];
+    T values[16];
+    largest(x, n, most, places, values);
+    out[0] = std::accumulate(x, x + n, 0.0);
+    for (int k = 0; k < most; ++k) out[1 + 2 * k] = places[k], out[2 + 2 * k] = values[k] / out[0];
 }
 
 }  // namespace hsd

@@ -2,6 +2,7 @@
 //
 //   x = embedding;  per layer: x += o(attention(rope(qkv(norm(x)))));  x += down(silu(gate(norm(x))) * up(norm(x)));  head(norm(x))
 #pragma once
+#include <chrono>
 #include <stdexcept>
 #include "describe.hpp"
 #include "model.hpp"
@@ -52,24 +53,44 @@ template <class T, class W> class Sequence : public Session {
         caches_.resize(s_.layers);
     }
 
-    void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, int32_t* said, int most, double* numbers,
-                 const void* cos, const void* sin, int cached, int threads) override {
+    void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos, const void* sin, int cached,
+                 int threads) override {
         Team team(threads);
         run(team, tokens, n, parents, rows, (T*)logits, (const T*)cos, (const T*)sin, cached);
-        auto row = [&](int m) { return (const T*)logits + (size_t)m * s_.vocab; };
-        for (int m = 0; m < rows; ++m) said[m] = best_of(row(m), s_.vocab);
-        const int walked = walk(tokens, n, parents, rows, said);
-        if (!most) return;
-        for (int k = 0; k < walked; ++k) {
-            const int m = said[rows + 2 + k];
-            describe(row(m), s_.vocab, said[m], most, numbers + k * (2 + 2 * most));
-        }
     }
 
-    int sample(const int32_t* tokens, int n, const Rule& rule, const double* chances, const int32_t* ends, int n_ends, int wanted, int32_t* ids,
-               void* rows, const void* cos, const void* sin, int cached, int threads) override {
+    void verify(const int32_t* tokens, int n, const int32_t* parents, int rows, const void* logits, const Rule& rule, const double* chances,
+                int32_t* found, int most, double* numbers) override {
+        const int vocab = s_.vocab, sampled = rule.temperature > 0;
+        auto row = [&](int m) { return (const T*)logits + (size_t)m * vocab; };
+        T *p = p_.at_least(vocab), *spare = spare_.at_least(vocab + LANES<T>);
+        rows_.resize(rows);
+        int drawn = 0;
+        const int walked = walk(tokens, n, parents, rows, found, [&](int m) {
+            if (!sampled) return best_of(row(m), vocab);
+            rows_[m] = distribute(row(m), vocab, rule, p, spare);
+            return draw_safely(p, vocab, chances[drawn++]);
+        });
+        const int32_t *steps = found + rows + 2, *fates = steps + rows, *nodes = tokens + n - rows + 1;
+        const int last = walked ? steps[walked - 1] : 0;
+        auto parent = [&](int node) { return parents ? parents[n - rows + 1 + node] - (n - rows) : node; };
+        if (walked && sampled)
+            for (int node = 0; node < rows - 1; ++node, ++numbers)
+                if (fates[node] >= 0) *numbers = rows_[parent(node)].of(row(parent(node))[nodes[node]]);
+        for (int k = 0; most && k < walked; ++k, numbers += 2 + 2 * most) describe(row(steps[k]), vocab, found[steps[k]], most, numbers);
+        if (!most || !sampled || !walked || found[rows + 1] < walked) return;
+        // A correction: what is left of the last row without the drafted tokens.
+        for (int node = 0; node < rows - 1; ++node)
+            if (parent(node) == last) p[nodes[node]] = 0;
+        describe_left(p, vocab, most, numbers);
+    }
+
+    int sample(const int32_t* tokens, int n, const Rule& rule, const double* chances, const int32_t* ends, int n_ends, int wanted, void* rows,
+               int32_t* ids, int most, double* numbers, int64_t* times, const void* cos, const void* sin, int cached, int threads) override {
         T* logits = logits_.at_least(s_.vocab);
         T* spare = spare_.at_least(s_.vocab + LANES<T>);
+        auto now = [] { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); };
+        if (times) *times++ = now();
         for (int k = 0; k < wanted; ++k) {
             int32_t& token = ids[k];
             {
@@ -80,10 +101,13 @@ template <class T, class W> class Sequence : public Session {
             if (rule.temperature == 0) {
                 token = best_of(logits, s_.vocab);
             } else {
-                T* p = (T*)rows + (size_t)k * s_.vocab;
+                T* p = rows ? (T*)rows + (size_t)k * s_.vocab : p_.at_least(s_.vocab);
                 distribute(logits, s_.vocab, rule, p, spare);
-                token = draw(p, s_.vocab, chances[k]);
+                token = rows ? draw(p, s_.vocab, chances[k]) : draw_safely(p, s_.vocab, chances[k]);
+                if (token < 0) return k;
             }
+            if (most) describe(logits, s_.vocab, token, most, numbers + k * (2 + 2 * most));
+            if (times) *times++ = now();
             if (std::find(ends, ends + n_ends, token) != ends + n_ends) return k + 1;
             tokens = &token;
             n = 1;
@@ -320,7 +344,8 @@ template <class T, class W> class Sequence : public Session {
     std::vector<Memory> caches_;
     std::vector<View> views_;
     std::vector<int> places_, lists_;
-    Scratch<T> x_, normed_, rows_qkv_, attended_, hidden_, logits_, spare_;
+    Scratch<T> x_, normed_, rows_qkv_, attended_, hidden_, logits_, spare_, p_;
+    std::vector<Row<T>> rows_;
     T* qkv_ = nullptr;
 };
 

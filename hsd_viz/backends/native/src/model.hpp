@@ -20,12 +20,19 @@ struct Shape {
 
 struct Session {
     virtual ~Session() = default;
-    // Logits [rows][vocab] of the last `rows` tokens, and what is read off them (walk.hpp) into `said`. With `most`, the walked rows are
-    // described for their arg-max, 2 + 2 * most numbers each (describe.hpp).
-    virtual void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, int32_t* said, int most,
-                         double* numbers, const void* cos, const void* sin, int cached, int threads) = 0;
+    // Logits [rows][vocab] of the last `rows` tokens.
+    virtual void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos, const void* sin,
+                         int cached, int threads) = 0;
+    // Verifies the draft that was fed (walk.hpp); `chances` are by depth. Into `numbers`: where sampled, the probability of each node's
+    // token (only of examined nodes); with `most`, the walked rows described for their tokens, 2 + 2 * most numbers each, and where sampled,
+    // what a correction was drawn from, 1 + 2 * most numbers (describe.hpp).
+    virtual void verify(const int32_t* tokens, int n, const int32_t* parents, int rows, const void* logits, const Rule& rule,
+                        const double* chances, int32_t* found, int most, double* numbers) = 0;
+    // Decodes token after token, each with its row of probabilities (`rows`), described (`most`) and with the time it was complete (`times`,
+    // the start first), where these are given. Returns how many.
     virtual int sample(const int32_t* tokens, int n, const Rule& rule, const double* chances, const int32_t* ends, int n_ends, int wanted,
-                       int32_t* ids, void* rows, const void* cos, const void* sin, int cached, int threads) = 0;
+                       void* rows, int32_t* ids, int most, double* numbers, int64_t* times, const void* cos, const void* sin, int cached,
+                       int threads) = 0;
     virtual void keep(int base, const int32_t* places, int n) = 0;
 };
 

@@ -45,17 +45,22 @@ API void hsd_model_free(Model* model) { delete model; }
 API Session* hsd_session_new(const Model* model) {
     return guarded<Session*>(nullptr, [&] { return model->session(); });
 }
-API int hsd_session_forward(Session* session, const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, int32_t* said,
-                            int most, double* numbers, const void* cos, const void* sin, int cached, int threads) {
+// With a rule the draft is verified, too.
+API int hsd_session_forward(Session* session, const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const Rule* rule,
+                            const double* chances, int32_t* found, int most, double* numbers, const void* cos, const void* sin, int cached,
+                            int threads) {
     return guarded(0, [&] {
-        return session->forward(tokens, n, parents, rows, logits, said, most, numbers, cos, sin, cached, threads), 1;
+        session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads);
+        if (rule) session->verify(tokens, n, parents, rows, logits, *rule, chances, found, most, numbers);
+        return 1;
     });
 }
-// Returns how many tokens were decoded.
+// Returns how many tokens were decoded, -1 when it failed. Without `rows` it stops before a token that rounding could decide.
 API int hsd_session_sample(Session* session, const int32_t* tokens, int n, const Rule* rule, const double* chances, const int32_t* ends,
-                           int n_ends, int wanted, int32_t* ids, void* rows, const void* cos, const void* sin, int cached, int threads) {
-    return guarded(0, [&] {
-        return session->sample(tokens, n, *rule, chances, ends, n_ends, wanted, ids, rows, cos, sin, cached, threads);
+                           int n_ends, int wanted, void* rows, int32_t* ids, int most, double* numbers, int64_t* times, const void* cos,
+                           const void* sin, int cached, int threads) {
+    return guarded(-1, [&] {
+        return session->sample(tokens, n, *rule, chances, ends, n_ends, wanted, rows, ids, most, numbers, times, cos, sin, cached, threads);
     });
 }
 API void hsd_session_keep(Session* session, int base, const int32_t* places, int n) { session->keep(base, places, n); }

@@ -49,16 +49,27 @@ template <class T> T nucleus_border(const T* p, int n, double top_p, T* sorted) 
     return sorted[n - 1];
 }
 
+// A row of probabilities before top-p, by which one of them can be computed again: exp((logit - top) / temperature) * share, and 0 where
+// the exponent is below `border`.
+template <class T> struct Row {
+    T top, temperature, border, share;
+    double of(T logit) const {
+        const T x = (logit - top) / temperature;
+        return x < border ? 0.0 : (double)(exponential(all(x))[0] * share);
+    }
+};
+
 // p [n] from logits [n]; `spare` has room for n and a vector.
-template <class T> void distribute(const T* logits, int n, const Rule& rule, T* p, T* spare) {
+template <class T> Row<T> distribute(const T* logits, int n, const Rule& rule, T* p, T* spare) {
     constexpr int L = LANES<T>;
     const T top = logits[best_of(logits, n)];
     const T temperature = std::max((T)rule.temperature, std::numeric_limits<T>::min());
+    T border = -INFINITY;
     for (int i = 0; i < n; ++i) p[i] = (logits[i] - top) / temperature;
     if (rule.top_k > 0 && rule.top_k < n) {
         std::copy(p, p + n, spare);
         std::nth_element(spare, spare + rule.top_k - 1, spare + n, std::greater<T>());
-        const T border = spare[rule.top_k - 1];
+        border = spare[rule.top_k - 1];
         for (int i = 0; i < n; ++i)
             if (p[i] < border) p[i] = -INFINITY;
     }
@@ -79,12 +90,13 @@ template <class T> void distribute(const T* logits, int n, const Rule& rule, T* 
     const T share = T(1) / sum;
     for (i = 0; i < n; ++i) p[i] *= share;
     if (rule.top_p < 1) {
-        const T border = nucleus_border(p, n, rule.top_p, spare);
+        const T least = nucleus_border(p, n, rule.top_p, spare);
         double kept = 0;
-        for (i = 0; i < n; ++i) kept += p[i] = p[i] < border ? T(0) : p[i];
+        for (i = 0; i < n; ++i) kept += p[i] = p[i] < least ? T(0) : p[i];
         const T scale = (T)(1 / kept);
         for (i = 0; i < n; ++i) p[i] *= scale;
     }
+    return {top, temperature, border, share};
 }
 
 // The first token whose cumulative sum (in float64) is above `chance` of the whole.
@@ -98,6 +110,22 @@ template <class T> int draw(const T* p, int n, double chance) {
         if (sum > mark) return i;
     }
     return n - 1;
+}
+
+// The same token, or -1 where `chance` is so near an end of its interval that the rounding of another implementation could decide otherwise.
+// Rows of two implementations differ by less than 6e-7 (float32) or 1e-14 (float64) of each number, and so these ends by less than half that.
+template <class T> int draw_safely(const T* p, int n, double chance) {
+    constexpr double MARGIN = sizeof(T) == 4 ? 1e-6 : 1e-12;
+    double sum = 0;
+    for (int i = 0; i < n; ++i) sum += p[i];
+    const double mark = chance * sum, margin = MARGIN * sum;
+    sum = 0;
+    for (int i = 0; i < n; ++i) {
+        const double before = sum;
+        sum += p[i];
+        if (sum > mark) return mark - before < margin || sum - mark < margin ? -1 : i;
+    }
+    return -1;
 }
 
 }  // namespace hsd

@@ -1,7 +1,0 @@
-"""``python -m hsd_viz.cli`` is ``hsd-viz``."""
-
-import sys
-
-from hsd_viz.cli import main
-
-sys.exit(main())

@@ -1,0 +1,149 @@
+"""An engine on a server (``hsd-viz serve``). Imports no torch, only the standard library."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from hsd_viz.trace import Event, Finished, Trace
+from hsd_viz.trace.wire import EventReader, ServerError
+
+#: Seconds to connect, and without any data from the server.
+CONNECT_SECONDS, SILENT_SECONDS = 10.0, 600.0
+#: Identifies this process to the server's queue.
+_VISITOR = uuid.uuid4().hex
+
+
+def connect(url: str, token: str | None = None) -> RemoteEngine:
+    """Return the engine at an address such as ``http://127.0.0.1:8800``, after asking whether it is there.
+
+    Raises:
+        ValueError: if the address is not valid, the server cannot be reached, or the token is refused.
+    """
+    engine = RemoteEngine(url, token)
+    engine.model_names()
+    return engine
+
+
+class RemoteEngine:
+    """Decodes on a server: the same events and traces as :class:`hsd_viz.engine.local.LocalEngine`."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is not the address of a server: use one such as http://127.0.0.1:8800")
+        self.url, self._parts, self._token = url.rstrip("/"), parts, token
+
+    def __repr__(self) -> str:
+        return f"RemoteEngine({self.url!r})"
+
+    def model_names(self) -> list[str]:
+        """Return the names of the models that the server offers."""
+        return [str(name) for name in self._get("/models")["models"]]
+
+    def decode(
+        self,
+        prompt: str | Sequence[int],
+        stack: str = "target",
+        *,
+        max_new_tokens: int = 128,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        record: bool = True,
+        chat: bool = False,
+    ) -> Iterator[Event]:
+        """Yield the events of a decode; see :class:`hsd_viz.engine.Engine`. Closing the generator cancels it.
+
+        Raises:
+            ServerError: a ValueError with the server's message; ``retry`` says whether sending it again may help.
+        """
+        body = {
+            "prompt": prompt if isinstance(prompt, str) else list(prompt),
+            "stack": stack,
+            "max_new_tokens": max_new_tokens,
+            "temperature": float(temperature),
+            "top_k": top_k,
+            "top_p": float(top_p),
+            "seed": seed,
+            "record": record,
+            "chat": chat,
+        }
+        return self._events(json.dumps(body).encode())
+
+    def run(self, prompt: str | Sequence[int], stack: str = "target", **options: Any) -> Trace:
+        """Decode to the end and return the trace; the options of :meth:`decode`."""
+        for event in self.decode(prompt, stack, **options):
+            if isinstance(event, Finished):
+                return event.trace  # type: ignore[return-value]
+        raise ServerError("the server closed the connection before the end", retry=True)
+
+    # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _events(self, body: bytes) -> Iterator[Event]:
+        connection = self._connection()
+        reader = EventReader()
+        ended = False
+        try:
+            response = self._request(connection, "POST", "/decode", body)
+            while line := response.readline():
+                event = reader.read(json.loads(line))
+                ended = isinstance(event, Finished)
+                yield event
+            if not ended:
+                raise ServerError("the server closed the connection before the end", retry=True)
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerError(f"the connection to {self.url} broke: {_reason(error)}", retry=True) from None
+        except json.JSONDecodeError:
+            raise ServerError("the server closed the connection before the end", retry=True) from None
+        finally:
+            connection.close()
+
+    def _get(self, path: str) -> Any:
+        connection = self._connection()
+        try:
+            return json.loads(self._request(connection, "GET", path).read())
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerError(f"{self.url} cannot be reached: {_reason(error)}", retry=True) from None
+        except json.JSONDecodeError:
+            raise ServerError(f"{self.url} is not a server of hsd_viz") from None
+        finally:
+            connection.close()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        host, port = self._parts.hostname, self._parts.port
+        if self._parts.scheme == "https":
+            context = ssl.create_default_context()
+            return http.client.HTTPSConnection(host, port, timeout=CONNECT_SECONDS, context=context)
+        return http.client.HTTPConnection(host, port, timeout=CONNECT_SECONDS)
+
+    def _request(
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None = None
+    ) -> http.client.HTTPResponse:
+        connection.connect()
+        connection.sock.settimeout(SILENT_SECONDS)
+        headers = {"X-Visitor": _VISITOR, "Content-Type": "application/json"}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
+        response = connection.getresponse()
+        if response.status != 200:
+            raise ServerError(_message(response, self.url), retry=response.status == 503)
+        return response
+
+
+def _message(response: http.client.HTTPResponse, url: str) -> str:
+    try:
+        return str(json.loads(response.read(65536))["error"])
+    except (ValueError, KeyError, TypeError):
+        return f"{url} answered {response.status} {response.reason}: it is not a server of hsd_viz, or is starting"
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

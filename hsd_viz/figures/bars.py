@@ -1,0 +1,202 @@
+"""Horizontal bars: parts by source and verdict, and predictions with measurements beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.figures.panels import Panel
+from hsd_viz.figures.style import INKS, chart, figure, legend_room, mix, plain, signed
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+#: Pixels of a bar with its gap, and of what surrounds the bars of a group.
+STEP, AROUND = 26, 62
+
+
+def stacked(
+    groups: Sequence[Mapping[str, Any]],
+    keys: Mapping[str, Any],
+    title: str,
+    words: str,
+    dark: bool,
+    note: str = "",
+) -> go.Figure:
+    """Return stacked bars: one subplot per group.
+
+    A group has ``title``, ``unit`` (its axis) and ``rows``; a row ``label``, ``parts`` (key, length, hover text) and
+    ``value`` (text after the bar). ``keys`` have label, colours and shape of the parts.
+    """
+    import plotly.graph_objects as go
+
+    used = {part[0] for g in groups for row in g["rows"] for part in row["parts"]}
+    fig = _panes(groups, title, words, dark, note, [keys[k]["label"] for k in keys if k in used])
+    muted = INKS[dark][1]
+    shown: set[str] = set()
+    for place, group in enumerate(groups, start=1):
+        rows = group["rows"]
+        there = [k for k in keys if any(k == part[0] for row in rows for part in row["parts"])]
+        for key in there:
+            found = [(y, part) for y, row in enumerate(rows) for part in row["parts"] if part[0] == key]
+            bar = go.Bar(
+                orientation="h",
+                y=[y for y, _ in found],
+                x=[part[1] for _, part in found],
+                name=keys[key]["label"],
+                legendgroup=key,
+                showlegend=key not in shown,
+                marker=marker(keys[key], dark),
+                width=0.62,
+                customdata=[f"{plain(rows[y]['label'])}<br>{plain(part[2])}" for y, part in found],
+                hovertemplate="%{customdata}<extra></extra>",
+            )
+            fig.add_trace(bar, row=place, col=1)
+            shown.add(key)
+        ends = [sum(part[1] for part in row["parts"]) for row in rows]
+        after = go.Scatter(x=ends, y=list(range(len(rows))), mode="text", textposition="middle right", hoverinfo="skip")
+        after.update(text=[f" {plain(row['value'])}" for row in rows], textfont={"color": muted}, showlegend=False)
+        fig.add_trace(after.update(cliponaxis=False), row=place, col=1)
+        fig.update_xaxes(range=[0, group.get("end") or max(ends, default=1) or 1], row=place, col=1)
+    fig.update_layout(
+        barmode="stack",
+        showlegend=len(shown) > 1,
+        margin={"r": 16 + 7 * _longest(r["value"] for g in groups for r in g["rows"])},
+    )
+    return fig
+
+
+def panel(table: Panel, dark: bool = False) -> go.Figure:
+    """Return the bars of one panel; without rows, its reason."""
+    keys = {key: dict(value) for key, value in table.keys.items()}
+    heads = table.heads[2:]
+    rows = [
+        {
+            "label": row.label + (f" ({row.note})" if row.note else ""),
+            "parts": row.parts,
+            "value": " · ".join(c for c in row.cells if c),
+        }
+        for row in table.rows
+    ]
+    if not rows:
+        return nothing(table.title, table.empty, dark)
+    title = f"{table.measure} {table.title.lower()}" if table.title.startswith("By ") else table.title
+    words = "; ".join(f"{table.heads[0]} {row['label']}: {row['value']}" for row in rows)
+    said = f"{table.definition} {' and '.join(heads)} by {table.heads[0]}: {words}"
+    unit = {"title": "", "unit": table.heads[1], "rows": rows, "axis": table.heads[0], "end": table.end}
+    note = f"After each bar: {' · '.join(heads)}. {table.foot}".strip()
+    return stacked([unit], keys, title, said, dark, note)
+
+
+def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
+    """Return predictions as bars and measurements as dots with their intervals, one subplot per group."""
+    import plotly.graph_objects as go
+
+    said = [
+        f"{row['label']}: predicted {_number(row['predicted'])}, measured {_number(row['measured'])}"
+        for g in spec["groups"]
+        for row in g["rows"]
+    ]
+    groups = [
+        {**g, "rows": [{**row, "parts": (), "value": _off(row), "label": row["label"]} for row in g["rows"]]}
+        for g in spec["groups"]
+    ]
+    words = f"{spec['text']} {'; '.join(said)}. {spec['source']}"
+    fig = _panes(groups, spec["title"], words, dark, spec["source"], [words for _, words in spec["legend"]])
+    ink, muted, _, page, accent, _ = INKS[dark]
+    for place, group in enumerate(groups, start=1):
+        first, rows, ys = place == 1, group["rows"], list(range(len(group["rows"])))
+        colours = [row.get("hue", {}).get("dark" if dark else "light", accent) for row in rows]
+        unit = plain(group["unit"])
+        law = go.Bar(orientation="h", y=ys, x=[row["predicted"] for row in rows], width=0.62, showlegend=first)
+        law.update(name="predicted by the latency law", legendgroup="law")
+        law.update(marker={"color": [mix(c, page, 0.25) for c in colours], "line": {"color": colours, "width": 1.5}})
+        law.update(hovertemplate=f"predicted: %{{x:.3g}} {unit}<extra></extra>")
+        fig.add_trace(law, row=place, col=1)
+        known = [(y, row) for y, row in zip(ys, rows, strict=True) if row["measured"] is not None]
+        ends = [max(v for v in (r["predicted"], r["measured"], r["high"], 0) if v is not None) for r in rows]
+        if known:
+            run = go.Scatter(x=[row["measured"] for _, row in known], y=[y for y, _ in known], mode="markers")
+            run.update(name="measured, with 95 % interval if available", legendgroup="run", showlegend=first)
+            run.update(marker={"color": ink, "size": 9, "line": {"color": page, "width": 1.5}})
+            spread = [(row["low"], row["high"], row["measured"]) for _, row in known]
+            run.update(
+                error_x={
+                    "array": [0 if high is None else high - at for _, high, at in spread],
+                    "arrayminus": [0 if low is None else at - low for low, _, at in spread],
+                    "color": ink,
+                    "thickness": 1.5,
+                },
+                hovertemplate=f"measured: %{{x:.3g}} {unit}<extra></extra>",
+            )
+            fig.add_trace(run, row=place, col=1)
+        after = go.Scatter(x=ends, y=ys, mode="text", textposition="middle right", hoverinfo="skip", showlegend=False)
+        after.update(text=[f"  {plain(row['value'])}" for row in rows], textfont={"color": muted}, cliponaxis=False)
+        fig.add_trace(after, row=place, col=1)
+        fig.update_xaxes(range=[0, max(ends, default=1) or 1], row=place, col=1)
+        names = [
+            plain(row["label"])
+            + "".join(f"<br><span style='color:{muted}'>{plain(words)}</span>" for _, words in row["tags"])
+            for row in rows
+        ]
+        fig.update_yaxes(ticktext=names, row=place, col=1)
+    fig.update_layout(margin={"r": 24 + 7 * _longest(row["value"] for g in groups for row in g["rows"])})
+    return fig
+
+
+def marker(key: Mapping[str, Any], dark: bool) -> dict[str, Any]:
+    """Return plotly's marker for a part: sources are filled with their colour, verdicts have a pattern."""
+    _, muted, _, page, *_ = INKS[dark]
+    shape = key.get("shape") or ("pale" if key.get("own") else "solid")
+    colour = key.get("dark" if dark else "light", muted)
+    line = {"color": colour, "width": 1}
+    if shape in ("hatched", "faint"):
+        pattern = {"shape": "/" if shape == "hatched" else ".", "fgcolor": muted, "bgcolor": page, "size": 6}
+        return {"color": page, "pattern": {**pattern, "solidity": 0.35}, "line": line}
+    return {"color": mix(colour, page, 0.22) if shape == "pale" else colour, "line": line}
+
+
+def nothing(title: str, words: str, dark: bool) -> go.Figure:
+    """Return a figure without data and the reason for it."""
+    hidden = {"visible": False}
+    return figure([], title, words, dark, note=words, height=60, xaxis=hidden, yaxis=hidden)
+
+
+def _panes(groups: Sequence[Mapping[str, Any]], title: str, words: str, dark: bool, note: str, labels) -> go.Figure:
+    """Return a figure with a subplot per group: axes labelled, rows from the top, room for a legend of ``labels``."""
+    from plotly.subplots import make_subplots
+
+    heights = [STEP * max(1, len(g["rows"])) * (1.5 if any(r.get("tags") for r in g["rows"]) else 1) for g in groups]
+    gaps = AROUND * (len(groups) - 1)
+    inner, below = sum(heights) + gaps, legend_room(labels)
+    fig = make_subplots(
+        figure=chart()(),
+        rows=len(groups),
+        cols=1,
+        row_heights=heights,
+        vertical_spacing=AROUND / inner if gaps else 0,
+        subplot_titles=[plain(g["title"]) for g in groups],
+    )
+    fig.update_annotations(x=0, xanchor="left", font={"size": 13, "weight": 600})
+    for place, group in enumerate(groups, start=1):
+        names = [plain(row["label"]) for row in group["rows"]]
+        fig.update_xaxes(title_text=plain(group["unit"]), row=place, col=1)
+        axis = {"ticktext": names, "tickvals": list(range(len(names))), "showgrid": False, "ticks": ""}
+        axis |= {"range": [len(names) - 0.5, -0.5], "title_text": plain(group.get("axis", ""))}
+        fig.update_yaxes(**axis, row=place, col=1)
+    fig.update_layout(figure([], title, words, dark, note=note).layout)
+    top = fig.layout.margin.t + (22 if groups[0]["title"] else 0)
+    return fig.update_layout(height=inner + top + below, margin={"t": top, "b": below})
+
+
+def _off(row: Mapping[str, Any]) -> str:
+    numbers = [_number(v) for v in (row["predicted"], row["measured"]) if v is not None]
+    return " / ".join(numbers) + (f" ({signed(row['off'])})" if row.get("off") is not None else "")
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"
+
+
+def _longest(texts) -> int:
+    return max((len(text) for text in texts), default=0)

@@ -1,0 +1,346 @@
+"""Data of the latency views: a calibration and times, with their provenance. No torch.
+
+A calibration is measured by ``hsd-viz plan``, estimated from traces, or estimated from the bundled recordings
+(:func:`recorded`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.calibration.estimate import estimate
+from hsd_viz.calibration.timing import level_names
+from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.figures.definitions import TEMPERATURE
+from hsd_viz.latency.inputs import Calibration, Edge, Tier
+from hsd_viz.latency.mixture import Mixture
+from hsd_viz.trace import Trace
+from hsd_viz.words import counted
+
+#: Recordings with more repetition than this are excluded.
+LOOP = 0.75
+#: With fewer tokens, the selected stack may differ on other text.
+FEW_TOKENS = 2_000
+#: Draft length for acceptance and cost if the lookahead is not given.
+USUAL = 4
+_MS = 1e-6
+_Z = 1.959964
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """ms per emitted token, without prefill, over ``runs`` runs (0: unknown); ``low`` and ``high``: 95 % interval if
+    known.
+    """
+
+    ms_per_token: float
+    low: float | None = None
+    high: float | None = None
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """A calibration, its provenance, and measured stacks on the same machine.
+
+    ``kinds`` is the calibration by kind of text (``None``: pooled). Stack predictions use :attr:`mixture`, as in
+    ``hsd-viz plan``. ``temperature``, emitted ``tokens`` and ``runs`` describe the decodes; ``None`` if unknown.
+    """
+
+    calibration: Calibration
+    source: str
+    measured: Mapping[str, Measured] = field(default_factory=dict)
+    kinds: Mixture | None = None
+    temperature: float | None = None
+    tokens: int | None = None
+    runs: int | None = None
+
+    @property
+    def warning(self) -> str:
+        """A warning if the calibration has few tokens, else ""."""
+        if self.tokens is None or self.tokens >= FEW_TOKENS:
+            return ""
+        runs = "one short run" if self.runs == 1 else counted(self.runs or 0, "short run")
+        return f"Based on {counted(self.tokens, 'token')} of {runs}: the fastest stack may differ on other text."
+
+    @property
+    def mixture(self) -> Mixture:
+        """The calibration for stack predictions."""
+        return self.kinds or Mixture.of(self.calibration)
+
+
+def recorded() -> Basis:
+    """Estimate a calibration from the bundled recordings of the usual temperature, without highly repetitive ones.
+
+    They are short and few, and some were selected for what they show: enough to show how the law works, not to rank
+    stacks on another machine. Raises: ValueError: if no recordings are installed.
+    """
+    loaded = [load_bundled(r.name) for r in bundled()]
+    traces = [
+        t for t in loaded if t.meta["sampling"]["temperature"] == TEMPERATURE and t.metrics()["repetition_share"] < LOOP
+    ]
+    if not traces:
+        raise ValueError("no recordings are installed: measure a calibration with 'hsd-viz plan'")
+    tokens = sum(len(t.token_rows) for t in traces)
+    repeated = sum(t.metrics()["repetition_share"] * len(t.token_rows) for t in traces) / tokens
+    prompts = len({t.meta.get("prompt") for t in traces})
+    words = (
+        f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, "
+        f"{temperature_words(TEMPERATURE)}, on {machine_words(traces[0])}{_day_of(traces[0])} "
+        f"({counted(tokens, 'token')}, {repeated:.0%} repeated)"
+    )
+    return Basis(
+        estimate(traces).calibration(),
+        words,
+        measured(traces),
+        temperature=TEMPERATURE,
+        tokens=tokens,
+        runs=len(traces),
+    )
+
+
+def of_run(trace: Trace) -> Basis:
+    """Estimate a calibration from one run. Raises: ValueError: if it has no emitted tokens."""
+    if not trace.token_rows:
+        raise ValueError("the trace has no emitted tokens")
+    temperature = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
+    tokens = len(trace.token_rows)
+    drawn = temperature_words(temperature)
+    words = (
+        f"estimated from the run shown ({drawn}, {counted(tokens, 'token')} on {machine_words(trace)}{_day_of(trace)})"
+    )
+    return Basis(
+        estimate([trace]).calibration(), words, measured([trace]), temperature=temperature, tokens=tokens, runs=1
+    )
+
+
+def temperature_words(temperature: float) -> str:
+    """Return the temperature as text."""
+    return f"temperature {temperature:g}" if temperature else "greedy"
+
+
+def unseen(calibration: Calibration) -> list[str]:
+    """Return unmeasured pairs as two-part stacks: draft models and databases before each larger model."""
+    models = calibration.models
+    edges = [(d, v) for k, v in enumerate(models) for d in models[:k] if (d, v) not in calibration.edges]
+    tiers = [(b, v) for b in calibration.databases for v in models if (b, v) not in calibration.tiers]
+    # Pairs with the target come first: they are complete stacks.
+    return [f"{d} > {v}" for d, v in sorted([*edges, *tiers], key=lambda pair: -models.index(pair[1]))]
+
+
+def _day_of(trace: Trace) -> str:
+    return f", {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
+
+
+def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
+    """Load a basis from a calibration, its JSON data, one stored by ``hsd-viz plan``, or the path of such a file.
+
+    ``source`` is the provenance, if the data lack it. Raises: ValueError: for anything else.
+    """
+    if isinstance(given, Basis):
+        return given
+    if isinstance(given, Calibration):
+        return Basis(given, source or "as given")
+    if isinstance(given, str | Path):
+        data = read_json(given)
+        kept = isinstance(data, Mapping) and "pooled" in data  # it names its own provenance
+        return basis_of(data, source or ("" if kept else f"read from {Path(given).name}"))
+    if not isinstance(given, Mapping):
+        raise ValueError(f"expected a calibration, its JSON data or the path of its file, not {type(given).__name__}")
+    if "pooled" in given:  # as ``hsd-viz plan`` keeps it on disk
+        found = Mixture.from_dict({"parts": [], **given})
+        several = len(found.parts) > 1
+        words = source or f"measured on {_kept_words(given, len(found.parts))}"
+        temperature = ((given.get("identity") or {}).get("sampling") or {}).get("temperature")
+        texts = given.get("texts") or {}
+        runs, new = texts.get("prompts"), texts.get("max_new_tokens")
+        tokens = runs * new if runs and new else None
+        return Basis(
+            found.pooled, words, kinds=found if several else None, temperature=temperature, tokens=tokens, runs=runs
+        )
+    data = given
+    if "hierarchies" in given:
+        data = given.get("calibration") or {}
+        if not {"models", "edges"} <= set(data):
+            raise ValueError("the plan has no calibration: use the calibration file of 'hsd-viz plan'")
+    place = plan_machine(given)
+    words = source or (f"measured on {place}" if place else "as given")
+    return Basis(Calibration.from_dict(data), words, plan_measured(given))
+
+
+def _kept_words(kept: Mapping[str, Any], groups: int) -> str:
+    """Return the provenance of a stored calibration; ``groups`` is its number of text groups."""
+    who, texts = kept.get("identity") or {}, kept.get("texts") or {}
+    threads = counted(who["threads"], "thread") if who.get("device") == "cpu" and who.get("threads") else None
+    temperature = (who.get("sampling") or {}).get("temperature")
+    drawn = None if temperature is None else temperature_words(temperature)
+    day = None if kept.get("created") is None else datetime.fromtimestamp(kept["created"], UTC).date().isoformat()
+    facts = (who.get("device_name"), who.get("dtype"), threads, drawn, day)
+    place = ", ".join(str(p) for p in facts if p) or "an unknown machine"
+    how = f"in {groups} groups by acceptance" if groups > 1 else "pooled"
+    each = f", {counted(texts['max_new_tokens'], 'token')} each" if "max_new_tokens" in texts else ""
+    if not {"prompts", "suite"} <= set(texts):
+        return place
+    return f"{place} ({counted(texts['prompts'], 'prompt')} of {texts['suite']}{each}, {how})"
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file. Raises: ValueError: if it cannot be read."""
+    try:
+        return json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror or error}") from None
+    except ValueError:
+        raise ValueError(f"{path} is not JSON: use the output of 'hsd-viz plan --json'") from None
+
+
+# --- plans ------------------------------------------------------------------------------------------------------------
+
+
+def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
+    """Return a plan's measurements by stack; the interval of a value has its name with ``_ci``."""
+    found = {}
+    for row in plan.get("hierarchies", ()):
+        value = row.get("measured_ms_per_token")
+        if value is not None:
+            low, high = row.get("measured_ms_per_token_ci") or (None, None)
+            found[str(row["stack"])] = Measured(float(value), low, high)
+    return found
+
+
+def plan_machine(plan: Mapping[str, Any]) -> str:
+    """Return a plan's machine as text, or ""."""
+    machine = plan.get("machine")
+    if isinstance(machine, Mapping):
+        name = machine.get("gpu") or machine.get("cpu") or machine.get("device_name")
+        threads = machine.get("threads") if not machine.get("gpu") else None
+        return ", ".join(str(p) for p in (name, threads and counted(threads, "thread")) if p)
+    return str(machine or "")
+
+
+# --- traces -----------------------------------------------------------------------------------------------------------
+
+
+def machine_words(trace: Trace) -> str:
+    """Return a trace's machine as text."""
+    meta = trace.meta
+    parts = [meta.get("device_name") or meta.get("device") or "an unknown machine", meta.get("dtype")]
+    if meta.get("device") == "cpu" and meta.get("threads"):
+        parts.append(counted(meta["threads"], "thread"))
+    if meta.get("runtime"):
+        parts.append(f"{meta['runtime']} runtime")
+    return ", ".join(str(p) for p in parts if p)
+
+
+def stack_of_trace(trace: Trace) -> str:
+    """Return a trace's stack with all lookaheads."""
+    return str(trace.meta.get("stack_resolved") or trace.meta.get("stack") or "")
+
+
+def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
+    """Return ms per token by stack over all rounds of its traces.
+
+    The interval is that of a ratio estimator (time over tokens, by round); it excludes variation between runs.
+    """
+    rounds: dict[str, list[tuple[float, int]]] = {}
+    runs: dict[str, int] = {}
+    for trace in traces:
+        stack = stack_of_trace(trace)
+        rounds.setdefault(stack, []).extend(_round_times(trace))
+        runs[stack] = runs.get(stack, 0) + 1
+    out = {}
+    for stack, rows in rounds.items():
+        tokens = sum(k for _, k in rows)
+        if not tokens:
+            continue
+        ms = sum(t for t, _ in rows) / tokens
+        half = None
+        if len(rows) > 1:
+            spread = sum((t - ms * k) ** 2 for t, k in rows) * len(rows) / (len(rows) - 1)
+            half = _Z * math.sqrt(spread) / tokens
+        out[stack] = Measured(
+            ms, None if half is None else max(0.0, ms - half), None if half is None else ms + half, runs[stack]
+        )
+    return out
+
+
+def _round_times(trace: Trace) -> list[tuple[float, int]]:
+    """Return (ms until the next round, emitted tokens) of each target round; the first starts at the end of prefill."""
+    emitted: dict[int, int] = {}
+    for token in trace.token_rows:
+        emitted[token.round] = emitted.get(token.round, 0) + 1
+    top = sorted((r for r in trace.round_rows if r.parent is None), key=lambda r: r.start_ns)
+    ends = [r.start_ns for r in top[1:]] + [trace.meta["wall_ns"]] if top else []
+    starts = [trace.meta["prefill_ns"], *ends[:-1]] if top else []
+    return [((end - start) * _MS, emitted.get(r.id, 0)) for r, start, end in zip(top, starts, ends, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelUse:
+    """One level of a trace per emitted token: forward passes (a database: look-ups), milliseconds, milliseconds of
+    calls.
+    """
+
+    name: str
+    forwards: float
+    ms: float
+    calls: float
+
+
+def level_use(trace: Trace) -> tuple[LevelUse, ...]:
+    """Return forward passes and time per emitted token by level, lowest first. Times sum to the decode's, without
+    prefill.
+
+    A level has the time of its forward passes; a verifier also has the time of its rounds without a call below it.
+    """
+    tokens = len(trace.token_rows)
+    if not tokens:
+        return ()
+    names = level_names(trace)
+    levels = {r.id: r.level for r in trace.round_rows}
+    spent: dict[int, float] = dict.fromkeys(names, 0.0)
+    count: dict[int, int] = dict.fromkeys(names, 0)
+    called: dict[int, int] = dict.fromkeys(names, 0)
+    for r in trace.round_rows:
+        spent[r.level] += r.duration_ns
+        if r.parent in levels:
+            spent[levels[r.parent]] -= r.duration_ns
+    for c in trace.call_rows:
+        if c.kind in ("verify", "draft", "lookup"):
+            count[c.level] += c.steps
+        if c.kind != "prefill":
+            called[c.level] += c.duration_ns
+        if c.round in levels and c.level != levels[c.round]:
+            spent[c.level] += c.duration_ns
+            spent[levels[c.round]] -= c.duration_ns
+    target = max(names)
+    spent[target] += (
+        trace.meta["wall_ns"]
+        - trace.meta["prefill_ns"]
+        - sum(r.duration_ns for r in trace.round_rows if r.parent is None)
+    )
+    per = lambda ns: ns * _MS / tokens
+    return tuple(
+        LevelUse(names[level], count[level] / tokens, per(spent[level]), per(called[level])) for level in sorted(names)
+    )
+
+
+# --- acceptance as one figure -----------------------------------------------------------------------------------------
+
+
+def rate(edge: Edge, lookahead: int = USUAL) -> float:
+    """Return conditional acceptance (accepted / examined) of drafts of ``lookahead`` tokens from a measured curve."""
+    curve = edge.curve(lookahead)
+    return float(curve[1:].sum() / curve[:-1].sum())
+
+
+def tier_rate(tier: Tier) -> float:
+    """Return conditional acceptance of a database's drafts."""
+    examined = sum(chance * (a + (a < m)) for m, a, chance in tier.outcomes)
+    return (tier.tokens - 1) / examined if examined else 0.0

@@ -1,0 +1,119 @@
+"""Pictures of a page, drawn by an installed Chromium: PNG and SVG files of views and figures."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.disk import write_whole
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+SECONDS = 60
+_FLAGS = ("--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-background-networking")
+
+
+def chromium() -> str:
+    """Return the path of Chromium or Chrome. Raises: RuntimeError: if none is installed."""
+    named = os.environ.get("BROWSER_PATH")
+    found = shutil.which(named) if named else next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        where = f"BROWSER_PATH={named} is not a program" if named else "no Chromium or Chrome was found"
+        raise RuntimeError(f"{where}: SVG and PNG files need one (apt-get install chromium); .html files do not")
+    return found
+
+
+def screenshot(page: str, width: int, height: int, scale: float = 2.0) -> bytes:
+    """Return a PNG picture of an HTML page. Raises: RuntimeError: without Chromium, or if it fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        picture = Path(folder) / "page.png"
+        size = (f"--window-size={width},{height}", f"--force-device-scale-factor={scale:g}")
+        _run(page, folder, f"--screenshot={picture}", *size)
+        if not picture.is_file():
+            raise RuntimeError("Chromium wrote no picture: save as .html instead")
+        return picture.read_bytes()
+
+
+def result(page: str, width: int) -> str:
+    """Return the text that a page's script put into its element ``<pre id="result">``."""
+    with tempfile.TemporaryDirectory() as folder:
+        dom = _run(page, folder, "--dump-dom", f"--window-size={width},1200")
+    found = re.search(r'<pre id="result"[^>]*>(.*?)</pre>', dom, re.S)
+    if found is None:
+        raise RuntimeError("Chromium could not draw the page: save as .html instead")
+    return html.unescape(found[1])
+
+
+def _run(page: str, folder: str, *flags: str) -> str:
+    path = Path(folder) / "page.html"
+    path.write_text(page, encoding="utf-8")
+    # The sandbox of Chromium does not work for root, as in a container; the page is our own.
+    root = ("--no-sandbox",) if getattr(os, "geteuid", lambda: 1)() == 0 else ()
+    profile = f"--user-data-dir={folder}/{uuid.uuid4().hex}"
+    command = [chromium(), *_FLAGS, *root, profile, "--virtual-time-budget=8000", *flags, path.as_uri()]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"Chromium did not answer within {SECONDS} s: save as .html instead") from None
+    return done.stdout.decode("utf-8", "replace")
+
+
+def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float = 2.0) -> Path:
+    """Write a figure as ``.html`` (offline, interactive), ``.svg`` or ``.png`` and return the path.
+
+    SVG and PNG need Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels. Raises:
+    ValueError: for another ending. RuntimeError: without a browser.
+    """
+    path = Path(path).expanduser()
+    ending = checked_ending(path)
+    height = int(figure.layout.height or 450)
+    if ending == ".html":
+        write_whole(path, figure.to_html(include_plotlyjs=True, config=_config()))
+        return path
+    chromium()
+    page = _page(figure, width, height)
+    if ending == ".png":
+        write_whole(path, screenshot(page, width, height, scale))
+    else:
+        write_whole(path, result(page, width))
+    return path
+
+
+def checked_ending(path: Path) -> str:
+    """Return the ending of a file to save. Raises: ValueError: unless it is ``.html``, ``.svg`` or ``.png``."""
+    ending = path.suffix.lower()
+    if ending not in (".html", ".svg", ".png"):
+        raise ValueError(f"{path.name} has no known ending: use .html, .svg or .png")
+    return ending
+
+
+def _page(figure: go.Figure, width: int, height: int) -> str:
+    """Return a page with the figure at the top left, and its SVG as the result."""
+    import plotly.io as pio
+    from plotly.offline import get_plotlyjs
+
+    content = pio.to_json(figure).replace("</", "<\\/")
+    page = figure.layout.template.layout.paper_bgcolor or "#ffffff"
+    script = f"""const figure = {content}; figure.layout.width = {width}; figure.layout.height = {height};
+const at = document.getElementById("figure");
+Plotly.newPlot(at, figure.data, figure.layout, {{staticPlot: true}})
+  .then(() => Plotly.toImage(at, {{format: "svg", width: {width}, height: {height}, imageDataOnly: true}}))
+  .then((svg) => {{ document.getElementById("result").textContent = svg; }});"""
+    style = f"<style>body{{margin:0;background:{page}}}#result{{display:none}}</style>"
+    head = f'<!doctype html><html><head><meta charset="utf-8">{style}<script>{get_plotlyjs()}</script></head>'
+    return f'{head}<body><div id="figure"></div><pre id="result"></pre><script>{script}</script></body></html>'
+
+
+def _config() -> dict[str, Any]:
+    from hsd_viz.figures.style import CONFIG
+
+    return CONFIG

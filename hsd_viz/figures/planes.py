@@ -1,0 +1,253 @@
+"""Points, curves and heat maps on two axes, drawn from plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.figures.style import INKS, figure, legend_room, mix, plain, signed
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+#: Of each kind of point: plotly's symbol, size, and whether it is hollow.
+SHAPES = {
+    "strong": ("circle", 14, False),
+    "second": ("diamond", 14, False),
+    "plain": ("circle", 10, True),
+    "there": ("square", 11, True),
+    "best": ("star", 16, False),
+    "affine": ("diamond", 24, True),
+    "measured": ("circle", 11, True),
+    "here": ("circle-cross", 18, True),
+    "model": ("square", 11, False),
+}
+#: Assumed pixels of the plot area, to place labels; a figure adapts to its page.
+WIDE, HIGH = 640.0, 300.0
+#: Pixels between the lines of a column of labels.
+LINE = 14
+
+
+def plane(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
+    """Return points by kind, lines and curves of equal value; ``spec`` is that of a plane or a curve figure."""
+    import plotly.graph_objects as go
+
+    _, muted, _, page, accent, _ = INKS[dark]
+    names, data = dict(spec.get("legend", ())), []
+    if spec.get("isos"):
+        rows = [point for iso in spec["isos"] for point in (*iso["points"], (None, None))]
+        xs, ys = zip(*rows, strict=True)
+        line = {"color": muted, "width": 1, "dash": "dot"}
+        data.append(go.Scatter(x=xs, y=ys, mode="lines", line=line, name=names["iso"], hoverinfo="skip"))
+    for curve in spec.get("lines", ()):
+        xs, ys = zip(*curve["points"], strict=True)
+        colour = accent if curve["kind"] in ("strong", "law") else muted
+        dash = "dot" if curve["kind"] in ("there", "reference") else "solid"
+        line = {"color": colour, "width": 2 if colour == accent else 1.5, "dash": dash}
+        shown = {"mode": "lines+markers", "marker": {"size": 7}} if curve["kind"] == "law" else {"mode": "lines"}
+        phrase = curve.get("phrase", "").replace("{x}", "%{x}").replace("{v}", "%{y:.2f}")
+        hover = {"hovertemplate": phrase + "<extra></extra>"} if phrase else {"hoverinfo": "skip"}
+        label = {"name": curve.get("label", ""), "showlegend": bool(curve.get("label"))}
+        data.append(go.Scatter(x=xs, y=ys, line=line, **shown, **hover, **label))
+    data += marks(spec.get("points") or spec.get("marks") or (), names, dark)
+    shown_names = [trace.name for trace in data if trace.showlegend is not False]
+    title, below = spec.get("title") or spec["name"], legend_room(shown_names)
+    fig = figure(data, title, _words(spec), dark, note=spec["source"], height=HEIGHT_OF_PLANE, **axes(spec))
+    for point, place in labels(spec.get("points", ()), spec["x"], spec["y"], bool(spec.get("aligned"))):
+        _write(fig, spec, point["x"], point["y"], point["label"], place)
+    for iso in spec.get("isos", ()):
+        x, y = iso["points"][min(2, len(iso["points"]) - 1)]
+        font = {"size": 11, "color": muted}
+        _write(fig, spec, x, y, iso["label"], {"xanchor": "left", "font": font, "bgcolor": page, "borderpad": 1})
+    return fig.update_layout(margin={"b": below, "r": 130 if spec.get("aligned") else 16}, hovermode="closest")
+
+
+HEIGHT_OF_PLANE = 460
+
+
+def heat(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
+    """Return a heat map with labelled contours and marks."""
+    import plotly.graph_objects as go
+
+    ink, _, _, page, *_ = INKS[dark]
+    cells, names = spec["cells"], dict(spec.get("legend", ()))
+    data: list[Any] = [_cells(cells, spec, dark)]
+    for line in spec["contours"]:
+        xs, ys = zip(*line["points"], strict=True)
+        style = {"color": ink, "width": 2.5 if line.get("main") else 1}
+        data.append(go.Scatter(x=xs, y=ys, mode="lines", line=style, hoverinfo="skip", showlegend=False))
+    data += marks(spec["marks"], names, dark)
+    words = f"{spec.get('text', '')} {'; '.join(m['words'] for m in spec['marks'] if m['words'])}. {spec['source']}"
+    title, below = spec.get("title") or spec["name"], legend_room(names.values())
+    note = f"{spec.get('verdict', {}).get('text', '')} {spec['source']}".strip()
+    fig = figure(data, title, words.strip(), dark, note=note, height=HEIGHT_OF_PLANE, **axes(spec))
+    fig.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
+    written: set[str] = set()
+    taken = [(m["x"], m["y"]) for m in (*spec["marks"], *spec.get("regions", ()))]
+    for line in sorted(spec["contours"], key=lambda line: not line.get("main")):
+        if line["label"] in written:
+            continue
+        written.add(line["label"])
+        x, y = _free(line["points"], taken, spec)
+        taken.append((x, y))
+        style = {"bgcolor": page, "borderpad": 1, "font": {"size": 11, "weight": 650 if line.get("main") else 400}}
+        _write(fig, spec, x, y, line["label"], style)
+    for region in spec.get("regions", ()):
+        _write(fig, spec, region["x"], region["y"], region["text"], {"font": {"weight": 650}})
+    named = [{**mark, "label": mark["text"]} for mark in spec["marks"]]
+    for mark, place in labels(named, spec["x"], spec["y"], False):
+        _write(fig, spec, mark["x"], mark["y"], mark["label"], {**place, "bgcolor": page, "borderpad": 1})
+    return fig.update_layout(margin={"b": below, "r": 16})
+
+
+def marks(points: Sequence[Mapping[str, Any]], names: Mapping[str, str], dark: bool) -> list:
+    """Return one trace per kind of point; each kind has its own shape."""
+    import plotly.graph_objects as go
+
+    ink, muted, _, page, accent, _ = INKS[dark]
+    found = []
+    for kind in dict.fromkeys([*(k for k in names if k in SHAPES), *(p["kind"] for p in points)]):
+        some = [p for p in points if p["kind"] == kind]
+        if not some:
+            continue
+        symbol, size, hollow = SHAPES[kind]
+        colour = accent if kind in ("strong", "second") else muted if kind in ("plain", "there") else ink
+        fill = page if hollow and kind != "affine" else colour
+        marker = {"symbol": symbol, "size": size, "color": fill, "line": {"color": colour, "width": 2}}
+        if kind in ("affine", "here"):
+            marker |= {"symbol": f"{symbol}-open", "color": ink}
+        elif not hollow:
+            marker["line"] = {"color": page, "width": 1.5}
+        said = [plain(p.get("words") or f"{names.get(kind, kind)}: {p['y']:.3g}") for p in some]
+        scatter = go.Scatter(x=[p["x"] for p in some], y=[p["y"] for p in some], mode="markers", marker=marker)
+        scatter.update(name=names.get(kind, kind), customdata=said, hovertemplate="%{customdata}<extra></extra>")
+        found.append(scatter)
+    return found
+
+
+def axes(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return plotly's axes for those of a spec."""
+    found = {}
+    for name in "xy":
+        axis = spec[name]
+        low, high = axis["range"]
+        ticks = [(at, words) for at, words in axis["ticks"] if low <= at <= high]
+        end = (
+            {"range": [math.log10(low), math.log10(high)], "type": "log"} if axis.get("log") else {"range": [low, high]}
+        )
+        values = {"tickvals": [at for at, _ in ticks], "ticktext": [words for _, words in ticks]}
+        found[f"{name}axis"] = {"title": {"text": plain(axis["label"])}, **end, **values, "zeroline": False}
+    return found
+
+
+def labels(points: Sequence[Mapping[str, Any]], x: Mapping, y: Mapping, aligned: bool) -> list[tuple[Any, dict]]:
+    """Place the labels of points beside them, where they cover least; ``aligned``: all to the right, apart."""
+    spots = [(p, _pixel(p["x"], x) * WIDE, (1 - _pixel(p["y"], y)) * HIGH) for p in points]
+    taken = [(px - 8, py - 8, px + 8, py + 8) for _, px, py in spots]
+    spots = [spot for spot in spots if spot[0]["label"]]
+    if aligned:
+        return _column(spots)
+    found = []
+    for point, px, py in sorted(spots, key=lambda s: -s[1]):
+        wide = 6.6 * len(point["label"])
+        options = [
+            ((px + 11, py - 8, px + 11 + wide, py + 8), {"xanchor": "left", "xshift": 11}),
+            ((px - 11 - wide, py - 8, px - 11, py + 8), {"xanchor": "right", "xshift": -11}),
+            ((px - wide / 2, py - 25, px + wide / 2, py - 10), {"yanchor": "bottom", "yshift": 9}),
+            ((px - wide / 2, py + 10, px + wide / 2, py + 25), {"yanchor": "top", "yshift": -9}),
+        ]
+        cost = lambda option: sum(_overlap(option[0], other) for other in taken) + _outside(option[0])
+        box, place = min(options, key=cost)
+        taken.append(box)
+        found.append((point, place))
+    return found
+
+
+def _column(spots: Sequence[tuple[Any, float, float]]) -> list[tuple[Any, dict]]:
+    """Place labels right of their points, one below the other without overlap, about within the plot."""
+    spots = sorted(spots, key=lambda spot: spot[2])
+    places: list[float] = []
+    for _, _, py in spots:
+        places.append(max(py, places[-1] + LINE if places else py))
+    for k in reversed(range(len(places))):
+        places[k] = min(places[k], HIGH + 3 * LINE if k + 1 == len(places) else places[k + 1] - LINE)
+    return [
+        (point, {"xanchor": "left", "xshift": 12, "yshift": round(py - at)})
+        for (point, _, py), at in zip(spots, places, strict=True)
+    ]
+
+
+def _cells(cells: Mapping[str, Any], spec: Mapping[str, Any], dark: bool) -> go.Heatmap:
+    """Return the cells: the best time is darkest; a gain is blue, a loss orange."""
+    import plotly.graph_objects as go
+
+    _, muted, _, page, accent, loss = INKS[dark]
+    gain, end = cells["scale"] == "gain", cells["end"]
+    steps = [k / 12 for k in range(13)]
+    if gain:
+        z = cells["values"]
+        scale = [[t, mix(accent if t > 0.5 else loss, page, 0.62 * abs(2 * t - 1))] for t in steps]
+        ticks, span = [-end, 0, end], (-end, end)
+        words, form = [signed(-end), "0", signed(end)], "%{text}"
+    else:
+        z = [[math.log(v / cells["best"]) for v in row] for row in cells["values"]]
+        scale = [[t, mix(accent, page, 0.66 * (1 - t) ** 1.4)] for t in steps]
+        span = (0.0, math.log(end))
+        ticks = [span[1] * k / 3 for k in range(4)]
+        words, form = [f"{cells['best'] * math.exp(t):.3g}" for t in ticks], "%{text}"
+    xs, ys = (spec[name].get("values", cells[name]) for name in "xy")
+    value = signed if gain else (lambda v: f"{v:.3g}")
+    text = [
+        [
+            cells["phrase"].format(x=xs[c], y=ys[r], v=value(v), r="" if gain else f"{v / cells['best']:.2f}")
+            for c, v in enumerate(row)
+        ]
+        for r, row in enumerate(cells["values"])
+    ]
+    bar = {"tickvals": ticks, "ticktext": words, "thickness": 12, "outlinewidth": 0, "tickfont": {"color": muted}}
+    bar |= {
+        "title": {"text": "gain in tokens/s" if gain else "ms per token", "side": "right", "font": {"color": muted}}
+    }
+    found = go.Heatmap(x=cells["x"], y=cells["y"], z=z, zmin=span[0], zmax=span[1], colorscale=scale, colorbar=bar)
+    return found.update(text=text, hovertemplate=form + "<extra></extra>")
+
+
+def _write(fig: go.Figure, spec: Mapping[str, Any], x: float, y: float, text: str, place: Mapping[str, Any]) -> None:
+    at = {"x": math.log10(x) if spec["x"].get("log") else x, "y": math.log10(y) if spec["y"].get("log") else y}
+    fig.add_annotation(text=plain(text), showarrow=False, **at, **place)
+
+
+def _pixel(value: float, axis: Mapping[str, Any]) -> float:
+    """Return the place of a value on its axis, from 0 to 1."""
+    of = math.log if axis.get("log") else float
+    low, high = map(of, axis["range"])
+    return (of(value) - low) / (high - low)
+
+
+def _free(line: Sequence[Sequence[float]], taken: Sequence[tuple[float, float]], spec: Mapping[str, Any]) -> tuple:
+    """Return the point of a line that is furthest from what is taken and from the border."""
+
+    def room(point: Sequence[float]) -> float:
+        x, y = _pixel(point[0], spec["x"]), _pixel(point[1], spec["y"])
+        apart = [math.hypot(x - _pixel(a, spec["x"]), y - _pixel(b, spec["y"])) for a, b in taken]
+        return min(x, 1 - x, y, 1 - y, *apart)
+
+    return tuple(max(line, key=room))
+
+
+def _overlap(a: tuple, b: tuple) -> float:
+    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
+
+
+def _outside(box: tuple) -> float:
+    return 1000 * (max(0.0, -box[0]) + max(0.0, box[2] - WIDE) + max(0.0, -box[1]) + max(0.0, box[3] - HIGH))
+
+
+def _words(spec: Mapping[str, Any]) -> str:
+    """Return what a figure shows: its text, its table and its source."""
+    head, *rows = spec.get("table") or [[]]
+    said = ["; ".join(f"{name} {value}" for name, value in zip(head[1:], row[1:], strict=True)) for row in rows]
+    listed = ". ".join(f"{row[0]}: {words}" for row, words in zip(rows, said, strict=True))
+    verdict = spec.get("verdict", {}).get("text", "")
+    return " ".join(f"{verdict} {spec.get('text', '')} {listed + '.' if listed else ''} {spec['source']}".split())

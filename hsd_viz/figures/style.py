@@ -1,0 +1,155 @@
+"""One plotly template in a light and a dark variant, and what all figures share."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.card import card, line
+from hsd_viz.figures.palette import HUES
+from hsd_viz.trace import Trace
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+#: Plotly settings: no logo, and no button that uploads the figure.
+CONFIG: dict[str, Any] = {
+    "displaylogo": False,
+    "responsive": True,
+    "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
+}
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
+HEIGHT = 300
+#: Text, muted text, grid lines, page, accent and loss, by dark.
+INKS = {
+    False: ("#1f2328", "#57606a", "#e3e7ec", "#ffffff", HUES["context"].light, HUES["nano"].light),
+    True: ("#e8eaed", "#a2abb6", "#33393f", "#17181a", HUES["context"].dark, HUES["nano"].dark),
+}
+_STATIC = "For a chart in exported notebooks: plotly.io.renderers.default = 'plotly_mimetype+notebook'"
+#: A trace or the path of its file.
+Given = Trace | str | Path
+
+
+def trace_of(given: Given) -> Trace:
+    """Return a trace, loaded if ``given`` is a path. Raises: TypeError: for anything else."""
+    if isinstance(given, Trace):
+        return given
+    if isinstance(given, str | Path):
+        return Trace.load(Path(given).expanduser())
+    raise TypeError(f"expected a Trace or the path of its file, not {type(given).__name__}")
+
+
+def template(dark: bool = False) -> go.layout.Template:
+    """Return the light or dark template; also registered as ``hsd_light`` and ``hsd_dark``."""
+    import plotly.graph_objects as go
+    import plotly.io as pio
+
+    name = "hsd_dark" if dark else "hsd_light"
+    if name in pio.templates:
+        return pio.templates[name]
+    strong, muted, line, page, *_ = INKS[dark]
+    axis = {"gridcolor": line, "linecolor": line, "zerolinecolor": line, "tickcolor": line, "automargin": True}
+    axis |= {"tickfont": {"color": muted}, "title": {"font": {"size": 12, "color": muted}, "standoff": 8}}
+    title = {"font": {"size": 16, "weight": 650, "color": strong}, "x": 0, "xref": "container", "xanchor": "left"}
+    legend = {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom", "font": {"size": 12}}
+    # It would cover the title on a narrow page.
+    modebar = {"bgcolor": page, "color": muted, "activecolor": strong, "remove": CONFIG["modeBarButtonsToRemove"]}
+    pio.templates[name] = go.layout.Template(
+        layout={
+            "font": {"family": FONT, "size": 12, "color": strong},
+            "title": {**title, "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 12, "l": 8}},
+            "paper_bgcolor": page,
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "margin": {"l": 8, "r": 8, "t": 44, "b": 8},
+            "autosize": True,
+            "xaxis": axis,
+            "yaxis": axis | {"ticklabelstandoff": 4},
+            "bargap": 0.28,
+            "hoverlabel": {
+                "font": {"family": FONT, "size": 12, "color": strong},
+                "bgcolor": page,
+                "bordercolor": muted,
+            },
+            "legend": legend,
+            "modebar": modebar,
+            "annotationdefaults": {"font": {"color": strong}, "showarrow": False},
+        }
+    )
+    return pio.templates[name]
+
+
+@cache
+def chart() -> type[go.Figure]:
+    """Return the class of all figures: a plotly figure that is described where it cannot be drawn."""
+    import plotly.graph_objects as go
+    import plotly.io as pio
+
+    class Figure(go.Figure):
+        """A plotly figure; in a notebook's static HTML its description is shown unless plotly adds its own HTML."""
+
+        def _repr_mimebundle_(self, *args: Any, **options: Any) -> dict[str, Any]:
+            bundle = super()._repr_mimebundle_(*args, **options)
+            meta = self.layout.meta or {}
+            words = line(meta.get("description", "")) + line(_STATIC)
+            return {"text/html": card(meta.get("title", "Figure"), "", words)} | bundle
+
+        def _ipython_display_(self) -> None:
+            if not (pio.renderers.render_on_display and pio.renderers.default):
+                print(repr(self))
+            elif "mimetype" in pio.renderers.default and "+" not in pio.renderers.default:
+                from IPython.display import display
+
+                display(self._repr_mimebundle_(), raw=True)
+            else:
+                super()._ipython_display_()
+
+    return Figure
+
+
+def figure(
+    data: list, title: str, words: str, dark: bool, *, note: str = "", height: int = HEIGHT, **layout: Any
+) -> go.Figure:
+    """Return a figure in the template.
+
+    ``note`` is small text below the title, ``words`` describe the figure to screen readers (``layout.meta``).
+    """
+    lines = wrapped(note)
+    heading = {
+        "text": plain(title),
+        "subtitle": {"text": "<br>".join(lines), "font": {"color": INKS[dark][1], "size": 12}},
+    }
+    meta = {"title": title, "description": words, "words": f"{title}: {words}{'' if words.endswith('.') else '.'}"}
+    more = 16 * len(lines) + (10 if lines else 0)
+    base = {"template": template(dark), "height": height + more, "title": heading, "meta": meta}
+    return chart()(data=data, layout=base | {"margin": {"t": 44 + more}} | layout)
+
+
+def legend_room(labels: Iterable[str]) -> int:
+    """Return the pixels below the axis for its title and a legend."""
+    wide = sum(44 + 6.6 * len(label) for label in labels)
+    return 56 + 20 * math.ceil(wide / 680)
+
+
+def plain(text: str) -> str:
+    """Escape text for plotly, which reads a little HTML in every label."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def signed(share: float) -> str:
+    """Return a share in per cent with its sign."""
+    return f"{share:+.0%}".replace("-", "−")
+
+
+def mix(colour: str, page: str, share: float) -> str:
+    """Return ``share`` of a colour on a page colour, both ``#rrggbb``."""
+    parts = ((int(colour[k : k + 2], 16), int(page[k : k + 2], 16)) for k in (1, 3, 5))
+    return "#" + "".join(f"{round(share * one + (1 - share) * other):02x}" for one, other in parts)
+
+
+def wrapped(text: str, width: int = 104) -> list[str]:
+    """Return text in lines of small type, escaped."""
+    return textwrap.wrap(plain(text), width)

@@ -1,0 +1,171 @@
+"""Predicted latency over two lookaheads, as plain data: cells, contours and marks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from hsd_viz.figures.latency_contours import contours
+from hsd_viz.figures.latency_sources import Basis, Measured, basis_of
+from hsd_viz.latency.affine import MOST, affine
+from hsd_viz.latency.inputs import Calibration, LevelCost
+from hsd_viz.latency.mixture import MixedLaw
+from hsd_viz.latency.whatif import surface
+from hsd_viz.stack import Model, Stack, parse
+
+#: Approximate number of contours.
+CONTOURS = 7
+#: The heat scale ends at this multiple of the best.
+SCALE_END = 2.5
+#: Shorter contour lines are grid artefacts.
+SPECK = 5
+#: A cost high enough to exclude a path.
+_CLOSED = 1e9
+
+
+def surface_of(
+    basis: Any,
+    stack: Stack | str,
+    *,
+    measured: Mapping[str, Measured | float] | None = None,
+    most: int = MOST,
+    place: int = 0,
+    source: str = "",
+) -> dict[str, Any]:
+    """Return the browser's spec of the surface of ``stack``; see :func:`hsd_viz.figures.latency_surface`.
+
+    Raises: ValueError: if the stack has no two neighbouring draft models.
+    """
+    basis = basis_of(basis, source)
+    stack = parse(stack) if isinstance(stack, str) else stack
+    if len(stack.drafts) < place + 2:
+        raise ValueError(
+            f"a surface needs two neighbouring draft models: '{stack}' has {len(stack.drafts)} from position {place} up"
+        )
+    return surface_spec(basis, stack, basis.measured if measured is None else measured, most, place)
+
+
+def surface_spec(
+    basis: Basis, stack: Stack, measured: Mapping[str, Measured | float], most: int, place: int
+) -> dict[str, Any]:
+    """Return the browser's spec of a surface."""
+    low, high = stack.drafts[place : place + 2]
+    values = surface(stack, basis.mixture, most=most, place=place)
+    best = float(values.min())
+    at = np.unravel_index(int(values.argmin()), values.shape)
+    largest = float(values.max()) / best
+    end = min(SCALE_END, max(1.2, largest))
+    marks = [mark(int(at[0]) + 1, int(at[1]) + 1, "best", f"{best:.3g}", f"predicted minimum: {best:.3g} ms")]
+    pick = affine_along(stack, basis.calibration, most)
+    g, h = (m.lookahead for m in pick.drafts[place : place + 2])
+    exact = MixedLaw(basis.mixture).predict(pick).ms_per_token
+    marks.append(mark(g, h, "affine", "", f"quick selection: {exact:.3g} ms predicted"))
+    note = ""
+    for written, value in measured.items():
+        if (spot := _spot(written, stack, place)) and max(spot) <= most:
+            ms = value.ms_per_token if isinstance(value, Measured) else float(value)
+            law = float(values[spot[0] - 1, spot[1] - 1])
+            marks.append(mark(*spot, "measured", f"{ms:.3g}", f"measured: {ms:.3g} ms, predicted {law:.3g}"))
+            note = " Marks of measured runs show the measured value."
+    steps = list(range(1, most + 1))
+    return {
+        "title": f"Latency of {_chain(stack)} by lookahead",
+        "x": axis(f"lookahead of {low.name}, tokens", 0.5, most + 0.5, steps[:: max(1, most // 8)]),
+        "y": axis(f"lookahead of {high.name}, tokens", 0.5, most + 0.5, steps[:: max(1, most // 8)]),
+        "cells": {
+            "x": steps,
+            "y": steps,
+            "values": np.round(values.T, 4).tolist(),
+            "scale": "time",
+            "best": best,
+            "end": end,
+            "phrase": f"{low.name} proposes {{x}}, {high.name} {{y}}: {{v}} ms per token, {{r}} times the best",
+            "ends": [f"{best:.3g} ms/token, the best", f"{best * end:.3g}{' or more' if largest > end else ''}"],
+        },
+        "contours": lines_of(steps, steps, values.T, _levels(values, best), lambda v: f"{v:.3g}"),
+        "marks": marks,
+        "legend": legend(marks),
+        "text": f"Each cell is a setting; contours have equal latency in ms per token.{note}",
+        "source": f"Predicted by the latency law; calibration {basis.source}.",
+        "shape": 0.72,
+    }
+
+
+def affine_along(stack: Stack, calibration: Calibration, most: int = MOST) -> Stack:
+    """Return the affine form's lookaheads for a given chain: a shortest path with all other edges closed."""
+    chain = tuple(m.name for m in stack.models)
+    edges = {pair: calibration.edge(*pair) for pair in pairwise(chain)}
+    bottom = None if stack.bottom is None else str(stack.bottom)
+    tiers = {} if bottom is None else {(bottom, chain[0]): calibration.tier(bottom, chain[0])}
+    costs = {}
+    for place, name in enumerate(chain):
+        c = calibration.cost(name)
+        # Only the lowest model may draft one token at a time.
+        forward = c.forward if place == 0 else (_CLOSED, *c.verifying(most + 2)[2:].tolist())
+        costs[name] = LevelCost(
+            forward, c.draft if place == 0 and bottom is None else (_CLOSED,), c.overhead, c.draft_overhead
+        )
+    only = Calibration(chain, costs, edges, tiers, {b: calibration.lookup(b) for b in calibration.databases})
+    return affine(only.restricted(databases=[] if bottom is None else [bottom]), most=most).stack
+
+
+def _spot(written: str, stack: Stack, place: int) -> tuple[int, int] | None:
+    """Return the two lookaheads of a measured stack if it is this chain with equal other lookaheads."""
+    other = parse(written)
+    if other.bottom != stack.bottom or [m.name for m in other.models] != [m.name for m in stack.models]:
+        return None
+    for k, (a, b) in enumerate(zip(other.drafts, stack.drafts, strict=True)):
+        if a.lookahead is None or (k not in (place, place + 1) and a.lookahead != b.lookahead):
+            return None
+    return other.drafts[place].lookahead, other.drafts[place + 1].lookahead
+
+
+def _chain(stack: Stack) -> str:
+    """Return a stack's text without lookaheads."""
+    return str(Stack(stack.bottom, tuple(Model(m.name) for m in stack.models)))
+
+
+# --- parts of a spec --------------------------------------------------------------------------------------------------
+
+MARKS = {
+    "best": "predicted minimum",
+    "affine": "quick selection: a shortest path assuming each level proposes exactly its lookahead (affine form)",
+    "measured": "measured, in ms",
+    "here": "your setting",
+    "model": "a calibrated model",
+}
+
+
+def axis(label: str, low: float, high: float, ticks: list, words=str) -> dict[str, Any]:
+    return {"label": label, "range": [low, high], "ticks": [[t, words(t)] for t in ticks]}
+
+
+def mark(x: float, y: float, kind: str, text: str = "", words: str = "") -> dict[str, Any]:
+    return {"x": x, "y": y, "kind": kind, "text": text, "words": words}
+
+
+def legend(marks: list[dict[str, Any]]) -> list[list[str]]:
+    return [[kind, MARKS[kind]] for kind in dict.fromkeys(m["kind"] for m in marks)]
+
+
+def _levels(values: np.ndarray, best: float) -> list[float]:
+    """Return round values between the best and the end of the scale."""
+    end = min(float(values.max()), best * SCALE_END)
+    raw = (end - best) / CONTOURS
+    if raw <= 0:
+        return []
+    unit = 10 ** np.floor(np.log10(raw))
+    step = unit * next(k for k in (1, 2, 5, 10) if k * unit >= raw)
+    return [float(v) for v in np.arange(np.ceil(best * 1.01 / step) * step, end + step / 2, step).round(9)]
+
+
+def lines_of(xs, ys, values, levels, words) -> list[dict[str, Any]]:
+    return [
+        {"label": words(level), "level": float(level), "points": [[round(x, 4), round(y, 4)] for x, y in line]}
+        for level in levels
+        for line in contours(xs, ys, values, level)
+        if len(line) > SPECK
+    ]

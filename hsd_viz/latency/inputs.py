@@ -1,0 +1,264 @@
+"""The inputs of the law: costs and acceptance on one machine, for one ladder and one kind of text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hsd_viz.serialize import from_dict, to_dict
+
+_SUM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class LevelCost:
+    """Costs of one model, in milliseconds.
+
+    ``forward[m - 1]`` is c(m), a verification that feeds m tokens: the draft and the tokens of the text that are not
+    yet in the level's cache. ``draft`` is the same for forward passes by which the model drafts alone (``None``: as
+    ``forward``); for a lowest model that drafts in one launch it is the time per token, and ``draft_overhead`` the
+    fixed cost of a launch. ``overhead`` is added to every verification: Python, waiting for the device, recording.
+    Beyond its last entry a curve continues with its last step; a curve of one entry is flat.
+    """
+
+    forward: tuple[float, ...]
+    draft: tuple[float, ...] | None = None
+    overhead: float = 0.0
+    draft_overhead: float = 0.0
+
+    def __post_init__(self) -> None:
+        values = (*self.forward, *(self.draft or ()), self.overhead, self.draft_overhead)
+        if not self.forward or self.draft == () or not all(np.isfinite(v) and v >= 0 for v in values):
+            raise ValueError("a cost curve needs an entry for one token, and costs must be finite and not negative")
+
+    def verifying(self, fed: int) -> NDArray[Any]:
+        """Return c(m) for m = 0, ..., ``fed``, shape ``[fed + 1]``, without the overhead; entry 0 is 0 and not used."""
+        return _extended(self.forward, fed)
+
+    def drafting(self, fed: int) -> NDArray[Any]:
+        """Return the same for forward passes by which the model drafts alone."""
+        return _extended(self.draft or self.forward, fed)
+
+    def alone(self, tokens: int) -> float:
+        """Return the cost of drafting ``tokens`` tokens, one token fed at a time."""
+        return tokens * float(self.drafting(1)[1]) + self.draft_overhead
+
+    def scaled(self, by: float) -> LevelCost:
+        """Return all costs multiplied by ``by``."""
+        draft = None if self.draft is None else tuple(by * c for c in self.draft)
+        return LevelCost(tuple(by * c for c in self.forward), draft, by * self.overhead, by * self.draft_overhead)
+
+
+@dataclass(frozen=True, slots=True)
+class LookupCost:
+    """Costs of a database, in milliseconds: per look-up, and per round of the target for adding the emitted tokens."""
+
+    lookup: float = 0.0
+    update: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Acceptance of one model's tokens by the model above it.
+
+    ``survival[k - 1]`` is S(k), the probability that the first k tokens of a draft are all accepted, as far as it was
+    measured; beyond that, each further token is accepted with probability ``tail``. ``Edge(tail=a)`` is independent
+    acceptance, S(k) = a^k (Leviathan et al. 2023).
+    """
+
+    survival: tuple[float, ...] = ()
+    tail: float = 0.0
+
+    def __post_init__(self) -> None:
+        chain = (1.0, *self.survival, 0.0)
+        if not 0 <= self.tail <= 1 or any(later > earlier or later < 0 for earlier, later in pairwise(chain)):
+            raise ValueError(
+                "an acceptance curve must not rise and must stay from 1 to 0, and its tail must be from 0 to 1"
+            )
+
+    def curve(self, n: int) -> NDArray[Any]:
+        """Return S(0), ..., S(n), shape ``[n + 1]``."""
+        known = np.array((1.0, *self.survival))[: n + 1]
+        return np.append(known, known[-1] * self.tail ** np.arange(1, n - len(known) + 2))
+
+    def tokens(self, n: int) -> float:
+        """Return G(n) = 1 + S(1) + ... + S(n), the tokens that a round gains from a draft of ``n``."""
+        return float(self.curve(n).sum())
+
+    def stops(self, n: int) -> NDArray[Any]:
+        """Return P(k tokens of a draft of ``n`` are accepted), k = 0, ..., n."""
+        s = self.curve(n)
+        return np.append(s[:-1] - s[1:], s[-1])
+
+    def shifted(self, by: float) -> Edge:
+        """Return the edge with every conditional acceptance S(k)/S(k-1) moved by ``by``, within [0, 1]."""
+        survives, out = 1.0, []
+        for before, after in pairwise((1.0, *self.survival)):
+            survives *= min(1.0, max(0.0, (after / before if before else self.tail) + by))
+            out.append(survives)
+        return Edge(tuple(out), min(1.0, max(0.0, self.tail + by)))
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Acceptance of a database's drafts by one verifier: random length, point masses, chain or tree.
+
+    ``outcomes`` lists (draft tokens, accepted tokens, probability); a miss is (0, 0, probability). The probabilities
+    sum to 1.
+    """
+
+    outcomes: tuple[tuple[int, int, float], ...]
+
+    def __post_init__(self) -> None:
+        total = sum(chance for _, _, chance in self.outcomes)
+        if abs(total - 1) > _SUM_TOLERANCE or any(not 0 <= a <= m or c < 0 for m, a, c in self.outcomes):
+            raise ValueError(
+                "outcomes need probabilities that sum to 1 and at most as many accepted tokens as drafted ones"
+            )
+
+    @classmethod
+    def counted(cls, rounds: Iterable[tuple[int, int, float]]) -> Tier:
+        """Return the tier of counts: (draft tokens, accepted, number of rounds)."""
+        rounds = list(rounds)
+        total = sum(n for _, _, n in rounds)
+        return cls(tuple((m, a, n / total) for m, a, n in sorted(rounds)))
+
+    def shifted(self, by: float) -> Tier:
+        """Return the drafts with conditional acceptance (accepted / examined) moved by ``by``, within [0, 1].
+
+        Lower: each accepted token is rejected with the probability that gives the new rate. Higher: the rejected token
+        is accepted with such a probability, and the tokens after it at the new rate, as in a chain.
+        """
+        examined = sum(chance * (a + (a < m)) for m, a, chance in self.outcomes)
+        if not examined:
+            return self
+        rate = (self.tokens - 1) / examined
+        new = min(1.0, max(0.0, rate + by))
+        found: dict[tuple[int, int], float] = {}
+        for m, a, chance in self.outcomes:
+            first, shares = a, np.ones(1)
+            if new <= rate:
+                first, shares = 0, Edge(tail=new / rate if rate else 0.0).stops(a)
+            elif a < m:
+                more = (new - rate) / (1 - rate)
+                shares = np.append(1.0 - more, more * Edge(tail=new).stops(m - a - 1))
+            for k, share in enumerate(shares, start=first):
+                found[m, k] = found.get((m, k), 0.0) + chance * float(share)
+        return Tier(tuple((m, a, c) for (m, a), c in sorted(found.items())))
+
+    @property
+    def tokens(self) -> float:
+        """Expected tokens gained by a round, the verifier's own included."""
+        return 1.0 + sum(a * chance for _, a, chance in self.outcomes)
+
+    def drafted(self) -> NDArray[Any]:
+        """Return P(m draft tokens), m = 0, 1, ..."""
+        return self._distribution(0)
+
+    def accepted(self) -> NDArray[Any]:
+        """Return P(k accepted), k = 0, 1, ..."""
+        return self._distribution(1)
+
+    def _distribution(self, column: int) -> NDArray[Any]:
+        return np.bincount([o[column] for o in self.outcomes], weights=[o[2] for o in self.outcomes]).astype(float)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Measured figures by name. ``models`` are names as in stacks, smallest first, the target last.
+
+    ``costs`` has every model; ``edges`` the pairs (draft model, verifier) whose acceptance is known, ``tiers`` the
+    pairs (database as in a stack, verifier), ``lookups`` the costs of the databases (default: 0). The selector ignores
+    unknown pairs; the law raises ``ValueError`` for them.
+    """
+
+    models: tuple[str, ...]
+    costs: Mapping[str, LevelCost]
+    edges: Mapping[tuple[str, str], Edge]
+    tiers: Mapping[tuple[str, str], Tier] = field(default_factory=dict)
+    lookups: Mapping[str, LookupCost] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        missing = [m for m in self.models if m not in self.costs]
+        if not self.models or missing:
+            raise ValueError(f"the cost of {', '.join(missing) or 'every model'} is unknown: calibrate it first")
+
+    @property
+    def target(self) -> str:
+        return self.models[-1]
+
+    @property
+    def databases(self) -> tuple[str, ...]:
+        """The databases with known acceptance, in order of first mention."""
+        return tuple(dict.fromkeys(name for name, _ in self.tiers))
+
+    def cost(self, model: str) -> LevelCost:
+        if model not in self.costs:
+            raise ValueError(f"the cost of '{model}' is unknown: calibrated are {', '.join(self.models)}")
+        return self.costs[model]
+
+    def edge(self, draft: str, verifier: str) -> Edge:
+        return self._known(self.edges, draft, verifier)
+
+    def tier(self, database: str, verifier: str) -> Tier:
+        return self._known(self.tiers, database, verifier)
+
+    def _known(self, pairs: Mapping[tuple[str, str], Any], draft: str, verifier: str) -> Any:
+        if (draft, verifier) not in pairs:
+            raise ValueError(
+                f"the acceptance of '{draft}' by '{verifier}' is unknown: measure the stack '{draft} > {verifier}'"
+            )
+        return pairs[draft, verifier]
+
+    def lookup(self, database: str) -> LookupCost:
+        return self.lookups.get(database, LookupCost())
+
+    def restricted(
+        self, models: Collection[str] | None = None, databases: Collection[str] | None = None
+    ) -> Calibration:
+        """Return the calibration of some draft models and databases (``None``: of all), and of the target."""
+        kept = tuple(m for m in self.models if models is None or m in models or m == self.target)
+        allowed = self.databases if databases is None else databases
+        return replace(
+            self,
+            models=kept,
+            edges={pair: edge for pair, edge in self.edges.items() if set(pair) <= set(kept)},
+            tiers={(d, v): tier for (d, v), tier in self.tiers.items() if d in allowed and v in kept},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "models": list(self.models),
+            "costs": {m: to_dict(cost) for m, cost in self.costs.items()},
+            "edges": [[*pair, to_dict(edge)] for pair, edge in self.edges.items()],
+            "tiers": [[*pair, [list(o) for o in tier.outcomes]] for pair, tier in self.tiers.items()],
+            "lookups": {d: to_dict(cost) for d, cost in self.lookups.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Calibration:
+        """Return the calibration of :meth:`to_dict`. Raises: ValueError: if the data have another form."""
+        try:
+            return cls(
+                models=tuple(data["models"]),
+                costs={m: from_dict(LevelCost, cost) for m, cost in data["costs"].items()},
+                edges={(d, v): from_dict(Edge, edge) for d, v, edge in data["edges"]},
+                tiers={(d, v): from_dict(Tier, {"outcomes": outcomes}) for d, v, outcomes in data["tiers"]},
+                lookups={d: from_dict(LookupCost, cost) for d, cost in data["lookups"].items()},
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not a calibration: unexpected form of its parts ({type(error).__name__})") from None
+
+
+def _extended(curve: tuple[float, ...], fed: int) -> NDArray[Any]:
+    """Return 0 and the curve up to ``fed``; beyond its last entry it continues with its last step."""
+    # A curve that falls at its end is noise: it continues flat.
+    step = max(0.0, curve[-1] - curve[-2]) if len(curve) > 1 else 0.0
+    known = np.array((0.0, *curve))[: fed + 1]
+    return np.append(known, known[-1] + step * np.arange(1, fed - len(known) + 2))

@@ -1,0 +1,1 @@
+"""The engine as a service: a web application over workers, run by Ray Serve. Needs the extra ``cluster``."""

@@ -1,0 +1,93 @@
+"""The service on Ray Serve: one ingress that owns the queue, and any number of replicas that decode."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import asdict, replace
+from typing import Any
+
+import yaml
+from ray import serve
+from ray.exceptions import RayError
+from ray.serve.exceptions import RayServeException
+from ray.serve.handle import DeploymentHandle
+
+from hsd_viz.serve.app import Settings, create_app
+from hsd_viz.serve.worker import Worker, error
+
+#: Connections that the ingress holds open at a time, refused ones among them.
+CONNECTIONS = 2048
+APPLICATION = "hsd_viz"
+
+
+@serve.deployment(max_ongoing_requests=1)
+class Replica:
+    """An engine in a process of its own; decodes one request at a time."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        from hsd_viz.engine.local import load_engine
+
+        engine = load_engine(**options, allow_models=False)
+        engine.run("def", max_new_tokens=1)
+        engine.wait_ready()
+        self._worker = Worker(engine)
+
+    async def decode(self, request: dict[str, Any]) -> AsyncIterator[list[dict[str, Any]]]:
+        """Yield the events of a request in batches of records."""
+        async for batch in self._worker.decode(request):
+            yield batch
+
+
+class _Replicas:
+    """Passes requests to a replica that is free."""
+
+    def __init__(self, handle: DeploymentHandle) -> None:
+        self._handle = handle
+
+    async def decode(self, request: dict[str, Any]) -> AsyncIterator[list[dict[str, Any]]]:
+        batches = self._handle.options(stream=True).decode.remote(request)
+        try:
+            async for batch in batches:
+                yield batch
+        except (RayError, RayServeException):
+            yield [error("the worker of this request stopped: send the request again", retry=True)]
+        finally:
+            batches.cancel()
+
+
+@serve.deployment(max_ongoing_requests=CONNECTIONS)
+@serve.ingress()
+class Ingress:
+    """The web application; there is one, because it owns the queue."""
+
+    def __init__(self, settings: dict[str, Any], replicas: DeploymentHandle) -> None:
+        self._settings, self._replicas = Settings(**settings), replicas
+
+    def __serve_build_asgi_app__(self) -> Any:
+        return create_app(_Replicas(self._replicas), self._settings)
+
+
+def build(arguments: dict[str, Any]) -> serve.Application:
+    """Return the application; the builder that ``serve deploy`` calls.
+
+    ``arguments``: ``settings`` (fields of :class:`~hsd_viz.serve.app.Settings`), ``engine`` (arguments of
+    :func:`hsd_viz.engine.local.load_engine`), ``replicas``, ``cpus`` and ``gpus`` of each replica.
+    """
+    replicas = int(arguments.get("replicas", 1))
+    settings = replace(Settings(**arguments.get("settings", {})), slots=replicas)
+    resources = {"num_cpus": arguments.get("cpus", 1), "num_gpus": arguments.get("gpus", 0)}
+    decoder = Replica.options(num_replicas=replicas, ray_actor_options=resources).bind(arguments.get("engine", {}))
+    return Ingress.options(ray_actor_options={"num_cpus": 0}).bind(asdict(settings), decoder)
+
+
+def config(host: str, port: int, arguments: dict[str, Any]) -> str:
+    """Return the file for ``serve deploy`` (YAML)."""
+    application = {
+        "name": APPLICATION,
+        "route_prefix": "/",
+        "import_path": "hsd_viz.serve.cluster:build",
+        "args": arguments,
+    }
+    options = {"host": host, "port": port}
+    data = {"proxy_location": "EveryNode", "http_options": options, "applications": [application]}
+    return yaml.safe_dump(data, sort_keys=False)

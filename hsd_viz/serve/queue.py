@@ -1,0 +1,106 @@
+"""A bounded queue that is fair to visitors: the one who was served least recently is next. Pure asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator
+
+#: Visitors whose last turn is remembered.
+REMEMBERED = 4096
+
+
+class QueueFullError(Exception):
+    """The queue has no place left, or none for this visitor."""
+
+
+class Ticket:
+    """A place in the queue. ``position`` counts from 1; 0 means that it is this ticket's turn."""
+
+    __slots__ = ("moved", "position", "visitor")
+
+    def __init__(self, visitor: str) -> None:
+        self.visitor = visitor
+        self.position = 0
+        #: Set whenever the position changes.
+        self.moved = asyncio.Event()
+
+    async def positions(self) -> AsyncIterator[int]:
+        """Yield each position until it is this ticket's turn."""
+        while self.position:
+            yield self.position
+            await self.moved.wait()
+            self.moved.clear()
+
+
+class FairQueue:
+    """Gives ``slots`` turns at a time. At most ``limit`` tickets wait, at most ``per_visitor`` of one visitor.
+
+    The next turn goes to the visitor whose last turn is longest ago; one who never had a turn comes first. So a
+    visitor with many requests delays the first request of another by at most one turn per slot.
+    """
+
+    def __init__(self, slots: int, limit: int, per_visitor: int) -> None:
+        self.slots, self.limit, self.per_visitor = slots, limit, per_visitor
+        self.running = 0
+        self._waiting: list[Ticket] = []
+        self._turns = 0
+        #: Visitor -> number of its last turn, least recent first.
+        self._last: OrderedDict[str, int] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def join(self, visitor: str) -> Ticket:
+        """Return a ticket; :meth:`leave` must be called with it.
+
+        Raises:
+            QueueFullError: if there is no place.
+        """
+        own = sum(ticket.visitor == visitor for ticket in self._waiting)
+        busy = self.running >= self.slots or self._waiting
+        if busy and len(self._waiting) >= self.limit:
+            raise QueueFullError(f"the queue is full: {self.limit} requests are waiting")
+        if busy and own >= self.per_visitor:
+            raise QueueFullError(f"{own} of your requests are waiting already: that is the limit for each visitor")
+        ticket = Ticket(visitor)
+        ticket.position = -1
+        self._waiting.append(ticket)
+        self._advance()
+        ticket.moved.clear()
+        return ticket
+
+    def leave(self, ticket: Ticket) -> None:
+        """End the turn of a ticket, or give up its place."""
+        if ticket in self._waiting:
+            self._waiting.remove(ticket)
+        else:
+            self.running -= 1
+        self._advance()
+
+    def _advance(self) -> None:
+        """Give free slots to the next tickets and update the positions of the others."""
+        order = self._order()
+        free = max(0, self.slots - self.running)
+        for ticket in order[:free]:
+            self._waiting.remove(ticket)
+            self.running += 1
+            self._turns += 1
+            self._last[ticket.visitor] = self._turns
+            self._last.move_to_end(ticket.visitor)
+            if len(self._last) > REMEMBERED:
+                self._last.popitem(last=False)
+        for position, ticket in enumerate(order, 1 - free):
+            position = max(0, position)
+            if ticket.position != position:
+                ticket.position = position
+                ticket.moved.set()
+
+    def _order(self) -> list[Ticket]:
+        """Return the waiting tickets in the order of their turns."""
+        nth: Counter[str] = Counter()
+        keys = {}
+        for arrival, ticket in enumerate(self._waiting):
+            keys[ticket] = (nth[ticket.visitor], self._last.get(ticket.visitor, 0), arrival)
+            nth[ticket.visitor] += 1
+        return sorted(self._waiting, key=keys.__getitem__)

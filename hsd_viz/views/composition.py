@@ -1,0 +1,44 @@
+"""Views and figures side by side in one widget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import ipywidgets as widgets
+
+from hsd_viz.views.chartbox import ChartBox
+from hsd_viz.views.doors import Doors
+
+
+class Composition(Doors, widgets.GridBox):
+    """Views in a grid of ``cols`` columns; create it with :func:`compose`."""
+
+    def __init__(self, children: Iterable[widgets.Widget], cols: int) -> None:
+        self.cols = cols
+        layout = widgets.Layout(grid_template_columns=f"repeat({cols}, minmax(0, 1fr))", grid_gap="24px")
+        super().__init__(list(children), layout=layout)
+
+
+def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
+    """Arrange views, widgets and plotly figures in a grid.
+
+    Linked views keep their groups: pass them to :func:`link` to share one cursor. Raises: TypeError: for other parts.
+    """
+    if isinstance(cols, bool) or not isinstance(cols, int) or cols < 1:
+        raise ValueError(f"cols={cols!r} is out of range: use a whole number from 1")
+    found = [as_widget(part) for part in parts]
+    if not found:
+        raise ValueError("compose() needs at least one view")
+    return Composition(found, cols)
+
+
+def as_widget(part: Any) -> widgets.Widget:
+    """Return a widget of a widget or a plotly figure. Raises: TypeError: for anything else."""
+    if isinstance(part, widgets.Widget):
+        return part
+    if hasattr(part, "to_plotly_json"):
+        box = ChartBox()
+        box.show(part)
+        return box
+    raise TypeError(f"expected a view, a widget or a plotly figure, not {type(part).__name__}")

@@ -1,0 +1,167 @@
+"""Any view as one page of HTML: its script and state, and a stand-in for the kernel."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import Any
+
+import anywidget
+import ipywidgets as widgets
+
+from hsd_viz.card import escape
+
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data:; font-src data:; "
+    "base-uri 'none'; form-action 'none'"
+)
+#: Traits of every widget that a page does not need.
+_SKIPPED = frozenset(widgets.DOMWidget.class_trait_names())
+_DARK = (
+    "--jp-layout-color0: #17181a; --jp-layout-color1: #17181a; background: #17181a; color: #e8eaed; color-scheme: dark;"
+)
+_STYLE = """body { margin: 0; background: #ffffff; color: #1f2328; font: 14px/1.5 system-ui, sans-serif; }
+body.still-dark { DARK }
+@media (prefers-color-scheme: dark) { body:not([data-jp-theme-light]) { DARK } }
+.still { display: grid; gap: 24px; padding: 16px; } .still > * { min-width: 0; } #result { display: none; }
+@media (max-width: 720px) { .still { grid-template-columns: minmax(0, 1fr) !important; } }""".replace("DARK", _DARK)
+#: A stand-in for each model; imports each script from a blob, so that views stay apart.
+_HOST = """
+const bytes = Uint8Array.from(atob(document.getElementById("views").textContent.trim()), (c) => c.charCodeAt(0));
+const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+const { views, scripts, then } = JSON.parse(await new Response(stream).text());
+const standIn = (state) => {
+  const heard = new Map();
+  const of = (event) => heard.get(event) || [];
+  return {
+    get: (name) => state[name],
+    set(name, value) {
+      state[name] = value;
+      for (const f of [...of(`change:${name}`), ...of("change")]) f();
+    },
+    save_changes() {}, send() {},
+    on(events, f) { for (const e of events.split(" ")) heard.set(e, [...of(e), f]); },
+    off(events, f) { for (const e of events.split(" ")) heard.set(e, of(e).filter((g) => f && g !== f)); },
+  };
+};
+const urls = scripts.map((text) => URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+for (const [k, view] of views.entries()) {
+  const el = document.getElementById(`view-${k}`);
+  if (view.figure) { await Plotly.newPlot(el, view.figure.data, view.figure.layout, view.figure.config); continue; }
+  const found = (await import(urls[view.script])).default;
+  const widget = typeof found === "function" ? await found() : found;
+  const model = standIn(view.state);
+  await widget.initialize?.({ model });
+  await widget.render({ model, el });
+}
+const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+const out = document.getElementById("result");
+if (then) {
+  await document.fonts.ready;
+  await wait(600);
+  const main = document.querySelector(".still");
+  const { width, height } = main.getBoundingClientRect();
+  if (then === "height") out.textContent = String(Math.ceil(height));
+  else {
+    const copy = main.cloneNode(true);
+    const drawn = [...main.querySelectorAll("canvas")];
+    copy.querySelectorAll("canvas").forEach((node, k) => {
+      const image = document.createElement("img");
+      image.src = drawn[k].toDataURL();
+      image.style.cssText = `width:${drawn[k].clientWidth}px;height:${drawn[k].clientHeight}px`;
+      node.replaceWith(image);
+    });
+    const inputs = [...main.querySelectorAll("input")];
+    copy.querySelectorAll("input").forEach((node, k) => node.toggleAttribute("checked", inputs[k].checked));
+    const style = document.createElement("style");
+    style.textContent = [...document.styleSheets].flatMap((s) => [...s.cssRules].map((r) => r.cssText)).join("\\n");
+    copy.prepend(style);
+    const body = getComputedStyle(document.body);
+    copy.style.cssText += `;background:${body.backgroundColor};color:${body.color};font:${body.font}`;
+    const xml = new XMLSerializer().serializeToString(copy);
+    const box = `width="${width}" height="${height}"`;
+    out.textContent = `<svg xmlns="http://www.w3.org/2000/svg" ${box} viewBox="0 0 ${width} ${height}">`
+      + `<foreignObject ${box}>${xml}</foreignObject></svg>`;
+  }
+}
+"""
+
+
+def page_of(view: Any, *, dark: bool | None = None, then: str = "") -> str:
+    """Return a view, or a box of views and figures, as a page.
+
+    ``dark`` fixes the theme. For a picture, ``then`` puts the page's ``height`` or its ``svg`` into
+    ``<pre id="result">``.
+    """
+    parts = list(parts_of(view))
+    if not parts:
+        raise ValueError(f"{type(view).__name__} contains no view to export")
+    scripts: list[str] = []
+    shown, styles, figures = [], [_STYLE], False
+    for part in parts:
+        if (figure := getattr(part, "figure", None)) is not None:
+            shown.append({"figure": _plotly(figure, still=bool(then))})
+            figures = True
+            continue
+        script, style = str(part._esm), str(getattr(part, "_css", ""))
+        if script not in scripts:
+            scripts.append(script)
+            styles.append(style)
+        shown.append({"script": scripts.index(script), "state": _state(part)})
+    text = json.dumps({"views": shown, "scripts": scripts, "then": then}, ensure_ascii=True, separators=(",", ":"))
+    packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
+    columns = f"repeat({getattr(view, 'cols', 1)}, minmax(0, 1fr))"
+    boxes = "".join(f'<div id="view-{k}"></div>' for k in range(len(shown)))
+    theme = ""
+    if dark is not None:
+        theme = f' class="{"still-dark" if dark else ""}" data-jp-theme-light="{str(not dark).lower()}"'
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{escape(type(view).__name__)} · hsd_viz</title>
+<style>{chr(10).join(styles).replace("</", "<" + chr(92) + "/")}</style>
+{_plotly_script() if figures else ""}
+</head>
+<body{theme}>
+<main class="still" style="grid-template-columns: {columns}">{boxes}</main>
+<noscript><p>This page needs JavaScript.</p></noscript>
+<pre id="result"></pre>
+<script type="text/plain" id="views">{packed}</script>
+<script type="module">{_HOST}</script>
+</body>
+</html>
+"""
+
+
+def parts_of(view: Any) -> list[Any]:
+    """Return the views and figures of a view or box, in order."""
+    # The project's own widgets without ``to_html`` are parts of a view, such as its notices.
+    own = any(base.__module__.startswith("hsd_viz.") for base in type(view).__mro__)
+    whole = isinstance(view, anywidget.AnyWidget) and (hasattr(view, "to_html") or not own)
+    if whole or getattr(view, "figure", None) is not None:
+        return [view]
+    return [part for child in getattr(view, "children", ()) for part in parts_of(child)]
+
+
+def _state(part: anywidget.AnyWidget) -> dict[str, Any]:
+    state = {k: v for k, v in part.get_state().items() if not k.startswith("_") and k not in _SKIPPED}
+    if "data" in state and not state["data"]:
+        state["data"] = getattr(part, "shown_data", lambda: {})()
+    return state
+
+
+def _plotly(figure: Any, still: bool) -> dict[str, Any]:
+    from hsd_viz.figures.style import CONFIG
+
+    return {**json.loads(figure.to_json()), "config": CONFIG | {"staticPlot": still}}
+
+
+def _plotly_script() -> str:
+    from plotly.offline import get_plotlyjs
+
+    return f"<script>{get_plotlyjs()}</script>"

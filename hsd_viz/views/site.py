@@ -1,0 +1,125 @@
+"""A static site of recorded runs, races and reports. It opens from a folder or any static host, without a kernel."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hsd_viz.disk import write_whole
+from hsd_viz.engine.replay import TRACES, Recording, bundled, load_bundled
+from hsd_viz.trace import Trace
+from hsd_viz.views import standalone, standalone_versus
+from hsd_viz.views.reports import report_of, saved_reports
+
+_HERE = Path(__file__).parent
+#: A file in each site, so that only a site is ever replaced.
+MARK = ".hsd-viz-site"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the site: its file relative to the index, and what the index says about it."""
+
+    file: str
+    title: str
+    content: Callable[[], str]
+    stack: str = ""
+    text: str = ""
+    figures: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of the index."""
+
+    title: str
+    text: str
+    pages: list[Page]
+
+
+def sections() -> list[Section]:
+    """Return the content of the site: all bundled recordings and the project's reports."""
+    return [
+        Section("Runs", "One run each: text, rounds, draft trees and timeline.", list(_runs())),
+        Section("Races", "The same prompt with several stacks, on one clock.", list(_races())),
+        Section("Measurements", "Benchmarks with intervals, machine and settings.", list(_reports())),
+    ]
+
+
+def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
+    """Write the site to a folder, which is created or replaced, and return its size in bytes.
+
+    Raises:
+        ValueError: if the folder exists and is not a site of this command.
+    """
+    if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / MARK).is_file())):
+        raise ValueError(f"{out} exists and is not a site made by this command: give a new or empty folder")
+    found = [section for section in sections() if section.pages]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    # In a temporary folder beside it first: the site appears whole or not at all.
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
+        draft = Path(folder) / "new"
+        for section in found:
+            for page in section.pages:
+                say(f"{section.title}: {page.title}")
+                write_whole(draft / page.file, page.content())
+        write_whole(draft / "index.html", _index(found))
+        write_whole(draft / MARK, "")
+        if out.exists():
+            out.rename(Path(folder) / "old")
+        draft.rename(out)
+    return sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+
+
+def _index(found: list[Section]) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(_HERE)
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return environment.get_template("site.html").render(sections=found)
+
+
+def _runs() -> Iterator[Page]:
+    for recording in bundled():
+        trace = load_bundled(recording.name)
+        yield Page(
+            f"runs/{recording.name}.html",
+            recording.title,
+            lambda trace=trace: standalone.page(trace),
+            recording.stack,
+            recording.blurb,
+            _figures(trace),
+        )
+
+
+def _races() -> Iterator[Page]:
+    for folder in sorted(path for path in (TRACES / "side_by_side").iterdir() if path.is_dir()):
+        recordings = [r for r in bundled(folder) if r.name in ("plain", "databases", "both")]
+        title = f"Plain decoding, databases, and databases below a draft model ({folder.name})"
+        if len(recordings) > 1:
+            yield Page(f"races/{folder.name}.html", title, lambda f=folder, r=recordings: _race(f, r))
+
+
+def _race(folder: Path, recordings: list[Recording]) -> str:
+    return standalone_versus.page([load_bundled(recording.name, folder) for recording in recordings])
+
+
+def _reports() -> Iterator[Page]:
+    from hsd_viz.bench.page import page
+    from hsd_viz.bench.report import Report
+
+    for saved in saved_reports():
+        report = report_of(saved.path.read_bytes(), saved.path.name)
+        if isinstance(report, Report):
+            yield Page(f"reports/{saved.path.stem}.html", saved.title, lambda r=report: page(r), text=saved.purpose)
+
+
+def _figures(trace: Trace) -> str:
+    metrics = trace.metrics()
+    temperature = (trace.meta.get("sampling") or {}).get("temperature")
+    sampling = "greedy" if temperature == 0 else f"temperature {temperature:g}" if temperature is not None else None
+    length = metrics["mean_acceptance_length"]
+    facts = [f"{metrics['tokens']} tokens", sampling, length and f"{length:.2f} tokens per target forward pass"]
+    return " · ".join(fact for fact in facts if fact)

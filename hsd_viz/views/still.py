@@ -1,0 +1,85 @@
+"""Views without scripts: what a static page can show of each, as plain HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hsd_viz.card import card, escape, line, table
+from hsd_viz.trace import Trace
+from hsd_viz.trace.html import trace_html
+
+#: Rows and tokens that a static form shows.
+ROWS, TOKENS = 40, 600
+_VERDICTS = {
+    "accepted": "text-decoration:underline",
+    "correction": "outline:1px dashed",
+    "bonus": "border-bottom:1px dotted",
+}
+_NOTE = "Static form of an interactive view: run the notebook to use it."
+
+
+def still(view: Any) -> str:
+    """Return a view's static form: its title, description and values."""
+    return f"{_content(view)}{line(_NOTE)}"
+
+
+def _content(view: Any) -> str:
+    name = type(view).__name__
+    trace = getattr(view, "trace", None)
+    if isinstance(trace, Trace):
+        return _tokens(trace) if hasattr(view, "ghosts") else trace_html(trace, trace.metrics(), trace.text)
+    if spec := getattr(view, "spec", None):
+        return _spec(name, spec)
+    if picked := getattr(view, "picked", None):
+        gain = picked.get("over_plain")
+        speed = f"{1 + gain:.2f} times the speed of plain decoding, as predicted." if gain is not None else ""
+        return card("Fastest stack", picked.get("stack", ""), line(speed), line(picked.get("words", "")))
+    if rows := (getattr(view, "data", None) or {}).get("table"):
+        runs = view.data["runs"]
+        head = ["", *(f"{run['letter']}: {run['stack']}" for run in runs)]
+        cells = [[row["name"], *(cell["value"] for cell in row["cells"])] for row in rows]
+        return card("Comparison", f"{len(runs)} runs", table(head, cells))
+    if hasattr(view, "shown") and hasattr(view, "parts"):
+        return card("Stack", view.shown)
+    if hasattr(view, "cols"):
+        return "".join(_content(child) for child in view.children)
+    plot = getattr(view, "plot", None)
+    return _spec(name, plot.spec) if plot is not None else card(name, "")
+
+
+def _spec(name: str, spec: Mapping[str, Any]) -> str:
+    """Return the values of a chart."""
+    parts = [line(spec.get("verdict", {}).get("text", "")), line(spec.get("text", ""))]
+    if rows := spec.get("table"):
+        parts.append(table(rows[0], rows[1 : 1 + ROWS]))
+    for group in spec.get("groups", ()):
+        parts.append(line(group["title"]))
+        parts.append(_group(group, spec.get("columns", ())))
+    parts += [line(mark["words"]) for mark in spec.get("marks", ()) if mark.get("words")]
+    return card(spec.get("title") or spec.get("name") or name, "", *parts, line(spec.get("source", "")))
+
+
+def _group(group: Mapping[str, Any], columns: Any) -> str:
+    rows = group["rows"][:ROWS]
+    if any("predicted" in row for row in rows):
+        number = lambda v: "–" if v is None else f"{v:.3g}"
+        head = [group.get("what", ""), f"predicted, {group['unit']}", f"measured, {group['unit']}"]
+        return table(head, [[row["label"], number(row["predicted"]), number(row["measured"])] for row in rows])
+    return table([group.get("what", ""), *group.get("columns", columns)], [[r["label"], *r["cells"]] for r in rows])
+
+
+def _tokens(trace: Trace) -> str:
+    """Return the text with each token's verdict as its decoration and its source as its title."""
+    from hsd_viz.figures.palette import label
+
+    about = lambda t: escape(f"{label(t.source)}, {t.kind}")
+    spans = [
+        f'<span style="{_VERDICTS.get(t.kind, "")}" title="{about(t)}">{escape(t.text)}</span>'
+        for t in trace.token_rows[:TOKENS]
+    ]
+    more = f" … {len(trace.token_rows) - TOKENS} more tokens" if len(trace.token_rows) > TOKENS else ""
+    key = "Underlined: accepted. Dashed frame: correction. Dotted: bonus. Plain: no draft."
+    stack = trace.meta.get("stack_resolved") or trace.meta.get("stack") or "?"
+    pre = f'<pre style="white-space:pre-wrap">{"".join(spans)}{escape(more)}</pre>'
+    return card("Tokens", stack, pre, line(key))

@@ -1,0 +1,86 @@
+"""What a draft costs is measured: once for each model, never falling, for any number of draft tokens."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+
+from hsd_viz.calibration import forwards as costs
+from hsd_viz.calibration.forwards import DraftCosts
+
+
+class Session:
+    can_sample = can_verify = False
+
+    def __init__(self, model):
+        self.model, self.length = model, 0
+
+    def forward(self, tokens, rows, parents=None, tail=None):
+        self.length += len(tokens)
+        self.model.fed.append(len(tokens))
+        costs.time.advance(self.model.ms(len(tokens)))
+        return torch.zeros(rows, 4)
+
+    def truncate(self, length):
+        self.length = length
+
+
+class Clock:
+    """Stands in for :mod:`time`: it goes on only when a forward takes time."""
+
+    now = 0
+
+    def advance(self, ms):
+        self.now += int(ms * 1e6)
+
+    def perf_counter_ns(self):
+        return self.now
+
+    thread_time_ns = perf_counter_ns
+
+
+class Model:
+    name, runtime, positions, vocab_size = "m", "eager", None, 4
+    device = torch.device("cpu")
+
+    def __init__(self, ms):
+        self.ms, self.fed = ms, []
+
+    def session(self):
+        return Session(self)
+
+
+def timed(monkeypatch, ms):
+    monkeypatch.setattr(costs, "time", Clock())
+    model, found = Model(ms), DraftCosts()
+    assert not found.known(model)
+    curve = found.of(model)
+    assert found.known(model)
+    asked = len(model.fed)
+    assert found.of(model) == curve and len(model.fed) == asked, "a model is timed once"
+    return model, curve
+
+
+def test_the_curve_is_what_forwards_took(monkeypatch):
+    _, curve = timed(monkeypatch, lambda fed: 2.0 + 0.5 * (fed - 1))
+    assert len(curve) == max(costs.WIDTHS)
+    assert all(abs(c - (2.0 + 0.5 * m + (costs.HANDLING if m else 0))) < 1e-6 for m, c in enumerate(curve))
+
+
+def test_a_dip_is_evened_out(monkeypatch):
+    _, curve = timed(monkeypatch, lambda fed: 1.0 if fed == 4 else 3.0)
+    assert all(a <= b for a, b in pairwise(curve))
+
+
+def test_a_slow_model_is_timed_at_few_widths(monkeypatch):
+    model, curve = timed(monkeypatch, lambda fed: 500.0 + fed)
+    assert sum(fed <= 16 for fed in model.fed) <= 2 + 2 * len(costs.FEW) and len(curve) == max(costs.FEW)
+
+
+def test_another_runtime_is_timed_anew(monkeypatch):
+    monkeypatch.setattr(costs, "time", Clock())
+    found, model = DraftCosts(), Model(lambda fed: 1.0)
+    found.of(model)
+    model.runtime = "native"
+    assert not found.known(model)

@@ -1,0 +1,287 @@
+"""The service over an engine in this process: identical traces, limits, cancelling, refusals."""
+
+import http.client
+import json
+import re
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+import uvicorn
+
+from hsd_viz.engine.local import load_engine
+from hsd_viz.engine.remote import RemoteEngine, connect
+from hsd_viz.serve.app import Settings, create_app
+from hsd_viz.serve.worker import Worker
+from hsd_viz.trace import Stage, Step
+from hsd_viz.trace.wire import ServerError
+
+STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > small:6 > target")
+
+
+@pytest.fixture(scope="module")
+def engine():
+    engine = load_engine(threads=1)
+    engine.run("x", max_new_tokens=1)
+    engine.wait_ready()
+    return engine
+
+
+@contextmanager
+def serving(decoders, **settings):
+    """Serve on a free port of this machine; yields the address."""
+    config = uvicorn.Config(create_app(decoders, Settings(**settings)), host="127.0.0.1", port=0, log_level="error")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def address(engine):
+    with serving(Worker(engine)) as address:
+        yield address
+
+
+def post(address, body, path="/decode", **headers):
+    """Send one request; return status, headers and the parsed JSON lines."""
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+    payload = body if isinstance(body, bytes) else json.dumps(body).encode()
+    connection.request("POST", path, payload, {"Content-Type": "application/json"} | headers)
+    response = connection.getresponse()
+    lines = [json.loads(line) for line in response.read().splitlines()]
+    connection.close()
+    return response.status, response.headers, lines
+
+
+class Slow:
+    """Decoders that yield until they are closed, and remember that they were."""
+
+    def __init__(self):
+        self.closed = threading.Event()
+        self.running = 0
+
+    async def decode(self, request):
+        import asyncio
+
+        self.running += 1
+        try:
+            for _ in range(3000):
+                yield [{"event": "stage", "text": request["prompt"], "done": None, "total": None}]
+                await asyncio.sleep(0.01)
+        finally:
+            self.running -= 1
+            self.closed.set()
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_remote_trace_equals_the_local_one(engine, address, stack, temperature):
+    options = {"max_new_tokens": 24, "temperature": temperature, "seed": 3}
+    here, there = engine.run("def main(", stack, **options), connect(address).run("def main(", stack, **options)
+    assert there.token_rows == here.token_rows
+    assert there.draft_rows == here.draft_rows
+    assert there.pieces == here.pieces
+    without_times = [[row[:-2] for row in trace.round_rows + trace.call_rows] for trace in (here, there)]
+    assert without_times[0] == without_times[1]
+    times = {"created", "prefill_ns", "wall_ns"}
+    assert {k: v for k, v in there.meta.items() if k not in times} == json.loads(
+        json.dumps({k: v for k, v in here.meta.items() if k not in times})
+    )
+    assert there.meta["wall_ns"] > there.meta["prefill_ns"] > 0
+    assert there.metrics().keys() == here.metrics().keys()
+
+
+def test_closing_the_generator_cancels_within_half_a_second():
+    slow = Slow()
+    with serving(slow) as address:
+        events = RemoteEngine(address).decode("x")
+        next(events)
+        begun = time.monotonic()
+        events.close()
+        assert slow.closed.wait(5)
+        assert time.monotonic() - begun <= 0.5
+
+
+def test_a_decode_is_cancelled_in_the_engine(engine, address):
+    remote = connect(address)
+    events = remote.decode("def main(", max_new_tokens=1024)
+    while not isinstance(next(events), Step):
+        pass
+    events.close()
+    begun = time.monotonic()
+    assert len(remote.run("def main(", max_new_tokens=1).tokens) == 1
+    assert time.monotonic() - begun < 5  # 1024 tokens take longer
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"prompt": "x", "stack": "gpt2/x > target"}, "stack: the model 'gpt2/x' is not offered here"),
+        ({"prompt": "x", "stack": "/etc/passwd"}, "stack: the model '/etc/passwd' is not offered here"),
+        ({"prompt": "x", "stack": "db >"}, "stack: "),
+        ({"prompt": "x" * 20_001}, "prompt: 20001 is too long, the limit is 20000"),
+        ({"prompt": "x", "max_new_tokens": 5000}, "max_new_tokens: 5000 is above the limit of 1024"),
+        ({"prompt": "x", "temperature": "hot"}, "temperature: Input should be a valid number"),
+        ({"prompt": "x", "seed": 2**63}, "seed: Input should be less than"),
+        ({"prompt": "x", "tempature": 1}, "tempature: Extra inputs are not permitted"),
+        ({}, "prompt.*: Field required"),
+        (b"[1, 2", "the body: Invalid JSON"),
+        (b"[" * 100_000, "the body: Invalid JSON"),
+    ],
+)
+def test_bad_requests_get_one_line(address, body, message):
+    status, _, (answer,) = post(address, body)
+    assert status == 422
+    assert re.match(message.replace("(", r"\("), answer["error"]), answer
+    assert "\n" not in answer["error"]
+
+
+def test_bad_values_found_by_the_engine_end_the_stream_with_one_line(address):
+    _, _, lines = post(address, {"prompt": [99_999_999]})
+    assert lines[-1]["event"] == "error"
+    assert "token ids" in lines[-1]["message"]
+    with pytest.raises(ServerError, match="token ids"):
+        connect(address).run([99_999_999])
+
+
+def test_bodies_of_other_types_and_sizes_are_refused(address):
+    assert post(address, {"prompt": "x"}, **{"Content-Type": "text/plain"})[0] == 415
+    assert post(address, b'{"prompt": "' + b"x" * (1 << 20) + b'"}')[0] == 413
+
+
+def test_requests_of_web_pages_and_other_hosts_are_refused(address):
+    assert post(address, {"prompt": "x"}, Origin="http://evil.example")[0] == 403
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+    connection.request("GET", "/models", headers={"Host": "evil.example"})
+    assert connection.getresponse().status == 400
+
+
+def test_a_token_is_required_where_one_is_set(engine):
+    with serving(Worker(engine), token="secret") as address:
+        assert connect(address, "secret").model_names() == ["nano", "small", "target"]
+        for wrong in (None, "Secret", "sécret"):
+            with pytest.raises(ServerError, match="a valid token is required"):
+                connect(address, wrong and wrong.encode().decode("latin-1"))
+        assert post(address, {"prompt": "x"})[0] == 401
+        connection = http.client.HTTPConnection(address.removeprefix("http://"))
+        connection.request("GET", "/health")
+        assert connection.getresponse().status == 200
+
+
+def test_waiting_clients_get_their_position_and_a_full_queue_refuses():
+    slow = Slow()
+    with serving(slow, queue=1) as address:
+        running = RemoteEngine(address).decode("first")
+        assert next(running) == Stage("first")
+        waiting = RemoteEngine(address).decode("second")
+        assert next(waiting) == Stage("waiting in the queue: position 1")
+        status, headers, (answer,) = post(address, {"prompt": "third"})
+        assert status == 503
+        assert int(headers["Retry-After"]) > 0
+        assert answer["error"] == "the queue is full: 1 requests are waiting"
+        with pytest.raises(ServerError) as refused:
+            RemoteEngine(address).run("third")
+        assert refused.value.retry
+        running.close()
+        assert next(waiting) == Stage("second")
+        waiting.close()
+
+
+def test_a_waiting_client_that_leaves_frees_its_place():
+    slow = Slow()
+    with serving(slow, queue=1) as address:
+        running, waiting = RemoteEngine(address).decode("first"), RemoteEngine(address).decode("second")
+        next(running), next(waiting)
+        waiting.close()
+        for _ in range(50):
+            third = RemoteEngine(address).decode("third")
+            try:
+                assert next(third) == Stage("waiting in the queue: position 1")
+                break
+            except ServerError:
+                time.sleep(0.05)
+        else:
+            raise AssertionError("the place was not freed")
+        third.close(), running.close()
+
+
+def test_a_repeated_request_replaces_the_first():
+    slow = Slow()
+    with serving(slow) as address:
+        first = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+        headers = {"Content-Type": "application/json", "Idempotency-Key": "k"}
+        first.request("POST", "/decode", b'{"prompt": "x"}', headers)
+        answer = first.getresponse()
+        answer.readline()
+        second = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+        second.request("POST", "/decode", b'{"prompt": "x"}', headers)
+        assert json.loads(answer.read().splitlines()[-1])["message"].startswith("the same request was sent again")
+        again = second.getresponse()
+        records = [json.loads(again.readline()) for _ in range(3)]
+        assert records[-1]["event"] == "stage"
+        assert slow.running == 1
+        second.close()
+
+
+def test_a_decode_that_takes_too_long_is_stopped():
+    with serving(Slow(), seconds=0.2) as address, pytest.raises(ServerError, match=r"stopped after 0\.2 s"):
+        RemoteEngine(address).run("x")
+
+
+def test_many_clients_all_get_an_answer(engine):
+    """Forty at once against a queue of eight: each is served or refused, none is lost."""
+    with serving(Worker(engine), queue=8, per_visitor=64) as address:
+        outcomes = []
+
+        def client():
+            status, _, lines = post(address, {"prompt": "def main(", "max_new_tokens": 16, "record": False})
+            outcomes.append((status, lines[-1].get("event")))
+
+        threads = [threading.Thread(target=client) for _ in range(40)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        assert len(outcomes) == 40
+        assert set(outcomes) <= {(200, "finished"), (503, None)}
+        assert outcomes.count((200, "finished")) >= 9
+        connection = http.client.HTTPConnection(address.removeprefix("http://"))
+        connection.request("GET", "/metrics")
+        figures = connection.getresponse().read().decode()
+        finished = float(outcomes.count((200, "finished")))
+        assert f'hsd_viz_requests_total{{outcome="finished"}} {finished}' in figures
+        assert "hsd_viz_running 0.0" in figures
+        assert "hsd_viz_queue_length 0.0" in figures
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8800", "ftp://x", "", "http://"])
+def test_an_address_that_is_none_gets_one_line(url):
+    with pytest.raises(ValueError, match="is not the address of a server"):
+        connect(url)
+
+
+def test_an_unreachable_server_gets_one_line():
+    with pytest.raises(ServerError, match="cannot be reached: Connection refused"):
+        connect("http://127.0.0.1:9")
+
+
+class Broken:
+    """Decoders whose worker is killed in the middle."""
+
+    async def decode(self, request):
+        yield [{"event": "stage", "text": "x", "done": None, "total": None}]
+        yield [{"event": "error", "message": "the worker stopped", "retry": True}]
+
+
+def test_a_killed_worker_is_reported_as_worth_a_retry():
+    with serving(Broken()) as address, pytest.raises(ServerError, match="the worker stopped") as stopped:
+        RemoteEngine(address).run("x")
+    assert stopped.value.retry

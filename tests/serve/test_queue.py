@@ -1,0 +1,88 @@
+"""The queue of the service: bounds, order of turns, positions."""
+
+import asyncio
+import random
+
+import pytest
+
+from hsd_viz.serve.queue import FairQueue, QueueFullError
+
+
+def served(queue, arrivals):
+    """Serve one turn at a time; ``arrivals[k]`` join before turn k. Return the visitors in order of their turns."""
+    tickets, order, k = [], [], 0
+    while tickets or k < len(arrivals):
+        tickets += [queue.join(visitor) for visitor in (arrivals[k] if k < len(arrivals) else ())]
+        k += 1
+        running = [ticket for ticket in tickets if ticket.position == 0]
+        assert len(running) <= queue.slots
+        for ticket in running[:1]:
+            order.append(ticket.visitor)
+            tickets.remove(ticket)
+            queue.leave(ticket)
+    return order
+
+
+def test_a_visitor_with_many_requests_delays_another_by_one_turn():
+    # b joins when the second turn of a has begun.
+    assert served(FairQueue(1, 64, 8), [["a"] * 5, ["b"]]) == ["a", "a", "b", "a", "a", "a"]
+
+
+def test_visitors_take_turns():
+    assert served(FairQueue(1, 64, 8), [["a"] * 3 + ["b"] * 3 + ["c"]]) == ["a", "b", "c", "a", "b", "a", "b"]
+
+
+def test_all_are_served_whatever_the_arrivals():
+    rng = random.Random(0)
+    for _ in range(50):
+        queue = FairQueue(rng.randint(1, 3), 1000, 1000)
+        arrivals = [[rng.choice("abcd") for _ in range(rng.randint(0, 4))] for _ in range(10)]
+        order = served(queue, arrivals)
+        assert sorted(order) == sorted(visitor for some in arrivals for visitor in some)
+        assert queue.running == 0 and len(queue) == 0
+
+
+def test_a_full_queue_refuses():
+    queue = FairQueue(1, 2, 8)
+    tickets = [queue.join(name) for name in "abc"]
+    with pytest.raises(QueueFullError, match="the queue is full: 2 requests are waiting"):
+        queue.join("d")
+    queue.leave(tickets[0])
+    assert queue.join("d").position == 2
+
+
+def test_one_visitor_cannot_fill_the_queue():
+    queue = FairQueue(1, 64, 2)
+    for _ in range(3):
+        queue.join("a")
+    with pytest.raises(QueueFullError, match="2 of your requests are waiting already"):
+        queue.join("a")
+    queue.join("b")
+
+
+def test_without_waiting_places_a_free_slot_is_used():
+    queue = FairQueue(1, 0, 8)
+    queue.join("a")
+    with pytest.raises(QueueFullError):
+        queue.join("b")
+
+
+def test_positions_are_reported_as_they_change():
+    async def watch():
+        queue = FairQueue(1, 8, 8)
+        first, second, third = (queue.join(name) for name in "abc")
+        seen = []
+
+        async def collect():
+            async for position in third.positions():
+                seen.append(position)
+
+        task = asyncio.create_task(collect())
+        await asyncio.sleep(0)
+        queue.leave(second)  # gives up
+        await asyncio.sleep(0)
+        queue.leave(first)
+        await asyncio.wait_for(task, 5)
+        return seen
+
+    assert asyncio.run(watch()) == [2, 1]

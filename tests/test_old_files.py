@@ -1,0 +1,56 @@
+"""Files written by earlier versions open, with all that is derived from them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from hsd_viz.bench.report import read_report
+from hsd_viz.engine.replay import bundled, steps
+from hsd_viz.figures.drafting_data import study_of
+from hsd_viz.figures.latency_sources import plan_machine, plan_measured, read_json
+from hsd_viz.trace import Trace
+from hsd_viz.trace.metrics import check
+from hsd_viz.trace.trace import SCHEMA_VERSION
+from hsd_viz.views.readout import origin, tiles
+from hsd_viz.views.standalone import page
+
+FIXTURES = Path(__file__).with_name("fixtures")
+TRACES = sorted((FIXTURES / "traces").glob("*.json.gz"))
+
+
+def test_every_schema_has_a_fixture():
+    assert len(TRACES) >= 5
+    schemas = {json.loads(gzip.decompress(path.read_bytes()))["schema"] for path in TRACES}
+    assert schemas == set(range(1, SCHEMA_VERSION + 1))
+    assert sum(path.stat().st_size for path in FIXTURES.rglob("*") if path.is_file()) <= 400_000
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+def test_an_old_recording_opens_replays_and_is_exported(path, tmp_path):
+    trace = Trace.load(path)
+    check(trace)
+    assert sum(len(step.tokens) for step in steps(trace)) == len(trace.token_rows) > 100
+    assert len(tiles(trace)) == 5 and origin(trace.meta, "recording")["facts"]
+    assert "<html" in page(trace)
+    assert Trace.load(trace.save(tmp_path / "again.json.gz")).to_dict() == trace.to_dict()
+
+
+def test_an_old_index_opens():
+    found = bundled(FIXTURES / "traces")
+    assert [r.name for r in found][:2] == ["both", "databases"]
+    assert all(r.label == r.title for r in found)
+
+
+def test_old_reports_open():
+    folder = FIXTURES / "reports"
+    for name in ("bench-first.json", "bench.json"):
+        report = read_report((folder / name).read_text(encoding="utf-8"), name)
+        assert report.stacks[0].tokens_per_second.value > 0
+        assert study_of(folder / name).rows
+    assert study_of(folder / "ablation.json").temperatures == (0.0, 0.7, 1.0)
+    plan = read_json(folder / "plan.json")
+    assert plan_machine(plan).startswith("AMD EPYC") and plan_measured(plan)["target"].ms_per_token > 0

@@ -1,0 +1,127 @@
+"""The rebuild: its parts, their marks, and what it installs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hsd_viz.cli import main
+from tools import rebuild as tool
+from tools import tables
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A checkout whose weights can be replaced and whose parts only note that they ran."""
+    weights, ran = tmp_path / "weights", []
+    for name in ("nano", "small", "target"):
+        (weights / name).mkdir(parents=True)
+        (weights / name / "config.json").write_text("{}")
+        (weights / name / "model.safetensors").write_text(name)
+    monkeypatch.setattr(tool, "weights_dir", lambda: weights)
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    parts = {
+        name: (what, lambda job, name=name: ran.append(name) or [Path(name)]) for name, (what, _) in tool.PARTS.items()
+    }
+    monkeypatch.setattr(tool, "PARTS", parts)
+    return tmp_path, weights, ran
+
+
+def run(parts=(), trained=None):
+    said = []
+    paths = tool.rebuild(parts, trained, progress=lambda text: None, say=said.append)
+    return [str(p) for p in paths], said
+
+
+def test_every_part_runs_once_for_the_same_weights(checkout):
+    _, _, ran = checkout
+    everything = list(tool.PARTS)
+    assert tool.pending() == everything and run()[0] == everything
+    assert tool.pending() == [] and run()[0] == []
+    assert run(["card"])[0] == ["card"], "a part that is named runs again"
+    assert ran == [*everything, "card"]
+
+
+def test_an_interrupted_rebuild_resumes(checkout, monkeypatch):
+    _, _, ran = checkout
+
+    def stop(job):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(tool.PARTS, "recordings", ("", stop))
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert ran == ["evaluation", "databases"] and "recordings" in tool.pending()
+    monkeypatch.setitem(tool.PARTS, "recordings", ("", lambda job: ran.append("recordings") or []))
+    run()
+    assert ran == list(tool.PARTS)
+
+
+def test_other_weights_make_everything_pending(checkout, tmp_path):
+    _, weights, _ = checkout
+    run()
+    trained = tmp_path / "trained"
+    shutil.copytree(weights / "nano", trained / "weights" / "nano")
+    shutil.copytree(weights / "small", trained / "weights" / "target")
+    paths, said = run(["card"], trained)
+    assert paths == [str(weights / "target"), "card"], "only what differs is copied"
+    assert said[0] == f"installed {weights / 'target'}" and "card" not in tool.pending()
+    assert (weights / "target" / "model.safetensors").read_bytes() == (
+        weights / "small" / "model.safetensors"
+    ).read_bytes()
+    assert len(tool.pending()) == len(tool.PARTS) - 1
+
+
+def test_bad_input_is_one_line(checkout, tmp_path):
+    with pytest.raises(ValueError, match="unknown part 'traces': choose from evaluation, databases"):
+        run(["traces"])
+    with pytest.raises(ValueError, match="contains no trained ladder"):
+        run(trained=tmp_path / "none")
+
+
+def test_the_command_lists_the_parts(checkout, capsys):
+    (tool.work_folder()).mkdir(parents=True)
+    (tool.work_folder() / "card.done").touch()
+    assert main(["ladder", "rebuild", "--list"]) == 0
+    rows = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines()}
+    assert list(rows) == list(tool.PARTS) and rows["card"] == "done" and rows["reports"] == "pending"
+
+
+def test_reports_are_measured_by_their_own_command(tmp_path, monkeypatch):
+    bench = tmp_path / "bench"
+    bench.mkdir()
+    (bench / "a.json").write_text(json.dumps({"command": "hsd-viz bench --stack 'db > target' --json x.json"}))
+    (bench / "other.json").write_text("{}")
+    ran = []
+
+    def measure(module):
+        ran.append(module)
+        Path(module[module.index("--json") + 1]).write_text(json.dumps({"command": None, "new": len(ran)}))
+
+    monkeypatch.setattr(tool, "BENCH", bench)
+    monkeypatch.setattr(tool, "_run", measure)
+    job = tool.Job(None, tmp_path, print, print)
+    assert tool._reports(job) == [bench / "a.json", bench / "reference.json"]
+    assert ran[0] == ["hsd_viz", "bench", "--stack", "db > target", "--json", str(tmp_path / "a.json")]
+    assert json.loads((bench / "a.json").read_text())["new"] == 1 and (bench / "other.json").read_text() == "{}"
+
+
+def test_the_evaluation_must_be_of_the_weights(monkeypatch, tmp_path):
+    job = tool.Job(None, tmp_path, print, print)
+    monkeypatch.setattr(tool, "info", lambda: {"models": {"nano": {"hash": "new"}}, "evaluation": {"models": {}}})
+    with pytest.raises(ValueError, match=r"other weights.*give --trained"):
+        tool._evaluation(job)
+
+
+def test_the_tables_of_the_pages_are_those_of_the_reports():
+    for name in ("measurements", "reference"):
+        place, text = tables.TABLES[name]
+        page = (tables.ROOT / place).read_text(encoding="utf-8")
+        assert tables.fill(page, name, text()) == page, "run `hsd-viz ladder rebuild tables`"
+    for name, (place, _) in tables.TABLES.items():
+        assert f"<!-- begin {name} -->" in (tables.ROOT / place).read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="marked once, not 0"):
+        tables.fill("no place", "quality", "")

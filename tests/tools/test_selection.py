@@ -1,0 +1,64 @@
+"""The rules that select recordings follow what was measured, not names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hsd_viz.engine.replay import load_bundled
+from tools.selection import FASTER, MIXED, PARSED, REPEATED, Facts, facts, opening, supplied
+
+GOOD = Facts(0.7, 1.5, {"context": 0.3, "nano": 0.2}, 0.05, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("change", "missing"),
+    [
+        ({}, ()),
+        ({"temperature": 0.0}, ("sampled",)),
+        ({"parsed": PARSED - 0.01}, ("readable",)),
+        ({"repeated": REPEATED + 0.01}, ("readable",)),
+        ({"speedup": FASTER - 0.01}, ("clearly faster than plain decoding",)),
+        ({"speedup": None}, ("clearly faster than plain decoding",)),
+        ({"shares": {"context": 0.6, "nano": MIXED - 0.01}}, ("mixed sources",)),
+        ({"shares": {}, "speedup": 0.9}, ("clearly faster than plain decoding", "mixed sources")),
+    ],
+)
+def test_what_a_run_lacks(change, missing):
+    assert replace(GOOD, **change).missing == missing
+
+
+def test_the_fastest_complete_run_opens_the_dashboard():
+    runs = {
+        "fast loop": replace(GOOD, temperature=0.0, speedup=5.0, repeated=0.8),
+        "one source": replace(GOOD, speedup=2.5, shares={"context": 0.6}),
+        "slow": replace(GOOD, speedup=1.25),
+        "fast": replace(GOOD, speedup=1.6),
+    }
+    assert opening(runs.items()) == "fast"
+    assert opening([(name, runs[name]) for name in reversed(runs)]) == "fast"
+    del runs["fast"]
+    assert opening(runs.items()) == "slow"
+
+
+def test_without_a_complete_run_the_one_that_lacks_least_is_taken():
+    runs = [("two", replace(GOOD, temperature=0.0, parsed=0.0)), ("one", replace(GOOD, speedup=1.1))]
+    assert opening(runs) == "one"
+    with pytest.raises(ValueError, match="no runs"):
+        opening([])
+
+
+def test_a_run_shows_the_sources_it_has_and_is_readable():
+    assert supplied(GOOD, ["context"]) == 0.3 and supplied(GOOD, ["model"]) == 0
+    assert supplied(GOOD, ()) == pytest.approx(0.5)
+    assert supplied(replace(GOOD, parsed=0.0), ["context"]) < 0
+
+
+def test_the_facts_are_those_of_the_trace():
+    trace = load_bundled("copied")
+    found, figures = facts(trace), trace.metrics()
+    assert found.speedup == pytest.approx(figures["tokens_per_second"] / trace.meta["plain"]["tokens_per_second"])
+    assert found.own == pytest.approx(figures["emitted_by_source"]["target"] / figures["tokens"])
+    assert found.repeated == figures["repetition_share"] and 0 <= found.parsed <= 1
+    assert facts(load_bundled("plain")).shares == {} and facts(load_bundled("plain")).speedup is None

@@ -1,0 +1,66 @@
+"""The Chrome trace: the trace's own times, lanes that never overlap, rounds that nest, counters that end at the totals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from samples import sample_trace
+
+from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.trace import Trace
+from hsd_viz.trace.export import chrome_trace
+
+
+def events(trace: Trace, **wanted) -> list[dict]:
+    """The events whose entries are as ``wanted``, out of what a reader of the file gets."""
+    read = json.loads(json.dumps(chrome_trace(trace)))
+    return [e for e in read["traceEvents"] if all(e.get(k) == v for k, v in wanted.items())]
+
+
+@pytest.mark.parametrize("name", [r.name for r in bundled()])
+def test_times_are_those_of_the_trace(name):
+    trace = load_bundled(name)
+    calls, rounds = events(trace, ph="X", cat="call"), events(trace, ph="X", cat="round")
+    assert [(round(1000 * e["ts"]), round(1000 * e["dur"])) for e in calls] == [
+        (c.start_ns, c.duration_ns) for c in trace.call_rows
+    ]
+    assert sum(round(1000 * e["dur"]) for e in calls) == sum(c.duration_ns for c in trace.call_rows)
+    assert sorted((round(1000 * e["ts"]), round(1000 * e["dur"])) for e in rounds) == sorted(
+        (r.start_ns, r.duration_ns) for r in trace.round_rows
+    )
+
+
+@pytest.mark.parametrize("name", [r.name for r in bundled()])
+def test_slices_of_a_thread_nest_or_follow_one_another(name):
+    spans = events(load_bundled(name), ph="X")
+    for tid in {e["tid"] for e in spans}:
+        open_until: list[float] = []
+        for e in sorted((e for e in spans if e["tid"] == tid), key=lambda e: (e["ts"], -e["dur"])):
+            while open_until and open_until[-1] <= e["ts"]:
+                open_until.pop()
+            assert not open_until or e["ts"] + e["dur"] <= open_until[-1]
+            open_until.append(e["ts"] + e["dur"])
+            assert len(open_until) == 1 or e["cat"] == "round"
+
+
+def test_lanes_are_threads_with_names_the_target_first():
+    trace = load_bundled("both")
+    named = {e["tid"]: e["args"]["name"] for e in events(trace, name="thread_name")}
+    assert [named[tid] for tid in sorted(named)] == ["rounds", "target", "small", "nano", "db"]
+    assert {named[e["tid"]] for e in events(trace, name="nano verify")} == {"nano"}
+
+
+def test_counters_end_at_the_totals_and_rounds_say_what_they_emitted():
+    trace = sample_trace()
+    counts = events(trace, ph="C", name="tokens emitted")
+    assert [(e["ts"], e["args"]["tokens"]) for e in counts] == [(1.8, 2), (2.8, 4)]
+    assert [e["args"] for e in events(trace, ph="C", name="draft tokens")] == [
+        {"accepted": 1, "not accepted": 2},
+        {"accepted": 1, "not accepted": 0},
+    ]
+    assert [e["args"]["emitted"] for e in events(trace, cat="round")] == ["def\\xe2\\x9c", "\\x93 <b>"]
+
+
+def test_an_empty_trace_gives_no_slices():
+    assert events(Trace({}), ph="X") == []

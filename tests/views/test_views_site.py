@@ -1,0 +1,57 @@
+"""The static site: complete, small, self-contained."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from hsd_viz.engine.replay import bundled
+from hsd_viz.views.site import build
+
+
+class Links(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        self.found += [value for name, value in attrs if name in ("href", "src") and value]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    out = tmp_path_factory.mktemp("site") / "out"
+    size = build(out)
+    assert size == sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+    return out
+
+
+def test_it_is_small(site):
+    assert sum(file.stat().st_size for file in site.rglob("*") if file.is_file()) <= 10_000_000
+
+
+def test_every_page_is_linked_once_and_every_link_leads_to_a_page(site):
+    links = Links()
+    links.feed((site / "index.html").read_text())
+    pages = [str(file.relative_to(site)) for file in site.rglob("*.html") if file.name != "index.html"]
+    assert sorted(link for link in links.found if not link.startswith("data:")) == sorted(pages)
+    assert {f"runs/{recording.name}.html" for recording in bundled()} <= set(pages)
+    assert any(page.startswith("races/") for page in pages) and any(page.startswith("reports/") for page in pages)
+
+
+def test_no_page_loads_anything(site):
+    for page in site.rglob("*.html"):
+        text, links = page.read_text(), Links()
+        links.feed(text)
+        assert not [link for link in links.found if re.match("(https?:)?//", link)], page
+        assert "default-src 'none'" in text, page
+
+
+def test_a_site_is_replaced_and_nothing_else(site, tmp_path):
+    (site / "runs" / "old.html").write_text("x")
+    build(site)
+    assert not (site / "runs" / "old.html").exists()
+    (tmp_path / "mine.txt").write_text("x")
+    with pytest.raises(ValueError, match="is not a site made by this command"):
+        build(tmp_path)
+    assert (tmp_path / "mine.txt").read_text() == "x"

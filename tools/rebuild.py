@@ -1,0 +1,190 @@
+"""Rebuild all that depends on the weights: the parts of ``hsd-viz ladder rebuild``.
+
+Each part is complete in itself. Parts that are finished for the present weights are marked in ``build/rebuild``, one
+folder per weights, so that an interrupted rebuild resumes; databases and reports also resume within.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hsd_viz.disk import write_whole
+from hsd_viz.ladder.load import NAMES, info, weights_dir, weights_hash
+from hsd_viz.ladder.training.card import stale_models, write_card
+from hsd_viz.ladder.training.databases import rebuild_databases
+from hsd_viz.ladder.training.evaluation import evaluate_ladder, suite_prompts
+from tools.record import record_side_by_side, record_traces
+from tools.tables import BENCH, ROOT, write_tables
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a part needs: the training folder, if any, and the folder for partial results.
+
+    ``say`` prints a line, ``progress`` replaces the terminal's last one.
+    """
+
+    trained: Path | None
+    work: Path
+    say: Callable[[str], None]
+    progress: Callable[[str], None]
+
+    @property
+    def data(self) -> Path | None:
+        """The tokens that the models were trained on, if they are at hand."""
+        return self.trained / "data" if self.trained is not None else None
+
+
+def install_models(trained: Path) -> list[Path]:
+    """Copy the models of a training folder to the shipped weights, unless they are there; return their folders.
+
+    Raises:
+        ValueError: if the folder contains no trained target.
+    """
+    source = trained / "weights"
+    if not (source / "target" / "config.json").is_file():
+        missing = source / "target" / "config.json"
+        raise ValueError(f"{trained} contains no trained ladder: {missing} does not exist")
+    found = []
+    for name in NAMES:
+        old, new = weights_dir() / name, source / name
+        if not (new / "config.json").is_file() or (old.is_dir() and _hash(old) == weights_hash(new)):
+            continue
+        shutil.rmtree(old, ignore_errors=True)
+        shutil.copytree(new, old)
+        found.append(old)
+    return found
+
+
+def _hash(folder: Path) -> str | None:
+    return weights_hash(folder) if any(folder.glob("*.safetensors")) else None
+
+
+def _evaluation(job: Job) -> list[Path]:
+    path = weights_dir() / "evaluation.json"
+    if job.trained is not None:
+        evaluate_ladder(job.trained, weights_dir(), prompts=suite_prompts())
+    elif stale_models(info()):
+        raise ValueError(f"{path} is of other weights, and only a training folder has held-out text: give --trained")
+    return [path]
+
+
+def _databases(job: Job) -> list[Path]:
+    return rebuild_databases(data=job.data, progress=lambda what, share: job.progress(f"{what} {share:.0%}"))
+
+
+def _reports(job: Job) -> list[Path]:
+    """Measure every report of ``hsd-viz bench`` again by its own command, and the reference of the suite."""
+    if (job.work / "reports.done").exists():  # asked for again
+        for mark in job.work.glob("*.json.done"):
+            mark.unlink()
+    paths = []
+    for path in sorted(BENCH.glob("*.json")):
+        words = shlex.split(str(json.loads(path.read_text(encoding="utf-8")).get("command")))
+        if words[:2] == ["hsd-viz", "bench"]:
+            words[words.index("--json") + 1] = str(job.work / path.name)
+            paths.append(_measured(job, path, ["hsd_viz", *words[1:]]))
+    path = BENCH / "reference.json"
+    return [*paths, _measured(job, path, ["benchmarks.reference", "--json", str(job.work / path.name)])]
+
+
+def _measured(job: Job, path: Path, module: Sequence[str]) -> Path:
+    """Run a module that writes its report into the folder of partial results; then replace the report."""
+    fresh, done = job.work / path.name, job.work / f"{path.name}.done"
+    if not done.exists():
+        job.say(path.name)
+        _run(module)
+        write_whole(path, fresh.read_bytes())
+        done.touch()
+    return path
+
+
+def _pictures(job: Job) -> list[Path]:
+    _run(["tools.pictures"])
+    return sorted((ROOT / "docs").glob("*.png")) + sorted((ROOT / "docs").glob("*.webp"))
+
+
+def _run(module: Sequence[str]) -> None:
+    """Run ``python -m`` in the checkout.
+
+    Raises:
+        ValueError: if it fails; its own messages are on standard error.
+    """
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", *module]
+    code = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdout=sys.stderr).returncode
+    if code == 130:
+        raise KeyboardInterrupt
+    if code:
+        raise ValueError(f"`{shlex.join(['python', '-m', *module])}` failed with exit code {code}")
+
+
+#: Part -> description and work, in order.
+PARTS: dict[str, tuple[str, Callable[[Job], Iterable[Path]]]] = {
+    "evaluation": ("measure the models on held-out text (needs --trained)", _evaluation),
+    "databases": ("count the corpus and the target's outputs", _databases),
+    "recordings": ("record the dashboard's traces and select its opening run", lambda job: record_traces(
+        progress=job.say)),
+    "side-by-side": ("record one prompt with several stacks", lambda job: record_side_by_side(progress=job.say)),
+    "reports": ("measure the reports of hsd-viz bench in docs/bench again", _reports),
+    "tables": ("write the tables of README and docs", lambda job: write_tables()),
+    "pictures": ("take the pictures of the docs (needs Chromium)", _pictures),
+    "card": ("write the model card", lambda job: [write_card()]),
+}  # fmt: skip
+
+
+def work_folder() -> Path:
+    """Return the folder of partial results and marks for the present weights."""
+    hashes = [weights_hash(weights_dir() / name) for name in NAMES]
+    return ROOT / "build" / "rebuild" / hashlib.sha256(" ".join(hashes).encode()).hexdigest()[:12]
+
+
+def pending() -> list[str]:
+    """Return the parts that were not rebuilt for the present weights."""
+    folder = work_folder()
+    return [part for part in PARTS if not (folder / f"{part}.done").exists()]
+
+
+def rebuild(
+    parts: Sequence[str] = (),
+    trained: Path | None = None,
+    *,
+    progress: Callable[[str], None],
+    say: Callable[[str], None],
+) -> list[Path]:
+    """Rebuild the given parts, by default those that are :func:`pending`; return the paths of what was written.
+
+    With ``trained`` the models of that training folder are installed first.
+
+    Raises:
+        ValueError: for an unknown part, and if a part cannot be rebuilt.
+    """
+    for part in parts:
+        if part not in PARTS:
+            raise ValueError(f"unknown part {part!r}: choose from {', '.join(PARTS)}")
+    paths = install_models(trained) if trained is not None else []
+    job = Job(trained, work_folder(), say, progress)
+    job.work.mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        say(f"installed {path}")
+    wanted = parts or pending()
+    for part, (what, work) in PARTS.items():
+        if part not in wanted:
+            continue
+        say(f"{part}: {what} ...")
+        started = time.monotonic()
+        paths += work(job)
+        progress("")
+        (job.work / f"{part}.done").touch()
+        say(f"{part}: done in {time.monotonic() - started:.0f} s")
+    return paths
