@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import nbformat
 import pytest
 
 from hsd_viz.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("solutions", [False, True])
@@ -35,3 +40,10 @@ def test_build_writes_the_named_editions_and_replaces_them(tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["nbgrader", "otter"]
     assert main(["course", "build", str(tmp_path), "--edition", "pdf"]) == 2
     assert "invalid choice: 'pdf'" in capsys.readouterr().err
+
+
+def test_the_masters_are_part_of_the_wheel():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert included["notebooks/course/master"] == "hsd_viz/exercises/master"
+    assert len(list((ROOT / "notebooks/course/master").glob("*.md"))) == 8
