@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.remote import connect
     from hsd_viz.engine.replay import bundled, load_bundled
+    from hsd_viz.logs import vocabulary as metrics
+    from hsd_viz.logs.report import replay
     from hsd_viz.stack import StackError, parse
     from hsd_viz.trace import Trace, TraceError
     from hsd_viz.views.app.dashboard import dashboard
@@ -35,7 +37,9 @@ __all__ = [
     "figures",
     "load_bundled",
     "load_engine",
+    "metrics",
     "parse",
+    "replay",
     "views",
 ]
 
@@ -50,7 +54,9 @@ _HOMES: dict[str, tuple[str, str | None]] = {
     "figures": ("hsd_viz.figures", None),
     "load_bundled": ("hsd_viz.engine.replay", "load_bundled"),
     "load_engine": ("hsd_viz.engine.local", "load_engine"),
+    "metrics": ("hsd_viz.logs.vocabulary", None),
     "parse": ("hsd_viz.stack", "parse"),
+    "replay": ("hsd_viz.logs.report", "replay"),
     "views": ("hsd_viz.views", None),
 }
 

@@ -44,7 +44,7 @@ class Replayed:
     """``tokens`` emitted in ``rounds`` of the target, with ``drafted`` nodes.
 
     ``examined`` and ``accepted`` count draft tokens by (source, key length): those whose parent was on the accepted
-    path, and those on the path.
+    path, and those on the path. ``shapes`` counts rounds by (nodes, depth of the tree, accepted tokens).
     """
 
     tokens: int = 0
@@ -52,6 +52,7 @@ class Replayed:
     drafted: int = 0
     examined: Counter = field(default_factory=Counter)
     accepted: Counter = field(default_factory=Counter)
+    shapes: Counter = field(default_factory=Counter)
 
     def add(self, other: Replayed) -> None:
         """Add another text's counts."""
@@ -60,6 +61,7 @@ class Replayed:
         self.drafted += other.drafted
         self.examined.update(other.examined)
         self.accepted.update(other.accepted)
+        self.shapes.update(other.shapes)
 
 
 def can_replay(drafter: Drafter) -> bool:
@@ -76,18 +78,21 @@ def replay(
     """
     if not can_replay(drafter):
         raise ValueError(f"'{drafter.name}' reads the target's rows: it cannot be replayed")
-    whole = [*text.prompt, *text.output]
-    at, end = len(text.prompt), len(whole)
-    last = at + (limit or len(text.output))
+    output, at = text.output, 0
+    last = limit or len(output)
     done = Replayed()
+    written = list(text.prompt)
     drafter.start(text.prompt)
-    while at < end:
-        tree = drafter.draft(whole[:at], budget).within(last - at - 1) if last - at > 1 else DraftTree()
-        path = _walk(tree, whole[at:end], eos)
+    while at < len(output):
+        tree = drafter.draft(written, budget).within(last - at - 1) if last - at > 1 else DraftTree()
+        path = _walk(tree, output[at : at + len(tree) + 1], eos)
         emitted = len(path) + (not path or tree.tokens[path[-1]] not in eos)
-        drafter.extend(whole[at : at + emitted])
+        new = output[at : at + emitted]
+        drafter.extend(new)
+        written += new
         at += emitted
-        done.tokens += emitted
+        done.tokens += len(new)
+        done.shapes[len(tree), max(tree.depths(), default=0), len(path)] += 1
         done.rounds += 1
         done.drafted += len(tree)
         places = {-1, *path}

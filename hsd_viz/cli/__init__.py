@@ -20,9 +20,12 @@ from hsd_viz.cli import (
     dashboard,
     databases,
     decode,
+    doctor,
     export,
+    importing,
     ladder,
     plan,
+    replay,
     serve,
     site,
     traces,
@@ -105,7 +108,8 @@ def build_parser() -> Parser:
     text = "print the version and exit"
     parser.add_argument("--version", action="version", version=f"hsd-viz {__version__}", help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for module in (decode, bench, plan, dashboard, serve, classroom, site, export, traces, databases, ladder, course):
+    measuring = (decode, bench, plan, replay, importing, doctor)
+    for module in (*measuring, dashboard, serve, classroom, site, export, traces, databases, ladder, course):
         module.add(commands)
     return parser
 

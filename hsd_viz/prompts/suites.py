@@ -1,4 +1,4 @@
-"""Load suites of prompts: the shipped ones, Spec-Bench, and custom files."""
+"""Load suites of prompts: the shipped ones, Spec-Bench, SPEED-Bench, and custom files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hsd_viz.prompts import Prompt, Suite, read_text
 from hsd_viz.prompts.specbench import TASKS, question_file, read_questions
+from hsd_viz.prompts.speedbench import HOW, is_speed_bench, read_speed_bench
 from hsd_viz.words import did_you_mean
 
 _FOLDER = Path(__file__).parent / "data"
@@ -30,7 +31,7 @@ def names() -> tuple[str, ...]:
 
 
 def load_suite(name_or_path: str) -> Suite:
-    """Load a suite by name, a ``.jsonl`` file of questions or a text file of prompts.
+    """Load a suite by name, a ``.jsonl`` or ``.parquet`` file of questions or a text file of prompts.
 
     Three or more blank lines separate the prompts of a text file. ``spec-bench`` is downloaded once.
 
@@ -40,14 +41,16 @@ def load_suite(name_or_path: str) -> Suite:
         return read_questions(question_file(), SPEC_BENCH)
     if name_or_path in SHIPPED:
         return _from_json(json.loads((_FOLDER / f"{name_or_path}.json").read_text(encoding="utf-8")))
+    if name_or_path == "speed-bench":
+        raise ValueError(f"SPEED-Bench is not downloaded, as its licence has to be accepted: {HOW}")
     path = Path(name_or_path).expanduser()
     if not name_or_path or not path.exists():
         raise ValueError(
             f"unknown suite '{name_or_path}': use {', '.join(names())} or the path of a file"
             + did_you_mean(name_or_path, names())
         )
-    if path.suffix.lower() == ".jsonl":
-        return read_questions(path)
+    if path.suffix.lower() in (".jsonl", ".parquet"):
+        return read_speed_bench(path) if is_speed_bench(path) else read_questions(path)
     return _from_text(path.name, read_text(path, "suite"))
 
 
@@ -60,6 +63,7 @@ def describe_suites() -> str:
     about = "480 questions to chat models, downloaded once (or give the path of its question.jsonl)"
     lines += [f"{SPEC_BENCH}: {about}", *_categories(TASKS), ""]
     lines += ["A text file: prompts separated by three or more blank lines. A .jsonl file: questions as in Spec-Bench."]
+    lines += ["A .parquet or .jsonl file of SPEED-Bench: " + HOW + "."]
     return "\n".join(lines)
 
 

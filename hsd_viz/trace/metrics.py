@@ -3,6 +3,9 @@
 Acceptance rate = accepted / drafted. Conditional acceptance = accepted / examined. Mean acceptance length = emitted
 tokens per target forward pass, bonus included (plain decoding: 1.00). Drafting latency = seconds per target round spent
 on look-ups and database updates, model forward passes excluded. Speed counts from the end of prefill.
+
+A trace imported from another engine (:mod:`hsd_viz.logs.engines`) has counts in its meta; what they do not determine is
+*not observed*: ``None``.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ def metrics(trace: Rows) -> dict[str, Any]:
     accepted); ``calls_by_level`` one per (level, name, kind).
     """
     meta = trace.meta
+    if "counts" in meta:
+        return _imported(trace)
     target = max((r.level for r in trace.round_rows), default=0)
     top = [r for r in trace.round_rows if r.level == target]
     tokens = len(trace.token_rows)
@@ -58,6 +63,31 @@ def metrics(trace: Rows) -> dict[str, Any]:
         "emitted_by_source": dict(Counter(t.source for t in trace.token_rows)),
         "levels": _levels(trace),
         "calls_by_level": _calls(trace),
+    }
+
+
+def _imported(trace: Rows) -> dict[str, Any]:
+    """The metrics of an imported trace."""
+    meta, counts = trace.meta, trace.meta["counts"]
+    seconds = None if meta.get("decode_ns") is None else meta["decode_ns"] / 1e9
+    prefill = None if meta.get("prefill_ns") is None else meta["prefill_ns"] / 1e9
+    tokens = counts.get("tokens")
+    unknown = ("draft_seconds_per_round", "repetition_share", "drafted_by_source", "accepted_by_source")
+    observed = _counts(trace.round_rows)["conditional_acceptance"] if trace.round_rows else None
+    return {
+        "tokens": tokens,
+        "rounds": counts.get("forwards"),
+        **{key: counts.get(key) for key in ("drafted", "accepted")},
+        "acceptance_rate": counts.get("rate"),
+        "conditional_acceptance": observed,
+        "mean_acceptance_length": counts.get("length_forwards"),
+        "tokens_per_second": _ratio(tokens, seconds) if tokens is not None and seconds is not None else None,
+        "seconds": seconds,
+        "prefill_seconds": prefill,
+        "target_forwards": counts.get("forwards"),
+        **dict.fromkeys((*unknown, "emitted_by_source")),
+        "levels": _levels(trace),
+        "calls_by_level": [],
     }
 
 

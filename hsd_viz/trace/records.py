@@ -90,7 +90,8 @@ class RoundRow(NamedTuple):
     nodes, ``examined`` the positions where the verifier compared draft tokens (in a tree: positions on the accepted
     path that had children), ``accepted`` the accepted tokens. ``outcome`` is one of :data:`OUTCOMES`; ``stopped`` means
     that no token was added because EOS or the length limit came first. ``why_no_draft`` is set where nothing was
-    drafted. ``start_ns`` and ``duration_ns`` span drafting and verification.
+    drafted. ``start_ns`` and ``duration_ns`` span drafting and verification; in a trace imported from another engine
+    they are ``None`` where it does not report them.
     """
 
     id: int
@@ -101,8 +102,8 @@ class RoundRow(NamedTuple):
     accepted: int
     outcome: str
     why_no_draft: str | None
-    start_ns: int
-    duration_ns: int
+    start_ns: int | None
+    duration_ns: int | None
 
 
 class CallRow(NamedTuple):

@@ -52,10 +52,10 @@ class Trace(Rows):
         """Return one line: the stack, the number of tokens, the speed and the acceptance rate."""
         m = self.metrics()
         speed, rate = m["tokens_per_second"], m["acceptance_rate"]
-        facts = [counted(m["tokens"], "token")]
+        facts = ["tokens not observed" if m["tokens"] is None else counted(m["tokens"], "token")]
         if speed is not None:
             facts.append(f"{speed:.0f} tokens/s")
-        if rate is not None:
+        if rate is not None and m["drafted"] is not None:
             facts.append(f"{m['accepted']} of {m['drafted']} drafted accepted ({rate:.0%})")
         return f"Trace({str(self.meta.get('stack_resolved') or self.meta.get('stack') or '?')!r}: {', '.join(facts)})"
 

@@ -28,6 +28,9 @@ def read_trace(content: bytes, name: str) -> Trace:
     """
     name = name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
     trace = Trace.from_bytes(_unpacked(content, name), name)
+    if imported := trace.meta.get("imported"):
+        engine = imported.get("engine") if isinstance(imported, dict) else "?"
+        raise TraceError(f"{name} was imported from {engine} and has no tokens to show: use `hsd-viz doctor`")
     try:
         _check_meta(trace)
         check(trace)

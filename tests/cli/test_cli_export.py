@@ -29,7 +29,7 @@ def test_all_formats_in_one_go(saved, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        ([], "no output given: use --html FILE, --perfetto FILE or --csv DIR"),
+        ([], "no output given: use --html FILE, --perfetto FILE, --csv DIR or --aiperf FILE"),
         (["--html", ""], "argument --html: the file name is empty"),
         (["--html", "missing/run.html"], "cannot write missing/run.html"),
         (["--perfetto", "."], "cannot write ."),

@@ -1,0 +1,161 @@
+"""Observations for the doctor: from traces, bench reports and imported records, or measured on a pair of models."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from hsd_viz.bench.profile import FORWARD
+from hsd_viz.calibration.estimate import estimate
+from hsd_viz.calibration.timing import database_of
+from hsd_viz.logs.observation import Observation
+from hsd_viz.stack import parse
+from hsd_viz.trace import Trace, TraceError
+
+#: Decodes of a quick measurement.
+PROMPTS, TOKENS = 4, 48
+
+
+def observe(path: Path, stack: str | None = None) -> Observation:
+    """Return the observation of a trace, a bench report (``stack``: one of its rows) or a record of another engine.
+
+    Raises: ValueError: if the file is none of these.
+    """
+    try:
+        return from_traces([Trace.load(path)], path.name)
+    except TraceError as error:
+        not_a_trace = error
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        data = None
+    if isinstance(data, dict) and isinstance(data.get("stacks"), list):
+        return from_report(data, stack, path.name)
+    from hsd_viz.logs.engines import import_records
+
+    try:
+        return from_traces(import_records(path), path.name)
+    except ValueError as error:
+        known = "a trace, a bench report or a record of another engine"
+        raise ValueError(f"{path} is not {known}: {not_a_trace if data is None else error}") from None
+
+
+def from_traces(traces: Sequence[Trace], source: str) -> Observation:
+    """Return the observation of runs with one stack; imported records have the times that they report."""
+    if "counts" in traces[0].meta:
+        return _imported(traces, source)
+    target = max((row.level for row in traces[0].round_rows), default=0)
+    rounds: Counter = Counter()
+    for trace in traces:
+        depths: dict[int, int] = {}
+        for row in trace.draft_rows:
+            depths[row.round] = max(depths.get(row.round, 0), row.depth)
+        # Unrecorded runs have no draft rows: their drafts are chains.
+        rounds.update((depths.get(r.id, r.drafted), r.accepted) for r in trace.round_rows if r.level == target)
+    database = database_of(traces[0])
+    found = Observation(source, rounds, database=database is not None and target == 1)
+    calls = [call for trace in traces for call in trace.call_rows]
+    names = {call.level: call.name for call in calls}
+    inputs = estimate(traces).calibration()
+    cost = inputs.costs[names[target]]
+    drafts = [r.drafted for trace in traces for r in trace.round_rows if r.level == target]
+    n = len(drafts)
+    ms = lambda chosen: sum(call.duration_ns for call in chosen) / 1e6 / n
+    verify = ms(c for c in calls if c.kind == "verify" and c.level == target)
+    below = ms(c for c in calls if c.round >= 0 and not (c.kind == "verify" and c.level == target))
+    wall = sum(trace.meta["wall_ns"] - trace.meta["prefill_ns"] for trace in traces) / 1e6 / n
+    step = min(float(cost.verifying(1)[1]), verify)
+    return replace(
+        found,
+        step=step,
+        verify=verify,
+        draft=below,
+        overhead=max(0.0, wall - verify - below),
+        calibration=inputs if inputs.edges or inputs.tiers else None,
+    )
+
+
+def _imported(traces: Sequence[Trace], source: str) -> Observation:
+    """Return the observation of records of another engine."""
+    rounds: Counter = Counter()
+    verify, exact = [], True
+    for trace in traces:
+        counts = trace.meta["counts"]
+        if trace.round_rows:
+            rounds.update((row.drafted, row.accepted) for row in trace.round_rows)
+            verify += [row.duration_ns / 1e6 for row in trace.round_rows if row.duration_ns is not None]
+        elif (histogram := counts.get("histogram")) and (drafted := counts.get("drafted")) is not None:
+            depth = round(drafted / max(1, counts["verifications"]))
+            rounds.update({(max(depth, j), j): round(n) for j, n in enumerate(histogram) if n})
+        elif {"drafted", "accepted", "verifications"} <= counts.keys():
+            exact = False
+            rounds.update(_even(*(round(counts[name]) for name in ("verifications", "drafted", "accepted"))))
+        else:
+            raise ValueError(
+                f"{source} does not report the number of verifications: there is no tokens per forward pass"
+            )
+    return Observation(source, rounds, verify=mean(verify) if verify else None, exact=exact)
+
+
+def _even(verifications: int, drafted: int, accepted: int) -> Counter:
+    """Return rounds with these sums, as equal as possible: only their means are known."""
+    if not verifications:
+        return Counter()
+    depth, least = -(-drafted // verifications), accepted // verifications
+    more = accepted - least * verifications
+    return Counter({(max(depth, least + 1), least + 1): more, (depth, least): verifications - more})
+
+
+def from_report(data: dict[str, Any], stack: str | None, source: str) -> Observation:
+    """Return the observation of a row of a bench report: the first one with a drafter, or the one named ``stack``.
+
+    Only means are known; the time of a round that is not drafting counts as verification. A row with a draft model
+    needs a profile (``bench --profile``), which separates them.
+    """
+    rows = {row["stack"]: row for row in data["stacks"]}
+    names = [name for name in rows if name != "target" and not name.startswith("hf-")]
+    if "target" not in rows or not names or (stack is not None and stack not in rows):
+        raise ValueError(f"{source} has no row '{stack or 'target'}': it has {', '.join(rows)}")
+    name = stack or names[0]
+    row, plain = rows[name], rows["target"]
+    length, rate, speed = (row[key] for key in ("mean_acceptance_length", "acceptance_rate", "tokens_per_second"))
+    if not rate or not length or length <= 1:
+        raise ValueError(f"the row '{name}' of {source} has no accepted tokens: there is nothing to divide")
+    scale = 1000
+    rounds = _even(scale, round(scale * (length - 1) / rate), round(scale * (length - 1)))
+    step, whole = 1e3 / plain["tokens_per_second"], 1e3 * length / speed
+    parts = {part: time["mean_us"] / 1e3 for part, time in ((row.get("profile") or {}).get("parts") or {}).items()}
+    if parts:
+        verify = parts.get(f"{FORWARD}target", 0.0)
+        draft = parts.get("drafting", 0.0) + sum(t for p, t in parts.items() if p.startswith(FORWARD)) - verify
+        overhead = max(0.0, whole - verify - draft)
+        return Observation(source, rounds, step, verify, draft, overhead, exact=False)
+    if parse(name).drafts:
+        raise ValueError(f"the row '{name}' of {source} has no profile: run `hsd-viz bench --profile`, or give a trace")
+    draft = 1e3 * (row.get("draft_seconds_per_round") or 0.0)
+    return Observation(source, rounds, step, max(step, whole - draft), draft, database=True, exact=False)
+
+
+def measure(target: str, stack: str) -> Observation:
+    """Return the observation of a few short decodes with ``stack`` on this machine."""
+    from hsd_viz.engine.local import load_engine
+    from hsd_viz.prompts.suites import load_suite
+
+    engine = load_engine(target)
+    engine.wait_ready()
+    traces = []
+    for k, prompt in enumerate(load_suite("python").limited(PROMPTS + 1).prompts):
+        for name in ("target", stack):
+            trace = engine.run(prompt.text, name, max_new_tokens=TOKENS)
+            if k and name == stack:  # the first prompt warms up
+                traces.append(trace)
+            elif k:
+                plain = trace
+    found = from_traces(traces, stack)
+    steps = [call.duration_ns / 1e6 for call in plain.call_rows if call.kind == "verify"]
+    return replace(found, step=min(mean(steps), found.verify or mean(steps)))

@@ -1,0 +1,273 @@
+"""Requests of a log, read one at a time: JSON lines or one JSON array, plain or gzipped, of any size.
+
+Accepted forms, recognized for each entry by its keys:
+
+- **generic**: ``prompt`` and ``output`` as text or as token ids (:data:`PROMPTS`, :data:`OUTPUTS` list the names),
+  with optional ``category`` and ``max_new_tokens``;
+- **OpenAI chat logs**: ``messages`` (every answer of the assistant is a request), or ``request`` and ``response``
+  objects (``messages`` or ``prompt``, and ``choices``);
+- **AIPerf** ``profile_export_raw.jsonl``: ``payload`` and ``responses``;
+- **ShareGPT**: ``conversations`` of ``from`` and ``value``;
+- **answer files** of Spec-Bench's form: ``question_id`` and ``choices`` of ``turns``, with the questions of a suite.
+
+Nothing in a log is executed, and an entry that cannot be used is a :class:`BrokenEntry`, never an exception.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+#: Bytes of the longest line or array element that is read; memory is about ten times that.
+MOST_BYTES = 8 * 2**20
+#: Characters of a category name.
+MOST_NAME = 40
+PROMPTS = ("prompt", "prompt_ids", "prompt_token_ids", "input", "input_ids")
+OUTPUTS = ("output", "output_ids", "output_token_ids", "token_ids", "completion", "response", "text")
+_ASSISTANT = ("assistant", "gpt", "chatgpt", "bing", "bard", "model")
+_ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bing": "assistant", "bard": "assistant"}
+_FORMS = "prompt and output, messages, conversations, request and response, or payload and responses"
+
+#: A message: role and text.
+Message = tuple[str, str]
+#: The category and the turns of questions by id.
+Questions = Mapping[str, tuple[str, Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request of a log. ``number`` is the line (or array element) it is from, from 1.
+
+    ``prompt`` is a text, messages, or ``None`` if only ``prompt_ids`` are given; ``output`` likewise. ``limit`` is the
+    request's max new tokens, where it is known.
+    """
+
+    number: int
+    prompt: str | tuple[Message, ...] | None
+    output: str | None
+    prompt_ids: tuple[int, ...] | None = None
+    output_ids: tuple[int, ...] | None = None
+    category: str = ""
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenEntry:
+    """An entry that cannot be used, and why."""
+
+    number: int
+    why: str
+
+
+class LogReader:
+    """Yields the requests and the broken entries of a log after its first ``skip`` entries.
+
+    ``questions`` are the turns by question_id, for answer files. ``size`` is the size of the file in bytes. Raises:
+    ValueError: if the file cannot be opened.
+    """
+
+    def __init__(self, path: str | Path, skip: int = 0, questions: Questions | None = None) -> None:
+        self.path, self.skip, self.questions = Path(path), skip, questions or {}
+        try:
+            self._raw = self.path.open("rb")
+            self.size = self.path.stat().st_size
+            packed = self._raw.read(2) == b"\x1f\x8b"
+            self._raw.seek(0)
+        except OSError as error:
+            raise ValueError(f"cannot read the log {self.path}: {error.strerror or error}") from None
+        self._file: BinaryIO = io.BufferedReader(gzip.GzipFile(fileobj=self._raw)) if packed else self._raw
+
+    @property
+    def done(self) -> int:
+        """The bytes read so far."""
+        return self._raw.tell()
+
+    def close(self) -> None:
+        self._raw.close()
+
+    def count(self) -> int:
+        """Return the number of the last entry, read without parsing lines."""
+        self.skip = sys.maxsize
+        try:
+            return max((number for number, _ in self.entries()), default=0)
+        except (OSError, EOFError):
+            return 0
+        finally:
+            self.close()
+
+    def __iter__(self) -> Iterator[Request | BrokenEntry]:
+        number = 0
+        try:
+            for number, entry in self.entries():
+                if number <= self.skip:
+                    continue
+                if isinstance(entry, BrokenEntry):
+                    yield entry
+                    continue
+                try:
+                    yield from requests_of(number, entry, self.questions)
+                except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+                    why = str(error) if type(error) is ValueError else f"unexpected form ({type(error).__name__})"
+                    yield BrokenEntry(number, why)
+        except (OSError, EOFError) as error:
+            yield BrokenEntry(number + 1, f"the file cannot be read further: {error}")
+
+    def entries(self) -> Iterator[tuple[int, Any]]:
+        """Yield (number, JSON value or broken entry)."""
+        start = self._file.read(1)
+        while start in (b" ", b"\t", b"\r", b"\n", b"\xef", b"\xbb", b"\xbf"):
+            start = self._file.read(1)
+        yield from enumerate_array(self._file) if start == b"[" else self._lines(start)
+
+    def _lines(self, start: bytes) -> Iterator[tuple[int, Any]]:
+        number = 0
+        while line := start + self._file.readline(MOST_BYTES):
+            number, start = number + 1, b""
+            if len(line) >= MOST_BYTES and not line.endswith(b"\n"):
+                while (rest := self._file.readline(MOST_BYTES)) and not rest.endswith(b"\n"):
+                    pass
+                yield number, BrokenEntry(number, f"longer than {MOST_BYTES // 2**20} MiB")
+            elif line.strip():
+                yield number, _parse(number, line) if number > self.skip else None
+
+
+def enumerate_array(file: BinaryIO) -> Iterator[tuple[int, Any]]:
+    """Yield the numbered elements of a JSON array whose bracket was read; damage ends it with a broken entry."""
+    decode, number = json.JSONDecoder().raw_decode, 0
+    text, reader, ended = "", io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape"), False
+    try:
+        while True:
+            text = text.lstrip(" \t\r\n,")
+            if text.startswith("]"):
+                return
+            try:
+                value, end = decode(text)
+            except (ValueError, RecursionError) as error:
+                if isinstance(error, RecursionError) or ended or len(text) > MOST_BYTES:
+                    yield number + 1, BrokenEntry(number + 1, "the rest of the array is not JSON")
+                    return
+                # Doubling keeps the work linear in the size of an element.
+                more = reader.read(max(2**16, len(text)))
+                ended, text = not more, text + more
+                continue
+            number, text = number + 1, text[end:]
+            yield number, value
+    finally:
+        reader.detach()
+
+
+def _parse(number: int, line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except UnicodeDecodeError as error:
+        return BrokenEntry(number, f"not UTF-8 text (byte {error.start} of the line)")
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
+        return BrokenEntry(number, f"not JSON ({reason})")
+
+
+def requests_of(number: int, entry: Any, questions: Questions | None = None) -> Iterator[Request]:
+    """Yield the requests of one entry. Raises: ValueError: if it has none of the forms."""
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"a request must be a JSON object with {_FORMS}")
+    if entry.get("error") and not entry.get("responses"):
+        raise ValueError("a failed request")
+    category = str(entry.get("category") or (entry.get("metadata") or {}).get("category") or "")[:MOST_NAME]
+    if "question_id" in entry and "choices" in entry:
+        yield from _answers(number, entry, questions or {})
+        return
+    if "payload" in entry and "responses" in entry:
+        entry = {"request": entry["payload"], "response": _joined(entry["responses"])}
+    body = entry.get("response")
+    if isinstance(body, Mapping) and isinstance(asked := entry.get("request", entry), Mapping):
+        answer = answer_of(body.get("body", body))
+        if "messages" in asked:
+            yield Request(number, _messages(asked["messages"]), answer, category=category)
+        else:
+            prompt, ids = _text_or_ids(asked, PROMPTS, "prompt")
+            yield Request(number, prompt, answer, ids, category=category)
+    elif "messages" in entry or "conversations" in entry:
+        messages = _messages(entry.get("messages") or entry["conversations"])
+        answers = [k for k, (role, text) in enumerate(messages) if role == "assistant" and k and text]
+        if not answers:
+            raise ValueError("no answer of the assistant after a message")
+        for k in answers:
+            yield Request(number, messages[:k], messages[k][1], category=category)
+    else:
+        prompt, prompt_ids = _text_or_ids(entry, PROMPTS, "prompt")
+        output, output_ids = _text_or_ids(entry, OUTPUTS, "output")
+        limit = entry.get("max_new_tokens")
+        limit = limit if type(limit) is int and limit > 0 else None
+        yield Request(number, prompt, output, prompt_ids, output_ids, category, limit)
+
+
+def _answers(number: int, entry: Mapping, questions: Questions) -> Iterator[Request]:
+    """Yield the turns of an answer, each after the questions and answers before it."""
+    if str(entry["question_id"]) not in questions:
+        raise ValueError("an answer without its question: give the suite of the questions")
+    category, turns = questions[str(entry["question_id"])]
+    messages: list[Message] = []
+    for turn, answer in zip(turns, entry["choices"][0]["turns"], strict=False):
+        messages.append(("user", turn))
+        if answer:
+            yield Request(number, tuple(messages), answer, category=category)
+        messages.append(("assistant", answer))
+
+
+def _text_or_ids(entry: Mapping, names: Sequence[str], what: str) -> tuple[str | None, tuple[int, ...] | None]:
+    """Return the text and the token ids among the values with these names."""
+    text, ids = None, None
+    for name in names:
+        value = entry.get(name)
+        if isinstance(value, str) and text is None:
+            text = value
+        elif isinstance(value, list) and value and ids is None:
+            if any(type(token) is not int for token in value):
+                raise ValueError(f"{name} must be a text or a list of token ids")
+            ids = tuple(value)
+    if text is None and ids is None:
+        raise ValueError(f"no {what}: expected {_FORMS}")
+    return text, ids
+
+
+def _messages(rows: Any) -> tuple[Message, ...]:
+    found = []
+    for row in rows:
+        role = str(row.get("role") or row.get("from") or "user")[:MOST_NAME]
+        content = row["content"] if "content" in row else row.get("value")
+        if isinstance(content, list):  # parts: the text ones count
+            content = "".join(part.get("text") or "" for part in content)
+        found.append(("assistant" if role in _ASSISTANT else _ROLES.get(role, role), content or ""))
+        if not isinstance(found[-1][1], str):
+            raise ValueError("the content of a message must be text")
+    return tuple(found)
+
+
+def answer_of(body: Mapping) -> str:
+    """Return the text of a chat or text completion. Raises: ValueError: if there is none."""
+    choice = body["choices"][0]
+    text = choice.get("text") if "text" in choice else (choice.get("message") or {}).get("content")
+    if not isinstance(text, str) or not text:
+        raise ValueError("the response has no text")
+    return text
+
+
+def _joined(responses: Sequence[Any]) -> dict[str, Any]:
+    """Return the responses of a request, or its chunks of a stream, as one completion."""
+    parts = []
+    for response in responses:
+        data = response.get("text") or response.get("data") or response
+        for packet in response.get("packets") or [{"value": data}]:
+            value = packet.get("value")
+            if isinstance(value, str) and value.lstrip().startswith("{"):
+                value = json.loads(value)
+            for choice in value.get("choices") or [] if isinstance(value, Mapping) else []:
+                found = choice.get("delta") or choice.get("message") or choice
+                parts.append(found.get("content") or found.get("text") or "")
+    return {"choices": [{"text": "".join(parts)}]}

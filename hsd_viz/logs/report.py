@@ -1,0 +1,318 @@
+"""The report of a replay: estimates with intervals, tables, a DataFrame, and a file that an interrupted run resumes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hsd_viz.bench.tables import Table, show
+from hsd_viz.disk import write_whole
+from hsd_viz.drafting.estimates import CostCurve
+from hsd_viz.intervals import Estimate, estimate, ratio, resample
+from hsd_viz.logs.replay import DRAFTERS, LogReplay, Progress, ReplaySettings, open_databases, parse_cost
+from hsd_viz.logs.tally import FIELDS, Tally
+from hsd_viz.logs.tokens import LogTokenizer
+from hsd_viz.serialize import to_dict
+from hsd_viz.terminal import plain
+from hsd_viz.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Seconds between two writes of the state, and the least ratio of that time to the time of a write.
+PAUSE, RATIO = 5.0, 50
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_FORMAT = "hsd-viz replay, unfinished"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Pooled figures: tokens per forward pass of the target, accepted per draft token, and the predicted speed-up."""
+
+    requests: int
+    tokens: int
+    rounds: int
+    drafted: int
+    accepted: int
+    mean_acceptance_length: Estimate
+    acceptance_rate: Estimate
+    speedup: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class DrafterReport(Counts):
+    """One row. By position k (from 1): rounds whose draft reached that depth, and rounds that accepted k or more.
+
+    ``by_request`` has quantiles of the requests' tokens per forward pass, ``seconds`` is processor time.
+    """
+
+    drafted_by_position: tuple[int, ...]
+    accepted_by_position: tuple[int, ...]
+    by_request: dict[str, float]
+    by_category: dict[str, Counts]
+    seconds: float
+    name: str = field(metadata={"first": True})
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport:
+    """The result of :func:`replay`; ``complete`` is False if it was interrupted.
+
+    ``requests`` lists the first requests with the tokens per forward pass of each drafter.
+    """
+
+    log: dict[str, Any]
+    settings: dict[str, Any]
+    drafters: tuple[DrafterReport, ...]
+    refused: dict[str, str]
+    requests: tuple[dict[str, Any], ...]
+    complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON data."""
+        return to_dict(self)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per drafter."""
+        import pandas as pd
+
+        hidden = ("by_category", "by_request", "drafted_by_position", "accepted_by_position")
+        rows = [{k: v for k, v in to_dict(row).items() if k not in hidden} for row in self.drafters]
+        return pd.DataFrame(rows).set_index("name")
+
+    @property
+    def request_frame(self) -> pd.DataFrame:
+        """One row per listed request."""
+        import pandas as pd
+
+        return pd.DataFrame(self.requests)
+
+    def __str__(self) -> str:
+        parts: list[Any] = [*self.introduction()]
+        for table in self.tables():
+            parts += ["", *([table.note] if table.note else []), table.rows]
+        return plain(parts)
+
+    def introduction(self) -> Iterator[str]:
+        """Yield what was read and what a reader has to know."""
+        log, settings = self.log, self.settings
+        yield (
+            f"{log['name']}: {counted(log['requests'], 'request')}, {log['prompt_tokens']:,} prompt and "
+            f"{log['output_tokens']:,} output tokens; tokenizer {settings['tokenizer'] or 'not given'}"
+        )
+        if log["training_entries"]:
+            yield f"The first {counted(log['training_entries'], 'record')} built the databases and are not judged"
+        if log["broken"]:
+            number, why = log["examples"][0]
+            yield f"{counted(log['broken'], 'broken record')} skipped; the first is record {number}: {why}"
+        if log["disagreeing"]:
+            yield (
+                f"Ids and text disagree in {log['disagreeing']} of {log['compared']} outputs (ids were used): "
+                "is this the tokenizer of the log?"
+            )
+        if log["cut"]:
+            yield f"{counted(log['cut'], 'request')} longer than the limit were cut"
+        if not self.complete:
+            yield "Interrupted: only the requests so far are counted"
+        for name, why in self.refused.items():
+            yield f"Not replayed: {name}: {why}"
+
+    def tables(self) -> Iterator[Table]:
+        """Yield the tables of the report."""
+        if not self.drafters:
+            return
+        ranked = sorted(self.drafters, key=lambda row: -(row.mean_acceptance_length.value or 0))
+        rows = [["drafter", "tokens/forward", "accepted", "drafted/forward", "speed-up", "pays", "M tokens/min"]]
+        for row in ranked:
+            pays = row.speedup.interval or (row.speedup.value or 0,) * 2
+            verdict = "yes" if pays[0] > 1 else "no" if pays[1] <= 1 else "unclear"
+            rate = (self.log["prompt_tokens"] + row.tokens) / row.seconds * 60e-6 if row.seconds else 0.0
+            length, share = show(row.mean_acceptance_length, "{:.2f}"), show(row.acceptance_rate, "{:.2f}")
+            drafted, speedup = f"{row.drafted / row.rounds:.1f}", show(row.speedup, "{:.2f}")
+            rows.append([row.name, length, share, drafted, speedup, verdict, f"{rate:.1f}"])
+        cost = self.settings["verify_cost"]
+        note = f"predicted speed-up at verification cost '{cost}', drafting not counted:"
+        yield Table("Tokens per forward pass", rows, note)
+        depth = min(8, max(len(row.accepted_by_position) for row in ranked))
+        if depth:
+            rows = [["accepted at position", *map(str, range(1, depth + 1))]]
+            rows += [[row.name, *_positions(row, depth)] for row in ranked]
+            yield Table("Acceptance by position", rows, "rounds that accepted k or more, of the rounds that drafted k:")
+        names = list(dict.fromkeys(name for row in ranked for name in row.by_category))
+        if len(names) > 1:
+            rows = [["tokens/forward by category", *names]]
+            for row in ranked:
+                found = [row.by_category.get(name) for name in names]
+                rows.append([row.name, *(show(c.mean_acceptance_length, "{:.2f}") if c else "-" for c in found)])
+            yield Table("By category", rows)
+        rows = [["tokens/forward by request", *(f"{100 * q:.0f} %" for q in QUANTILES)]]
+        rows += [[row.name, *(f"{value:.2f}" for value in row.by_request.values())] for row in ranked]
+        yield Table("By request", rows)
+
+
+def _positions(row: DrafterReport, depth: int) -> list[str]:
+    pairs = zip(row.accepted_by_position, row.drafted_by_position, strict=True)
+    cells = [f"{accepted / drafted:.2f}" if drafted else "-" for accepted, drafted in pairs][:depth]
+    return cells + ["-"] * (depth - len(cells))
+
+
+def counts(table: np.ndarray) -> dict[str, Any]:
+    """Return the fields of :class:`Counts` from sums by group, ``[groups, fields]``."""
+    used = table[table[:, 0] > 0]
+    sums = resample(len(used)) @ used
+    column = {name: sums[:, k] for k, name in enumerate(FIELDS)}
+    figures = {
+        "mean_acceptance_length": ratio(column["tokens"], column["rounds"]),
+        "acceptance_rate": ratio(column["accepted"], column["drafted"]),
+        "speedup": ratio(column["tokens"], column["cost"]),
+    }
+    whole = {name: int(column[name][0]) for name in FIELDS[:-1]}
+    return whole | {name: estimate(samples, len(used)) for name, samples in figures.items()}
+
+
+def drafter_report(name: str, tally: Tally) -> DrafterReport:
+    """Return the figures of one row."""
+    deepest = max((depth for _, depth, _ in tally.shapes), default=0)
+    drafted, accepted = [0] * (deepest + 1), [0] * (deepest + 1)
+    for (_, depth, taken), n in tally.shapes.items():
+        drafted[depth] += n
+        accepted[taken] += n
+    lengths = sorted(tally.lengths)
+    cumulated = np.cumsum([tally.lengths[length] for length in lengths])
+    places = [int(np.searchsorted(cumulated, q * cumulated[-1])) for q in QUANTILES] if lengths else []
+    return DrafterReport(
+        **counts(tally.groups[""]),
+        drafted_by_position=tuple(np.cumsum(drafted[::-1])[::-1][1:].tolist()),
+        accepted_by_position=tuple(np.cumsum(accepted[::-1])[::-1][1:].tolist()),
+        by_request={f"{q:g}": lengths[k] / 100 for q, k in zip(QUANTILES, places, strict=False)},
+        by_category={n: Counts(**counts(t)) for n, t in sorted(tally.groups.items()) if n},
+        seconds=tally.seconds,
+        name=name,
+    )
+
+
+class ReplayState:
+    """The state of an unfinished replay on disk, written from time to time. ``path`` ``None``: not stored."""
+
+    def __init__(self, path: Path | None, about: Mapping[str, Any]) -> None:
+        self.path, self.about = path, json.loads(json.dumps(about))
+        self._next = time.monotonic() + PAUSE
+
+    def load(self) -> dict[str, Any] | None:
+        """Return the stored state. Raises: ValueError: if it belongs to another replay or is damaged."""
+        if self.path is None or not self.path.exists():
+            return None
+        try:
+            data = json.loads(self.path.read_text(encoding="utf-8"))
+            stored = data["about"] if data["format"] == _FORMAT else None
+            if stored == self.about:
+                return data["state"]
+        except (OSError, ValueError, KeyError, TypeError):
+            stored = None
+        if stored is None:
+            raise ValueError(f"{self.path} is damaged and cannot be resumed: delete it or use --restart")
+        different = [name for name in self.about if stored.get(name) != self.about[name]]
+        raise ValueError(
+            f"{self.path} holds an unfinished replay of other {' and '.join(different)}: give the same command to "
+            "resume it, --restart to start again, or another --json"
+        )
+
+    def save(self, state: Callable[[], dict[str, Any]], now: bool = False) -> None:
+        """Write what ``state`` returns if it is time to."""
+        started = time.monotonic()
+        if self.path is None or (started < self._next and not now):
+            return
+        write_whole(self.path, json.dumps({"format": _FORMAT, "about": self.about, "state": state()}))
+        ended = time.monotonic()
+        self._next = ended + max(PAUSE, RATIO * (ended - started))
+
+    def remove(self) -> None:
+        """Delete the file."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def replay(
+    log: str | Path,
+    *,
+    drafters: Sequence[str] = DRAFTERS,
+    tokenizer: str | Path | None = None,
+    databases: str | Path | None = None,
+    build_databases: str | Path | None = None,
+    train_share: float = 0.5,
+    verify_cost: str | Sequence[float] = "cpu",
+    eos: int | None = None,
+    state_file: str | Path | None = None,
+    restart: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> ReplayReport:
+    """Return what ``drafters`` would have brought on a log, without a model.
+
+    Args:
+        log: a file of requests (:mod:`hsd_viz.logs.records`).
+        tokenizer: of the log's model; not needed for a log of token ids. ``eos`` replaces its end-of-text token.
+        databases: a folder of databases with that tokenizer (default: the shipped ones, if they have it).
+        build_databases: build them in this folder from the first ``train_share`` of the log, and judge the rest.
+        verify_cost: cost of verifying 0, 1, 2, ... draft tokens, or its name (:func:`~hsd_viz.logs.replay.parse_cost`).
+        state_file: where an interrupted replay is stored and resumed from; ``restart`` ignores what it holds.
+        settings: fields of :class:`~hsd_viz.logs.replay.ReplaySettings`.
+
+    Raises: ValueError: for bad input.
+    """
+    verify_cost = verify_cost if isinstance(verify_cost, str) else ",".join(map(str, verify_cost))
+    chosen = ReplaySettings(drafters=tuple(drafters), verify_cost=verify_cost, **settings)
+    found, log = LogTokenizer(tokenizer, eos), Path(log)
+    share = None if build_databases is None else train_share
+    options = {"tokenizer": found.name, "databases": str(databases or build_databases or ""), "train_share": share}
+    about = {"log": identity(log), "settings": asdict(chosen) | options}
+    state = ReplayState(None if state_file is None else Path(state_file), about)
+    stored = None if restart else state.load()
+    costs = CostCurve(tuple(stored["costs"])) if stored else parse_cost(verify_cost)
+    first = 0
+    if build_databases is not None:
+        from hsd_viz.logs.training import build
+
+        databases = build_databases
+        first = stored["facts"]["training_entries"] if stored else build(log, found, databases, train_share, progress)
+    work = LogReplay(chosen, found, open_databases(found, databases), costs, first)
+    if stored:
+        work.restore(stored)
+    complete = True
+    try:
+        for _ in work.run(log, progress):
+            state.save(work.to_dict)
+        state.remove()
+    except KeyboardInterrupt:
+        complete = False
+        state.save(work.to_dict, now=True)
+    return _report(work, log, about["settings"], complete)
+
+
+def identity(path: Path) -> dict[str, Any]:
+    """Return the identity of a log: name, size and a hash of its beginning. Raises: ValueError: if unreadable."""
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.sha256(file.read(2**20)).hexdigest()
+        return {"name": path.name, "bytes": path.stat().st_size, "sha256_of_first_mib": digest}
+    except OSError as error:
+        raise ValueError(f"cannot read the log {path}: {error.strerror or error}") from None
+
+
+def _report(work: LogReplay, log: Path, settings: dict[str, Any], complete: bool) -> ReplayReport:
+    """Return the report of a replay. Raises: ValueError: if the log has no usable request."""
+    facts = asdict(work.facts)
+    del facts["part"]
+    rows = [drafter_report(row.name, tally) for row, tally in zip(work.rows, work.tallies, strict=True) if tally.shapes]
+    if not rows and complete:
+        why = "; record {}: {}".format(*facts["examples"][0]) if facts["examples"] else ""
+        raise ValueError(f"the log {log} has no usable request{why}")
+    return ReplayReport({"name": log.name, **facts}, settings, tuple(rows), work.refused, tuple(work.listed), complete)

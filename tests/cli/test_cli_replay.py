@@ -1,0 +1,76 @@
+"""``hsd-viz replay``: tables and files, one-line errors, and resuming after Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hsd_viz.cli import main
+from hsd_viz.logs.replay import LogReplay
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    entries = [{"prompt": f"{k} a <b>b</b> c", "output": "a <b>b</b> c d", "category": "<i>x</i>"} for k in range(6)]
+    entries += [{"prompt": "y", "output": "z", "category": "y"}]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+
+
+def test_a_replay_prints_tables_and_writes_files(log, tmp_path, capsys):
+    words = ["replay", "log.jsonl", "--tokenizer", "target", "--drafter", "lookup", "--drafter", "recycling"]
+    assert main([*words, "--json", "out.json", "--html", "out.html"]) == 0
+    out = capsys.readouterr().out
+    assert "7 requests" in out and "Not replayed: recycling" in out and "lookup" in out
+    data = json.loads((tmp_path / "out.json").read_text())
+    (row,) = data["drafters"]
+    assert row["name"] == "lookup" and row["mean_acceptance_length"] > 1 and row["mean_acceptance_length_ci"]
+    assert len(row["accepted_by_position"]) == len(row["drafted_by_position"]) > 0
+    html = (tmp_path / "out.html").read_text()
+    assert "&lt;i&gt;x&lt;/i&gt;" in html and "<i>x" not in html and "<script" not in html
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["log.jsonl", "out.html", "out.json"]
+
+
+def test_an_interrupted_replay_keeps_its_counts_and_resumes(log, tmp_path, capsys, monkeypatch):
+    words = ["replay", "log.jsonl", "--tokenizer", "target", "--drafter", "lookup", "--json", "out.json"]
+    assert main(words) == 0
+    whole = json.loads((tmp_path / "out.json").read_text())
+    count = LogReplay._count
+
+    def interrupted(self, request):
+        if self.facts.requests == 3:
+            raise KeyboardInterrupt
+        count(self, request)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LogReplay, "_count", interrupted)
+        assert main(words) == 130
+    assert "the same command resumes" in capsys.readouterr().err
+    assert json.loads((tmp_path / "out.json").read_text())["log"]["requests"] == 3
+    assert (tmp_path / "out.json.partial").exists()
+    assert main(words) == 0
+    found = json.loads((tmp_path / "out.json").read_text())
+    for data in (found, whole):
+        del data["drafters"][0]["seconds"]
+    assert found == whole and not (tmp_path / "out.json.partial").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["none.jsonl"], "cannot read the log none.jsonl"),
+        (["log.jsonl"], "give the tokenizer of its model"),
+        (["log.jsonl", "--tokenizer", "log.jsonl"], "the tokenizer 'log.jsonl' cannot be loaded"),
+        (["log.jsonl", "--tokenizer", "target", "--verify-cost", "cheap"], "'cheap' is not a verification cost"),
+        (["log.jsonl", "--tokenizer", "target", "--drafter", "dbb"], "'dbb' cannot be replayed"),
+        (["log.jsonl", "--databases", "a", "--build-databases", "b"], "exclude each other"),
+        (["log.jsonl", "--tokenizer", "target", "--databases", "a"], "there are no databases in 'a'"),
+        (["log.jsonl", "--json", "none/x"], "cannot write none/x"),
+        (["log.jsonl", "--budget", "0"], "argument --budget"),
+    ],
+)
+def test_bad_input_is_one_line(log, words, part, capsys):
+    assert main(["replay", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and part in err
