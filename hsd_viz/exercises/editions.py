@@ -73,7 +73,7 @@ def _nbgrader(text: str) -> list[Cell]:
         options |= {"solution": True, "grade_id": f"solution-{name[1] if name else 'cell'}"}
         return [_cell("code", text, nbgrader=options)]
     if found := _CHECK.match(text):
-        options |= {"grade": True, "locked": True, "points": 1, "grade_id": f"check-{found[1]}"}
+        options |= {"grade": True, "locked": True, "points": 1, "grade_id": f"check-{found[1].replace('.', '-')}"}
         return [_cell("code", _asserted(found), nbgrader=options)]
     return [_cell("code", text)]
 
