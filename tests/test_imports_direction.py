@@ -83,6 +83,7 @@ ALLOWED = {
         "terminal",
         "trace",
     },
+    "exercises": {"disk", "drafting", "engine", "latency", "trace"},
     "serve": {"engine", "listen", "stack", "trace"},
     "dashboard": {"views"},
 }

@@ -17,6 +17,7 @@ from hsd_viz.cli import (
     audit,
     bench,
     classroom,
+    course,
     dashboard,
     databases,
     decode,

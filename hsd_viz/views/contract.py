@@ -54,6 +54,7 @@ class Draft(NamedTuple):
     count: int | None  # type: ignore[assignment]  # hides tuple.count
     score: float | None
     position: int | None
+    h: float | None
 
 
 class Round(NamedTuple):
@@ -69,6 +70,7 @@ class Round(NamedTuple):
     why: str | None
     ns: int
     start: int
+    rule: str
 
 
 class Call(NamedTuple):

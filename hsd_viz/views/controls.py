@@ -155,6 +155,7 @@ class Controls(widgets.VBox):
             "top_k": self.top_k.value,
             "top_p": self.top_p.value,
             "seed": self.seed.value,
+            "rule": "token",  # the one whose arithmetic the page shows for each token
         }
         device, dtype = self.device.value or None, self.dtype.value or None
         return Request(self.prompt.value, self.stack.value.strip(), options, device, dtype, self.beside.value)

@@ -60,6 +60,7 @@ def draft(row: DraftRow) -> list:
             count=row.count,
             score=number(row.score),
             position=row.position,
+            h=number(row.h),
         )
     )
 
@@ -78,6 +79,7 @@ def verification(row: RoundRow) -> list:
             why=row.why_no_draft,
             ns=row.duration_ns,
             start=row.start_ns,
+            rule=row.rule,
         )
     )
 

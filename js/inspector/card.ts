@@ -121,6 +121,7 @@ export function createCard({
           ]
         : [];
     if (d.u !== null) pairs.push(["u, drawn", asFigure(d.u)]);
+    if (typeof d.h === "number") pairs.push(["h, threshold", asFigure(d.h)]);
     if (d.key !== null) pairs.push(["key", plural(d.key, "token")]);
     if (d.count !== null) pairs.push(["seen", `${d.count} ×`]);
     if (d.score !== null) pairs.push(["score", figure(d.score)]);
@@ -140,6 +141,9 @@ export function createCard({
   function story(scene: Scene, d: Draft) {
     const { r, drafts } = scene;
     const _who = palette.phrase(d.source);
+    if (r.rule === "block" && d.verdict === "accepted")
+      return "Accepted: the last position with u < h is this one or a later one.";
+    if (r.rule === "block" && d.verdict === "rejected") return "Rejected: no position from here on has u < h.";
     if (d.verdict === "accepted")
       return d.u === null ? `Accepted: ${actor(r)} has the same token.` : "Accepted: u·q < p.";
     if (d.verdict === "cut") return "Cut: it matched, but the text ended before this position.";

@@ -72,8 +72,14 @@ export function createDrawn({ store, actor }: { store: Store; actor: (r: Round) 
     const kept = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
     const refused = drafts.filter((d) => d.parent === kept && d.verdict === "rejected" && d.p !== null);
     if (!refused.length) return null;
-    const { rule, sum, refused: taken, rows } = workedBack({ ...t, residual: t.residual }, refused, sampling());
+    const {
+      rule,
+      sum,
+      refused: taken,
+      rows,
+    } = workedBack({ ...t, residual: t.residual }, refused, sampling(), r.rule === "block");
     const ratio = rule === "ratio";
+    const less = `max(0,\u00a0${r.rule === "block" ? "w·p" : "p"}\u00a0−\u00a0q)`;
     const box = make("section");
     box.append(
       make("h4", "", "Distribution of the correction"),
@@ -81,15 +87,13 @@ export function createDrawn({ store, actor }: { store: Store; actor: (r: Round) 
         "p",
         "hsd-ins-muted",
         ratio
-          ? "The residual: max(0, p − q), scaled to 1."
+          ? `The residual: ${less}, scaled to 1.`
           : `${capital(actor(r))} drew it from p. It is not a draft token (total p ${four(taken.reduce((s, d) => s + (d.p.value ?? 0), 0))}), so it is from p over all other tokens, scaled to 1.`,
       ),
     );
 
     const p = plainT1() ? "p" : "p as sampled";
-    const heads = ratio
-      ? ["token", p, "q", "max(0,\u00a0p\u00a0−\u00a0q)", "residual"]
-      : ["token", p, "not drafted", "scaled to 1"];
+    const heads = ratio ? ["token", p, "q", less, "residual"] : ["token", p, "not drafted", "scaled to 1"];
     const table = make("table", "hsd-ins-table");
     const top = make("tr");
     for (const name of heads) {

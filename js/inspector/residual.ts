@@ -24,13 +24,15 @@ type Sampling = Record<string, number | null>;
  *
  * `t`: the correction's row: {id, p, top, residual, q, left}
  * `refused`: the rows of draft tokens at its position, at least one
+ * `block`: the round was judged by block verification
  */
 export function workedBack(
   t: Correction,
   refused: Draft[],
   sampling: Sampling,
+  block = false,
 ): { rule: string; sum: number | null; refused: TableRow[]; rows: TableRow[] } {
-  const rule = refused[0].u === null ? "walk" : "ratio";
+  const rule = block || refused[0].u !== null ? "ratio" : "walk";
   // A token drafted by two databases at one position counts once.
   const drafted = refused.filter((d, k) => refused.findIndex((o) => o.id === d.id) === k);
   const known = (value: number | null): Known => ({ value, bound: null });
@@ -41,6 +43,12 @@ export function workedBack(
     left: 0,
     residual: 0,
   }));
+  // The residual of a block is of w·p: p and q cannot be worked back from it.
+  if (block) {
+    const unknown: Known = { value: null, bound: null };
+    const rows = t.residual.map(([id, residual]) => ({ id, p: unknown, q: unknown, left: null, residual }));
+    return { rule, sum: null, refused: taken, rows };
+  }
   if (rule === "walk") {
     const kept = 1 - drafted.reduce((s, d) => s + (d.p ?? 0), 0);
     const sum = t.left ?? (kept > 1e-3 ? kept : null); // smaller values are rounding errors

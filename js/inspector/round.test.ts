@@ -110,6 +110,26 @@ const row = (node, verdict, more = {}) => ({
   ...more,
 });
 
+test("a block is judged by u < h where it was compared, and by no product of u and q", () => {
+  const { rule, steps } = judge(
+    [
+      row(0, "accepted", { u: null, h: null, q: 0.9, p: 0.2 }),
+      row(1, "accepted", { u: 0.359, h: 0.41, q: 0.987, p: 0.702 }),
+      row(2, "rejected", { u: 0.991, h: 0.5, q: 0.662, p: 0.581 }),
+    ],
+    null,
+  );
+  assert.equal(rule, "ratio");
+  assert.deepEqual(
+    steps.map((s) => s.line),
+    ["", "u = 0.359 < 0.410 = h", "u = 0.991 ≥ 0.500 = h"],
+  );
+  assert.deepEqual(
+    steps.map((s) => s.chance),
+    [null, null, null],
+  );
+});
+
 test("a sampled chain is judged by u · q < p, with the numbers and the sign of the verdict", () => {
   const { rule, steps } = judge(
     [

@@ -195,7 +195,7 @@ export function asFigure(x: number, digits = 3) {
 /**
  * The verification of each position of a round, in order.
  *
- * A chain sampled by a draft model is verified by `u·q < p` (`rule` "ratio"). A point-mass draft (from a database, or any draft
+ * A chain sampled by a draft model is verified by `u·q < p` (`rule` "ratio"), or as a block by `u < h` where `h` is recorded. A point-mass draft (from a database, or any draft
  * with greedy decoding) is walked: the verifier draws its own token and continues while the draft has it (`rule` "walk").
  * `drafts`: the rows of one round `own`: the verifier's own token ({text}) or null
  */
@@ -237,6 +237,11 @@ function ratioStep(d: Draft) {
     line: "",
     chance: null,
   };
+  if (d.u !== null && typeof d.h === "number") {
+    const shown = toTell(d.u, d.h);
+    step.line = `u = ${asFigure(d.u, shown)} ${d.verdict === "rejected" ? "≥" : "<"} ${asFigure(d.h, shown)} = h`;
+    return step;
+  }
   if (d.u === null || d.p === null || d.q === null) return step;
   const product = d.u * d.q;
   const digits = toTell(product, d.p);

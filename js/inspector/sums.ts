@@ -84,9 +84,11 @@ export function createSums({ store, palette, actor }: { store: Store; palette: P
       make(
         "p",
         "hsd-ins-muted",
-        rule === "ratio"
-          ? "Rule: accept the token if u·q < p, where q is the drafter’s probability, p the verifier’s, and u uniform on [0, 1): acceptance probability min(1, p / q)."
-          : `Rule: each draft token is a point mass. At each position ${who} ${greedy ? "takes its most likely token" : "draws its own token from p"} and continues while that token was drafted.`,
+        rule === "ratio" && r.rule === "block"
+          ? "Rule (block verification): accept the draft up to the last position with u < h. h follows from w, the product of p / q so far, never above 1, and from the residual max(0, w·p − q) of the next position; u is uniform on [0, 1)."
+          : rule === "ratio"
+            ? "Rule: accept the token if u·q < p, where q is the drafter’s probability, p the verifier’s, and u uniform on [0, 1): acceptance probability min(1, p / q)."
+            : `Rule: each draft token is a point mass. At each position ${who} ${greedy ? "takes its most likely token" : "draws its own token from p"} and continues while that token was drafted.`,
       ),
     );
     const list = make("ol", "hsd-ins-steps");
@@ -122,7 +124,7 @@ export function createSums({ store, palette, actor }: { store: Store; palette: P
       );
     else if (rule === "ratio")
       end.append(
-        "The correction is drawn from the residual max(0, p − q), scaled to 1: ",
+        `The correction is drawn from the residual max(0, ${r.rule === "block" ? "w·p" : "p"} − q), scaled to 1: `,
         ...(code ? [code] : ["not recorded"]),
         ".",
       );

@@ -68,6 +68,7 @@ export interface Draft {
   count: number | null;
   score: number | null;
   position: number | null;
+  h: number | null;
 }
 export type DraftRow = [
   round: number,
@@ -86,6 +87,7 @@ export type DraftRow = [
   count: number | null,
   score: number | null,
   position: number | null,
+  h: number | null,
 ];
 export const DRAFT = [
   "round",
@@ -104,6 +106,7 @@ export const DRAFT = [
   "count",
   "score",
   "position",
+  "h",
 ] as const;
 
 /** A verification (RoundRow). */
@@ -118,6 +121,7 @@ export interface Round {
   why: string | null;
   ns: number;
   start: number;
+  rule: string;
 }
 export type RoundRow = [
   id: number,
@@ -130,6 +134,7 @@ export type RoundRow = [
   why: string | null,
   ns: number,
   start: number,
+  rule: string,
 ];
 export const ROUND = [
   "id",
@@ -142,6 +147,7 @@ export const ROUND = [
   "why",
   "ns",
   "start",
+  "rule",
 ] as const;
 
 /** A forward pass, launch or look-up (CallRow). */

@@ -118,6 +118,7 @@ export function streamCard({
       ["q", (d: Draft) => figure(d.q)],
     ];
     if (has("u")) columns.push(["u", (d) => figure(d.u)]);
+    if (has("h")) columns.push(["h", (d) => figure(d.h)]);
     if (has("key")) columns.push(["key", (d) => d.key ?? "–"]);
     if (has("count")) columns.push(["count", (d) => d.count ?? "–"]);
     if (has("score")) columns.push(["score", (d) => figure(d.score)]);
@@ -125,7 +126,10 @@ export function streamCard({
     const titles: Record<string, string> = {
       p: "the verifier's probability, as sampled",
       q: "the drafter's probability, as sampled",
-      u: "uniform draw: accepted where u·q < p",
+      u: has("h")
+        ? "uniform draw: accepted up to the last position with u < h"
+        : "uniform draw: accepted where u·q < p",
+      h: "threshold of block verification",
       key: "matched text tokens",
       count: "count in the database",
       score: "estimated acceptance",

@@ -25,8 +25,8 @@ def test_all_subsets_in_all_orders_once():
 
 
 def test_a_file_of_sums_reads_as_the_traces_do():
-    traces = [hsd.load_bundled("databases"), hsd.load_bundled("repetition")]
-    row = row_of("db > target", 0.0, [("one", traces[0]), ("other", traces[1])])
+    traces = [hsd.load_bundled("databases"), hsd.load_bundled("copied")]
+    row = row_of("db > target", 0.7, [("one", traces[0]), ("other", traces[1])])
     suite = Suite(
         "made",
         {"one": "One.", "other": "Other.", "unused": "No prompt."},

@@ -1,0 +1,32 @@
+"""Exercises of the course: checks, the bug hunt, predictions and quizzes. Needs neither torch nor a network.
+
+>>> from hsd_viz.exercises import check
+>>> check("7.1", lambda alpha, gamma: 1)
+✗ not yet · 7.1 tokens per round: G(alpha=1/5, gamma=1): got 1, expected 6/5.
+"""
+
+from hsd_viz.exercises import lessons_1_4, lessons_5_8  # noqa: F401 (they register the exercises)
+from hsd_viz.exercises.check import EXERCISES, check
+from hsd_viz.exercises.data import cost_curve, greedy_rounds, measured
+from hsd_viz.exercises.hunt import law, mutants, plain_law, right_decoder, score, toy_models
+from hsd_viz.exercises.predict import predict_first
+from hsd_viz.exercises.quiz import quiz
+from hsd_viz.exercises.result import Exercise, Result
+
+__all__ = [
+    "EXERCISES",
+    "Exercise",
+    "Result",
+    "check",
+    "cost_curve",
+    "greedy_rounds",
+    "law",
+    "measured",
+    "mutants",
+    "plain_law",
+    "predict_first",
+    "quiz",
+    "right_decoder",
+    "score",
+    "toy_models",
+]

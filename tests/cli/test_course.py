@@ -1,0 +1,49 @@
+"""``hsd-viz course``."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from hsd_viz.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("solutions", [False, True])
+def test_copy_writes_eight_notebooks_of_one_edition(tmp_path, capsys, solutions):
+    folder = tmp_path / "course"
+    assert main(["course", "copy", str(folder), *(["--solutions"] if solutions else [])]) == 0
+    files = sorted(folder.iterdir())
+    assert len(files) == 8 and capsys.readouterr().out.split() == list(map(str, files))
+    for path in files:
+        notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook)
+        text = "".join(cell.source for cell in notebook.cells)
+        assert "SOLUTION" not in text
+        assert ("raise NotImplementedError" in text) is not solutions
+
+
+def test_copy_never_overwrites_answers(tmp_path, capsys):
+    (tmp_path / "5-databases.ipynb").write_text("my answers")
+    assert main(["course", "copy", str(tmp_path)]) == 2
+    assert "5-databases.ipynb exists and may contain answers" in capsys.readouterr().err
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["my answers"]
+
+
+def test_build_writes_the_named_editions_and_replaces_them(tmp_path, capsys):
+    for _ in range(2):
+        assert main(["course", "build", str(tmp_path), "--edition", "otter", "--edition", "nbgrader"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["nbgrader", "otter"]
+    assert main(["course", "build", str(tmp_path), "--edition", "pdf"]) == 2
+    assert "invalid choice: 'pdf'" in capsys.readouterr().err
+
+
+def test_the_masters_are_part_of_the_wheel():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert included["notebooks/course/master"] == "hsd_viz/exercises/master"
+    assert len(list((ROOT / "notebooks/course/master").glob("*.md"))) == 8

@@ -1,0 +1,47 @@
+"""The bug hunt: every mutant is wrong, every right decoder is exact, and tests are scored."""
+
+from __future__ import annotations
+
+import pytest
+
+from hsd_viz.exercises import hunt
+
+TARGET, DRAFT = hunt.toy_models()
+
+
+@pytest.mark.parametrize("name", hunt.RIGHT)
+@pytest.mark.parametrize("lookahead", [1, 2, 3])
+def test_right_decoders_are_exact(name, lookahead):
+    found = hunt.law(hunt.RIGHT[name], TARGET, DRAFT, 2, lookahead)
+    assert sum(found.values()) == 1
+    assert found == hunt.plain_law(TARGET, 2)
+
+
+@pytest.mark.parametrize("name", hunt.WRONG)
+def test_every_mutant_is_lossy(name):
+    found = hunt.law(hunt.WRONG[name], TARGET, DRAFT, 3, 2)
+    assert sum(found.values()) == 1
+    assert found != hunt.plain_law(TARGET, 3)
+
+
+def test_a_greedy_test_kills_some_and_misses_most():
+    target, draft = hunt.toy_models(greedy=True)
+    plain = hunt.plain_law(target, 12)
+    found = hunt.score(lambda decode: hunt.law(decode, target, draft, 12, 2) == plain)
+    assert found.killed and len(found.survived) > len(found.killed)
+    assert not found.false_alarms and not found
+
+
+def test_careless_tests_are_scored():
+    nothing = hunt.score(lambda decode: True)
+    assert len(nothing.survived) == len(hunt.WRONG) and not nothing.killed
+    everything = hunt.score(lambda decode: False)
+    assert len(everything.killed) == len(hunt.WRONG) and len(everything.false_alarms) == len(hunt.RIGHT)
+    assert "false alarm: no bonus token" in repr(everything) and not everything
+    assert "killed 0 of" in nothing._repr_html_()
+
+
+def test_mutants_are_counted():
+    assert len(hunt.mutants()) == len(hunt.WRONG) and len(hunt.mutants(3)) == 3
+    with pytest.raises(ValueError, match="mutants, not 99"):
+        hunt.mutants(99)

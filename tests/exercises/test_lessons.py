@@ -1,0 +1,176 @@
+"""The lessons run in every edition, solutions pass, empty editions fail, and mutants of solutions are caught."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import lessons
+import nbformat
+import pytest
+
+from hsd_viz.exercises import EXERCISES, check, editions
+from hsd_viz.exercises.predict import Guess
+from hsd_viz.exercises.quiz import Quiz
+
+COMMITTED = Path(__file__).resolve().parents[2] / "notebooks" / "course" / "student"
+MOST_LINES = 15
+each_lesson = pytest.mark.parametrize("lesson", lessons.MASTERS)
+
+
+def test_there_are_eight_lessons_and_every_exercise_is_in_one():
+    assert [name[0] for name in lessons.MASTERS] == list("12345678")
+    asked = [n for text in lessons.MASTERS.values() for n in re.findall(r'^check\("(.+?)"', text, re.M)]
+    assert asked == list(EXERCISES)
+
+
+@each_lesson
+def test_solutions_pass_and_the_empty_edition_fails_every_check(lesson):
+    solved, empty = lessons.results(lesson, "solution"), lessons.results(lesson, "student")
+    assert list(solved) == list(empty) == [n for n in EXERCISES if n[0] == lesson[0]]
+    assert [r for r in solved.values() if not r] == []
+    assert [r for r in empty.values() if r] == []
+    assert all("nothing is written" in r.message for r in empty.values())
+
+
+@each_lesson
+def test_prints_and_figures_are_deterministic_and_need_no_answer(lesson):
+    assert lessons.run(lesson, "solution")[1] == lessons.run(lesson, "student")[1]
+
+
+@each_lesson
+def test_every_lesson_asks_first_and_ends_with_a_quiz(lesson):
+    values = lessons.run(lesson, "student")[0]
+    [guess] = [v for v in values if isinstance(v, Guess)]
+    assert guess.guess is None and guess.revealed is None
+    guess = copy.copy(guess)
+    guess.lock(guess.options[0] if guess.options else 1)
+    assert guess.revealed is not None
+    assert isinstance(values[-1], Quiz) and len(values[-1].questions) == 3
+
+
+@each_lesson
+def test_the_head_of_a_lesson_says_what_it_is(lesson):
+    head = editions.cells_of(lessons.MASTERS[lesson])[0][1]
+    for label in ("Goal", "Before", "Time", "Needs"):
+        assert f"**{label}.**" in head
+    assert re.search(r"\*\*Time\.\*\* \d+ minutes", head)
+
+
+@each_lesson
+@pytest.mark.parametrize("edition", editions.EDITIONS)
+def test_editions_are_valid_and_their_cells_are_short(lesson, edition):
+    notebook = editions.notebook(lessons.MASTERS[lesson], edition, lesson)
+    nbformat.validate(nbformat.reads(json.dumps(notebook), as_version=4))
+    code = lessons.code_cells(lesson, edition)
+    assert all(len(source.splitlines()) <= MOST_LINES + 2 * (edition in ("otter", "nbgrader")) for source in code)
+    assert ("SOLUTION" in "".join(code)) == (edition in ("otter", "nbgrader"))
+
+
+@each_lesson
+def test_the_committed_student_edition_is_built_from_its_master(lesson):
+    committed = json.loads((COMMITTED / f"{lesson}.ipynb").read_text(encoding="utf-8"))
+    assert committed == editions.notebook(lessons.MASTERS[lesson], "student", lesson)
+
+
+@each_lesson
+def test_nbgrader_grades_every_check_once(lesson):
+    cells = editions.notebook(lessons.MASTERS[lesson], "nbgrader", lesson)["cells"]
+    graded = [c["metadata"]["nbgrader"] for c in cells if c["metadata"]]
+    assert len({g["grade_id"] for g in graded}) == len(graded)
+    expected = [f"check-{n.replace('.', '-')}" for n in EXERCISES if n[0] == lesson[0]]
+    assert [g["grade_id"] for g in graded if g["grade"]] == expected
+    # nbgrader refuses other characters.
+    assert all(re.fullmatch(r"[a-zA-Z0-9_\-]+", g["grade_id"]) for g in graded)
+    assert sum(g["solution"] for g in graded) == sum(g["grade"] for g in graded)
+
+
+@each_lesson
+def test_otter_questions_are_closed(lesson):
+    cells = editions.notebook(lessons.MASTERS[lesson], "otter", lesson)["cells"]
+    raw = ["".join(c["source"]).splitlines()[0] for c in cells if c["cell_type"] == "raw"]
+    question = ["BEGIN QUESTION", "BEGIN SOLUTION", "END SOLUTION", "BEGIN TESTS", "END TESTS", "END QUESTION"]
+    exercises = sum(n[0] == lesson[0] for n in EXERCISES)
+    assert raw == ["# ASSIGNMENT CONFIG", *(f"# {words}" for words in question * exercises)]
+
+
+# --- mutants of the solutions -----------------------------------------------------------------------------------------
+
+SWAPS = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.In: ast.NotIn,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.Pow: ast.Mult,
+}  # fmt: skip
+#: Mutants that are correct as well, by exercise and changed line.
+EQUIVALENT = {
+    # Deviations from a mean sum to 0, so one of the two means is enough.
+    ("1.1", "covariance = sum(((k + mean_k) * (c - mean_c) for k, c in curve.items()))"),
+    ("1.1", "covariance = sum(((k - mean_k) * (c + mean_c) for k, c in curve.items()))"),
+    # At start -1 the slice is empty.
+    ("5.1", "for start in range(len(ids) - length - 1, -2, -1):"),
+    # All probabilities are doubled, which keeps their order.
+    ("6.2", "reached.append(chance * (reached[parent] if parent >= 0 else 2))"),
+    # A lookahead of 33 is never the fastest.
+    ("7.3", "return min(range(34), key=lambda gamma: ms_per_token(alpha, gamma, c, 1.0))"),
+    # The last gram is shorter than 8.
+    ("8.1", "for end in range(8, len(ids) + 2):"),
+}
+
+
+def mutants_of(tree: ast.Module) -> Iterator[tuple[ast.Module, str]]:
+    """Yield the tree with one operator exchanged or one whole number increased, and the changed line."""
+    count = sum(1 for _ in ast.walk(tree))
+    for k in range(count):
+        mutant = copy.deepcopy(tree)
+        node = list(ast.walk(mutant))[k]
+        if isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in SWAPS:
+            node.op = SWAPS[type(node.op)]()
+        elif isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
+            node.ops[0] = SWAPS[type(node.ops[0])]()
+        elif isinstance(node, ast.Constant) and type(node.value) is int:
+            node.value += 1
+        else:
+            continue
+        lines = zip(ast.unparse(tree).splitlines(), ast.unparse(mutant).splitlines(), strict=True)
+        yield mutant, next(after.strip() for before, after in lines if before != after)
+
+
+def solved_cells() -> dict[str, tuple[str, str]]:
+    """Return lesson and source of the solution of each exercise."""
+    found = {}
+    for lesson in lessons.MASTERS:
+        source = ""
+        for cell in lessons.code_cells(lesson, "solution"):
+            if checked := re.match(r'check\("(.+?)"', cell):
+                found[checked[1]] = (lesson, source)
+            source = cell
+    return found
+
+
+def out_of_time(*_: object) -> None:
+    raise TimeoutError("the answer takes too long")
+
+
+@pytest.mark.parametrize("number", [n for n in EXERCISES if n != "4.1"])
+def test_mutants_of_a_solution_are_caught(number):
+    lesson, source = solved_cells()[number]
+    names = lessons.run(lesson, "solution")[2]
+    signal.signal(signal.SIGVTALRM, out_of_time)
+    survived, total = [], 0
+    for mutant, changed in mutants_of(ast.parse(source)):
+        total += 1
+        answers = dict(names)
+        exec(compile(ast.fix_missing_locations(mutant), "mutant", "exec"), answers)
+        name = next(n.name for n in mutant.body if isinstance(n, ast.FunctionDef))
+        signal.setitimer(signal.ITIMER_VIRTUAL, 3)  # of CPU time: a mutant can loop for ever
+        try:
+            if check(number, answers[name]) and (number, changed) not in EQUIVALENT:
+                survived.append(changed)
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    assert survived == []
+    assert total or number == "3.3"
