@@ -110,7 +110,7 @@ def build_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"hsd-viz {__version__}", help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     measuring = (decode, bench, plan, replay, importing, doctor, audit)
-    for module in (*measuring, dashboard, serve, classroom, site, export, traces, databases, ladder):
+    for module in (*measuring, dashboard, serve, classroom, site, export, traces, databases, ladder, course):
         module.add(commands)
     return parser
 
