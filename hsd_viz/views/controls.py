@@ -94,32 +94,8 @@ class Controls(widgets.VBox):
         self.run = _button("Run", "Decode the prompt with the stack (Ctrl+Enter)", "hsd-primary")
         self.cancel = _classes(_button("Cancel", "Stop after the current token", "hsd-quiet"), "hsd-cancel")
         self.greedy = Prose()
-        fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
-        if live:
-            buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
-            self.picker: list[widgets.Widget] = [
-                _classes(widgets.Box([self.recording, self.replay]), "hsd-recordings", "hsd-form")
-            ]
-            form = [
-                self.preset,
-                self.blurb,
-                self.prompt,
-                self.stacks,
-                self.stack,
-                self.blocks,
-                buttons,
-                self.beside,
-                _grid(fields),
-                self.greedy,
-            ]
-            super().__init__([_section("New run", form)])
-        else:
-            row = widgets.Box([self.recording, self.replay, self.cancel])
-            missing = (
-                "PyTorch is not installed: this page replays recordings. For live runs: pip install 'hsd-viz[models]'."
-            )
-            self.picker = [Prose(missing), _classes(row, "hsd-recordings", "hsd-form")]
-            super().__init__()
+        self.picker: list[widgets.Widget] = self._pickers(live)
+        super().__init__([_section("New run", self._form())] if live else [])
         _classes(self, "hsd-controls", "hsd-form")
         self.preset.observe(self._use_prompt, "value")
         self.prompt.observe(self._prompt_written, "value")
@@ -142,7 +118,7 @@ class Controls(widgets.VBox):
         buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
         fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
         choices = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, self.blocks]
-        return [*choices, buttons, self.beside, _grid(fields)]
+        return [*choices, buttons, self.beside, _grid(fields), self.greedy]
 
     def request(self) -> Request:
         """Return the form's values. Raises: ValueError: if a field is invalid."""

@@ -134,7 +134,8 @@ def head(meta: dict[str, Any]) -> dict[str, Any]:
         "levels": level_names(meta),
         "meta": {
             "stack": str(meta.get("stack_resolved") or meta.get("stack") or ""),
-            "sampling": dict(meta.get("sampling") or {}),
+            # Its numbers: the rule is in each round.
+            "sampling": {name: value for name, value in (meta.get("sampling") or {}).items() if name != "rule"},
             "prefill_ns": meta.get("prefill_ns"),
             "wall_ns": meta.get("wall_ns"),
         },

@@ -157,7 +157,7 @@ def test_a_readout_takes_a_trace_and_a_stage():
 
 def test_a_recording_says_of_how_many_runs_it_is_the_fastest():
     trace = load_bundled("plain")
-    assert ", fastest of 3 runs" in " ".join(origin(trace.meta, "recording")["facts"])
+    assert f", fastest of {trace.meta['fastest_of']} runs" in " ".join(origin(trace.meta, "recording")["facts"])
     assert "fastest" not in " ".join(origin({**trace.meta, "fastest_of": None}, "recording")["facts"])
     assert "fastest" not in " ".join(origin(trace.meta, "live")["facts"])
 

@@ -14,7 +14,7 @@ def test_a_trace_brings_its_calls_and_the_starts_of_its_rounds():
     data = RoundInspector(trace).data
     assert json.loads(json.dumps(data)) == data
     assert [row[-2:] for row in data["calls"]] == [[c.start_ns, c.duration_ns] for c in trace.call_rows]
-    assert [row[-1] for row in data["rounds"]] == [r.start_ns for r in trace.round_rows]
+    assert [row[-2] for row in data["rounds"]] == [r.start_ns for r in trace.round_rows]
     assert data["meta"]["wall_ns"] == trace.meta["wall_ns"]
 
 

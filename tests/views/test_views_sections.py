@@ -238,9 +238,8 @@ def test_the_projects_measurements_are_installed_where_they_are_looked_for():
     wheel = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"][
         "wheel"
     ]
-    assert wheel["force-include"] == {
-        str(reports.FOLDERS[1].relative_to(root)): str(reports.FOLDERS[0].relative_to(root))
-    }
+    measured, checkout = (str(folder.relative_to(root)) for folder in reports.FOLDERS)
+    assert wheel["force-include"][checkout] == measured
     assert reports.measured_file("ablation.json") == reports.FOLDERS[1] / "ablation.json"
     assert reports.measured_file("nothing.json") is None
 
