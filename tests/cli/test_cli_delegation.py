@@ -139,6 +139,8 @@ def test_the_dashboard_passes_its_options_on(monkeypatch):
         "allow_models": True,
         "open_browser": False,
         "preheat": False,
+        "engine": None,
+        "pages": None,
     }
 
 
