@@ -16,7 +16,8 @@ dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
 	@$(VENV)/bin/hsd-viz dashboard --host '$(HOST)' --port '$(PORT)' $(if $(TOKEN),--token '$(TOKEN)')
 
 test: $(VENV)/.test-ready chromium  ## run the everyday tests, including the browser tests
-	$(PYTEST) -m 'not slow$(if $(CHROMIUM),, and not browser)'
+	$(PYTEST) -n 2 --dist loadfile -m 'not slow and not browser'
+	$(if $(CHROMIUM),$(PYTEST) -m 'not slow and browser')
 
 test-full: $(VENV)/.test-ready chromium  ## run all tests
 	$(PYTEST) $(if $(CHROMIUM),,-m 'not browser')

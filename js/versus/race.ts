@@ -126,8 +126,8 @@ export function standing(runs: Run[], ns: number) {
   }
   if (finished.length) {
     const rest = running.map((r) => `${r.letter} has ${r.shown} of ${r.all} tokens`);
-    const through = finished.map((r) => r.letter);
-    return `${list(through)} ${through.length > 1 ? "are" : "is"} through; ${list(rest)}.`;
+    const letters = finished.map((r) => r.letter);
+    return `${list(letters)} ${letters.length > 1 ? "have" : "has"} finished; ${list(rest)}.`;
   }
   const most = Math.max(...at.map((r) => r.shown));
   const ahead = at.filter((r) => r.shown === most);

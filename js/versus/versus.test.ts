@@ -77,13 +77,13 @@ test("a round in progress reaches as far as its draft and one token more; betwee
   assert.equal(runAt(plain, 5e5).reach, 1);
 });
 
-test("the state of the race names who leads, by how much, who is through and who was first", () => {
+test("the state of the race names who leads, by how much, who has finished and who was first", () => {
   const runs = [plain, quick, slow];
   assert.equal(standing(runs, 0), "No tokens yet.");
   assert.equal(standing(runs, 2e6), "B is ahead of A by 2 tokens and C by 4 tokens.");
   assert.equal(standing(runs, 5e6), "B is ahead of A by 3 tokens and C by 5 tokens.");
-  assert.equal(standing(runs, 6e6), "B is through; A has 6 of 12 tokens and C has 3 of 12 tokens.");
-  assert.equal(standing(runs, 12e6), "B and A are through; C has 6 of 12 tokens.");
+  assert.equal(standing(runs, 6e6), "B has finished; A has 6 of 12 tokens and C has 3 of 12 tokens.");
+  assert.equal(standing(runs, 12e6), "B and A have finished; C has 6 of 12 tokens.");
   assert.equal(standing(runs, 20e6), "B finished first, after 6.00 ms; A 6.00 ms later and C 14.0 ms later.");
   assert.equal(raceEnd(runs), 20e6);
   assert.equal(standing([plain, run("B", Array(12).fill(1), 1e6)], 3e6), "All have 3 tokens.");

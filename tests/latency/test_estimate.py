@@ -52,6 +52,7 @@ def test_curves_are_of_one_rule():
     for rule, accepted, n in (("token", 0, 10), ("block", 2, 30)):
         trace = Trace(meta)
         trace.round_rows = [row(2, accepted, id=k)._replace(rule=rule) for k in range(n)]
+        trace.call_rows = [CallRow(0, k, m["name"], "verify", 1, 1, 0, 0, 1) for k, m in enumerate(names)]
         traces.append(trace)
     counts = estimate(traces).counts["nano", "target"]
     assert (counts.rule, counts.rounds, counts.accepted) == ("block", 30, 60)

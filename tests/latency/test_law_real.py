@@ -60,7 +60,8 @@ def regimes(models: int, seed: int, stay: float = 0.97) -> list[torch.Tensor]:
 def decode(tables, lookaheads, tokens: int, drafter=None, seed: int = 0) -> Trace:
     """The loop's own rows as a trace."""
     torch.set_num_threads(1)
-    loop = loop_of(tables, lookaheads, Sampling(temperature=1.0, seed=seed), tokens, drafter)
+    # The token rule accepts each position by itself, so that its acceptance is known without a run.
+    loop = loop_of(tables, lookaheads, Sampling(temperature=1.0, seed=seed, rule="token"), tokens, drafter)
     names = [f"m{k}:{g}" for k, g in enumerate(lookaheads)]
     trace = Trace({"stack": " > ".join([*(["db"] if drafter else []), *names, "target"])})
     loop.log.take()
