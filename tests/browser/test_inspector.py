@@ -236,7 +236,9 @@ def test_a_correction_s_residual_can_be_done_again_from_the_table(open_page, rec
     start(page, trace, RoundInspector, TokenStream)
     page.locator(f'.hsd-tok[data-i="{token.index}"]').click()
     rows = table(page)
-    assert list(map(float, rows[refused.text.replace("\n", "↵").replace(" ", "␣")])) == pytest.approx([refused.p, refused.q, 0, 0], abs=6e-5)
+    assert list(map(float, rows[refused.text.replace("\n", "↵").replace(" ", "␣")])) == pytest.approx(
+        [refused.p, refused.q, 0, 0], abs=6e-5
+    )
     total = float(rows["sum"][2])
     assert total == pytest.approx(whole, abs=6e-5)
     residuals = []

@@ -90,9 +90,7 @@ def test_a_remote_trace_equals_the_local_one(engine, address, stack, temperature
     assert there.draft_rows == here.draft_rows
     assert there.pieces == here.pieces
     no_time = {"start_ns": 0, "duration_ns": 0}
-    without_times = [
-        [row._replace(**no_time) for row in trace.round_rows + trace.call_rows] for trace in (here, there)
-    ]
+    without_times = [[row._replace(**no_time) for row in trace.round_rows + trace.call_rows] for trace in (here, there)]
     assert without_times[0] == without_times[1]
     times = {"created", "prefill_ns", "wall_ns"}
     assert {k: v for k, v in there.meta.items() if k not in times} == json.loads(
