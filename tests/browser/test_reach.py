@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
-from hsd_viz import load_bundled
+from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.figures.palette import HUES
 from hsd_viz.trace import Trace
 from hsd_viz.views.standalone import page as standalone
@@ -162,7 +162,7 @@ def test_axe_is_content_with_every_tab_and_state(open_page, voila, width, theme)
 #: The pages that open from a disk, and a token of theirs that can be clicked.
 EXPORTED = {
     "run": (lambda: standalone(load_bundled("both")), f'{TOKENS}[data-kind="correction"]'),
-    "race": (lambda: race([load_bundled("plain"), load_bundled("both")]), ".hsd-vs-col"),
+    "race": (lambda: race([load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "both")]), ".hsd-vs-col"),
 }
 
 
