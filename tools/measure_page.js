@@ -70,7 +70,7 @@
   };
   /** The group of the run on the page: it knows where the cursor is the moment the key is handled. */
   function groupOf(tokens) {
-    for (const group of globalThis[Symbol.for("hsd_viz.groups.1")].values()) if (group.store.tokens.length === tokens && group.listeners.size > 1) return group;
+    for (const group of globalThis[Symbol.for("hsd_viz.groups.2")].values()) if (group.store.tokens.length === tokens && group.listeners.size > 1) return group;
     throw new Error(`no run of ${tokens} tokens is on the page`);
   }
   /** Listen to keys; `names`: the views that are on the page. */
