@@ -70,7 +70,7 @@
   };
   /** The group of the run on the page: it knows where the cursor is the moment the key is handled. */
   function groupOf(tokens) {
-    for (const group of globalThis[Symbol.for("hsd_viz.groups.2")].values()) if (group.store.tokens.length === tokens && group.listeners.size > 1) return group;
+    for (const group of globalThis[Symbol.for("hsd_viz.groups.2")].values()) if (group.store.tokens.length === tokens) return group;
     throw new Error(`no run of ${tokens} tokens is on the page`);
   }
   /** Listen to keys; `names`: the views that are on the page. */
@@ -99,9 +99,7 @@
     };
     addEventListener("keydown", onKey, true);
     // Called before the views are, which would otherwise have drawn already.
-    const others = [...group.listeners];
-    group.listeners.clear();
-    for (const f of [onCursor, ...others]) group.listeners.add(f);
+    group.listeners.add(onCursor);
     const observer = new MutationObserver(check);
     observer.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
     hsdMeasure.settled = () => Boolean(key?.at) && Object.keys(key.ms).length === key.wanted;

@@ -40,6 +40,7 @@ def watched(chromium, voila, measure):
     shown.page.close()
 
 
+@pytest.mark.slow
 def test_the_page_opens_and_follows_keys_on_a_thousand_tokens(watched, measure, tmp_path):
     from tools.measure_live import long_trace
 
