@@ -98,7 +98,6 @@
       }
     };
     addEventListener("keydown", onKey, true);
-    // Called before the views are, which would otherwise have drawn already.
     group.listeners.add(onCursor);
     const observer = new MutationObserver(check);
     observer.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
