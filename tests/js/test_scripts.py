@@ -55,12 +55,13 @@ def run(*arguments: str, **environment: str) -> None:
 
 def dashboard_states() -> dict[str, list[dict]]:
     """The synchronized traits of every view of the dashboard with all its tabs open, by the name of its script."""
+    earlier = set(_instances)  # widgets of other tests in this process
     box = hsd_viz.dashboard()
-    tabs = next(w for w in _instances.values() if isinstance(w, Tabs))
+    tabs = next(w for w in _instances.values() if isinstance(w, Tabs) and w.model_id not in earlier)
     for place in range(len(tabs.panels)):
         tabs.strip.selected = place
     found: dict[str, list[dict]] = {}
-    for widget in list(_instances.values()):
+    for widget in [w for model_id, w in _instances.items() if model_id not in earlier]:
         scripts = (vars(kind).get("_esm") for kind in type(widget).__mro__)
         script = next((s for s in scripts if hasattr(s, "_path")), None)
         if script is not None:
