@@ -110,7 +110,11 @@ class Verifier(CachedModel, Protocol):
 
 
 class Launcher(CachedModel, Protocol):
-    """A model that samples a whole draft in one call."""
+    """A model that samples a whole draft in one call.
+
+    One with another tokenizer (:mod:`~hsd_viz.decoding.bridge`) also has ``forwards``, the forward passes of its last
+    draft, and ``recut``: its tokens are not those that were sampled.
+    """
 
     def sample(
         self, tokens: Sequence[int], n: int, sampling: Sampling, chances: Sequence[float], eos: frozenset[int]

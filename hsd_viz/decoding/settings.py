@@ -9,6 +9,8 @@ from hsd_viz.trace.records import RULES
 #: The verification rule of chains that were sampled from rows, unless another one is requested: the faster one
 #: (docs/bench/rules-cpu.json).
 DEFAULT_RULE = "block"
+#: How a draft model with another tokenizer than the target's drafts (:mod:`hsd_viz.decoding.bridge`).
+BRIDGES = ("slem", "tli")
 
 
 @dataclass(frozen=True, slots=True)

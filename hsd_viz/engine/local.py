@@ -17,6 +17,7 @@ from hsd_viz.backends.choose import Runtimes, backend_for
 from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
 from hsd_viz.card import card, line, table
+from hsd_viz.decoding.bridge import BridgedModel
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import Model
@@ -53,6 +54,7 @@ def load_engine(
     pad_layers: int = 0,
     pad_noise: float = 0.0,
     databases: str | Path | None = None,
+    bridge: str | None = None,
 ) -> LocalEngine:
     """Make an engine in this process.
 
@@ -65,6 +67,8 @@ def load_engine(
     real decoding at any cost and acceptance, named as such wherever it appears (``target+12``, ``target+12~0.05``).
     ``databases`` is a folder with the databases to use in place of the shipped ones, which serve models of the ladder's
     tokenizer. Models load when a stack first needs them.
+    ``bridge`` is how a draft model with another tokenizer than the target's drafts: ``slem`` (its text, cut again) or
+    ``tli`` (the tokens that both have); by default the one that fits the sampling.
 
     Raises:
         ValueError: if an option is invalid; the message has the value and what is allowed.
@@ -72,7 +76,7 @@ def load_engine(
     if threads is not None:
         check_range("the number of threads", threads, 1, MAX_THREADS)
         torch.set_num_threads(threads)
-    models = Models(target, device, dtype, allow_models, pad_layers, pad_noise)
+    models = Models(target, device, dtype, allow_models, pad_layers, pad_noise, bridge)
     if databases is not None:
         check_folder(databases)
     return LocalEngine(models, Runtimes(models.device, runtime, free=lambda: free_bytes(models.device)), databases)
@@ -226,7 +230,10 @@ class LocalEngine:
         if not all(map(self.models.loaded, chain)):
             yield Stage("loading the tokenizer")
         text = self.models.text(chain[-1])
-        self.models.check_tokenizers(chain[-1], chain[:-1])
+        # The lowest level may have another tokenizer.
+        lowest = chain[0] if resolved.bottom is None and len(chain) > 1 and not request.choosing else None
+        hint = ": such a model can only be the lowest level of a stack"
+        self.models.check_tokenizers(chain[-1], chain[:-1] if lowest is None else chain[1:-1], hint)
         ids = self._encode(request.prompt, text, request.chat)
         loaded: list[Model] = []
         notes: set[str] = set()
@@ -236,6 +243,10 @@ class LocalEngine:
             notes |= {why_eager} - {None}
         if notes:
             yield Stage(f"{', '.join(sorted(notes))}: decoding on the eager runtime")
+        if lowest is not None and (bridge := self.models.bridge(chain[-1], lowest)) is not None:
+            kind = self.models.forced_bridge or bridge.choose(sampling)
+            yield Stage(f"{lowest} has another tokenizer: it drafts by {kind.upper()}")
+            loaded[0] = BridgedModel(loaded[0], bridge, kind, loaded[-1].vocab_size)
         if any(m.lookahead is None for m in parsed.drafts) or request.choosing:
             about = self._meta("", request.written, resolved, loaded, sampling, max_new_tokens)
             if request.choosing:
@@ -372,6 +383,7 @@ class LocalEngine:
                 "parameters": model.parameters,
                 "weights": self.models.hash(model.name),
                 "runtime": model.runtime,
+                **({"bridge": model.describe()} if isinstance(model, BridgedModel) else {}),
             }
             for k, (part, model, name) in enumerate(zip(resolved.models, loaded, _level_names(resolved), strict=True))
         ]
