@@ -7,7 +7,8 @@ would upload it. The views of the law take a calibration, or what :func:`recorde
 recordings: :class:`HierarchyGraph`, :class:`LatencySurface`, :class:`Ranking`, :class:`Levels`, and the sliders of
 :class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf`. Drafting from databases has :class:`LocalityMap` for one trace,
 and for measurements :class:`DatabaseAblation`, :class:`OrderAblation`, :class:`CategoryBars`,
-:class:`LatencyAcceptance`, :class:`SpeedPlane` and :class:`TemperatureCurves`.
+:class:`LatencyAcceptance`, :class:`SpeedPlane` and :class:`TemperatureCurves`. :class:`RuleLab` compares verification
+rules on one draft.
 
 Every view has ``save("x.html")``, ``save("x.svg")``, ``save("x.png")`` and ``to_html()``, takes a trace or the path of
 its file, and rejects unknown options. :func:`compose` arranges views and figures in a grid; :func:`register` adds a tab
@@ -34,6 +35,7 @@ _NAMES = {
     "linked": ("LinkedView", "link"),
     "locality_map": ("LocalityMap",),
     "registry": ("register", "unregister"),
+    "rule_lab": ("RuleLab",),
     "run_views": ("Access", "Player", "RoundInspector", "Timeline"),
     "stream": ("TokenStream",),
     "versus": ("Versus",),

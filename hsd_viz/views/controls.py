@@ -9,7 +9,9 @@ from typing import Any
 import ipywidgets as widgets
 import traitlets
 
+from hsd_viz.decoding.settings import DEFAULT_RULE
 from hsd_viz.stack import parse
+from hsd_viz.trace.records import RULES
 from hsd_viz.views.blocks import StackBlocks, allowed
 from hsd_viz.views.number_field import NumberField
 from hsd_viz.views.presets import PROMPTS, STACKS, TEMPERATURE
@@ -86,6 +88,7 @@ class Controls(widgets.VBox):
         self.top_k = NumberField("Top-k (0: off)", 0, 0, 1_000_000, whole=True)
         self.top_p = NumberField("Top-p (1: off)", 1, 0.01, 1)
         self.seed = NumberField("Seed", 0, 0, 2**31 - 1, whole=True)
+        self.rule = widgets.Dropdown(options=RULES, value=DEFAULT_RULE, description="Verification rule")
         self.length = NumberField("New tokens", 128, 1, MAX_NEW_TOKENS, whole=True)
         self.device = widgets.Dropdown(options=[("automatic", ""), ("cpu", "cpu")], description="Device")
         dtypes = ("float32", "bfloat16", "float64")
@@ -116,7 +119,7 @@ class Controls(widgets.VBox):
     def _form(self) -> list[widgets.Widget]:
         """Return the fields and buttons of a new run."""
         buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
-        fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
+        fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.rule, self.device, self.dtype]
         choices = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, self.blocks]
         return [*choices, buttons, self.beside, _grid(fields), self.greedy]
 
@@ -131,7 +134,7 @@ class Controls(widgets.VBox):
             "top_k": self.top_k.value,
             "top_p": self.top_p.value,
             "seed": self.seed.value,
-            "rule": "token",  # the one whose arithmetic the page shows for each token
+            "rule": self.rule.value,
         }
         device, dtype = self.device.value or None, self.dtype.value or None
         return Request(self.prompt.value, self.stack.value.strip(), options, device, dtype, self.beside.value)
@@ -169,6 +172,7 @@ class Controls(widgets.VBox):
         self.temperature.value = sampling.get("temperature", 0.0)
         self.top_k.value, self.top_p.value = sampling.get("top_k", 0), sampling.get("top_p", 1.0)
         self.seed.value = sampling.get("seed", 0)
+        self.rule.value = sampling.get("rule", "token")
         self.length.value = min(MAX_NEW_TOKENS, meta.get("max_new_tokens", self.length.value))
 
     def _use_prompt(self, _change: Any) -> None:
