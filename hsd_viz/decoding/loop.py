@@ -373,6 +373,8 @@ class Loop:
                 self.drafter.start(self.text)
                 self.log.call(i, self.drafter.name, "prefill", start, fed=len(self.text))
                 continue
+            if getattr(level.model, "borrows", False):  # what the target reads, it has read
+                continue
             for begin in range(0, len(prompt), PREFILL_CHUNK):
                 chunk = prompt[begin : begin + PREFILL_CHUNK]
                 start = self.log.now()

@@ -28,12 +28,13 @@ from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.make import check_folder
 from hsd_viz.drafting.tree import Drafter
+from hsd_viz.engine.drafts import bridged, find_skips, sessions_of
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
 from hsd_viz.ladder.load import names, weights_dir
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.machine import cpu_model
-from hsd_viz.stack import DraftSource, Stack, parse
+from hsd_viz.stack import DraftSource, Stack, parse, skip_name, split_skip
 from hsd_viz.trace import Event, Finished, Stage, Trace
 from hsd_viz.version import __version__
 from hsd_viz.words import check_budget, check_range, did_you_mean
@@ -152,6 +153,14 @@ class LocalEngine:
         """Return the model behind a name as decodes run it: in the fastest runtime that is ready."""
         return self._runtimes.pick(self.models.get(self._name(name)))[0]
 
+    def resolve(self, name: str) -> str:
+        """Return a model's own name: ``target`` is this engine's target."""
+        return self.models.target if name == "target" else name
+
+    def round_costs(self, name: str = "target") -> Sequence[float]:
+        """Return ms of a round of a model that verifies 0, 1, 2, ... draft tokens, measured once."""
+        return self._costs.of(self.fast(name))
+
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
         """Wait until nothing is being compiled, as figures before are of another runtime; ``progress`` gets a text."""
         self._runtimes.wait(progress)
@@ -224,16 +233,17 @@ class LocalEngine:
 
     def _decode(self, request: _Request) -> Iterator[Event]:
         """Load what ``request`` needs, resolve its stack, decode."""
-        parsed, sampling, max_new_tokens = request.parsed, request.sampling, request.max_new_tokens
+        sampling, max_new_tokens = request.sampling, request.max_new_tokens
+        parsed = yield from find_skips(self, request.parsed, sampling)
         resolved = parsed if request.choosing else parsed.resolved(DEFAULT_LOOKAHEAD)
         chain = self._chain(resolved)
         if not all(map(self.models.loaded, chain)):
             yield Stage("loading the tokenizer")
         text = self.models.text(chain[-1])
         # The lowest level may have another tokenizer.
-        lowest = chain[0] if resolved.bottom is None and len(chain) > 1 and not request.choosing else None
+        lowest = resolved.bottom is None and len(chain) > 1 and not request.choosing
         hint = ": such a model can only be the lowest level of a stack"
-        self.models.check_tokenizers(chain[-1], chain[:-1] if lowest is None else chain[1:-1], hint)
+        self.models.check_tokenizers(chain[-1], chain[lowest:-1], hint)
         ids = self._encode(request.prompt, text, request.chat)
         loaded: list[Model] = []
         notes: set[str] = set()
@@ -243,10 +253,8 @@ class LocalEngine:
             notes |= {why_eager} - {None}
         if notes:
             yield Stage(f"{', '.join(sorted(notes))}: decoding on the eager runtime")
-        if lowest is not None and (bridge := self.models.bridge(chain[-1], lowest)) is not None:
-            kind = self.models.forced_bridge or bridge.choose(sampling)
-            yield Stage(f"{lowest} has another tokenizer: it drafts by {kind.upper()}")
-            loaded[0] = BridgedModel(loaded[0], bridge, kind, loaded[-1].vocab_size)
+        if lowest:
+            loaded = yield from bridged(self.models, chain, loaded, sampling)
         if any(m.lookahead is None for m in parsed.drafts) or request.choosing:
             about = self._meta("", request.written, resolved, loaded, sampling, max_new_tokens)
             if request.choosing:
@@ -286,8 +294,8 @@ class LocalEngine:
         if bottom is not None:
             drafter = self._drafter(bottom, target, request.memory, costs, request.sampling.temperature)
         levels = [
-            Level(name, model.session(), m.lookahead, request.rules.get(name))
-            for m, model, name in zip(resolved.models, loaded, _level_names(resolved), strict=True)
+            Level(name, session, m.lookahead, request.rules.get(name))
+            for m, session, name in zip(resolved.models, sessions_of(loaded), _level_names(resolved), strict=True)
         ]
         return Loop(
             levels,
@@ -334,7 +342,8 @@ class LocalEngine:
         return [self._name(name) for name in (*(m.name for m in stack.drafts), last)]
 
     def _name(self, name: str) -> str:
-        return self.models.target if name == "target" else name
+        base, layers = split_skip(name)
+        return skip_name(self.resolve(base), layers)
 
     def _encode(self, prompt: str | Sequence[int], text: TokenText, chat: bool) -> list[int]:
         if isinstance(prompt, list | tuple) and prompt and not chat:

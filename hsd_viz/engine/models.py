@@ -6,7 +6,7 @@ import importlib.util
 import logging
 import tempfile
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,8 @@ from hsd_viz.engine import memory
 from hsd_viz.engine.loading import Report, reported, with_progress
 from hsd_viz.ladder.load import model_path, names, weights_hash
 from hsd_viz.ladder.pad import check_padding, pad, padded_config, padded_name, padding_note
+from hsd_viz.ladder.skip import check_skip, skip_layers, skipping_config
+from hsd_viz.stack import skip_name, split_skip
 from hsd_viz.trace import Stage
 from hsd_viz.words import did_you_mean
 
@@ -116,11 +118,18 @@ class Models:
         return str(path.absolute())
 
     def base(self, name: str) -> str:
-        """The name of the checkpoint that a model is made from: another than its own for a padded target alone."""
+        """The name of the checkpoint that a model is made from: another than its own for a padded target, and for a
+        model without some of its layers."""
+        name = split_skip(name)[0]
         return self.target_base if name == self.target else name
 
     def config(self, name: str) -> PreTrainedConfig:
         """The configuration of a model. Raises ``ValueError`` if it shows that the model cannot be decoded here."""
+        base, layers = split_skip(name)
+        if layers is not None:
+            whole = self.config(base)
+            check_skip(name, layers, whole.get_text_config(decoder=True).num_hidden_layers)
+            return skipping_config(whole, layers)
         found = self._config(name, self.where(name))
         if not self._padded(name):
             return found
@@ -158,7 +167,19 @@ class Models:
 
     def get(self, name: str, report: Report = lambda done, total: None) -> HFModel:
         """The model of that name, loaded on first use; ``report(tensors done, tensors in all)`` is called meanwhile."""
-        key = self._key(name)
+        key, (base, layers) = self._key(name), split_skip(name)
+        if layers is not None:
+            self.config(name)
+            whole = self.get(base, report)
+            with self._lock:
+                if key not in self._models:
+                    model = HFModel(name, skip_layers(whole.module, layers), self.text(name).size)
+                    check_forward(model)
+                    # Without the last layers alone, it computes what the first layers of the whole model do.
+                    if min(layers) == whole.layers - len(layers):
+                        model.prefix_of = whole.name
+                    self._models[key] = model
+                return self._models[key]
         with self._lock:
             if key not in self._models:
                 tokens = self.text(name).size
@@ -167,6 +188,12 @@ class Models:
                 check_forward(model)
                 self._models[key] = model
             return self._models[key]
+
+    def forget(self, names: Collection[str]) -> None:
+        """Forget models that were made from others."""
+        with self._lock:
+            for name in names:
+                self._models.pop(self._key(name), None)
 
     def prepare(
         self, chain: Sequence[str], ids: Sequence[int], max_new_tokens: int
@@ -240,6 +267,7 @@ class Models:
 
     def hash(self, name: str) -> str | None:
         """A short hash of the weights, ``None`` if they are not local safetensors, as for a padded target."""
+        name = split_skip(name)[0]
         if self._padded(name):
             return None
         where = self.where(name)
@@ -259,7 +287,9 @@ class Models:
         for name in chain:
             key, config = self._key(name), self.config(name)
             if key not in self._weights:
-                self._weights[key] = memory.parameter_bytes(config, DTYPES[self.dtype], self.where(name))
+                shares = split_skip(name)[1] is not None
+                own = 0 if shares else memory.parameter_bytes(config, DTYPES[self.dtype], self.where(name))
+                self._weights[key] = own
             if self.loaded(name):
                 held += self._weights[key]
             needs.append(
@@ -279,7 +309,8 @@ class Models:
 
     def _key(self, name: str) -> str:
         """Return the key of a model: a padded target is another model than the one of its checkpoint."""
-        return self.target if self._padded(name) else self.where(name)
+        base, layers = split_skip(name)
+        return skip_name(self.target if self._padded(base) else self.where(base), layers)
 
     def _pad(self, module: torch.nn.Module) -> torch.nn.Module:
         try:
