@@ -32,6 +32,7 @@ DRAFT_SOURCES: dict[str, tuple[str, ...]] = {
     "recycling": (),
     "retrieval": (),
     "ngram-cache": (),
+    "ngram-mod": ("short",),
     "auto": ("db",),
 }
 #: Deprecated alias of :data:`DRAFT_SOURCES`, removed in the next release.

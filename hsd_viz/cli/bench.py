@@ -39,7 +39,7 @@ prompts separated by three or more blank lines. Small models repeat themselves u
 drafting: every figure is also given over the prompts whose plain output repeats itself in less than 20 % of its
 tokens.
 
---state is for suffix, recycling and ngram-cache, which learn from decode to decode. cold: each decode starts with an
+--state is for suffix, recycling, ngram-cache and ngram-mod, which learn from decode to decode. cold: each decode starts with an
 empty memory. warm: a stack keeps one memory through the suite, so the order of the prompts is part of what is
 measured; every repeat of the suite starts with an empty memory, so no prompt is decoded with a memory of its own
 output. both: a row for each. auto is the fastest stack by the latency law for this machine, which is measured once.

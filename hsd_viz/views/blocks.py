@@ -22,10 +22,11 @@ BOTTOM_WORDS = {
     "recycling": "baseline: Token Recycling",
     "retrieval": "baseline: REST (retrieval from a corpus)",
     "ngram-cache": "baseline: llama.cpp n-gram cache",
+    "ngram-mod": "baseline: llama.cpp n-gram hash table",
     "auto": "the fastest stack for this machine",
 }
 #: Items in brackets that are switches, not databases.
-OPTION_WORDS = {"window": "Lookahead window", "original": "first published version"}
+OPTION_WORDS = {"window": "Lookahead window", "original": "first published version", "short": "short n-grams"}
 #: Limits on messages from the browser, which are not trusted.
 MOST_PARTS, MOST_NAME = 16, 400
 
