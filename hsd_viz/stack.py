@@ -329,7 +329,9 @@ def skip_name(base: str, layers: Sequence[int] | None) -> str:
 def _parse_skip(name: str, part: str) -> tuple[str, tuple[int, ...] | None]:
     found = _SKIP.match(name)
     if found and found[2] is not None and not re.match(r"=\s*[0-9]{1,4}(\s*,\s*[0-9]{1,4})*\s*\Z", found[2]):
-        raise StackError(f"the layers '{found[2][1:].strip()}' in '{part}' are not valid: use numbers from 0, as in [skip=1,3]")
+        raise StackError(
+            f"the layers '{found[2][1:].strip()}' in '{part}' are not valid: use numbers from 0, as in [skip=1,3]"
+        )
     return split_skip(name)
 
 

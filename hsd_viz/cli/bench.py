@@ -196,6 +196,7 @@ def _measure(args: argparse.Namespace) -> tuple[Measurement, Report, Checkpoint]
     facts = {
         "target": engine.models.target,
         "padding": engine.models.padding_note,
+        "drafters": "native" if engine.native_drafters else "python",
         "databases": None if args.databases is None else str(args.databases),
         "device": engine.device,
         "dtype": engine.dtype,
@@ -249,6 +250,7 @@ def _checkpoint(args: argparse.Namespace, engine: Any, suite: Suite, settings: S
         "template": args.template,
         "runtime": args.runtime,
         "target": [engine.models.target, engine.models.padding_note],
+        **{k: v for k, v in (("bridge", args.bridge), ("drafters", args.drafters)) if v not in (None, "auto")},
         "weights": {
             name: engine.models.hash(engine.models.target if name == "target" else name) for name in sorted(models)
         },

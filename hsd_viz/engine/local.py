@@ -56,6 +56,7 @@ def load_engine(
     pad_noise: float = 0.0,
     databases: str | Path | None = None,
     bridge: str | None = None,
+    drafters: str = "auto",
 ) -> LocalEngine:
     """Make an engine in this process.
 
@@ -69,7 +70,8 @@ def load_engine(
     ``databases`` is a folder with the databases to use in place of the shipped ones, which serve models of the ladder's
     tokenizer. Models load when a stack first needs them.
     ``bridge`` is how a draft model with another tokenizer than the target's drafts: ``slem`` (its text, cut again) or
-    ``tli`` (the tokens that both have); by default the one that fits the sampling.
+    ``tli`` (the tokens that both have); by default the one that fits the sampling. ``drafters="python"`` keeps the
+    look-ups of ``db`` in Python, as those of the baselines are; by default they are native.
 
     Raises:
         ValueError: if an option is invalid; the message has the value and what is allowed.
@@ -80,7 +82,8 @@ def load_engine(
     models = Models(target, device, dtype, allow_models, pad_layers, pad_noise, bridge)
     if databases is not None:
         check_folder(databases)
-    return LocalEngine(models, Runtimes(models.device, runtime, free=lambda: free_bytes(models.device)), databases)
+    runtimes = Runtimes(models.device, runtime, free=lambda: free_bytes(models.device), drafters=drafters)
+    return LocalEngine(models, runtimes, databases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,11 @@ class LocalEngine:
     def fast(self, name: str = "target") -> Model:
         """Return the model behind a name as decodes run it: in the fastest runtime that is ready."""
         return self._runtimes.pick(self.models.get(self._name(name)))[0]
+
+    @property
+    def native_drafters(self) -> bool:
+        """Whether the look-ups of ``db`` are native; those of the baselines are Python's."""
+        return self._runtimes.native_drafters
 
     def resolve(self, name: str) -> str:
         """Return a model's own name: ``target`` is this engine's target."""

@@ -7,7 +7,17 @@ from typing import Any
 
 import traitlets
 
-from hsd_viz.stack import DATABASES, DRAFT_SOURCES, MAX_LOOKAHEAD, DraftSource, Model, Stack, StackError, parse, split_skip
+from hsd_viz.stack import (
+    DATABASES,
+    DRAFT_SOURCES,
+    MAX_LOOKAHEAD,
+    DraftSource,
+    Model,
+    Stack,
+    StackError,
+    parse,
+    split_skip,
+)
 from hsd_viz.views.doors import View
 from hsd_viz.views.linked import page_palette
 from hsd_viz.views.scripts import STATIC

@@ -37,7 +37,9 @@ def make_tokenizer(kind: str, size: int, seed: int, special: str | None) -> PreT
         # A token <unk> is required: the first one serves.
         made = Tokenizer(models.Unigram([(t, -float(1 + k)) for k, t in enumerate(tokens)], unk_id=0))
     else:
-        merges = [(t[:c], t[c:]) for t in tokens for c in range(1, len(t)) if t[:c] in vocabulary and t[c:] in vocabulary]
+        merges = [
+            (t[:c], t[c:]) for t in tokens for c in range(1, len(t)) if t[:c] in vocabulary and t[c:] in vocabulary
+        ]
         made = Tokenizer(models.BPE(vocabulary, merges, byte_fallback=kind == "metaspace"))
     if kind == "bytes":
         made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
@@ -74,6 +76,12 @@ def make_draft(seed: int, target_size: int, kind: str, positions: int | None = N
     """A toy draft model with another tokenizer: a random table over its own tokens."""
     bridge, size = make_bridge(seed, target_size)
     table = 1.5 * np.random.default_rng(seed).normal(size=(size,) * 3)
-    about = {"name": "draft", "device": torch.device("cpu"), "dtype": torch.float64, "runtime": "eager", "parameters": 1}
+    about = {
+        "name": "draft",
+        "device": torch.device("cpu"),
+        "dtype": torch.float64,
+        "runtime": "eager",
+        "parameters": 1,
+    }
     model = SimpleNamespace(vocab_size=size, positions=positions, session=lambda: ToySession(table), **about)
     return BridgedModel(model, bridge, kind, target_size)
