@@ -2,7 +2,7 @@
 
     stack    := part (">" part)*                 the last part is the target and has no lookahead
     part     := source | model [skip] [":" digits]      lookahead 1-64; only an all-digit suffix is one
-    skip     := "[skip" ["=" layers] "]"         a draft of the model's own layers, without those given (from 0) or found
+    skip     := "[skip" ["=" layers] "]"         a draft of the model's own layers, without those given or found
     source   := name ["[" item ("," item)* "]"]  first part only: one of DRAFT_SOURCES, with the items given there; auto
                                                  takes db and models, and must be followed by the target
     model    := ladder name (a bare word) | hub id (exactly one "/") | path starting with ./ ../ / ~ | any of these

@@ -1,8 +1,8 @@
 """Drafts by a model with another tokenizer than the target's: two lossless bridges (Timor et al. 2025, arXiv
 2502.05202).
 
-* **SLEM**, string-level exact match: the draft model continues the text in its own tokens, greedily; its text is cut
-  again into the target's tokens and proposed as a chain of point masses. Any such chain is lossless.
+* **SLEM**, string-level exact match: the draft model continues the text in its own tokens, the likeliest ones; its text is
+  cut again into the target's tokens and proposed as a chain of point masses. Any such chain is lossless.
 * **TLI**, token-level intersection: the draft model's row is restricted to the tokens that both vocabularies have and
   renormalised. This row is sampled and is the draft's q, so that verification is exact.
 
@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from hsd_viz.decoding.model import CachedModel, Model
-from hsd_viz.decoding.settings import BRIDGES, Sampling
+from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 
 #: Share of the draft model's tokens that the target must have, too, for TLI to be chosen.

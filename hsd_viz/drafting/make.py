@@ -104,11 +104,11 @@ class SharedDatabases:
 class Memory:
     """The state that outlives a run. Passed from run to run, drafters start warm; with a new one, cold.
 
-    ``outputs`` are the earlier outputs of ``suffix``, ``ngrams`` the dynamic cache of ``ngram-cache``, ``hashes`` the table of ``ngram-mod``, ``successors``
-    the adjacency matrix of ``recycling``, ``logits`` that database of ``db``. ``static`` holds other texts for ``sam``;
-    it is never updated, so it is there only if set (``StaticAutomaton(texts)``). ``stored`` caches drafts of ``hd``
-    without changing any. ``lookup``, ``retrieval`` and the other databases keep no state. A memory belongs to one
-    target model, and serves one run at a time.
+    ``outputs`` are the earlier outputs of ``suffix``, ``ngrams`` the dynamic cache of ``ngram-cache``, ``hashes`` the
+    table of ``ngram-mod``, ``successors`` the adjacency matrix of ``recycling``, ``logits`` that database of ``db``.
+    ``static`` holds other texts for ``sam``; it is never updated, so it is there only if set
+    (``StaticAutomaton(texts)``). ``stored`` caches drafts of ``hd`` without changing any. ``lookup``, ``retrieval`` and
+    the other databases keep no state. A memory belongs to one target model, and serves one run at a time.
     """
 
     outputs: SuffixTree = field(default_factory=lambda: SuffixTree(most=OUTPUTS))

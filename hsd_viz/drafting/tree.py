@@ -22,8 +22,8 @@ class DraftTree:
     ``scores`` the estimated probability that the verifier reaches and accepts the node, ``positions`` the place in the
     text it was copied from; ``None`` where unknown. Siblings have different tokens. An empty tree means: no draft;
     ``why_empty`` is then one of :data:`hsd_viz.trace.records.NO_DRAFT`. ``recut`` has for each node the texts of the
-    tokens of another tokenizer that it was cut from; ``None`` where the drafter has the verifier's tokenizer. Parts of a
-    tree have none.
+    tokens of another tokenizer that it was cut from; ``None`` where the drafter has the verifier's tokenizer, and for
+    parts of a tree.
     """
 
     tokens: list[int] = field(default_factory=list)
