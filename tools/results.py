@@ -194,7 +194,7 @@ def second_draft() -> str:
     return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
 
 
-def forwards() -> str:
+def forward_passes() -> str:
     """Return the time of a forward pass by the number of tokens fed, native and eager."""
     names = [f"curves-{model}-cpu" for model in ("target", "small", "nano")]
     widths = [w for w in read(names[0])["milliseconds"]["native"] if w.isdigit()]
@@ -237,6 +237,6 @@ RESULTS: dict[str, Callable[[], str]] = {
     "law": law,
     "predictions": predictions,
     "second-draft": second_draft,
-    "forwards": forwards,
+    "forward-passes": forward_passes,
     "page": page,
 }
