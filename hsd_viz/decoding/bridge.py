@@ -1,8 +1,8 @@
 """Drafts by a model with another tokenizer than the target's: two lossless bridges (Timor et al. 2025, arXiv
 2502.05202).
 
-* **SLEM**, string-level exact match: the draft model continues the text in its own tokens, the likeliest ones; its text is
-  cut again into the target's tokens and proposed as a chain of point masses. Any such chain is lossless.
+* **SLEM**, string-level exact match: the draft model continues the text with its own likeliest tokens; its text is cut
+  again into the target's tokens and proposed as a chain of point masses. Any such chain is lossless.
 * **TLI**, token-level intersection: the draft model's row is restricted to the tokens that both vocabularies have and
   renormalised. This row is sampled and is the draft's q, so that verification is exact.
 
