@@ -28,7 +28,7 @@ const HOW: Record<Rule, string> = {
 };
 const f = (x: number) => (x === 0 || x === 1 ? String(x) : x.toFixed(3));
 
-/** What was compared at one place, in words. */
+/** The comparison at one place, as text. */
 function said(rule: Rule, step: Step, tokens: string[]) {
   const where = `Place ${step.place + 1}: `;
   const sign = step.accepted ? "<" : "≥";
