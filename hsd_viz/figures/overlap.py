@@ -65,7 +65,8 @@ def overlap(
     end, calls = _moved(trace, took, ready)
     found = Trace({**trace.meta, "simulated": "overlapped look-ups", "wall_ns": end})
     found.pieces = dict(trace.pieces)
-    found.token_rows, found.draft_rows, found.call_rows = trace.token_rows, trace.draft_rows, calls
+    found.token_rows, found.draft_rows = trace.token_rows, trace.draft_rows
+    found.call_rows = [c._replace(name=f"{c.name} (simulated)") if c.level == 0 else c for c in calls]
     spans = {
         r.id: [c for c in calls if c.round == r.id and not (c.kind == "lookup" and r.id in ready)]
         for r in trace.round_rows

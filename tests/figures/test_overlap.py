@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import hsd_viz as hsd
-from hsd_viz.calibration.overlap import overlap
+from hsd_viz.figures.overlap import overlap
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
 
 VERIFY, LOOKUP, UPDATE = 1_000, 100, 50
