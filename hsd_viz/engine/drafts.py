@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from hsd_viz.calibration import skips
 from hsd_viz.calibration.pick import BUCKETS
@@ -16,13 +16,9 @@ from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import Stack, skip_name, split_skip
 from hsd_viz.trace import Stage
 
-if TYPE_CHECKING:
-    from hsd_viz.engine.local import LocalEngine
-    from hsd_viz.engine.models import Models
-
 
 def bridged(
-    models: Models, chain: list[str], loaded: list[Model], sampling: Sampling
+    models: Any, chain: list[str], loaded: list[Model], sampling: Sampling
 ) -> Generator[Stage, None, list[Model]]:
     """Return the models of a stack, the lowest one behind a bridge if its tokenizer is not the target's."""
     lowest, target = chain[0], chain[-1]
@@ -51,7 +47,7 @@ def sessions_of(models: list[Model]) -> list[CachedModel]:
     return [*found, last]
 
 
-def find_skips(engine: LocalEngine, stack: Stack, sampling: Sampling) -> Generator[Stage, None, Stack]:
+def find_skips(engine: Any, stack: Stack, sampling: Sampling) -> Generator[Stage, None, Stack]:
     """Return ``stack`` with the layers that its self-drafts leave out, found once for a model and a temperature."""
     found = []
     for model in stack.models:
@@ -63,7 +59,7 @@ def find_skips(engine: LocalEngine, stack: Stack, sampling: Sampling) -> Generat
     return Stack(stack.bottom, tuple(found))
 
 
-def _found(engine: LocalEngine, name: str, sampling: Sampling) -> Generator[Stage, None, skips.SkipChoice]:
+def _found(engine: Any, name: str, sampling: Sampling) -> Generator[Stage, None, skips.SkipChoice]:
     temperature = min(BUCKETS, key=lambda bucket: abs(bucket - sampling.temperature))
     models, at = engine.models, Sampling(temperature)
     identity = [models.where(name), name, models.hash(name), engine.device, engine.dtype, temperature]

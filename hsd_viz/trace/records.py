@@ -18,6 +18,9 @@ OUTCOMES = ("correction", "bonus", "plain", "stopped")
 NO_DRAFT = ("no match", "not worth it", "no room", "off")
 CALL_KINDS = ("prefill", "draft", "verify", "lookup", "update")
 RULES = ("token", "block")
+#: The verification rule of chains that were sampled from rows, unless another one is requested: the faster one
+#: (docs/bench/rules-cpu.json).
+DEFAULT_RULE = "block"
 STOP_REASONS = ("eos", "length", "context", "cancelled")
 
 #: The most probable tokens of a distribution: ((token id, probability), ...), most probable first.

@@ -9,9 +9,8 @@ from typing import Any
 import ipywidgets as widgets
 import traitlets
 
-from hsd_viz.decoding.settings import DEFAULT_RULE
 from hsd_viz.stack import parse
-from hsd_viz.trace.records import RULES
+from hsd_viz.trace.records import DEFAULT_RULE, RULES
 from hsd_viz.views.blocks import StackBlocks, allowed
 from hsd_viz.views.number_field import NumberField
 from hsd_viz.views.presets import PROMPTS, STACKS, TEMPERATURE

@@ -35,6 +35,7 @@ def every_view(basis) -> dict[str, widgets.Widget]:
     made = [kind(trace) for kind in linked]
     made += [views.LocalityMap(trace), views.Levels(trace), views.Versus(), views.StackBlocks("db > nano:4 > target")]
     made += [views.HierarchyGraph(basis), views.Ranking(basis), views.LatencySurface(basis, chain)]
+    made += [views.RuleLab()]
     made += [views.OneDraftWhatIf(basis), views.SecondDraftWhatIf(basis)]
     made += [views.DatabaseAblation(ablation), views.OrderAblation(ablation), views.LatencyAcceptance(ablation)]
     made += [views.TemperatureCurves(ablation), views.CategoryBars(report), views.SpeedPlane(report)]
