@@ -10,7 +10,7 @@ from hsd_viz import views
 def test_the_row_is_normalized():
     lab = views.RuleLab({"yes": 3, "no": 1}, lookahead=2)
     assert lab.tokens == ["yes", "no"] and lab.p == [0.75, 0.25] and lab.lookahead == 2
-    assert "Typical acceptance" in lab.to_html() and "yes" in lab._repr_mimebundle_()[0]["text/html"]
+    assert "yes" in lab._repr_mimebundle_()[0]["text/html"]
 
 
 @pytest.mark.parametrize(
