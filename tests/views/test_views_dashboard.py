@@ -69,7 +69,7 @@ def test_a_run_goes_to_the_engine_and_onto_the_page(page):
     )
     press(page)
     wait(page)
-    options = {"max_new_tokens": 4, "temperature": 0.8, "top_k": 40, "top_p": 1.0, "seed": 7, "rule": "block"}
+    options = {"max_new_tokens": 4, "temperature": 0.8, "top_k": 40, "top_p": 1.0, "seed": 7, "rule": "token"}
     # Then plainly, to say how much faster the stack is.
     assert page.lender.engine.asked == [("go", "db > nano > target", options), ("go", "target", options)]
     assert len(page.stream.data["tokens"]) == 3 and not page.stream.live
