@@ -41,7 +41,7 @@ def ablation_spec(
     others = [r for r in rows if not groups and r.stack != PLAIN]
     if others:
         used = others
-        groups.append({"title": "", "rows": [supply_row(r, r.stack, code=True) for r in others]})
+        groups.append({"title": "", "rows": [supply_row(r, r.stack) for r in others]})
     if not groups:
         raise ValueError("no stack with a database was measured")
     end = max(r.length for r in used)
@@ -83,7 +83,7 @@ def order_spec(data: Any, *, temperature: float | None = None, beside: bool = Tr
     for name, words in DRAFTERS.items():
         some = sorted((r for r in rows if method(r.stack).startswith(name)), key=lambda r: _place(r.databases))
         if some:
-            lines = [supply_row(r, " → ".join(r.databases), chosen=r.databases == DATABASES) for r in some]
+            lines = [supply_row(r, " → ".join(r.databases)) for r in some]
             groups.append(
                 {"title": words, "rows": lines, "unit": "tokens per target forward pass, by source", "end": end}
             )
@@ -148,7 +148,7 @@ def category_spec(
         note = (words or {}).get(name)
         title = f"{name}: {note}" if note else name
         unit = "tokens per target forward pass"
-        groups.append({"title": title, "rows": lines, "more": rest, "unit": unit, "bare": bool(groups)})
+        groups.append({"title": title, "rows": lines, "more": rest, "unit": unit})
     end = max(c[0] for r in rows for c in r.categories.values())
     columns = ["tokens per forward pass", *(["95 % interval"] if sure else []), *(["speed-up"] if fast else [])]
     return {
@@ -169,20 +169,20 @@ def _category_row(row: Supply, name: str, source: str, sure: bool, fast: bool) -
     cells = [f"{length:.2f}"]
     cells += [f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "–"] if sure else []
     cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
-    return {"label": row.method, "code": True, "parts": _parts(length, {source: length - 1}), "cells": cells}
+    return {"label": row.method, "parts": _parts(length, {source: length - 1}), "cells": cells}
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def supply_row(row: Supply, name: str, *, code: bool = False, chosen: bool = False) -> dict[str, Any]:
-    """Return a table row for the browser: the bar's parts and the values of :data:`COLUMNS`."""
+def supply_row(row: Supply, name: str) -> dict[str, Any]:
+    """Return a row: the bar's parts and the values of :data:`COLUMNS`."""
     cells = [
         f"{row.length:.2f}",
         "–" if row.ratio is None else percent(row.ratio),
         "–" if row.draft is None else f"{1e6 * row.draft:.0f}",
     ]
-    return {"label": name, "code": code, "chosen": chosen, "parts": _parts(row.length, row.accepted), "cells": cells}
+    return {"label": name, "parts": _parts(row.length, row.accepted), "cells": cells}
 
 
 def _parts(length: float, accepted: Mapping[str, float] | None) -> list[list[Any]]:
@@ -277,7 +277,6 @@ def _published_orders() -> dict[str, Any]:
                 "label": name,
                 "parts": parts,
                 "cells": [f"{p.figures['speedup']:.2f} ×"],
-                "chosen": p.what == ", ".join(DATABASES),
             }
         )
     unit = "share of all tokens by source: full width is 100 %"

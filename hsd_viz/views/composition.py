@@ -7,7 +7,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from hsd_viz.views.chartbox import ChartBox
+from hsd_viz.views.chart import Chart
 from hsd_viz.views.doors import Doors
 
 
@@ -38,7 +38,5 @@ def as_widget(part: Any) -> widgets.Widget:
     if isinstance(part, widgets.Widget):
         return part
     if hasattr(part, "to_plotly_json"):
-        box = ChartBox()
-        box.show(part)
-        return box
+        return Chart(part)
     raise TypeError(f"expected a view, a widget or a plotly figure, not {type(part).__name__}")

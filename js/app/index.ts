@@ -117,44 +117,11 @@ function render({ el }: Drawing<object>) {
   if (themes) root.append(themeSwitch(themes));
   el.append(root);
 
-  // plotly resizes figures on window resize only; late style sheets and JupyterLab panels also change the size. At most once per
-  // frame.
-  let asked = 0;
-  const observer = new ResizeObserver(() => {
-    cancelAnimationFrame(asked);
-    asked = requestAnimationFrame(() => window.dispatchEvent(new Event("resize")));
-  });
-  // Charts have a text description; hide their ticks and labels from screen readers.
-  const drawn = new MutationObserver((changes) => {
-    for (const { target } of changes) {
-      (target as Element)
-        .closest(".hsd-chart")
-        ?.querySelectorAll(".main-svg:not([aria-hidden])")
-        .forEach((svg) => svg.setAttribute("aria-hidden", "true"));
-    }
-  });
-  // Charts are created when their tab is first opened.
-  const attach = () => {
-    const charts = root.closest(".hsd-app")?.querySelectorAll(".hsd-chart");
-    for (const chart of charts ?? []) {
-      observer.observe(chart);
-      drawn.observe(chart, { childList: true, subtree: true });
-    }
-  };
-  let due = 0;
-  const arrival = new MutationObserver(() => {
-    due ||= requestAnimationFrame(() => {
-      due = 0;
-      attach();
-    });
-  });
   let unkeep = () => {};
   const standing = new ResizeObserver(() => {
     const app = root.closest<HTMLElement>(".hsd-app");
     if (!app) return;
     standing.disconnect();
-    arrival.observe(app, { childList: true, subtree: true });
-    attach();
     const stops = [keepFocus(app), runByKey(app)];
     unkeep = () => stops.forEach((stop) => stop());
     tour.hidden = !app.querySelector(".hsd-tour-button");
@@ -163,10 +130,6 @@ function render({ el }: Drawing<object>) {
   });
   standing.observe(root);
   return () => {
-    cancelAnimationFrame(due);
-    arrival.disconnect();
-    observer.disconnect();
-    drawn.disconnect();
     standing.disconnect();
     unkeep();
     root.remove();

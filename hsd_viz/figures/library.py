@@ -1,0 +1,39 @@
+"""plotly's script for pages: a build with the cartesian charts, as an ES module; the whole of plotly where it lacks one."""
+
+from __future__ import annotations
+
+import gzip
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+CARTESIAN, WHOLE = "cartesian", "whole"
+_FILE = Path(__file__).with_name("plotly.js.gz")
+#: Charts of the cartesian build.
+_TYPES = frozenset(
+    ("bar", "box", "contour", "heatmap", "histogram", "histogram2d", "histogram2dcontour", "image", "pie", "scatter")
+    + ("scatterternary", "violin")
+)
+
+
+def library_of(figure: go.Figure) -> str:
+    """Return the name of the smallest library that draws a figure."""
+    return CARTESIAN if {trace.type for trace in figure.data} <= _TYPES else WHOLE
+
+
+@cache
+def packed(name: str) -> bytes:
+    """Return a library as a gzip-compressed ES module, whose default export is plotly."""
+    if name == CARTESIAN:
+        return _FILE.read_bytes()
+    from plotly.offline import get_plotlyjs
+
+    return gzip.compress(f"{get_plotlyjs()}\nexport default globalThis.Plotly;".encode(), mtime=0)
+
+
+def script(name: str) -> str:
+    """Return the text of a library."""
+    return gzip.decompress(packed(name)).decode()
