@@ -198,20 +198,24 @@ def _panes(
     from plotly.subplots import make_subplots
 
     heights = [STEP * max(1, len(g["rows"])) * (1.5 if any(r.get("tags") for r in g["rows"]) else 1) for g in groups]
-    gaps = AROUND * (len(groups) - 1)
+    # Neighbours with one scale share its title.
+    titled = [k + 1 == len(groups) or groups[k + 1]["unit"] != group["unit"] for k, group in enumerate(groups)]
+    around = AROUND if any(titled[:-1]) else AROUND - 18
+    gaps = around * (len(groups) - 1)
     inner, below = sum(heights) + gaps, legend_room(labels)
     fig = make_subplots(
         figure=chart()(),
         rows=len(groups),
         cols=1,
         row_heights=heights,
-        vertical_spacing=AROUND / inner if gaps else 0,
+        vertical_spacing=around / inner if gaps else 0,
         subplot_titles=[plain(g["title"]) for g in groups],
     )
     fig.update_annotations(x=0, xanchor="left", font={"size": 13, "weight": 600})
     for place, group in enumerate(groups, start=1):
         names = [plain(row["label"]) for row in group["rows"]]
-        fig.update_xaxes(title_text=plain(group["unit"]), row=place, col=1)
+        if titled[place - 1]:
+            fig.update_xaxes(title_text=plain(group["unit"]), row=place, col=1)
         axis = {"ticktext": names, "tickvals": list(range(len(names))), "showgrid": False, "ticks": ""}
         axis |= {"range": [len(names) - 0.5, -0.5], "title_text": plain(group.get("axis", ""))}
         fig.update_yaxes(**axis, row=place, col=1)

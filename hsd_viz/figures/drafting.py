@@ -117,7 +117,12 @@ def speedup(
     end = max(1.0, *(row.value.high or row.value.value for row in rows))
     group = {"title": "", "unit": "speed, plain decoding = 1", "rows": lines, "end": end * 1.02}
     note = f"{speed_words(rows)} {report.suite.name}, {report.processor or 'an unknown machine'}. {doubts}"
-    fig = stacked([group], keys, title, words, dark, note)
+    table = [["stack", "speed-up", "95 % interval", "with little repetition"]]
+    for row in rows:
+        spread = f"{row.value.low:.2f} to {row.value.high:.2f}" if row.value.interval else "–"
+        second = "–" if row.second.value is None else f"{row.second.value:.2f}"
+        table.append([row.label, f"{row.value.value:.2f}", spread, second])
+    fig = stacked([group], keys, title, words, dark, note, {"table": table})
     return _intervals(fig, rows, dark)
 
 

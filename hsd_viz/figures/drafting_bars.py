@@ -13,7 +13,7 @@ from hsd_viz.stack import DATABASES
 
 DRAFTERS = {
     "db": "db: longest matching suffix, one scored tree",
-    "hd": "hd: Hierarchy Drafting as published, one-token keys, seven drafts of four tokens",
+    "hd": "hd: Hierarchy Drafting (HD) as published",
 }
 COLUMNS = ("tokens per forward pass", "tokens from multi-token rounds", "drafting, µs per round")
 _FULL = set(DATABASES)
@@ -257,7 +257,7 @@ def _published_databases() -> dict[str, Any]:
         )
     return {
         "title": "Published HD results, for comparison",
-        "unit": "tokens from multi-token rounds: full width is 100 %",
+        "unit": "tokens from multi-token rounds",
         "what": "databases",
         "end": 1.0,
         "rows": rows,
@@ -279,7 +279,7 @@ def _published_orders() -> dict[str, Any]:
                 "cells": [f"{p.figures['speedup']:.2f} ×"],
             }
         )
-    unit = "share of all tokens by source: full width is 100 %"
+    unit = "share of all tokens, by source"
     return {
         "title": "Published HD results, for comparison",
         "unit": unit,

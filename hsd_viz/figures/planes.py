@@ -80,7 +80,7 @@ def heat(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     ends = [f(v / step) * step for f, v in zip((math.ceil, math.floor), _ends(cells), strict=True)]
     size = {"start": ends[0], "end": ends[1], "size": step, "labelformat": spec["contours"]["form"], "showlabels": True}
     data.append(_contours(cells, {**size, "labelfont": {"size": 11, "color": ink}}, {"color": ink, "width": 1}))
-    if spec.get("even"):
+    if spec.get("even") and min(map(min, cells["values"])) < 0 < max(map(max, cells["values"])):
         data.append(_contours(cells, {"start": 0, "end": 0, "size": 1}, {"color": ink, "width": 2.5}))
         data[-1].update(name=spec["even"], showlegend=True)
     data += marks(spec["marks"], names, dark)
@@ -224,7 +224,7 @@ def _contours(cells: Mapping[str, Any], contours: Mapping[str, Any], line: Mappi
     import plotly.graph_objects as go
 
     found = go.Contour(x=cells["x"], y=cells["y"], z=cells["values"], contours={**contours, "coloring": "none"})
-    return found.update(line={**line, "smoothing": 0}, showscale=False, hoverinfo="skip", autocontour=False)
+    return found.update(line={**line, "smoothing": 0}, showscale=False, showlegend=False, hoverinfo="skip")
 
 
 def _write(fig: go.Figure, spec: Mapping[str, Any], x: float, y: float, text: str, place: Mapping[str, Any]) -> None:

@@ -63,7 +63,8 @@ def template(dark: bool = False) -> go.layout.Template:
     axis = {"gridcolor": line, "linecolor": line, "zerolinecolor": line, "tickcolor": line, "automargin": True}
     axis |= {"tickfont": {"color": muted}, "title": {"font": {"size": 12, "color": muted}, "standoff": 8}}
     title = {"font": {"size": 16, "weight": 650, "color": strong}, "x": 0, "xref": "container", "xanchor": "left"}
-    legend = {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom", "font": {"size": 12}}
+    legend = {"orientation": "h", "x": 0, "xref": "container", "yref": "container", "y": 0, "yanchor": "bottom"}
+    legend |= {"font": {"size": 12}, "maxheight": 0.9}
     # It would cover the title on a narrow page.
     modebar = {"bgcolor": page, "color": muted, "activecolor": strong, "remove": CONFIG["modeBarButtonsToRemove"]}
     pio.templates[name] = go.layout.Template(

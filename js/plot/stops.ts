@@ -8,6 +8,7 @@ export interface Trace {
   orientation?: string;
   hoverinfo?: string;
   mode?: string;
+  showlegend?: boolean;
   xaxis?: string;
   x?: unknown;
   y?: unknown;
