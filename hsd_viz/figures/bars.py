@@ -33,7 +33,7 @@ def stacked(
     import plotly.graph_objects as go
 
     used = {part[0] for g in groups for row in g["rows"] for part in row["parts"]}
-    fig = _panes(groups, title, words, dark, note, [keys[k]["label"] for k in keys if k in used], about)
+    fig = _panes(groups, title, words, dark, note, [keys[k]["label"] for k in keys if k in used and len(used) > 1], about)
     muted = INKS[dark][1]
     shown: set[str] = set()
     for place, group in enumerate(groups, start=1):
@@ -59,7 +59,7 @@ def stacked(
         after = go.Scatter(x=ends, y=list(range(len(rows))), mode="text", textposition="middle right", hoverinfo="skip")
         after.update(text=[f" {plain(row['value'])}" for row in rows], textfont={"color": muted}, showlegend=False)
         fig.add_trace(after.update(cliponaxis=False), row=place, col=1)
-        fig.update_xaxes(range=[0, group.get("end") or max(ends, default=1) or 1], row=place, col=1)
+        fig.update_xaxes(range=[0, max(group.get("end") or 0, *ends) or 1], row=place, col=1)
     fig.update_layout(
         barmode="stack",
         showlegend=len(shown) > 1,

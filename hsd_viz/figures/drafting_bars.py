@@ -155,7 +155,7 @@ def category_spec(
         "title": f"Results by kind of text, {temperature_words(rows[0].temperature)}",
         "text": "Bar length: tokens per target forward pass. Compare groups for the effect of the text, rows "
         "for the effect of "
-        "the method." + (f" Shown: {rule}; others are collapsed." if rule else ""),
+        "the method." + (f" Shown: {rule}; the table has all." if rule else ""),
         "hues": _hues([], *dict.fromkeys(sources.values())),
         "columns": columns,
         "groups": [{**g, "end": end, "what": "stack"} for g in groups],

@@ -39,7 +39,7 @@ class DatabasesSection(Section):
         self.keys, self.saved = Chart(), Chart()
         self.budget, budget = menu("Draft tokens per round in the replay", [(str(n), n) for n in BUDGETS], BUDGETS[-1])
         self.budget.observe(lambda _change: self._replay(self.page.trace), "value")
-        self.run.children = (self.keys, titled("Savings of each drafter alone", budget, self.saved), self.views)
+        self.run.children = (self.keys, widgets.VBox([budget, self.saved]), self.views)
         self.of_run.append(self.run)
         self.add(self.run)
         path = measured_file(ABLATION)
