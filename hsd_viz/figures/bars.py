@@ -33,7 +33,9 @@ def stacked(
     import plotly.graph_objects as go
 
     used = {part[0] for g in groups for row in g["rows"] for part in row["parts"]}
-    fig = _panes(groups, title, words, dark, note, [keys[k]["label"] for k in keys if k in used and len(used) > 1], about)
+    fig = _panes(
+        groups, title, words, dark, note, [keys[k]["label"] for k in keys if k in used and len(used) > 1], about
+    )
     muted = INKS[dark][1]
     shown: set[str] = set()
     for place, group in enumerate(groups, start=1):
@@ -87,7 +89,10 @@ def panel(table: Panel, dark: bool = False) -> go.Figure:
     said = f"{table.definition} {' and '.join(heads)} by {table.heads[0]}: {words}"
     unit = {"title": "", "unit": table.heads[1], "rows": rows, "axis": table.heads[0], "end": table.end}
     note = f"After each bar: {' · '.join(heads)}. {table.foot}".strip()
-    values = [[table.heads[0], *heads], *([row["label"], *cells.cells] for row, cells in zip(rows, table.rows, strict=True))]
+    values = [
+        [table.heads[0], *heads],
+        *([row["label"], *cells.cells] for row, cells in zip(rows, table.rows, strict=True)),
+    ]
     return stacked([unit], keys, title, said, dark, note, {"text": table.definition, "table": values})
 
 
@@ -140,9 +145,7 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
         fig.add_trace(after, row=place, col=1)
         fig.update_xaxes(range=[0, max(ends, default=1) or 1], row=place, col=1)
         names = [
-            plain(row["label"])
-            + "".join(f"<br><i>{plain(words)}</i>" for _, words in row["tags"])
-            for row in rows
+            plain(row["label"]) + "".join(f"<br><i>{plain(words)}</i>" for _, words in row["tags"]) for row in rows
         ]
         fig.update_yaxes(ticktext=names, row=place, col=1)
     fig.update_layout(margin={"r": 24 + 7 * _longest(row["value"] for g in groups for row in g["rows"])})

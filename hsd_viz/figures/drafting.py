@@ -54,7 +54,9 @@ def by_category(
     ``rule`` describes that selection, ``words`` add a note to a kind of text.
     """
     first = None if stacks else first
-    return _sources(category_spec(data, stacks=stacks, first=first, rule=rule, temperature=temperature, words=words), dark)
+    return _sources(
+        category_spec(data, stacks=stacks, first=first, rule=rule, temperature=temperature, words=words), dark
+    )
 
 
 def drafting_plane(

@@ -1,4 +1,4 @@
-"""plotly's script for pages: a build with the cartesian charts, as an ES module; the whole of plotly where it lacks one."""
+"""plotly's script for pages, as an ES module: a build with the cartesian charts, or all of plotly."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ CARTESIAN, WHOLE = "cartesian", "whole"
 _FILE = Path(__file__).with_name("plotly.js.gz")
 #: Charts of the cartesian build.
 _TYPES = frozenset(
-    ("bar", "box", "contour", "heatmap", "histogram", "histogram2d", "histogram2dcontour", "image", "pie", "scatter")
-    + ("scatterternary", "violin")
+    "bar box contour heatmap histogram histogram2d histogram2dcontour image pie scatter scatterternary violin".split()
 )
 
 

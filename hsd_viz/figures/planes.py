@@ -71,7 +71,6 @@ HOVER = "%{customdata}<extra></extra>"
 
 def heat(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     """Return a heat map with labelled contours and marks."""
-    import plotly.graph_objects as go
 
     ink, _, _, page, *_ = INKS[dark]
     cells, names = spec["cells"], dict(spec.get("legend", ()))

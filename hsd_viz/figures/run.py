@@ -70,7 +70,11 @@ def acceptance(trace: Given, dark: bool = False) -> go.Figure:
     count = {"hovertemplate": "%{y} tokens"}
     data = [
         go.Bar(
-            name="drafted", x=x, y=drafted, marker={"color": QUIET[dark], "line": {"color": muted, "width": 0.5}}, **count
+            name="drafted",
+            x=x,
+            y=drafted,
+            marker={"color": QUIET[dark], "line": {"color": muted, "width": 0.5}},
+            **count,
         ),
         go.Bar(name="accepted", x=x, y=accepted, marker_color=ink("context", dark), width=0.5, **count),
         go.Scatter(name="mean acceptance length", x=x, y=running, mode="lines", **mean),

@@ -59,7 +59,15 @@ def surface_spec(
     pick = affine_along(stack, basis.calibration, most)
     g, h = (m.lookahead for m in pick.drafts[place : place + 2])
     exact = MixedLaw(basis.mixture).predict(pick).ms_per_token
-    marks.append(mark(g, h, "affine", "", f"quick selection, a shortest path that assumes each level proposes exactly its lookahead: {exact:.3g} ms predicted"))
+    marks.append(
+        mark(
+            g,
+            h,
+            "affine",
+            "",
+            f"quick selection, as if each level proposed exactly its lookahead: {exact:.3g} ms predicted",
+        )
+    )
     note = ""
     for written, value in measured.items():
         if (spot := _spot(written, stack, place)) and max(spot) <= most:

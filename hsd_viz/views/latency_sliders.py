@@ -10,8 +10,8 @@ import ipywidgets as widgets
 from hsd_viz.figures.latency_sources import Basis, basis_of
 from hsd_viz.figures.latency_whatif import CUSTOM, SLOPE
 from hsd_viz.latency.affine import MOST
-from hsd_viz.views.doors import Doors
 from hsd_viz.views.chart import Chart
+from hsd_viz.views.doors import Doors
 from hsd_viz.views.names import Names
 from hsd_viz.views.notice import Notice
 

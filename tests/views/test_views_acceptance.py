@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from make_trace import make_trace
 
 from hsd_viz import load_bundled
 from hsd_viz.engine.replay import bundled
 from hsd_viz.figures.acceptance_panels import acceptance_panels, terms, verifiers
 from hsd_viz.figures.panels import MOST_ROWS, range_words, ranges
 from hsd_viz.trace import Trace
-from hsd_viz.views.panels import Panels
 
 RUNS = [r.name for r in bundled()]
 DRAFTING = [name for name in RUNS if load_bundled(name).draft_rows]
@@ -97,14 +95,3 @@ def test_many_values_share_rows():
         len(many) <= MOST_ROWS and [n for r in many for n in r] == list(range(1, 65)) and range_words(many[0]) == "1–4"
     )
     assert ranges([]) == []
-
-
-def test_panels_travel_as_plain_lists():
-    widget = Panels(acceptance_panels(make_trace()))
-    assert [p["title"] for p in widget.panels] == [
-        "By draft position",
-        "Accepted per round",
-        "By source",
-        "By match length",
-    ]
-    assert widget.panels[2]["rows"][0]["parts"][0][0] == "context"
