@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 CARTESIAN, WHOLE = "cartesian", "whole"
 _FILE = Path(__file__).with_name("plotly.js.gz")
 #: Charts of the cartesian build.
-_TYPES = frozenset(
-    "bar box contour heatmap histogram histogram2d histogram2dcontour image pie scatter scatterternary violin".split()
-)
+_TYPES = {"bar", "box", "contour", "heatmap", "histogram", "histogram2d", "image", "pie", "scatter", "violin"}
 
 
 def library_of(figure: go.Figure) -> str:

@@ -91,7 +91,8 @@ def acceptance(trace: Given, dark: bool = False) -> go.Figure:
         "margin": {"t": 44, "b": 78},  # room for the legend below the axis
     }
     title = "Drafted and accepted tokens per round"
-    return figure(data, title, words, dark, barmode="overlay", hovermode="x unified", **axes)
+    about = {"text": panels.rates(trace)}
+    return figure(data, title, words, dark, about=about, barmode="overlay", hovermode="x unified", **axes)
 
 
 def time_rows(trace: Trace) -> list[tuple[str, str, float]]:

@@ -18,10 +18,10 @@ SEEN = {
     "Round": [".hsd-linked"],
     "Timeline": [".hsd-linked"],
     "Acceptance": [".hsd-chart .main-svg"],
-    "Databases": [".hsd-latency svg", ".hsd-d-bar"],
-    "Hierarchy": [".hsd-graph svg", ".hsd-whatif", ".hsd-rows"],
+    "Databases": [".hsd-latency svg", ".hsd-chart .bars"],
+    "Hierarchy": [".hsd-graph svg", ".hsd-whatif", ".hsd-chart .bars"],
     "Compare": [".hsd-vs-col", ".hsd-vs-track"],
-    "Benchmark": [".hsd-report table", ".hsd-d-bar", ".hsd-plot-frame svg"],
+    "Benchmark": [".hsd-report table", ".hsd-chart .bars"],
 }
 
 

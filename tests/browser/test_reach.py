@@ -386,7 +386,7 @@ PRESSED = """() => [...document.querySelectorAll(".hsd-app button, .hsd-page but
   .map((e) => `${e.tagName} ${e.className} ${e.textContent}`.slice(0, 60))"""
 #: What reaches beyond the paper, or is cut off by the box it stands in.
 CUT = """() => [...document.querySelectorAll(".hsd-app *, .hsd-page *")]
-  .filter((e) => e.checkVisibility() && !e.closest(".main-svg, .hsd-heard, .hsd-d-bare, .hsd-nl") && e.getBoundingClientRect().width > 1)
+  .filter((e) => e.checkVisibility() && !e.closest(".main-svg, .hsd-heard, .hsd-nl") && e.getBoundingClientRect().width > 1)
   .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 || (e instanceof HTMLElement
     && ["hidden", "auto", "scroll"].includes(getComputedStyle(e).overflowY) && e.scrollHeight > e.clientHeight + 2))
   .map((e) => `${e.tagName} ${e.className.baseVal ?? e.className} ${Math.round(e.getBoundingClientRect().right)}`.slice(0, 80))"""

@@ -13,10 +13,10 @@ expect.set_options(timeout=60_000)
 TOKENS = ".hsd-out .hsd-tok"
 #: Every figure is drawn, and as wide as its box.
 FITTED = """() => {
-  const charts = [...document.querySelectorAll(".hsd-chart")];
-  return charts.length === 3 && charts.every((chart) => {
+  const charts = [...document.querySelectorAll(".hsd-chart-frame")];
+  return charts.length === 7 && charts.every((chart) => {
     const svg = chart.querySelector(".main-svg")?.getBoundingClientRect();
-    return svg && svg.height > 200 && Math.abs(svg.width - chart.getBoundingClientRect().width) < 4;
+    return svg && svg.height > 100 && Math.abs(svg.width - chart.getBoundingClientRect().width) < 4;
   });
 }"""
 NASTY = 'def f():\n    return "<script>window.pwned=1</script><img src=x onerror=window.pwned=1>"\n\n\ndef g():\n    return "<scr'
