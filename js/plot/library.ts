@@ -5,7 +5,10 @@ import type { Model } from "../lib/widget";
 /** A point of a chart, as plotly reports and takes it. */
 export interface Point {
   curveNumber: number;
-  pointNumber: number | number[];
+  /** A cell of a map is given by its values instead. */
+  pointNumber?: number;
+  xval?: unknown;
+  yval?: unknown;
   x?: unknown;
   y?: unknown;
 }

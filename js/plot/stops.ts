@@ -31,7 +31,8 @@ export function stopsOf(data: Trace[]): { stops: Stop[]; columns: number; down: 
     const stops = ys.flatMap((y, row) =>
       xs.map((x, column) => ({
         curveNumber: map,
-        pointNumber: [row, column],
+        xval: x,
+        yval: y,
         x,
         y,
         words: plain(list(text[row])[column] ?? ""),
