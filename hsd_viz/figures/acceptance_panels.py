@@ -31,8 +31,8 @@ def rates(trace: Trace) -> str:
     if rate is None or conditional is None:
         return ""
     return (
-        f"Acceptance rate {rate:.0%} (accepted / drafted), conditional acceptance {conditional:.0%} (accepted / examined), "
-        f"mean acceptance length {length:.2f} (tokens per target forward pass). {_LINE}"
+        f"Acceptance rate {rate:.0%} (accepted / drafted), conditional acceptance {conditional:.0%} (accepted / "
+        f"examined), mean acceptance length {length:.2f} (tokens per target forward pass). {_LINE}"
     )
 
 

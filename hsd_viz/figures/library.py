@@ -1,15 +1,21 @@
-"""plotly's script for pages, as an ES module: a build with the cartesian charts, or all of plotly."""
+"""plotly's settings, and its script for pages as an ES module: a build with the cartesian charts, or all of plotly."""
 
 from __future__ import annotations
 
 import gzip
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+#: Plotly settings: no logo, and no button that uploads the figure.
+CONFIG: dict[str, Any] = {
+    "displaylogo": False,
+    "responsive": True,
+    "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
+}
 CARTESIAN, WHOLE = "cartesian", "whole"
 _FILE = Path(__file__).with_name("plotly.js.gz")
 #: Charts of the cartesian build.

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hsd_viz.disk import write_whole
-from hsd_viz.figures.library import library_of, script
-from hsd_viz.figures.style import CONFIG
+from hsd_viz.figures.library import CONFIG, library_of, script
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -10,18 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.card import card, line
+from hsd_viz.figures.library import CONFIG
 from hsd_viz.figures.palette import HUES
 from hsd_viz.trace import Trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: Plotly settings: no logo, and no button that uploads the figure.
-CONFIG: dict[str, Any] = {
-    "displaylogo": False,
-    "responsive": True,
-    "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
-}
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 HEIGHT = 300
 #: Text, muted text, grid lines, page, accent and loss, by dark.

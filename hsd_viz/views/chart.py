@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from hsd_viz.figures.library import library_of, packed
+from hsd_viz.figures.library import CONFIG, library_of, packed
 from hsd_viz.figures.pictures import checked_ending
 from hsd_viz.figures.pictures import save as save_figure
-from hsd_viz.figures.style import CONFIG, darkened
+from hsd_viz.figures.style import darkened
 from hsd_viz.views.doors import WIDTH, View
 from hsd_viz.views.scripts import STATIC
 
@@ -37,7 +37,8 @@ class Chart(View):
     #: The figure for a light page, and how a dark one differs: (path, value).
     drawn = traitlets.Dict().tag(sync=True)
     dark = traitlets.List().tag(sync=True)
-    config = traitlets.Dict(CONFIG).tag(sync=True)
+    # The view itself follows the width of its place.
+    config = traitlets.Dict({**CONFIG, "responsive": False}).tag(sync=True)
     library = traitlets.Unicode().tag(sync=True)
     chosen = traitlets.List().tag(sync=True)
 

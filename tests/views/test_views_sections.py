@@ -198,10 +198,10 @@ def test_what_a_pick_rests_on_is_said_with_it(page, tmp_path, monkeypatch):
     graph, ranking = hierarchy.law.children
     assert graph.graph["warning"].startswith("Based on 128 tokens of one short run")
     # Draft models of this run stood beneath one another: nano never stood before the target.
-    assert "nano > target" in graph.picked["missed"] and "nano > target" in ranking.spec["text"]
+    assert "nano > target" in graph.picked["missed"] and "nano > target" in ranking.drawn["layout"]["meta"]["text"]
     graph.out = ["nano"]
     assert not any("nano" in pair for pair in graph.picked["missed"])
-    tags = [words for row in ranking.spec["groups"][0]["rows"] for _, words in row["tags"]]
+    tags = " ".join(ranking.drawn["layout"]["yaxis"]["ticktext"])
     assert "best measured single draft" in tags and "best single draft" not in tags
 
 
