@@ -25,7 +25,7 @@ _NO_DRAFT = "No drafts for this level."
 
 
 def rates(trace: Trace) -> str:
-    """Return the run's rates at the target in words; "" without drafts."""
+    """Return a sentence with the rates of the run at the target; "" without drafts."""
     m = trace.metrics()
     rate, conditional, length = m["acceptance_rate"], m["conditional_acceptance"], m["mean_acceptance_length"]
     if rate is None or conditional is None:
