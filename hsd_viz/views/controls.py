@@ -70,7 +70,9 @@ class Controls(widgets.VBox):
     ) -> None:
         self._names = names
         self.recording = widgets.Dropdown(options=recordings, value=None, description="Recording")
-        self.replay = _button("Replay", "Replay the recording at its recorded speed", "hsd-quiet")
+        self.replay = _button(
+            "Replay", "Replay the recording at its recorded speed, slower if it is short", "hsd-quiet"
+        )
         prompts = [*((p.title, i) for i, p in enumerate(PROMPTS)), ("custom", -1)]
         self.preset = widgets.Dropdown(options=prompts, value=0, description="Prompt preset")
         self.blurb = Prose(PROMPTS[0].blurb)
@@ -87,6 +89,7 @@ class Controls(widgets.VBox):
         self.top_p = NumberField("Top-p (1: off)", 1, 0.01, 1)
         self.seed = NumberField("Seed", 0, 0, 2**31 - 1, whole=True)
         self.length = NumberField("New tokens", 128, 1, MAX_NEW_TOKENS, whole=True)
+        self.numbers = (self.temperature, self.seed, self.top_k, self.top_p, self.length)
         self.device = widgets.Dropdown(options=[("automatic", ""), ("cpu", "cpu")], description="Device")
         dtypes = ("float32", "bfloat16", "float64")
         self.dtype = widgets.Dropdown(options=[("automatic", ""), *((d, d) for d in dtypes)], description="Number type")
@@ -116,7 +119,7 @@ class Controls(widgets.VBox):
     def _form(self) -> list[widgets.Widget]:
         """Return the fields and buttons of a new run."""
         buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
-        fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
+        fields = [*self.numbers, self.device, self.dtype]
         choices = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, self.blocks]
         return [*choices, buttons, self.beside, _grid(fields), self.greedy]
 

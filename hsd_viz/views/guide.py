@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from hsd_viz.trace import Trace
@@ -40,7 +41,12 @@ class Guide:
         self._before: str | None = None
         self._toured = ""
         self.address = Address(page.stream.group, page.notice.guard(self.follow))
-        self.tour = Tour(self, page.stream.group, self._names, guard=page.notice.guard)
+        self.tour = Tour(
+            self,
+            page.stream.group,
+            self._names,
+            guard=partial(page.notice.guard, expected_title="The tour cannot start"),
+        )
 
     def arrive(self) -> None:
         """Show the run named by the address, else the first recording."""

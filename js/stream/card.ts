@@ -5,7 +5,7 @@ import { focusable, make } from "../lib/dom";
 import type { Group } from "../lib/group";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import { eventWords, figure, glyphs, plural, VERDICT_MARKS, WHY } from "../lib/words";
+import { eventWords, figure, glyphs, plural, temperatureWords, VERDICT_MARKS, WHY } from "../lib/words";
 import type { Pane } from "./pane";
 import { characterOf } from "./text";
 
@@ -270,6 +270,8 @@ export function streamCard({
         section.append(make("p", "hsd-why", `No draft: ${r.why} (${WHY[r.why] || r.why}).`));
     }
     if (drafts.length) section.append(table(drafts, row));
+    const scaled = temperatureWords(store.meta.sampling);
+    if (scaled) section.append(make("p", "hsd-hint", scaled));
     if (drafts.length && store.meta.sampling?.temperature === 0)
       section.append(
         make(

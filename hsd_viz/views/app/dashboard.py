@@ -24,7 +24,7 @@ from hsd_viz.views.files import Files
 from hsd_viz.views.guide import Guide
 from hsd_viz.views.lender import LADDER, Lender
 from hsd_viz.views.notice import Notice
-from hsd_viz.views.page_run import PageRun
+from hsd_viz.views.page_run import PageRun, replay_pace
 from hsd_viz.views.readout import Readout
 from hsd_viz.views.run_views import Player
 from hsd_viz.views.sections import sections
@@ -143,7 +143,11 @@ class Dashboard(widgets.VBox):
     def _wire(self) -> None:
         c, guard = self.controls, self.notice.guard
         c.recording.observe(guard(self._pick), "value")
-        c.stack.observe(guard(self._check), "value")
+        # An error is about the form as it was.
+        for field in (c.stack, c.prompt):
+            field.observe(lambda _change: self.notice.clear(), "value")
+        for field in c.numbers:
+            field.observe(lambda _change: self.notice.clear(), "text")
         c.run.on_click(guard(self._on_run))
         c.replay.on_click(guard(self._on_replay))
         c.cancel.on_click(guard(self._on_cancel))
@@ -178,10 +182,6 @@ class Dashboard(widgets.VBox):
         # Its stack may not be allowed here, which matters only for a new run.
         self.notice.clear()
 
-    def _check(self, _change: Any) -> None:
-        # Errors of the stack are shown in the block editor.
-        self.notice.clear()
-
     def _on_run(self, _button: Any) -> None:
         if self.busy:
             return
@@ -196,7 +196,8 @@ class Dashboard(widgets.VBox):
         trace = self._recording(self.controls.recording.value)
         self.blurb.value = self._blurbs.get(self.controls.recording.value, "")
         self.readout.show(trace, "replay")
-        self._run.start(lambda: ReplayEngine().replay(trace), "replay", "replaying a recording")
+        pace = replay_pace(trace)
+        self._run.start(lambda: ReplayEngine(pace=pace).replay(trace), "replay", "replaying a recording", pace)
 
     def _on_cancel(self, _button: Any) -> None:
         if self.busy:
