@@ -55,7 +55,7 @@ def _gain(found: SpeedUp | None, m: dict[str, Any]) -> Iterator[str]:
         return
     length = m["tokens"] / m["rounds"]
     if found.impossible:
-        yield f"No speed-up: {found.value:.2f}× was measured at {length:.1f} tokens per round, so timings were disturbed."
+        yield f"No speed-up: {found.value:.2f}× at {length:.1f} tokens per round is impossible; timings were disturbed."
         return
     yield f"{found.value:.2f}×: a round cost {length / found.value:.1f} plain steps and brought {length:.1f} tokens."
 
