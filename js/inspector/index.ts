@@ -20,7 +20,7 @@ import { createSums } from "./sums";
 /** Below this width a tree is vertical if that fits better; a chain always is. */
 const NARROW = 620;
 
-function createInspector({ root, group, store, palette, follow }: View<object>) {
+export function createInspector({ root, group, store, palette, follow }: View<object>) {
   const uid = `hsdins${Math.random().toString(36).slice(2, 9)}`;
   root.classList.add("hsd-inspector");
 

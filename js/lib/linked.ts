@@ -37,7 +37,7 @@ export interface View<T> {
 type Create<T> = (view: View<T>) => (() => void) | void;
 
 /** Open a view of a group in `el`; returns a function that closes it. */
-function open<T>({ model, el }: Drawing<LinkedTraits & T>, group: Group, create: Create<T>): () => void {
+export function open<T>({ model, el }: Drawing<LinkedTraits & T>, group: Group, create: Create<T>): () => void {
   const root = make("div", "hsd-linked");
   const palette = paletteOf(model.get("palette"));
   palette.paint(root);

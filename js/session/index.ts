@@ -19,7 +19,7 @@ const FORM = "hsd_viz.form";
 const RUNS = "hsd_viz.runs";
 
 /** The runs in the browser's database; every function rejects where there is none. */
-export function createShelf(factory: IDBFactory = indexedDB) {
+function createShelf() {
   const done = <T>(request: IDBRequest<T>) =>
     new Promise<T>((resolve, reject) => {
       request.onsuccess = () => resolve(request.result);
@@ -28,7 +28,7 @@ export function createShelf(factory: IDBFactory = indexedDB) {
   let opened: Promise<IDBDatabase> | null = null;
   const store = async (mode: IDBTransactionMode) => {
     if (!opened) {
-      const request = factory.open(RUNS, 1);
+      const request = indexedDB.open(RUNS, 1);
       request.onupgradeneeded = () => request.result.createObjectStore("runs", { keyPath: "id" });
       opened = done(request);
     }
