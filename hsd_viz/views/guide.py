@@ -98,7 +98,7 @@ class Guide:
     def _arrived(self, stored: dict[str, Any] | None) -> None:
         """Take what the browser stored: a kept run that the address names, and the form unless the address has it."""
         asked = read(self._query, [*self._names, *self._kept()])
-        if (asked.trace or "").startswith(KEPT):
+        if KEPT.replace(":", "%3A") in self._query or KEPT in self._query:
             self.follow(self._query)
         form, own = (stored or {}).get("form"), (stored or {}).get("own")
         with self.followed():
@@ -112,7 +112,7 @@ class Guide:
         page = self._page
         self._query = query
         # Kept runs are known once the browser has reported them.
-        waits = not self.session.ready and KEPT in query
+        waits = not self.session.ready
         with self.followed():
             asked = read(query, [*self._names, *self._kept()], page.tabs.strip.titles)
             ignored = [words for words in asked.ignored if not (waits and "stored in this browser" in words)]

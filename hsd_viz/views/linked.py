@@ -99,6 +99,11 @@ class LinkedView(View):
         frame = trace.frame(table)
         return frame[frame[column].isin(chosen)]
 
+    def retire(self) -> None:
+        """See :meth:`hsd_viz.views.doors.Doors.retire`."""
+        super().retire()
+        self._shown = None
+
     def shown_data(self) -> dict[str, Any]:
         """Return the data of the group's run, for a page of this view alone."""
         trace = self.trace

@@ -54,6 +54,11 @@ class TokenStream(LinkedView):
             self._publish()
             self.pinned, self.live, self.selected = -1, False, []
 
+    def retire(self) -> None:
+        """See :meth:`hsd_viz.views.doors.Doors.retire`."""
+        super().retire()
+        self._trace = None
+
     def begin(self, meta: dict[str, Any], pieces: dict[int, str] | None = None) -> None:
         """Start a live run with ``meta`` and ``pieces`` of :class:`~hsd_viz.trace.Started`."""
         # A separate trace, so that a snapshot has no unsent steps.

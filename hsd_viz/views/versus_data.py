@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -209,5 +208,5 @@ def run_of(trace: Trace, letter: str, title: str) -> dict[str, Any]:
         "title": title,
         "stack": stack_of(trace),
         "tokens_per_second": number(trace.metrics()["tokens_per_second"]),
-        "run": {"run": f"{letter}-{uuid.uuid4().hex}", "seq": 1, **payload.snapshot(trace)},
+        "run": {"run": letter, "seq": 1, **payload.snapshot(trace)},
     }
