@@ -1,12 +1,12 @@
 """Widgets and figures over traces and over the latency law. Never imports torch.
 
-``TokenStream(trace)`` is a widget, as are ``RoundInspector``, ``Timeline`` and ``Access``; views of one run joined by
-:func:`link` follow one cursor. ``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or three runs of
-one prompt side by side. :func:`show` displays a figure of :mod:`hsd_viz.figures` in a notebook without any button that
-would upload it. The views of the law take a calibration, or what :func:`recorded` estimates from the bundled
-recordings: :class:`HierarchyGraph`, :class:`LatencySurface`, :class:`Ranking`, :class:`Levels`, and the sliders of
-:class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf`. Drafting from databases has :class:`LocalityMap` for one trace,
-and for measurements :class:`DatabaseAblation`, :class:`OrderAblation`, :class:`CategoryBars`,
+``TokenStream(trace)`` is a widget, as are ``RoundInspector``, ``Rounds``, ``Timeline`` and ``Access``; views of one
+run joined by :func:`link` follow one cursor. ``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or
+three runs of one prompt side by side. :func:`show` displays a figure of :mod:`hsd_viz.figures` in a notebook without
+any button that would upload it. The views of the law take a calibration, or what :func:`recorded` estimates from the
+bundled recordings: :class:`HierarchyGraph`, :class:`LatencySurface`, :class:`Ranking`, :class:`Levels`, and the
+sliders of :class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf`. Drafting from databases has :class:`LocalityMap` for
+one trace, and for measurements :class:`DatabaseAblation`, :class:`OrderAblation`, :class:`CategoryBars`,
 :class:`LatencyAcceptance`, :class:`SpeedPlane` and :class:`TemperatureCurves`.
 
 Every view has ``save("x.html")``, ``save("x.svg")``, ``save("x.png")`` and ``to_html()``, takes a trace or the path of
@@ -34,7 +34,7 @@ _NAMES = {
     "linked": ("LinkedView", "link"),
     "locality_map": ("LocalityMap",),
     "registry": ("register", "unregister"),
-    "run_views": ("Access", "Player", "RoundInspector", "Timeline"),
+    "run_views": ("Access", "Player", "RoundInspector", "Rounds", "Timeline"),
     "stream": ("TokenStream",),
     "versus": ("Versus",),
 }

@@ -13,7 +13,7 @@ from hsd_viz.views.chartbox import ChartBox
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.panels import Panels
 from hsd_viz.views.registry import registered_sections
-from hsd_viz.views.run_views import ChartMark, RoundInspector, Timeline
+from hsd_viz.views.run_views import ChartMark, RoundInspector, Rounds, Timeline
 from hsd_viz.views.section import Page, Section, menu, refill
 from hsd_viz.views.section_bench import BenchmarkSection
 from hsd_viz.views.section_compare import CompareSection
@@ -41,6 +41,11 @@ class RoundSection(LinkedSection):
         "The target round under the cursor: its draft, and why each token was accepted or rejected. All values "
         "are recorded."
     )
+
+
+class RoundsSection(LinkedSection):
+    title, view = "Rounds", Rounds
+    words = "All rounds of the run shown: filter them by what happened, and compare the sums of several with the whole."
 
 
 class TimelineSection(LinkedSection):
@@ -91,6 +96,7 @@ def sections(page: Page) -> list[Section]:
         kind(page)
         for kind in (
             RoundSection,
+            RoundsSection,
             TimelineSection,
             AcceptanceSection,
             DatabasesSection,

@@ -11,7 +11,7 @@ from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.run_verdict import speedup, verdict
 from hsd_viz.views.run_views import Player, RoundInspector, Timeline
 from hsd_viz.views.standalone_page import escaped, whole
-from hsd_viz.views.stream import TokenStream
+from hsd_viz.views.stream import TokenStream, notes_of
 from hsd_viz.words import counted
 
 #: The page's views, top to bottom: name, widget, and heading. ``js/page/run.ts`` starts them.
@@ -53,7 +53,10 @@ def page(trace: Trace) -> str:
         "network requests.",
         data=run,
         bundle="page_run",
-        states={name: _state(widget) for name, widget, _ in _VIEWS},
+        states={
+            name: _state(widget) | ({"notes": notes_of(trace)} if name == "stream" else {})
+            for name, widget, _ in _VIEWS
+        },
     )
 
 

@@ -1,8 +1,11 @@
 // The page's header: name and introduction, and page-wide keys.
 import { make } from "../lib/dom";
+import { hsdGroup } from "../lib/group";
 import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 import { kernelOf, watchKernel } from "./kernel";
+import { keySheet, typed } from "./keys";
+import { lectureMode } from "./lecture";
 
 /**
  * Keep the focus when a button disables itself: from a start button to Cancel, and back after the run. Returns a stop function.
@@ -139,7 +142,12 @@ function lostBanner(app: Element, why: string, served: boolean) {
   app.prepend(banner);
 }
 
-function render({ model, el }: Drawing<object>) {
+interface Traits {
+  /** The name of the group of the run shown. */
+  group: string;
+}
+
+function render({ model, el }: Drawing<Traits>) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
   const root = document.createElement("div");
   root.className = "hsd-header";
@@ -177,15 +185,29 @@ function render({ model, el }: Drawing<object>) {
   // JupyterLab has its own theme menu.
   const themes = (window as { hsdTheme?: Themes }).hsdTheme;
   if (themes) root.append(themeSwitch(themes));
-  root.append(form);
+  const tools = make("div", "hsd-header-tools");
+  const sheet = keySheet();
+  const keys = make("button", "", "Keys");
+  keys.title = "The keys of the page (?)";
+  keys.addEventListener("click", () => sheet.showModal());
+  const lecture = make("button", "", "Lecture mode");
+  lecture.title = "Large type and one view, for a class (L)";
+  tools.append(lecture, keys);
+  root.append(tools, form, sheet);
   el.append(root);
+  const asked = (e: KeyboardEvent) => {
+    if (e.key !== "?" || typed(e) || sheet.open) return;
+    e.preventDefault();
+    sheet.showModal();
+  };
+  document.addEventListener("keydown", asked);
 
   // plotly resizes figures on window resize only; late style sheets and JupyterLab panels also change the size. At most once per
   // frame.
-  let asked = 0;
+  let resized = 0;
   const observer = new ResizeObserver(() => {
-    cancelAnimationFrame(asked);
-    asked = requestAnimationFrame(() => window.dispatchEvent(new Event("resize")));
+    cancelAnimationFrame(resized);
+    resized = requestAnimationFrame(() => window.dispatchEvent(new Event("resize")));
   });
   // Charts have a text description; hide their ticks and labels from screen readers.
   const drawn = new MutationObserver((changes) => {
@@ -219,7 +241,8 @@ function render({ model, el }: Drawing<object>) {
     arrival.observe(app, { childList: true, subtree: true });
     attach();
     const kernel = kernelOf(model);
-    const stops = [keepFocus(app), runByKey(app), formSwitch(app, form)];
+    const group = () => (model.get("group") ? hsdGroup(model.get("group")) : null);
+    const stops = [keepFocus(app), runByKey(app), formSwitch(app, form), lectureMode(app, lecture, group)];
     if (kernel) stops.push(watchKernel(kernel, (why) => lostBanner(app, why, Boolean(themes))));
     form.hidden = !app.querySelector(".hsd-controls .hsd-primary");
     unkeep = () => stops.forEach((stop) => stop());
@@ -230,6 +253,7 @@ function render({ model, el }: Drawing<object>) {
   standing.observe(root);
   return () => {
     cancelAnimationFrame(due);
+    document.removeEventListener("keydown", asked);
     arrival.disconnect();
     observer.disconnect();
     drawn.disconnect();

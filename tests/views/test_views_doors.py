@@ -31,7 +31,7 @@ def every_view(basis) -> dict[str, widgets.Widget]:
     chain = "nano > small > target"
     ablation = measured_file("ablation.json")
     report = measured_file("heldout-greedy-cpu.json")
-    linked = (views.TokenStream, views.RoundInspector, views.Timeline, views.Access, views.Player)
+    linked = (views.TokenStream, views.RoundInspector, views.Timeline, views.Access, views.Player, views.Rounds)
     made = [kind(trace) for kind in linked]
     made += [views.LocalityMap(trace), views.Levels(trace), views.Versus(), views.StackBlocks("db > nano:4 > target")]
     made += [views.HierarchyGraph(basis), views.Ranking(basis), views.LatencySurface(basis, chain)]
@@ -102,7 +102,7 @@ def test_the_cursor_and_the_selection_are_visible_in_python():
     assert stream.cursor == {} and stream.selection.empty and views.RoundInspector().selection.empty
     seen = []
     stream.observe(lambda change: seen.append(change.new), "cursor")
-    stream.pinned = 2
+    stream.cursor = {"token": 2, "round": 2, "pinned": True}  # as the script reports it
     assert stream.cursor == {"token": 2, "round": 2, "pinned": True} == seen[0]
     assert list(stream.selection["index"]) == [2] and list(stream.selected_rounds["id"]) == [2]
     inspector.selected = [1, 2]

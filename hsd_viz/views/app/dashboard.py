@@ -75,7 +75,7 @@ class Dashboard(widgets.VBox):
         main.add_class("hsd-main")
         layout = widgets.Box([self.controls, main] if live else [main])
         layout.add_class("hsd-layout" if live else "hsd-wide")
-        super().__init__([header(), layout, self.guide.tour, self.guide.session])
+        super().__init__([header(self.group), layout, self.guide.tour, self.guide.session])
         self.add_class("hsd-app")
         if recordings:
             self.guide.arrive()

@@ -1,0 +1,70 @@
+// The sheet of keys: a dialog that ? opens.
+import { make } from "../lib/dom";
+
+const KEYS: [string, [string, string][]][] = [
+  [
+    "Run shown",
+    [
+      ["← →", "previous, next event"],
+      ["Shift ← →", "previous, next round (of those that the filter keeps)"],
+      [", .", "previous, next token"],
+      ["Home End", "first, last event"],
+      ["Enter", "pin the token under the cursor"],
+      ["Esc", "unpin, show the whole text"],
+      ["Space", "play and pause"],
+      ["/", "find text"],
+      ["[ ]", "first and last selected round (Rounds tab)"],
+    ],
+  ],
+  [
+    "Compare",
+    [
+      ["← →", "output position"],
+      ["↑ ↓", "run"],
+      ["Space", "race"],
+    ],
+  ],
+  [
+    "Page",
+    [
+      ["Ctrl Enter", "run the form"],
+      ["L", "lecture mode: large type, one view"],
+      ["F", "in lecture mode: hide what follows the cursor"],
+      ["?", "this list"],
+    ],
+  ],
+];
+
+/** Whether a key belongs to a field, and not to the page. */
+export const typed = (e: KeyboardEvent) =>
+  e.ctrlKey ||
+  e.metaKey ||
+  e.altKey ||
+  Boolean((e.target as Element).closest?.("input:not([type=checkbox], [type=range]), textarea, select, [role=dialog]"));
+
+/** The dialog, closed. */
+export function keySheet() {
+  const dialog = make("dialog", "hsd-keys-sheet");
+  dialog.setAttribute("aria-label", "Keys");
+  const head = make("div", "hsd-keys-head");
+  const close = make("button", "", "Close");
+  close.addEventListener("click", () => dialog.close());
+  head.append(make("h2", "", "Keys"), close);
+  const parts = KEYS.map(([title, keys]) => {
+    const part = make("section");
+    const list = make("dl");
+    for (const [key, words] of keys) {
+      const term = make("dt");
+      for (const one of key.split(" ")) term.append(make("kbd", "", one), " ");
+      list.append(term, make("dd", "", words));
+    }
+    part.append(make("h3", "", title), list);
+    return part;
+  });
+  dialog.append(head, ...parts);
+  // A click beside it closes it.
+  dialog.addEventListener("click", (e) => {
+    if (e.target === dialog) dialog.close();
+  });
+  return dialog;
+}
