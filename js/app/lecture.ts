@@ -14,7 +14,7 @@ export function lectureMode(app: HTMLElement, starter: HTMLButtonElement, group:
     bar.append(node);
     return node;
   };
-  const views = [button("Text", () => view("text")), button("Tab", () => view("tab"))];
+  const views = [button("Text", () => view("text")), button("Round and other views", () => view("tab"))];
   const future = button("Hide the future", () => hide(!app.classList.contains("hsd-hide-future")));
   future.title = "Hide tokens and verdicts after the cursor (F)";
   button("Leave (Esc)", () => show(false));

@@ -25,6 +25,7 @@ function roundsView({ root, group, store, palette, follow }: View<object>) {
   form.setAttribute("aria-label", "Filter rounds");
   const selectOf = (label: string, name: "outcome" | "source" | "verdict") => {
     const select = make("select");
+    select.setAttribute("aria-label", label);
     select.addEventListener("change", () => set({ ...filter, [name]: select.value }));
     const wrap = make("label", "", label);
     wrap.append(select);
@@ -42,6 +43,7 @@ function roundsView({ root, group, store, palette, follow }: View<object>) {
   const least = make("input");
   Object.assign(least, { type: "number", min: "0", max: "1", step: "0.05", value: "0" });
   least.addEventListener("input", () => set({ ...filter, p: Math.max(0, Math.min(1, Number(least.value) || 0)) }));
+  least.setAttribute("aria-label", "Least p of the draft token");
   const p = make("label", "", "with p of at least");
   p.append(least);
   const clear = make("button", "", "Clear");
