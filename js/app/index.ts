@@ -196,7 +196,7 @@ function render({ model, el }: Drawing<Traits>) {
   root.append(tools, form, sheet);
   el.append(root);
   const asked = (e: KeyboardEvent) => {
-    if (e.key !== "?" || typed(e) || sheet.open) return;
+    if (e.key !== "?" || sheet.open || typed(e, root.closest(".hsd-app"))) return;
     e.preventDefault();
     sheet.showModal();
   };

@@ -35,12 +35,16 @@ const KEYS: [string, [string, string][]][] = [
   ],
 ];
 
-/** Whether a key belongs to a field, and not to the page. */
-export const typed = (e: KeyboardEvent) =>
-  e.ctrlKey ||
-  e.metaKey ||
-  e.altKey ||
-  Boolean((e.target as Element).closest?.("input:not([type=checkbox], [type=range]), textarea, select, [role=dialog]"));
+/** Whether a key is not the page's: of a field, or of the notebook around the page. */
+export function typed(e: KeyboardEvent, app: Element | null) {
+  const target = e.target as Element;
+  if (e.ctrlKey || e.metaKey || e.altKey || !app) return true;
+  const alone = target === document.body && app.closest("#rendered_cells") !== null;
+  if (!alone && !app.contains(target)) return true;
+  return Boolean(
+    target.closest("input:not([type=checkbox], [type=range]), textarea, select, [contenteditable], dialog"),
+  );
+}
 
 /** The dialog, closed. */
 export function keySheet() {

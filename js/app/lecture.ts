@@ -58,7 +58,7 @@ export function lectureMode(app: HTMLElement, starter: HTMLButtonElement, group:
       e.stopPropagation();
       e.preventDefault();
       show(false);
-    } else if (typed(e)) return;
+    } else if (typed(e, app)) return;
     else if (e.key.toLowerCase() === "l") show(!on());
     else if (e.key.toLowerCase() === "f" && on()) hide(!app.classList.contains("hsd-hide-future"));
     else if (on() && !e.defaultPrevented && document.activeElement === document.body) group()?.keydown(e);
