@@ -43,7 +43,8 @@ def opened(open_page, url: str, width: int = 1400):
 
 
 def idle(page) -> None:
-    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+    # On a narrow page the form may be closed.
+    expect(page.locator(".hsd-controls .hsd-primary")).to_be_enabled()
 
 
 @pytest.fixture(scope="module")
