@@ -1,6 +1,6 @@
 """Widgets and figures over traces and over the latency law. Never imports torch.
 
-``TokenStream(trace)`` is a widget, as are ``RoundInspector``, ``Timeline`` and ``Access``; views of one run joined by
+``TokenStream(trace)`` is a widget, as are ``RoundInspector``, ``Rounds``, ``Timeline`` and ``Access``; views of one run joined by
 :func:`link` follow one cursor. ``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or three runs of
 one prompt side by side. ``Chart(figures.ranking(plan))`` shows a figure of :mod:`hsd_viz.figures` in the page's theme;
 its shorter names (:class:`Ranking`, :class:`LatencySurface`, :class:`DatabaseAblation`, …) take the same arguments.
@@ -28,7 +28,7 @@ _NAMES = {
     "linked": ("LinkedView", "link"),
     "locality_map": ("LocalityMap",),
     "registry": ("register", "unregister"),
-    "run_views": ("Access", "Player", "RoundInspector", "Timeline"),
+    "run_views": ("Access", "Player", "RoundInspector", "Rounds", "Timeline"),
     "stream": ("TokenStream",),
     "versus": ("Versus",),
 }

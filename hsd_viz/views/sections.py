@@ -12,7 +12,7 @@ from hsd_viz.trace import Trace
 from hsd_viz.views.chart import Chart
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.registry import registered_sections
-from hsd_viz.views.run_views import ChartMark, RoundInspector, Timeline
+from hsd_viz.views.run_views import ChartMark, RoundInspector, Rounds, Timeline
 from hsd_viz.views.section import Page, Section, charts, menu, refill
 from hsd_viz.views.section_bench import BenchmarkSection
 from hsd_viz.views.section_compare import CompareSection
@@ -42,6 +42,11 @@ class RoundSection(LinkedSection):
         "The target round under the cursor: its draft, and why each token was accepted or rejected. All values "
         "are recorded."
     )
+
+
+class RoundsSection(LinkedSection):
+    title, view = "Rounds", Rounds
+    words = "All rounds of the run shown: filter them by what happened, and compare the sums of several with the whole."
 
 
 class TimelineSection(LinkedSection):
@@ -92,6 +97,7 @@ def sections(page: Page) -> list[Section]:
         kind(page)
         for kind in (
             RoundSection,
+            RoundsSection,
             TimelineSection,
             AcceptanceSection,
             DatabasesSection,

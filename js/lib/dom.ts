@@ -31,6 +31,12 @@ export function focusable<N extends HTMLElement | SVGElement>(node: N): N {
   node.dataset.lmSuppressShortcuts = "true";
   return node;
 }
+/** A part of a table of boxes. */
+export function cell(role: string, cls?: string, text?: string) {
+  const node = make("div", cls, text);
+  node.setAttribute("role", role);
+  return node;
+}
 /** A legend entry: a sample and its meaning. */
 export function entry(key: Element, words: string) {
   const item = make("li");

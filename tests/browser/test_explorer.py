@@ -16,6 +16,7 @@ BENCH = ROOT / "docs" / "bench"
 #: What must be seen in each tab.
 SEEN = {
     "Round": [".hsd-linked"],
+    "Rounds": [".hsd-rd-strip path"],
     "Timeline": [".hsd-linked"],
     "Acceptance": [".hsd-chart .main-svg"],
     "Databases": [".hsd-latency svg", ".hsd-chart .bars"],

@@ -27,7 +27,10 @@ def field(page, label: str):
 
 
 def fill(page, label: str, value: str) -> None:
-    """Write into a field and leave it, so that the kernel hears of it."""
+    """Write into a field and leave it, so that the kernel hears of it. On a narrow page the form is opened first."""
+    switch = page.locator(".hsd-form-switch")
+    if switch.is_visible() and switch.get_attribute("aria-expanded") == "false":
+        switch.click()
     field(page, label).fill(value)
     field(page, label).blur()
 
@@ -40,7 +43,8 @@ def opened(open_page, url: str, width: int = 1400):
 
 
 def idle(page) -> None:
-    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+    # On a narrow page the form may be closed.
+    expect(page.locator(".hsd-controls .hsd-primary")).to_be_enabled()
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ def basis():
 
 def every_view(basis) -> dict[str, widgets.Widget]:
     trace = hsd.load_bundled("both")
-    linked = (views.TokenStream, views.RoundInspector, views.Timeline, views.Access, views.Player)
+    linked = (views.TokenStream, views.RoundInspector, views.Timeline, views.Access, views.Player, views.Rounds)
     made = [kind(trace) for kind in linked]
     made += [
         views.LocalityMap(trace),
@@ -116,7 +116,7 @@ def test_the_cursor_and_the_selection_are_visible_in_python():
     assert stream.cursor == {} and stream.selection.empty and views.RoundInspector().selection.empty
     seen = []
     stream.observe(lambda change: seen.append(change.new), "cursor")
-    stream.pinned = 2
+    stream.cursor = {"token": 2, "round": 2, "pinned": True}  # as the script reports it
     assert stream.cursor == {"token": 2, "round": 2, "pinned": True} == seen[0]
     assert list(stream.selection["index"]) == [2] and list(stream.selected_rounds["id"]) == [2]
     inspector.selected = [1, 2]
