@@ -152,7 +152,9 @@ def _text(text: str) -> bytes:
 def _value(value: str | bool | int | float | Sequence[str] | Sequence[int]) -> bytes:
     """Return a value with its type: bool, whole number, float32, text, or a list of texts or whole numbers."""
     if isinstance(value, list):
-        kind, items = (8, map(_text, value)) if isinstance(value[0], str) else (5, (struct.pack("<i", v) for v in value))
+        kind, items = (
+            (8, map(_text, value)) if isinstance(value[0], str) else (5, (struct.pack("<i", v) for v in value))
+        )
         return struct.pack("<IIQ", 9, kind, len(value)) + b"".join(items)
     if isinstance(value, str):
         return struct.pack("<I", 8) + _text(value)

@@ -125,7 +125,7 @@ class ReportTables(anywidget.AnyWidget):
                 "intro": [f"Suite {first}.", *(f"{line[0].upper()}{line[1:]}." for line in others)],
                 "figure": _figure(report),
                 "colours": {name: list(pair) for name, pair in COLOURS.items()},
-                "tables": [_table(table) for table in tables(report)],
+                "tables": [table_spec(table) for table in tables(report)],
             }
         )
 
@@ -145,7 +145,7 @@ def _figure(report: Report) -> dict[str, Any] | None:
     }
 
 
-def _table(table: Table) -> dict[str, Any]:
+def table_spec(table: Table) -> dict[str, Any]:
     """Return a table for the browser: cells are (value, note below), rows of stacks have their kind and mark."""
     from hsd_viz.bench.tables import HEAD, same_for_all, split
     from hsd_viz.bench.verdict import MARKS

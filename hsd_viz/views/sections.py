@@ -19,6 +19,7 @@ from hsd_viz.views.section_bench import BenchmarkSection
 from hsd_viz.views.section_compare import CompareSection
 from hsd_viz.views.section_databases import DatabasesSection
 from hsd_viz.views.section_hierarchy import HierarchySection
+from hsd_viz.views.section_logs import LogsSection
 
 CHARTS = ("acceptance", "by_source", "time_spent")
 
@@ -97,6 +98,7 @@ def sections(page: Page) -> list[Section]:
             HierarchySection,
             CompareSection,
             BenchmarkSection,
+            LogsSection,
         )
     ]
     return [*own, *registered_sections(page)]
