@@ -148,14 +148,14 @@ class ReplayReport:
         if not self.drafters:
             return
         ranked = sorted(self.drafters, key=lambda row: -(row.mean_acceptance_length.value or 0))
-        rows = [["drafter", "tokens/forward", "accepted", "drafted/forward", "speed-up", "pays", "M tokens/min"]]
+        rows = [["drafter", "tokens/forward", "speed-up", "pays", "accepted", "drafted/forward", "M tokens/min"]]
         for row in ranked:
             pays = row.speedup.interval or (row.speedup.value or 0,) * 2
             verdict = "yes" if pays[0] > 1 else "no" if pays[1] <= 1 else "unclear"
             rate = (self.log["prompt_tokens"] + row.tokens) / row.seconds * 60e-6 if row.seconds else 0.0
             length, share = show(row.mean_acceptance_length, "{:.2f}"), show(row.acceptance_rate, "{:.2f}")
             drafted, speedup = f"{row.drafted / row.rounds:.1f}", show(row.speedup, "{:.2f}")
-            rows.append([row.name, length, share, drafted, speedup, verdict, f"{rate:.1f}"])
+            rows.append([row.name, length, speedup, verdict, share, drafted, f"{rate:.1f}"])
         cost = self.settings["verify_cost"]
         note = f"predicted speed-up at verification cost '{cost}', drafting not counted:"
         yield Table("Tokens per forward pass", rows, note)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,9 +34,9 @@ MOST_LOG, MOST_TOKENIZER = 500_000_000, 50_000_000
 #: Seconds between progress updates, and steps of the bar.
 EVERY, STEPS = 0.2, 1000
 LADDER, IDS, OWN = "target", "", "own"
-TOKENIZERS = (("the shipped ladder's, with its databases", LADDER), ("none: the log has token ids", IDS))
+TOKENIZERS = (("the ladder's, with its databases", LADDER), ("none: token ids", IDS), ("another model's file", OWN))
 COSTS = (("0.15 steps per token (small CPU)", "cpu"), ("free up to 16 tokens (GPU with room)", "free16"))
-STATES = (("cold: each request alone", "cold"), ("warm: learn from request to request", "warm"), ("both", "both"))
+STATES = (("cold: each request alone", "cold"), ("warm: learn from all requests", "warm"), ("both", "both"))
 HINT = (
     "JSON lines or one array, also .gz, up to 500 MB: prompt and output as text or token ids, OpenAI chat logs, AIPerf "
     "raw records, ShareGPT."
@@ -58,9 +59,9 @@ class ReplayForm(WorkForm):
         self._log: Path | None = None
         self._own: Path | None = None
         refuse = lambda error: self.notice.error(error, "Open failed")
-        self.log = DropFile("Open a log", HINT, ".jsonl,.json,.gz", MOST_LOG, self._on_log, refuse)
-        self.tokenizer = widgets.Dropdown(options=TOKENIZERS, value=LADDER, description="Tokenizer of the log's model")
-        hint = "Only for another model's log of text: the tokenizer.json of that model."
+        self.file = DropFile("Open a log", HINT, ".jsonl,.json,.gz", MOST_LOG, self._on_log, refuse)
+        self.tokenizer = widgets.Dropdown(options=TOKENIZERS, value=LADDER, description="Tokenizer of the log")
+        hint = "The tokenizer.json of the log's model."
         self.own = DropFile("Open a tokenizer", hint, ".json", MOST_TOKENIZER, self._on_tokenizer, refuse)
         self.costs = widgets.Dropdown(options=COSTS, description="Cost of verifying a draft")
         self.state = widgets.Dropdown(options=STATES, description="suffix and ngram-cache")
@@ -68,8 +69,13 @@ class ReplayForm(WorkForm):
         self.bar.add_class("hsd-progress")
         fields = widgets.Box([self.tokenizer, self.costs, self.state])
         fields.add_class("hsd-fields")
+        self.tokenizer.observe(lambda change: self._show_own(change["new"]), "value")
+        self._show_own(LADDER)
         self.going(False)
-        self.lay_out(self.log, fields, self.own, self.stacks, below=[self.bar])
+        self.lay_out(self.file, fields, self.own, self.stacks, below=[self.bar])
+
+    def _show_own(self, chosen: str) -> None:
+        self.own.layout.display = None if chosen == OWN else "none"
 
     def _on_log(self, path: Path) -> None:
         self._log = path
@@ -78,8 +84,6 @@ class ReplayForm(WorkForm):
     def _on_tokenizer(self, path: Path) -> None:
         self._own = path
         self.notice.clear()
-        self.tokenizer.options = (*TOKENIZERS, (f"opened: {path.name}", OWN))
-        self.tokenizer.value = OWN
 
     def prepare(self) -> Callable[[], str]:
         names = [line.strip() for line in self.stacks.value.splitlines() if line.strip()]
@@ -89,7 +93,7 @@ class ReplayForm(WorkForm):
             raise ValueError("no drafters: write one per line")
         chosen = self.tokenizer.value
         if chosen == OWN and (self._own is None or not self._own.exists()):
-            raise ValueError("the opened tokenizer was closed: open it again, or choose another")
+            raise ValueError("no tokenizer: open the tokenizer.json of the log's model, or choose another")
         tokenizer = self._own if chosen == OWN else chosen or None
         options = {"drafters": names, "verify_cost": self.costs.value, "state": self.state.value}
         return partial(self._replay, self._log, tokenizer, options)
@@ -129,15 +133,23 @@ class ReplayTables(anywidget.AnyWidget):
     spec = traitlets.Dict().tag(sync=True)
 
     def __init__(self, report: ReplayReport) -> None:
-        lines = [f"{line[0].upper()}{line[1:]}{'' if line.endswith(('.', '?')) else '.'}" for line in report.notes()]
+        # On a narrow page the first table keeps its first columns, ordered by importance.
+        tables = [table_spec(replace(table, note=_sentence(table.note))) for table in report.tables()]
+        tables = [{**table, "folds": not k} for k, table in enumerate(tables)]
         super().__init__(
             spec={
                 "answer": [list(part) for part in report.answer()],
-                "warnings": lines,
-                "intro": [f"{next(report.introduction())}."],
-                "tables": [table_spec(table) for table in report.tables()],
+                "warnings": [_sentence(line) for line in report.notes()],
+                "intro": [f"Log {next(report.introduction())}."],
+                "tables": tables,
             }
         )
+
+
+def _sentence(text: str) -> str:
+    """Return a line of the terminal output as a sentence."""
+    text = text.rstrip(":")
+    return f"{text[:1].upper()}{text[1:]}{'' if not text or text.endswith(('.', '?')) else '.'}"
 
 
 def _page(report: ReplayReport) -> bytes:
@@ -176,6 +188,7 @@ class LogsSection(Section):
         self.form.add_class("hsd-wide-form")
         self.chart = ChartBox()
         self.save = Save(FORMS, self._make, lambda error: self.notice.error(error, "Save failed"), "Save result")
+        self.save.add_class("hsd-save-one")
         self.add(self.form, self.notice, self.result)
 
     def depends_on(self) -> tuple:
