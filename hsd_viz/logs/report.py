@@ -102,7 +102,7 @@ class ReplayReport:
         return plain(parts)
 
     def answer(self) -> Iterator[tuple[str, bool]]:
-        """Yield the result in one sentence: parts of its text, and whether a part is a main one."""
+        """Yield the result as one line: parts of its text, and whether a part is emphasized."""
         known = [row for row in self.drafters if row.speedup.value is not None]
         if not known:
             return
