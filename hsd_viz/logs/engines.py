@@ -41,7 +41,7 @@ _VLLM_LINE = re.compile(
 _VLLM_COUNTER = re.compile(r"^vllm:spec_decode_(num_\w+?)_total(?:\{(.*)\})? (\S+)$", re.M)
 _LLAMA_LINE = re.compile(
     rf"draft acceptance(?: rate)? = {_NUMBER} \(\s*(\d+) accepted /\s*(\d+) generated\)"
-    rf"(?:, mean acceptance length =\s*{_NUMBER})?(?:, acceptance rate per position = \(([\d., ]+)\))?"
+    rf"(?:, mean (?:acceptance length|len) =\s*{_NUMBER})?(?:, acceptance rate per position = \(([\d., ]+)\))?"
 )
 _LLAMA_TIME = re.compile(rf"\beval time =\s*{_NUMBER} ms /\s*(\d+) (?:tokens|runs)")
 #: Characters of a text file that are searched for log lines and counters.
