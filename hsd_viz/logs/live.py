@@ -32,8 +32,8 @@ RECORDS = ("usage", "timings", "metrics", "meta_info")
 class LiveRequest:
     """A request to the server at ``url``; iterating sends it and yields each text as it arrives.
 
-    ``options`` are further fields of the body (``max_tokens``, ``temperature``, ``model``). After the iteration, or when it
-    was interrupted, :meth:`trace` has what was observed.
+    ``options`` are further fields of the body (``max_tokens``, ``temperature``, ``model``). After the iteration, or an
+    interrupted one, :meth:`trace` has what was observed.
     """
 
     url: str
