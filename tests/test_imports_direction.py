@@ -54,7 +54,7 @@ ALLOWED = {
         "terminal",
         "trace",
     },
-    "figures": {"bench", "calibration", "disk", "engine", "latency", "stack", "trace"},
+    "figures": {"bench", "calibration", "disk", "engine", "latency", "logs", "stack", "trace"},
     "logs": {
         "backends",
         "bench",
@@ -77,6 +77,7 @@ ALLOWED = {
         "figures",
         "latency",
         "listen",
+        "logs",
         "machine",
         "prompts",
         "stack",

@@ -125,12 +125,12 @@ class ReportTables(anywidget.AnyWidget):
         }
         values = {
             "colours": {name: list(pair) for name, pair in COLOURS.items()},
-            "tables": [_table(table) for table in tables(report)],
+            "tables": [table_spec(table) for table in tables(report)],
         }
         super().__init__(spec={**({} if only == "tables" else summary), **({} if only == "summary" else values)})
 
 
-def _table(table: Table) -> dict[str, Any]:
+def table_spec(table: Table) -> dict[str, Any]:
     """Return a table for the browser: cells are (value, note below), rows of stacks have their kind and mark."""
     from hsd_viz.bench.tables import HEAD, same_for_all, split
     from hsd_viz.bench.verdict import MARKS

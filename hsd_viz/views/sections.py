@@ -18,6 +18,7 @@ from hsd_viz.views.section_bench import BenchmarkSection
 from hsd_viz.views.section_compare import CompareSection
 from hsd_viz.views.section_databases import DatabasesSection
 from hsd_viz.views.section_hierarchy import HierarchySection
+from hsd_viz.views.section_logs import LogsSection
 
 CHARTS = ("acceptance", "by_source", "time_spent")
 #: Charts of one verifier.
@@ -104,6 +105,7 @@ def sections(page: Page) -> list[Section]:
             HierarchySection,
             CompareSection,
             BenchmarkSection,
+            LogsSection,
         )
     ]
     return [*own, *registered_sections(page)]

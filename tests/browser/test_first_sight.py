@@ -173,7 +173,7 @@ def test_a_strip_of_tabs_that_goes_on_says_so(open_page, voila):
     shown = opened(open_page, voila, 420)
     strip = shown.page.locator(".hsd-tabs").first
     expect(strip).to_have_class(re.compile("hsd-more-right"))
-    shown.page.get_by_role("tab", name="Benchmark", exact=True).click()
+    shown.page.get_by_role("tab").last.click()
     expect(strip).to_have_class(re.compile("hsd-more-left"))
     expect(strip).not_to_have_class(re.compile("hsd-more-right"))
     shown.check()

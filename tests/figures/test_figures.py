@@ -8,6 +8,7 @@ import operator
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,7 @@ def make(name: str, trace, runs, basis, dark: bool = False):
         "what_if_one_draft": lambda f: f(0.7, 0.15, dark),
         "what_if_second_draft": lambda f: f(basis, "small", dark),
         "levels": lambda f: f(trace, None, dark),
+        "replayed": lambda f: f(_replayed(trace), dark),
         **{
             name: (lambda f: f(ABLATION, dark))
             for name in ("database_ablation", "database_orders", "drafting_plane", "temperature_curves")
@@ -62,6 +64,14 @@ def make(name: str, trace, runs, basis, dark: bool = False):
     }
     function = getattr(figures, name)
     return special[name](function) if name in special else function(trace, dark)
+
+
+def _replayed(trace: Trace):
+    """The report of a log with the text of a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log.jsonl"
+        log.write_text(json.dumps({"prompt_ids": trace.meta["prompt_ids"], "output_ids": trace.token_ids}))
+        return hsd.replay(log, drafters=("lookup", "suffix"))
 
 
 NAMES = sorted(set(figures.__all__) - {"save", "template"})

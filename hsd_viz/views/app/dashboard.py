@@ -20,6 +20,7 @@ from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.views.app.server import ENGINE_TOKEN, ENGINE_URL
 from hsd_viz.views.controls import LIVE, Controls, Prose, Request
+from hsd_viz.views.doctor_card import DoctorCard
 from hsd_viz.views.files import Files
 from hsd_viz.views.guide import Guide
 from hsd_viz.views.history import History
@@ -50,6 +51,7 @@ class Dashboard(widgets.VBox):
         self.trace: Trace | None = None
         self.notice = Notice()
         self.readout = Readout()
+        self.doctor = DoctorCard(self)
         self.stream = TokenStream()
         self.player = Player(group=self.stream.group)
         self.tabs = Tabs(sections(self), "Views of the run")
@@ -70,7 +72,10 @@ class Dashboard(widgets.VBox):
         self.stream.add_class("hsd-text-view")
         self.player.add_class("hsd-transport")
         main = widgets.VBox(
-            [*self.controls.picker, self.blurb, self.notice, self.readout, self.stream, self.player, self.tabs]
+            [
+                *(*self.controls.picker, self.blurb, self.notice, self.readout),
+                *(self.doctor, self.stream, self.player, self.tabs),
+            ]
         )
         main.add_class("hsd-main")
         layout = widgets.Box([self.controls, main] if live else [main])
