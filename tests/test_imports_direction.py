@@ -54,7 +54,7 @@ ALLOWED = {
         "terminal",
         "trace",
     },
-    "figures": {"bench", "calibration", "disk", "engine", "latency", "logs", "stack", "trace"},
+    "figures": {"bench", "calibration", "disk", "drafting", "engine", "latency", "logs", "stack", "trace"},
     "logs": {
         "backends",
         "bench",

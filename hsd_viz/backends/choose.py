@@ -18,6 +18,7 @@ from hsd_viz.decoding.model import HFModel, Model
 from hsd_viz.drafting.tree import Drafter
 
 RUNTIMES = ("auto", "eager")
+DRAFTERS = ("auto", "python")
 
 
 def backend_for(target: Model) -> Backend:
@@ -33,7 +34,8 @@ class Runtimes:
     The library is compiled in the background from the moment this object is made, unless it is in the cache already;
     until it is ready, and where it cannot be compiled, models on the CPU are eager and drafters are Python's.
     ``runtime="eager"`` requests the eager runtime for all. ``free`` returns the bytes of memory that are available:
-    native weights are a packed copy, and without room for it a model stays eager. Safe for several threads.
+    native weights are a packed copy, and without room for it a model stays eager. With ``drafters="python"`` no drafter
+    is native, which compares `db` with baselines on equal terms. Safe for several threads.
     """
 
     def __init__(
@@ -42,10 +44,14 @@ class Runtimes:
         runtime: str = "auto",
         build: Build | None = None,
         free: Callable[[], int | None] = lambda: None,
+        drafters: str = "auto",
     ) -> None:
         if runtime not in RUNTIMES:
             raise ValueError(f"unknown runtime {runtime!r}: it is one of {', '.join(RUNTIMES)}")
+        if drafters not in DRAFTERS:
+            raise ValueError(f"unknown choice of drafters {drafters!r}: it is one of {', '.join(DRAFTERS)}")
         self._eager = runtime == "eager"
+        self._python = self._eager or drafters == "python"
         #: Drafting is the processor's work wherever the models are.
         self._drafting = None if self._eager else (build or default_build()).start()
         self._build = self._drafting if device.type == "cpu" else None
@@ -65,9 +71,14 @@ class Runtimes:
                 self._found[id(model)] = self._native(model) if self._build else self._graphs(model)
             return self._found[id(model)]
 
+    @property
+    def native_drafters(self) -> bool:
+        """Whether the look-ups of ``db`` are native."""
+        return not self._python and self._drafting is not None and self._drafting.state == "ready"
+
     def drafter(self, drafter: Drafter | None) -> Drafter | None:
         """Return the native equivalent of ``drafter``, which has not begun a run, where there is one that is ready."""
-        ready = self._drafting is not None and self._drafting.state == "ready"
+        ready = self.native_drafters
         return native_drafter(drafter, self._drafting.library) if ready else drafter
 
     @property

@@ -331,10 +331,12 @@ class Loop:
         ids, rows = level.model.sample(pending, n, self.sampling, chances, self.eos)  # type: ignore[attr-defined]
         if timer is not None:
             timer.stop()
-        steps, known = len(ids), isinstance(ids, list)
+        drafted, known = len(ids), isinstance(ids, list)
+        steps = getattr(level.model, "forwards", drafted)
         self.log.call(i, level.name, "draft", start, len(pending) + steps - 1, cached, steps, timer)
-        tree = DraftTree.chain(ids if known else [_UNKNOWN] * steps, level.name)
-        return Draft(tree, [(i,)] * steps, rows, None if known else ids)
+        tree = DraftTree.chain(ids if known else [_UNKNOWN] * drafted, level.name)
+        tree.recut = getattr(level.model, "recut", None)
+        return Draft(tree, [(i,)] * drafted, rows, None if known else ids)
 
     def _ended(self, draft: Draft) -> bool:
         """Whether the draft ends the text. An end token in the prompt ends nothing."""
@@ -370,6 +372,8 @@ class Loop:
                 start = self.log.now()
                 self.drafter.start(self.text)
                 self.log.call(i, self.drafter.name, "prefill", start, fed=len(self.text))
+                continue
+            if getattr(level.model, "borrows", False):  # what the target reads, it has read
                 continue
             for begin in range(0, len(prompt), PREFILL_CHUNK):
                 chunk = prompt[begin : begin + PREFILL_CHUNK]

@@ -17,6 +17,7 @@ from hsd_viz.backends.choose import Runtimes, backend_for
 from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
 from hsd_viz.card import card, line, table
+from hsd_viz.decoding.bridge import BridgedModel
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import Model
@@ -27,12 +28,13 @@ from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.make import check_folder
 from hsd_viz.drafting.tree import Drafter
+from hsd_viz.engine.drafts import bridged, find_skips, sessions_of
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
 from hsd_viz.ladder.load import names, weights_dir
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.machine import cpu_model
-from hsd_viz.stack import DraftSource, Stack, parse
+from hsd_viz.stack import DraftSource, Stack, parse, skip_name, split_skip
 from hsd_viz.trace import Event, Finished, Stage, Trace
 from hsd_viz.version import __version__
 from hsd_viz.words import check_budget, check_range, did_you_mean
@@ -53,6 +55,8 @@ def load_engine(
     pad_layers: int = 0,
     pad_noise: float = 0.0,
     databases: str | Path | None = None,
+    bridge: str | None = None,
+    drafters: str = "auto",
 ) -> LocalEngine:
     """Make an engine in this process.
 
@@ -65,6 +69,9 @@ def load_engine(
     real decoding at any cost and acceptance, named as such wherever it appears (``target+12``, ``target+12~0.05``).
     ``databases`` is a folder with the databases to use in place of the shipped ones, which serve models of the ladder's
     tokenizer. Models load when a stack first needs them.
+    ``bridge`` is how a draft model with another tokenizer than the target's drafts: ``slem`` (its text, cut again) or
+    ``tli`` (the tokens that both have); by default the one that fits the sampling. ``drafters="python"`` keeps the
+    look-ups of ``db`` in Python, as those of the baselines are; by default they are native.
 
     Raises:
         ValueError: if an option is invalid; the message has the value and what is allowed.
@@ -72,10 +79,11 @@ def load_engine(
     if threads is not None:
         check_range("the number of threads", threads, 1, MAX_THREADS)
         torch.set_num_threads(threads)
-    models = Models(target, device, dtype, allow_models, pad_layers, pad_noise)
+    models = Models(target, device, dtype, allow_models, pad_layers, pad_noise, bridge)
     if databases is not None:
         check_folder(databases)
-    return LocalEngine(models, Runtimes(models.device, runtime, free=lambda: free_bytes(models.device)), databases)
+    runtimes = Runtimes(models.device, runtime, free=lambda: free_bytes(models.device), drafters=drafters)
+    return LocalEngine(models, runtimes, databases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +155,19 @@ class LocalEngine:
     def fast(self, name: str = "target") -> Model:
         """Return the model behind a name as decodes run it: in the fastest runtime that is ready."""
         return self._runtimes.pick(self.models.get(self._name(name)))[0]
+
+    @property
+    def native_drafters(self) -> bool:
+        """Whether the look-ups of ``db`` are native; those of the baselines are Python's."""
+        return self._runtimes.native_drafters
+
+    def resolve(self, name: str) -> str:
+        """Return a model's own name: ``target`` is this engine's target."""
+        return self.models.target if name == "target" else name
+
+    def round_costs(self, name: str = "target") -> Sequence[float]:
+        """Return ms of a round of a model that verifies 0, 1, 2, ... draft tokens, measured once."""
+        return self._costs.of(self.fast(name))
 
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
         """Wait until nothing is being compiled, as figures before are of another runtime; ``progress`` gets a text."""
@@ -220,13 +241,17 @@ class LocalEngine:
 
     def _decode(self, request: _Request) -> Iterator[Event]:
         """Load what ``request`` needs, resolve its stack, decode."""
-        parsed, sampling, max_new_tokens = request.parsed, request.sampling, request.max_new_tokens
+        sampling, max_new_tokens = request.sampling, request.max_new_tokens
+        parsed = yield from find_skips(self, request.parsed, sampling)
         resolved = parsed if request.choosing else parsed.resolved(DEFAULT_LOOKAHEAD)
         chain = self._chain(resolved)
         if not all(map(self.models.loaded, chain)):
             yield Stage("loading the tokenizer")
         text = self.models.text(chain[-1])
-        self.models.check_tokenizers(chain[-1], chain[:-1])
+        # The lowest level may have another tokenizer.
+        lowest = resolved.bottom is None and len(chain) > 1 and not request.choosing
+        hint = ": such a model can only be the lowest level of a stack"
+        self.models.check_tokenizers(chain[-1], chain[lowest:-1], hint)
         ids = self._encode(request.prompt, text, request.chat)
         loaded: list[Model] = []
         notes: set[str] = set()
@@ -236,6 +261,8 @@ class LocalEngine:
             notes |= {why_eager} - {None}
         if notes:
             yield Stage(f"{', '.join(sorted(notes))}: decoding on the eager runtime")
+        if lowest:
+            loaded = yield from bridged(self.models, chain, loaded, sampling)
         if any(m.lookahead is None for m in parsed.drafts) or request.choosing:
             about = self._meta("", request.written, resolved, loaded, sampling, max_new_tokens)
             if request.choosing:
@@ -275,8 +302,8 @@ class LocalEngine:
         if bottom is not None:
             drafter = self._drafter(bottom, target, request.memory, costs, request.sampling.temperature)
         levels = [
-            Level(name, model.session(), m.lookahead, request.rules.get(name))
-            for m, model, name in zip(resolved.models, loaded, _level_names(resolved), strict=True)
+            Level(name, session, m.lookahead, request.rules.get(name))
+            for m, session, name in zip(resolved.models, sessions_of(loaded), _level_names(resolved), strict=True)
         ]
         return Loop(
             levels,
@@ -323,7 +350,8 @@ class LocalEngine:
         return [self._name(name) for name in (*(m.name for m in stack.drafts), last)]
 
     def _name(self, name: str) -> str:
-        return self.models.target if name == "target" else name
+        base, layers = split_skip(name)
+        return skip_name(self.resolve(base), layers)
 
     def _encode(self, prompt: str | Sequence[int], text: TokenText, chat: bool) -> list[int]:
         if isinstance(prompt, list | tuple) and prompt and not chat:
@@ -372,6 +400,7 @@ class LocalEngine:
                 "parameters": model.parameters,
                 "weights": self.models.hash(model.name),
                 "runtime": model.runtime,
+                **({"bridge": model.describe()} if isinstance(model, BridgedModel) else {}),
             }
             for k, (part, model, name) in enumerate(zip(resolved.models, loaded, _level_names(resolved), strict=True))
         ]

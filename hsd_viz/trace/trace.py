@@ -24,7 +24,7 @@ _FORMAT = "hsd_viz trace"
 #: The required keys of a trace's meta; the rest depends on the engine.
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
 #: Columns that older traces lack.
-_ADDED = frozenset({"residual_sum", "h", "rule"})
+_ADDED = frozenset({"residual_sum", "h", "rule", "recut"})
 #: The JSON types allowed in a column, by the type of its field.
 _KINDS: dict[Any, tuple[type, ...]] = {
     int: (int,),
@@ -34,6 +34,7 @@ _KINDS: dict[Any, tuple[type, ...]] = {
     str | None: (str, type(None)),
     float | None: (int, float, type(None)),
     tuple[int, ...]: (list, tuple),
+    tuple[str, ...] | None: (list, tuple, type(None)),
     Top | None: (list, tuple, type(None)),
 }
 

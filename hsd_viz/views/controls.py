@@ -11,6 +11,7 @@ import ipywidgets as widgets
 import traitlets
 
 from hsd_viz.stack import parse
+from hsd_viz.trace.records import DEFAULT_RULE, RULES
 from hsd_viz.views.blocks import StackBlocks, allowed
 from hsd_viz.views.number_field import NumberField, written
 from hsd_viz.views.presets import PROMPTS, STACKS, TEMPERATURE
@@ -91,6 +92,7 @@ class Controls(widgets.VBox):
         self.top_k = NumberField("Top-k (0: off)", 0, 0, 1_000_000, whole=True)
         self.top_p = NumberField("Top-p (1: off)", 1, 0.01, 1)
         self.seed = NumberField("Seed", 0, 0, 2**31 - 1, whole=True)
+        self.rule = widgets.Dropdown(options=RULES, value=DEFAULT_RULE, description="Verification rule")
         self.length = NumberField("New tokens", 128, 1, MAX_NEW_TOKENS, whole=True)
         self.numbers = tuple(getattr(self, name) for name in NUMBERS)
         self.device = widgets.Dropdown(options=[("automatic", ""), ("cpu", "cpu")], description="Device")
@@ -130,7 +132,7 @@ class Controls(widgets.VBox):
     def _form(self) -> list[widgets.Widget]:
         """Return the fields and buttons of a new run."""
         buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
-        fields = [*self.numbers, self.device, self.dtype]
+        fields = [*self.numbers, self.rule, self.device, self.dtype]
         choices = [self.undo, self.preset, self.blurb, self.prompt, self.stacks, self.stack, self.blocks]
         return [*choices, buttons, self.beside, _grid(fields), self.greedy]
 
@@ -145,7 +147,7 @@ class Controls(widgets.VBox):
             "top_k": self.top_k.value,
             "top_p": self.top_p.value,
             "seed": self.seed.value,
-            "rule": "token",  # the one whose arithmetic the page shows for each token
+            "rule": self.rule.value,
         }
         device, dtype = self.device.value or None, self.dtype.value or None
         return Request(self.prompt.value, self.stack.value.strip(), options, device, dtype, self.beside.value)
@@ -183,6 +185,7 @@ class Controls(widgets.VBox):
             "prompt": self.prompt.value,
             "stack": self.stack.value,
             **{name: getattr(self, name).text for name in NUMBERS},
+            "rule": self.rule.value,
             "device": self.device.value,
             "dtype": self.dtype.value,
             "beside": self.beside.value,
@@ -196,7 +199,7 @@ class Controls(widgets.VBox):
         for name in NUMBERS:
             if isinstance(state.get(name), str):
                 getattr(self, name).text = state[name][:MOST_NUMBER]
-        for name in ("device", "dtype"):
+        for name in ("rule", "device", "dtype"):
             menu = getattr(self, name)
             if state.get(name) in [value for _, value in menu.options]:
                 menu.value = state[name]
@@ -271,7 +274,7 @@ def values_of(meta: dict[str, Any]) -> dict[str, str]:
         numbers["length"] = min(MAX_NEW_TOKENS, length)
     texts = {name: written(number) for name, number in numbers.items()}
     stack = {"stack": str(meta["stack"])} if meta.get("stack") else {}
-    return {"prompt": str(meta.get("prompt", "")), **stack, **texts}
+    return {"prompt": str(meta.get("prompt", "")), "rule": sampling.get("rule", "token"), **stack, **texts}
 
 
 def _classes(widget: widgets.DOMWidget, *names: str) -> widgets.DOMWidget:

@@ -44,6 +44,8 @@ def _content(view: Any) -> str:
         return card("Comparison", f"{len(runs)} runs", table(head, cells))
     if hasattr(view, "shown") and hasattr(view, "parts"):
         return card("Stack", view.shown)
+    if hasattr(view, "epsilon"):
+        return card("Verification rules", "", table(("token", "p"), [*zip(view.tokens, view.p, strict=True)]))
     if hasattr(view, "cols"):
         return "".join(_content(child) for child in view.children)
     return card(name, "")

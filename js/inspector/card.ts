@@ -4,7 +4,7 @@ import type { Draft, Round } from "../lib/contract";
 import { make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import { figure, plural, temperatureWords, VERDICT_MARKS } from "../lib/words";
+import { figure, glyphs, plural, temperatureWords, VERDICT_MARKS } from "../lib/words";
 import type { Layout } from "./round";
 import { asFigure } from "./round";
 import type { Own } from "./said";
@@ -127,6 +127,7 @@ export function createCard({
     if (d.key !== null) pairs.push(["key", plural(d.key, "token")]);
     if (d.count !== null) pairs.push(["seen", `${d.count} ×`]);
     if (d.score !== null) pairs.push(["score", figure(d.score)]);
+    if (d.recut?.length) pairs.push(["cut from", d.recut.map((t) => `“${glyphs(t)}”`).join(" + ")]);
     if (d.position !== null) {
       const jump = make("button", "hsd-ins-link", `text position ${d.position}`);
       jump.title = "Show the copied text";

@@ -124,6 +124,7 @@ export function streamCard({
     if (has("key")) columns.push(["key", (d) => d.key ?? "–"]);
     if (has("count")) columns.push(["count", (d) => d.count ?? "–"]);
     if (has("score")) columns.push(["score", (d) => figure(d.score)]);
+    if (has("recut")) columns.push(["cut from", (d) => d.recut?.map(glyphs).join(" + ") || "–"]);
     if (has("position")) columns.push(["from", (d) => d.position ?? "–"]);
     const titles: Record<string, string> = {
       p: "the verifier's probability, as sampled",
@@ -135,6 +136,7 @@ export function streamCard({
       key: "matched text tokens",
       count: "count in the database",
       score: "estimated acceptance",
+      "cut from": "the draft model's own tokens: it has another tokenizer",
       from: "copied text position",
     };
     const top = make("tr");
@@ -195,6 +197,7 @@ export function streamCard({
     if (t.kind === "accepted" && row) {
       const parts = [`Drafted by ${sourcePhrase(t.source)}`];
       if (row.key) parts.push(`after ${plural(row.key, "matching token")}`);
+      if (row.recut?.length) parts.push(`cut from its own ${row.recut.map((t) => `“${glyphs(t)}”`).join(" + ")}`);
       if (row.position !== null) parts.push(`copied from position ${row.position}`);
       return `${parts.join(", ")}; accepted by the target at draft position ${t.depth}.`;
     }

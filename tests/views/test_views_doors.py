@@ -36,7 +36,7 @@ def every_view(basis) -> dict[str, widgets.Widget]:
         views.Versus(),
         views.StackBlocks("db > nano:4 > target"),
     ]
-    made += [views.HierarchyGraph(basis)]
+    made += [views.HierarchyGraph(basis), views.RuleLab()]
     made += [views.OneDraftWhatIf(basis), views.SecondDraftWhatIf(basis)]
     return {type(view).__name__: view for view in made}
 
