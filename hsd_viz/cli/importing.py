@@ -37,8 +37,9 @@ def run(args: argparse.Namespace) -> int:
 
     if args.save is not None:
         arguments.check_output(args.save)
-    traces = import_records(args.record, args.engine)
-    print(summary(traces))
+    with arguments.reading(args.record):
+        traces = import_records(args.record, args.engine)
+        print(summary(traces))
     if args.save is not None:
         with arguments.writing(args.save):
             for path in save(traces, args.save):

@@ -8,7 +8,9 @@ import os
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import ROOT, free_port, server
+from hsd_viz.listen import free_port
+
+from .conftest import ROOT, server
 
 pytestmark = pytest.mark.browser
 BENCH = ROOT / "docs" / "bench"

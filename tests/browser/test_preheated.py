@@ -9,7 +9,9 @@ from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.views.app.server import command
 from hsd_viz.views.events import events_of
 
-from .conftest import PATIENCE, Page, _offline, free_port, server
+from hsd_viz.listen import free_port
+
+from .conftest import PATIENCE, Page, _offline, server
 from .test_voila import TOKENS, field
 
 pytestmark = pytest.mark.browser
