@@ -49,7 +49,9 @@ def start(address: str = LOCAL, cpus: int = 1) -> Any:
             cpus = max(os.cpu_count() or 1, cpus)
             ray.init(num_cpus=cpus, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
     except Exception as error:  # Ray raises plain exceptions
-        raise ValueError(f"Ray did not start: {(str(error).strip().splitlines() or [type(error).__name__])[0]}") from None
+        raise ValueError(
+            f"Ray did not start: {(str(error).strip().splitlines() or [type(error).__name__])[0]}"
+        ) from None
     return ray
 
 

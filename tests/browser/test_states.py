@@ -12,10 +12,9 @@ import pytest
 from playwright.sync_api import expect
 
 from hsd_viz import bundled, load_bundled
+from hsd_viz.listen import free_port
 from hsd_viz.trace import Trace
 from hsd_viz.views.app.server import command
-
-from hsd_viz.listen import free_port
 
 from .conftest import server
 from .test_explorer import open_tab

@@ -21,7 +21,25 @@ SCRIPT = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
 RECORDS = Path(__file__).parents[1] / "logs" / "records"
 NESTED = b'{"a":' * 100_000
 #: Values put in the place of others.
-WRONG = (10**30, -(2**63), 2**63, -1, 0, 1e999, float("nan"), "", SCRIPT, "\ud800", "\0", None, True, [], {}, [[[]]], "9" * 5000)
+WRONG = (
+    10**30,
+    -(2**63),
+    2**63,
+    -1,
+    0,
+    1e999,
+    float("nan"),
+    "",
+    SCRIPT,
+    "\ud800",
+    "\0",
+    None,
+    True,
+    [],
+    {},
+    [[[]]],
+    "9" * 5000,
+)
 
 
 def leaves(data, path=()):
@@ -112,14 +130,18 @@ def test_changed_records_of_engines_are_read_or_refused(one_line, name, tmp_path
     variants = [bytes(b ^ (chance.random() < 0.002) * chance.randrange(256) for b in original) for _ in range(4)]
     if name.endswith(".jsonl"):
         data = [json.loads(line) for line in original.splitlines() if line.strip()]
-        variants += [b"\n".join(json.dumps(line).encode() for line in json.loads(m)) for m in mutants(data, 12) if m[:1] == b"["]
+        variants += [
+            b"\n".join(json.dumps(line).encode() for line in json.loads(m)) for m in mutants(data, 12) if m[:1] == b"["
+        ]
     for content in variants:
         path.write_bytes(content)
         one_line("import", path)
         one_line("doctor", path)
 
 
-@pytest.mark.parametrize("command", [("export", "--csv", "x"), ("doctor",), ("import",), ("bench", "--from"), ("replay",)])
+@pytest.mark.parametrize(
+    "command", [("export", "--csv", "x"), ("doctor",), ("import",), ("bench", "--from"), ("replay",)]
+)
 def test_nested_and_endless_files_are_refused(one_line, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for number, content in enumerate((NESTED, b"[" * 200_000, gzip.compress(NESTED), b"9" * 100_000, b"\xff\xfe" * 50)):

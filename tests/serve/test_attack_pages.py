@@ -9,8 +9,6 @@ import os
 import re
 import subprocess
 import time
-import urllib.error
-import urllib.request
 import uuid
 
 import pytest
@@ -203,10 +201,10 @@ def test_without_the_token_nothing_answers(server):
     assert server.ask("/", Cookie="username-127-0-0-1-8888=x")[0] == 302
 
 
-def test_a_visitor_sets_no_password(server, tmp_path):
+def test_a_visitor_sets_no_password(server):
     if not server.secret:
         pytest.skip("no token")
-    status, headers, form = server.ask("/login")
+    status, headers, _ = server.ask("/login")
     assert status == 200
     cookie = headers["Set-Cookie"].split(";")[0]
     xsrf = cookie.partition("=")[2]
@@ -230,7 +228,9 @@ def test_the_token_is_not_in_the_log_nor_in_the_environment_of_kernels(server):
     assert "token=[token]" in log
     assert "s3cret/token" not in log and "s3cret%2Ftoken" not in log
     kernels = [
-        child for child in psutil.Process().children(recursive=True) if "ipykernel_launcher" in " ".join(child.cmdline())
+        child
+        for child in psutil.Process().children(recursive=True)
+        if "ipykernel_launcher" in " ".join(child.cmdline())
     ]
     assert kernels
     assert "JUPYTER_TOKEN" not in kernels[0].environ()
