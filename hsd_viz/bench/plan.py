@@ -148,7 +148,9 @@ def plan(
     note: Callable[[str], None] = lambda message: None,
     measuring: Callable[..., Measured] | None = None,
 ) -> Plan | None:
-    """Calibrate, rank and measure (with ``measuring`` in place of :func:`measure`, if given); ``None`` if it was interrupted before the first calibration prompt was finished.
+    """Calibrate, rank and measure; ``None`` if it was interrupted before the first calibration prompt was finished.
+
+    ``measuring`` takes the place of :func:`measure`.
 
     Ctrl-C and ``cancelled`` end it with a partial result.
 
