@@ -34,9 +34,9 @@ def run_sharded(
     checkpoint: Checkpoint,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> tuple[Measurement, tuple[Shard, ...]]:
-    """Measure as :func:`~hsd_viz.bench.runner.run_bench`, on the nodes of a cluster.
+    """Measure as :func:`~hsd_viz.bench.runner.run_bench`, on a cluster; ``options`` are those of the engine.
 
-    ``options`` are those of the engine. Finished parts are stored in ``checkpoint``. Raises: ValueError: if the bench cannot be divided or Ray fails.
+    Finished parts are stored in ``checkpoint``. Raises: ValueError: if the bench cannot be divided or Ray fails.
     """
     if settings.state != "cold" or settings.tune_baselines:
         raise ValueError("a bench on Ray has no memory from prompt to prompt: use --state cold and default baselines")

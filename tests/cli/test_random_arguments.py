@@ -47,6 +47,8 @@ def commands(parser, words=()):
         yield words, parser
 
 
+#: Combinations for each command.
+COUNT = 1000
 COMMANDS = dict(commands(build_parser()))
 
 
@@ -75,7 +77,7 @@ def test_random_options_end_without_a_traceback(name, tmp_path, monkeypatch, cap
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     chance, codes, parser = random.Random(" ".join(name)), set(), build_parser()
     monkeypatch.setattr("hsd_viz.cli.build_parser", lambda: parser)
-    for _ in range(1000):
+    for _ in range(COUNT):
         words = [*name, *words_of(COMMANDS[name], chance)]
         if ENDLESS & set(name):
             try:
