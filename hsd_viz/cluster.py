@@ -38,6 +38,8 @@ def start(address: str = LOCAL, cpus: int = 1) -> Any:
     """
     # Ray reports its usage over the network otherwise, and looks for a newer version.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Its own limit of 30 s is too short on a busy machine.
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
     import ray
 
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
