@@ -17,6 +17,7 @@ ALLOWED = {
     "stack": set(),
     "disk": set(),
     "terminal": set(),
+    "cluster": {"machine"},
     "listen": set(),
     "machine": set(),
     "drafting": {"disk", "stack", "trace"},
@@ -42,6 +43,7 @@ ALLOWED = {
     },
     "bench": {
         "calibration",
+        "cluster",
         "decoding",
         "disk",
         "drafting",
@@ -59,6 +61,7 @@ ALLOWED = {
         "backends",
         "bench",
         "calibration",
+        "cluster",
         "disk",
         "drafting",
         "engine",
@@ -85,7 +88,7 @@ ALLOWED = {
         "trace",
     },
     "exercises": {"disk", "drafting", "engine", "latency", "trace"},
-    "serve": {"engine", "listen", "stack", "trace"},
+    "serve": {"cluster", "engine", "listen", "stack", "trace"},
     "dashboard": {"views"},
 }
 #: May import anything.

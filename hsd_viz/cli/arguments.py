@@ -86,6 +86,12 @@ def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> 
     add("--threads", type=int, default=threads, metavar="N", help=f"CPU threads (default {default})")
 
 
+def add_ray(parser: argparse.ArgumentParser, part: str) -> None:
+    """Add ``--ray``; ``part`` is what one of its tasks does."""
+    text = f"divide the work over the Ray cluster at ADDRESS (left out: Ray on this machine), {part} a task"
+    parser.add_argument("--ray", nargs="?", const="local", metavar="ADDRESS", help=text)
+
+
 def sampling(args: argparse.Namespace) -> Sampling:
     """Return the sampling settings. Raises ValueError if one is out of range."""
     return Sampling(args.temperature, args.top_k, args.top_p, args.seed, args.rule)
@@ -153,6 +159,15 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Convert errors that only the content of ``path`` can cause to a ValueError with a one-line message."""
+    try:
+        yield
+    except (TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
+        raise ValueError(f"{path} is not valid: its parts are inconsistent") from None
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = 1
+#: The largest file that is read, in bytes of JSON: about 500 000 tokens.
+MOST_BYTES = 2_000_000_000
 TABLES: dict[str, Any] = {"tokens": TokenRow, "drafts": DraftRow, "rounds": RoundRow, "calls": CallRow}
 _FORMAT = "hsd_viz trace"
 #: The required keys of a trace's meta; the rest depends on the engine.
@@ -171,20 +173,33 @@ class Trace(Rows):
         return cls.from_bytes(payload, name=path.name)
 
     @classmethod
-    def from_bytes(cls, payload: bytes, name: str = "trace") -> Trace:
-        """Read a trace from the content of its file (gzipped or not)."""
+    def from_bytes(cls, payload: bytes, name: str = "trace", most: int = MOST_BYTES) -> Trace:
+        """Read a trace from the content of its file (gzipped or not), of at most ``most`` bytes unpacked."""
+        payload = _unpacked(payload, name, most)
         try:
-            if payload[:2] == b"\x1f\x8b":
-                payload = gzip.decompress(payload)
             data = json.loads(payload)
-        except (OSError, EOFError, zlib.error):
-            raise TraceError(f"{name} is not a valid trace: its gzip data is incomplete or damaged") from None
         except (ValueError, RecursionError):
             raise TraceError(f"{name} is not a valid trace: the JSON is incomplete") from None
         try:
             return cls.from_dict(data)
         except TraceError as error:
             raise TraceError(f"{name}: {error}") from None
+
+
+def _unpacked(content: bytes, name: str, most: int) -> bytes:
+    """Unpack at most ``most`` bytes: a small file can unpack to any size."""
+    if content[:2] != b"\x1f\x8b":
+        return content
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        text = unpacking.decompress(content, most)
+        if unpacking.unconsumed_tail:
+            raise TraceError(f"{name} is too large: the maximum is {most / 1e6:.0f} MB unpacked")
+        if not unpacking.eof:
+            raise zlib.error
+    except zlib.error:
+        raise TraceError(f"{name} is not a valid trace: its gzip data is incomplete or damaged") from None
+    return text
 
 
 def _describe_other(data: Any) -> str:
@@ -221,7 +236,7 @@ def _check_columns(table: str, row: Any, columns: dict[str, list]) -> None:
         raise TraceError(f"the trace is not valid: the columns of its table '{table}' are not lists of one length")
     for field, kind in get_type_hints(row).items():
         allowed = _KINDS[kind]
-        if not all(type(value) in allowed for value in columns[field]):
+        if not all(type(v) in allowed and (type(v) is not int or abs(v) < 2**63) for v in columns[field]):
             raise TraceError(
                 f"the trace is not valid: column '{field}' of its table '{table}' has values of a wrong type"
             )

@@ -1,12 +1,12 @@
 """Widgets and figures over traces and over the latency law. Never imports torch.
 
 ``TokenStream(trace)`` is a widget, as are ``RoundInspector``, ``Rounds``, ``Timeline`` and ``Access``; views of one run
-joined by :func:`link` follow one cursor. ``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or three runs of
-one prompt side by side. ``Chart(figures.ranking(plan))`` shows a figure of :mod:`hsd_viz.figures` in the page's theme;
-its shorter names (:class:`Ranking`, :class:`LatencySurface`, :class:`DatabaseAblation`, …) take the same arguments.
-:class:`HierarchyGraph` and the sliders of :class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf` take a calibration, or
-what :func:`recorded` estimates from the bundled recordings; :class:`LocalityMap` takes a trace. :class:`RuleLab` compares
-verification rules on one draft.
+joined by :func:`link` follow one cursor. ``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or three
+runs of one prompt side by side. ``Chart(figures.ranking(plan))`` shows a figure of :mod:`hsd_viz.figures` in the page's
+theme; its shorter names (:class:`Ranking`, :class:`LatencySurface`, :class:`DatabaseAblation`, …) take the same
+arguments. :class:`HierarchyGraph` and the sliders of :class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf` take a
+calibration, or what :func:`recorded` estimates from the bundled recordings; :class:`LocalityMap` takes a trace.
+:class:`RuleLab` compares verification rules on one draft.
 
 Every view has ``save("x.html")``, ``save("x.svg")``, ``save("x.png")`` and ``to_html()``, takes a trace or the path of
 its file, and rejects unknown options. :func:`compose` arranges views and figures in a grid; :func:`register` adds a tab

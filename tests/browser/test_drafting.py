@@ -9,7 +9,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import ROOT, free_port, server
+from hsd_viz.listen import free_port
+
+from .conftest import ROOT, server
 
 pytestmark = pytest.mark.browser
 BENCH = ROOT / "docs" / "bench"
