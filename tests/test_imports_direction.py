@@ -86,6 +86,8 @@ ALLOWED = {
     "exercises": {"disk", "drafting", "engine", "latency", "trace"},
     "serve": {"engine", "listen", "stack", "trace"},
     "dashboard": {"views"},
+    "quick": {"engine", "stack", "terminal", "trace", "views"},
+    "magic": {"cli", "quick"},
 }
 #: May import anything.
 FREE = {"cli", "__init__", "__main__", "voila"}

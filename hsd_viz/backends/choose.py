@@ -65,6 +65,11 @@ class Runtimes:
                 self._found[id(model)] = self._native(model) if self._build else self._graphs(model)
             return self._found[id(model)]
 
+    def close(self) -> None:
+        """Forget the models found."""
+        with self._lock:
+            self._found.clear()
+
     def drafter(self, drafter: Drafter | None) -> Drafter | None:
         """Return the native equivalent of ``drafter``, which has not begun a run, where there is one that is ready."""
         ready = self._drafting is not None and self._drafting.state == "ready"

@@ -23,7 +23,7 @@ from typing import Any
 _NAMES = {
     "blocks": ("StackBlocks",),
     "chartbox": ("show",),
-    "composition": ("compose",),
+    "composition": ("compose", "overview"),
     "drafting_bars": ("CategoryBars", "DatabaseAblation", "OrderAblation"),
     "drafting_plane": ("LatencyAcceptance", "SpeedPlane", "TemperatureCurves"),
     "hierarchy": ("HierarchyGraph",),
@@ -35,6 +35,7 @@ _NAMES = {
     "locality_map": ("LocalityMap",),
     "registry": ("register", "unregister"),
     "run_views": ("Access", "Player", "RoundInspector", "Timeline"),
+    "standalone": ("run_page",),
     "stream": ("TokenStream",),
     "versus": ("Versus",),
 }

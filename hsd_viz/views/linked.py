@@ -96,7 +96,7 @@ class LinkedView(View):
     def _rows(self, table: str, column: str) -> pd.DataFrame:
         trace, here = self.trace or Trace({}), self.cursor.get("round")
         chosen = self.selected or ([] if here is None else [here])
-        frame = trace.frame(table)
+        frame = getattr(trace, table)
         return frame[frame[column].isin(chosen)]
 
     def shown_data(self) -> dict[str, Any]:
