@@ -74,6 +74,7 @@ ALLOWED = {
         "calibration",
         "disk",
         "engine",
+        "exercises",
         "figures",
         "latency",
         "listen",

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import html
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
 from hsd_viz.figures.style import CONFIG
+from hsd_viz.figures.svg import svg
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -60,8 +62,10 @@ class ChartBox(widgets.Output):
 
 
 def show(figure: go.Figure) -> None:
-    """Display a figure in a notebook cell through plotly's JupyterLab extension."""
+    """Display a figure in a notebook cell through plotly's JupyterLab extension; as SVG where scripts do not run."""
     from IPython.display import display
 
-    output = figure_output(figure)
-    display(output["data"], metadata=output["metadata"], raw=True)
+    data = figure_output(figure)["data"]
+    with suppress(ValueError):
+        data["image/svg+xml"] = svg(figure)
+    display(data, raw=True)
