@@ -43,7 +43,7 @@ def run(cells: Iterable[tuple[str, str]], names: dict[str, Any]) -> Iterator[Ste
 def run_cell(source: str, names: dict[str, Any]) -> Any:
     """Run a cell and return the value of its last expression."""
     tree = ast.parse(source)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, "cell", "exec"), names)
     if not isinstance(last, ast.Expr):
         return None

@@ -1,5 +1,5 @@
-"""The page's address: ``?trace=NAME&step=N&theme=dark`` opens a bundled recording at an event; a button copies the
-link.
+"""The page's address: ``?trace=NAME&step=N&theme=dark`` opens a bundled recording at an event, ``?tour=KEY`` the tour
+at a step; a button copies the link.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ MOST_QUERY, MOST_SHOWN = 2_000, 40
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A parsed address: recording, event number (from 1, as in the player), and a message per ignored parameter."""
+    """A parsed address: recording, event number (from 1, as in the player), a message per ignored parameter, and the key
+    of a step of the tour."""
 
     trace: str | None = None
     step: int | None = None
     ignored: tuple[str, ...] = ()
+    tour: str | None = None
 
 
 def read(query: str, names: Sequence[str]) -> Asked:
@@ -49,7 +51,7 @@ def read(query: str, names: Sequence[str]) -> Asked:
     if step is not None and "trace" in fields and trace is None:
         # A step of another run would be the wrong place.
         step = None
-    return Asked(trace, step, tuple(ignored))
+    return Asked(trace, step, tuple(ignored), fields["tour"][-1][:MOST_SHOWN] if "tour" in fields else None)
 
 
 def ignored_words(ignored: Sequence[str]) -> str:

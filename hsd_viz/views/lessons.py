@@ -95,7 +95,7 @@ def add_figures(notebook: Path, master: Path) -> None:
 # --- a page per lesson ------------------------------------------------------------------------------------------------
 
 
-def page(path: Path, others: Sequence[Path]) -> str:
+def page(path: Path, others: Sequence[Path] = ()) -> str:
     """Return a lesson as a page; ``others`` are all lessons, linked as pages of the same folder."""
     writer = Writer()
     body = "\n".join(part for step in steps_of(path) for part in _cells(writer, step))
@@ -105,8 +105,9 @@ def page(path: Path, others: Sequence[Path]) -> str:
         else f'<li><a href="{p.stem}.html">{escape(title_of(p))}</a></li>'
         for p in others
     )
+    nav = f'<nav><a href="../index.html">All pages</a><ol>{links}</ol></nav>' if others else ""
     body = (
-        f'<main class="lesson"><nav><a href="../index.html">All pages</a><ol>{links}</ol></nav>{body}'
+        f'<main class="lesson">{nav}{body}'
         "<footer>To do the exercises: <code>pip install hsd-viz jupyterlab</code>, <code>hsd-viz course copy "
         "my-course</code>, <code>jupyter lab my-course</code>.</footer></main>"
     )
