@@ -22,8 +22,8 @@ MOST_QUERY, MOST_SHOWN = 2_000, 40
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A parsed address: recording, event number (from 1, as in the player), a message per ignored parameter, and the key
-    of a step of the tour."""
+    """A parsed address: recording, event number (from 1, as in the player), a message per ignored parameter, and a
+    step of the tour by its key."""
 
     trace: str | None = None
     step: int | None = None

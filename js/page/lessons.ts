@@ -43,16 +43,18 @@ const keys: Record<string, () => void> = {
   r: reveal,
 };
 
-addEventListener("keydown", (event) => {
+function pressed(event: KeyboardEvent) {
   if (event.ctrlKey || event.altKey || event.metaKey) return;
-  const inside = (event.target as HTMLElement).closest?.(".view, summary, button");
-  if (event.key === "Escape" && inside) (document.activeElement as HTMLElement).blur();
-  if (inside && (inside.matches(".view") || event.key === " ")) return;
+  const target = event.target as HTMLElement;
+  if (event.key === "Escape") (document.activeElement as HTMLElement | null)?.blur();
+  if (target.closest(".view") || (event.key === " " && target.closest("summary, button"))) return;
   const act = /^[1-9]$/.test(event.key) ? () => lesson(event.key) : keys[event.key];
   if (!act) return;
   event.preventDefault();
   act();
-});
+}
+// Before the views, which keep Escape to themselves.
+addEventListener("keydown", pressed, { capture: true });
 element("next").onclick = next;
 element("back").onclick = back;
 element("full").onclick = full;
