@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
-from hsd_viz.figures.style import CONFIG
-from hsd_viz.figures.svg import svg
+from hsd_viz.figures.style import CONFIG, template
+from hsd_viz.figures.svg import COLOURS, svg
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -62,9 +62,16 @@ class ChartBox(widgets.Output):
 
 
 def show(figure: go.Figure) -> None:
-    """Display a figure in a notebook cell through plotly's JupyterLab extension; as SVG where scripts do not run."""
+    """Display a figure in a notebook cell through plotly's JupyterLab extension; as SVG where scripts do not run.
+
+    A figure in plotly's default template gets the one of :mod:`hsd_viz.figures`.
+    """
+    import plotly.graph_objects as go
+    import plotly.io as pio
     from IPython.display import display
 
+    if figure.layout.template == pio.templates[pio.templates.default]:
+        figure = go.Figure(figure).update_layout(template=template(), colorway=COLOURS)
     data = figure_output(figure)["data"]
     with suppress(ValueError):
         data["image/svg+xml"] = svg(figure)
