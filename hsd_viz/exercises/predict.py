@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
-from hsd_viz.exercises.quiz import entry_of
+from hsd_viz.exercises.quiz import entry_of, words
 from hsd_viz.words import did_you_mean
 
 
@@ -63,7 +63,7 @@ def _form(guess: Guess) -> Any:
     """Return the form of a question: an entry, a button, and a place for the result beside the guess."""
     import ipywidgets as w
 
-    question, problem, shown = w.HTML(f"<b>{escape(guess.question)}</b>"), w.HTML(), w.Output()
+    question, problem, shown = words(f"<b>{escape(guess.question)}</b>"), w.HTML(), w.Output()
     entry = entry_of(guess.options)
     button = w.Button(description="Lock the guess")
 

@@ -92,6 +92,13 @@ def _numeric(question: dict[str, Any], given: Any) -> dict[str, Any]:
     return default
 
 
+def words(html: str) -> Any:
+    """Return a widget of text that may need several lines."""
+    import ipywidgets as w
+
+    return w.HTML(f'<div style="line-height:1.4">{html}</div>')
+
+
 def entry_of(options: Sequence[str]) -> Any:
     """Return a widget to choose an option, or without options to enter a number."""
     import ipywidgets as w
@@ -106,7 +113,7 @@ def _form(quiz: Quiz, number: int) -> Any:
     import ipywidgets as w
 
     question = quiz.questions[number - 1]
-    text = w.HTML(f"<b>{number}.</b> {escape(question['question'])}")
+    text = words(f"<b>{number}.</b> {escape(question['question'])}")
     entry = entry_of([] if question["type"] == "numeric" else [a["answer"] for a in question["answers"]])
     response = w.HTML()
 
