@@ -1,5 +1,5 @@
 // Bundle the views into hsd_viz/views/static/: NAME/index.ts and NAME/index.css of each folder become NAME.js and NAME.css, and
-// page/run and page/versus the scripts and styles of exported pages.
+// page/run, page/versus and page/lessons the scripts and styles of exported pages.
 // plotly's cartesian build becomes the module hsd_viz/figures/plotly.js.gz, which a page gets once.
 //   node build.mjs            write the files
 //   node build.mjs --check    write nothing; exit with 1 if a built file differs from its sources
@@ -35,7 +35,7 @@ const builds = [
   {
     ...shared,
     format: "iife",
-    entryPoints: ["run", "versus"].flatMap((name) => entries(`page/${name}`, `page_${name}`)),
+    entryPoints: ["run", "versus", "lessons"].flatMap((name) => entries(`page/${name}`, `page_${name}`)),
   },
 ];
 const source = 'export { default } from "plotly.js-cartesian-dist-min";';

@@ -77,6 +77,7 @@ ALLOWED = {
         "calibration",
         "disk",
         "engine",
+        "exercises",
         "figures",
         "latency",
         "listen",
@@ -90,6 +91,8 @@ ALLOWED = {
     "exercises": {"disk", "drafting", "engine", "latency", "trace"},
     "serve": {"cluster", "engine", "listen", "stack", "trace"},
     "dashboard": {"views"},
+    "quick": {"engine", "stack", "terminal", "trace", "views"},
+    "magic": {"cli", "quick"},
 }
 #: May import anything.
 FREE = {"cli", "__init__", "__main__", "voila"}

@@ -76,6 +76,11 @@ class Runtimes:
         """Whether the look-ups of ``db`` are native."""
         return not self._python and self._drafting is not None and self._drafting.state == "ready"
 
+    def close(self) -> None:
+        """Forget the models found."""
+        with self._lock:
+            self._found.clear()
+
     def drafter(self, drafter: Drafter | None) -> Drafter | None:
         """Return the native equivalent of ``drafter``, which has not begun a run, where there is one that is ready."""
         ready = self.native_drafters

@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from hsd_viz.decoding.settings import DEFAULT_RULE
+from hsd_viz.engine.running import options_of, run_to_end
 from hsd_viz.machine import cores, load_average
-from hsd_viz.stack import parse
+from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Step, Trace
 
 #: Tokens between two progress events of a decode beside another; it can only be cancelled at one.
@@ -26,7 +27,7 @@ class Engine(Protocol):
     def decode(
         self,
         prompt: str | Sequence[int],
-        stack: str = "target",
+        stack: str | Stack = "target",
         *,
         max_new_tokens: int = 128,
         temperature: float = 0.0,
@@ -39,16 +40,21 @@ class Engine(Protocol):
     ) -> Iterator[Event]:
         """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``. Closing the generator cancels the decode.
 
-        A prompt is text or a list of token ids. ``chat`` passes the text as one user turn, formatted by the chat
-        template of the target's tokenizer. ``rule`` verifies drafts that were sampled from rows: ``token`` or
-        ``block``, for all levels or by the name of the verifying model. ``record=False`` omits what is expensive to
-        record: probabilities, entropies and top-5 lists.
+        A prompt is text or a list of token ids, a stack text or parsed. ``chat`` passes the prompt's text as one user
+        turn, formatted by the chat template of the target's tokenizer. ``rule`` verifies drafts that were sampled from
+        rows: ``token`` or ``block``, for all levels or by the name of the verifying model. ``record=False`` omits what
+        is expensive to record: probabilities, entropies and top-5 lists.
 
         Raises ValueError for invalid arguments.
         """
 
-    def run(self, prompt: str | Sequence[int], stack: str = "target", **options: Any) -> Trace:
-        """Decode to the end and return the trace; takes the options of :meth:`decode`."""
+    @options_of(decode)
+    def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
+        """Decode to the end and return the trace; takes the options of :meth:`decode`.
+
+        A list of prompts returns the list of their traces and shows a progress bar.
+        """
+        return run_to_end(self, prompt, stack, options)
 
 
 def prepare() -> None:
@@ -61,7 +67,7 @@ def prepare() -> None:
 def decode_beside_plain(
     engine: Engine,
     prompt: str | Sequence[int],
-    stack: str,
+    stack: str | Stack,
     *,
     pairs: int = PAIRS,
     seconds: float = PAIRS_SECONDS,

@@ -22,7 +22,7 @@ from typing import Any
 _NAMES = {
     "blocks": ("StackBlocks",),
     "chart": ("Chart", "show"),
-    "composition": ("compose",),
+    "composition": ("compose", "overview"),
     "hierarchy": ("HierarchyGraph",),
     "hsd_viz.figures.latency_sources": ("Basis", "Measured", "basis_of", "measured", "recorded"),
     "latency_whatif": ("OneDraftWhatIf", "SecondDraftWhatIf"),
@@ -31,6 +31,7 @@ _NAMES = {
     "registry": ("register", "unregister"),
     "rule_lab": ("RuleLab",),
     "run_views": ("Access", "Player", "RoundInspector", "Rounds", "Timeline"),
+    "standalone": ("run_page",),
     "stream": ("TokenStream",),
     "versus": ("Versus",),
 }

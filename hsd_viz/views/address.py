@@ -1,6 +1,6 @@
 """The page's address: ``?trace=NAME&step=N&theme=dark`` opens a bundled recording at an event, ``tab`` a tab,
-``stack``, ``prompt``, ``temperature``, ``top_k``, ``top_p``, ``seed`` and ``tokens`` fill the form; a button copies the
-link.
+``stack``, ``prompt``, ``temperature``, ``top_k``, ``top_p``, ``seed``, ``rule`` and ``tokens`` fill the form, ``tour``
+opens the tour at a step; a button copies the link.
 """
 
 from __future__ import annotations
@@ -30,20 +30,22 @@ FORM = {
     "top_k": "top_k",
     "top_p": "top_p",
     "seed": "seed",
+    "rule": "rule",
     "tokens": "length",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A parsed address: recording, event number (from 1, as in the player), title of the tab, fields of the form, and a
-    message per ignored parameter."""
+    """A parsed address: recording, event number (from 1, as in the player), title of the tab, fields of the form, a
+    message per ignored parameter, and a step of the tour by its key."""
 
     trace: str | None = None
     step: int | None = None
     ignored: tuple[str, ...] = ()
     tab: str | None = None
     form: dict[str, str] = field(default_factory=dict)
+    tour: str | None = None
 
 
 def read(query: str, names: Collection[str], tabs: Collection[str] = ()) -> Asked:
@@ -75,7 +77,8 @@ def read(query: str, names: Collection[str], tabs: Collection[str] = ()) -> Aske
         # A step of another run would be the wrong place.
         step = None
     form = {name: fields[key][-1] for key, name in FORM.items() if key in fields}
-    return Asked(trace, step, tuple(ignored), tab, form)
+    tour = fields["tour"][-1][:MOST_SHOWN] if "tour" in fields else None
+    return Asked(trace, step, tuple(ignored), tab, form, tour)
 
 
 def slug(title: str) -> str:

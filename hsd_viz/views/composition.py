@@ -8,7 +8,9 @@ from typing import Any
 import ipywidgets as widgets
 
 from hsd_viz.views.chart import Chart
-from hsd_viz.views.doors import Doors
+from hsd_viz.views.doors import Doors, Given
+from hsd_viz.views.run_views import Player, RoundInspector, Timeline
+from hsd_viz.views.stream import TokenStream
 
 
 class Composition(Doors, widgets.GridBox):
@@ -31,6 +33,12 @@ def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
     if not found:
         raise ValueError("compose() needs at least one view")
     return Composition(found, cols)
+
+
+def overview(trace: Given) -> Composition:
+    """Return the text, player, rounds and timeline of a run, or of the path of its file, with one cursor."""
+    stream = TokenStream(trace)
+    return compose([stream, *(view(group=stream.group) for view in (Player, RoundInspector, Timeline))], cols=1)
 
 
 def as_widget(part: Any) -> widgets.Widget:

@@ -136,6 +136,11 @@ class Guide:
                 self.address.go(page.stream.data["run"], asked.step - 1)
             else:
                 ignored.append(f"step {asked.step} is out of range: the run has {counted(len(events), 'event')}")
+        if asked.tour is not None:
+            try:
+                self.tour.open_at(asked.tour)
+            except ValueError as error:
+                ignored.append(str(error))
         if ignored:
             page.notice.error(ValueError(ignored_words(ignored)), "Part of the address was ignored")
 

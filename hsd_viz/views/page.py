@@ -102,8 +102,18 @@ def page_of(view: Any, *, dark: bool | None = None, then: str = "") -> str:
     parts = list(parts_of(view))
     if not parts:
         raise ValueError(f"{type(view).__name__} contains no view to export")
+    columns = f"repeat({getattr(view, 'cols', 1)}, minmax(0, 1fr))"
+    boxes = "".join(f'<div id="view-{k}"></div>' for k in range(len(parts)))
+    body = f'<main class="still" style="grid-template-columns: {columns}">{boxes}</main>'
+    return document(parts, body, type(view).__name__, dark=dark, then=then)
+
+
+def document(
+    parts: list[Any], body: str, title: str, *, style: str = "", dark: bool | None = None, then: str = "", run: str = ""
+) -> str:
+    """Return a page with views and figures: part k is drawn into the element ``view-k`` of ``body``, which is HTML."""
     scripts: list[str] = []
-    shown, styles = [], [_STYLE]
+    shown, styles = [], [_STYLE, style]
     for part in parts:
         script, style = str(part._esm), str(getattr(part, "_css", ""))
         if script not in scripts:
@@ -113,8 +123,6 @@ def page_of(view: Any, *, dark: bool | None = None, then: str = "") -> str:
     content = {"views": shown, "scripts": scripts, "library": _library(parts), "then": then}
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
-    columns = f"repeat({getattr(view, 'cols', 1)}, minmax(0, 1fr))"
-    boxes = "".join(f'<div id="view-{k}"></div>' for k in range(len(shown)))
     theme = ""
     if dark is not None:
         theme = f' class="{"still-dark" if dark else ""}" data-jp-theme-light="{str(not dark).lower()}"'
@@ -125,16 +133,16 @@ def page_of(view: Any, *, dark: bool | None = None, then: str = "") -> str:
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
-<title>{escape(type(view).__name__)} · hsd_viz</title>
+<title>{escape(title)} · hsd_viz</title>
 <style>{chr(10).join(styles).replace("</", "<" + chr(92) + "/")}</style>
 </head>
 <body{theme}>
-<main class="still" style="grid-template-columns: {columns}">{boxes}</main>
+{body}
 <noscript><p>This page needs JavaScript.</p></noscript>
 <pre id="result"></pre>
 <script type="text/plain" id="views">{packed}</script>
 <script type="module">{_HOST}</script>
-</body>
+{f"<script>{run}</script>" if run else ""}</body>
 </html>
 """
 

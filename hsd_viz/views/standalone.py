@@ -7,6 +7,7 @@ from typing import Any
 
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
+from hsd_viz.views.doors import Given, trace_of
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.run_verdict import speedup, verdict
 from hsd_viz.views.run_views import Player, RoundInspector, Timeline
@@ -58,6 +59,11 @@ def page(trace: Trace) -> str:
             for name, widget, _ in _VIEWS
         },
     )
+
+
+def run_page(trace: Given) -> str:
+    """Return a self-contained page of a run, as ``hsd-viz export`` writes it; ``trace`` can be the path of a file."""
+    return page(trace_of(trace))
 
 
 def _stack(trace: Trace) -> str:

@@ -198,3 +198,19 @@ def test_a_speed_up_that_cannot_be_says_so():
         trace.meta["plain"] = plain
         (tile,) = [t for t in tiles(trace) if t["label"] == "Speed-up"]
         assert ("disturbed" in tile["note"]) == doubted
+
+
+def test_a_shown_figure_has_an_svg_and_the_template_of_the_package_unless_it_has_its_own(monkeypatch):
+    import plotly.graph_objects as go
+    from hsd_viz.views.chartbox import show
+
+    from hsd_viz.figures import template
+
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
+    show(go.Figure(go.Bar(x=[1], y=[2])).update_layout(title="Bars"))
+    show(go.Figure(go.Bar(x=[1], y=[2]), {"template": template(dark=True), "title": "Bars"}))
+    show(go.Figure(go.Pie(values=[1])).update_layout(title="Pie"))
+    papers = [data[PLOTLY_MIME]["layout"]["template"]["layout"]["paper_bgcolor"] for data in shown]
+    assert papers == ["#ffffff", template(dark=True).layout.paper_bgcolor, "#ffffff"]
+    assert ["image/svg+xml" in data for data in shown] == [True, True, False]

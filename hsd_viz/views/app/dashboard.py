@@ -21,6 +21,7 @@ from hsd_viz.trace import Trace
 from hsd_viz.views.app.server import ENGINE_TOKEN, ENGINE_URL
 from hsd_viz.views.controls import LIVE, Controls, Prose, Request
 from hsd_viz.views.doctor_card import DoctorCard
+from hsd_viz.views.doors import Given, trace_of
 from hsd_viz.views.files import Files
 from hsd_viz.views.guide import Guide
 from hsd_viz.views.history import History
@@ -184,6 +185,10 @@ class Dashboard(widgets.VBox):
             return self.history.trace_of(name)
         return self._opened if name == OPENED and self._opened is not None else load_bundled(name)
 
+    def add_trace(self, trace: Trace) -> None:
+        """Add a trace to the menu and show it."""
+        self._on_opened(trace, trace.stack or "trace")
+
     def _on_opened(self, trace: Trace, name: str) -> None:
         """Add an opened file to the menu, replacing the previous one, and show it."""
         menu = self.controls.recording
@@ -239,12 +244,22 @@ class Dashboard(widgets.VBox):
         threading.Thread(target=self.notice.guard(self.tabs.refresh), name="hsd-viz tabs", daemon=True).start()
 
 
-def dashboard(engine: Engine | None = None, *, allow_models: bool = False) -> Dashboard:
+def dashboard(
+    shown: Given | Engine | None = None, *, engine: Engine | None = None, allow_models: bool = False
+) -> Dashboard:
     """Create the dashboard widget; as the last line of a notebook cell it is displayed.
 
-    ``engine`` replaces the one loaded on the first run. ``allow_models`` allows hub models and paths in stacks;
+    ``shown`` is a trace, or the path of its file, to open in it; an engine there is the same as ``engine``. ``engine``
+    replaces the one loaded on the first run. ``allow_models`` allows hub models and paths in stacks;
     otherwise only ladder names are allowed. A served page may be configured to use the engine of a server
     (:func:`hsd_viz.views.app.server.command`)."""
+    if shown is not None and not isinstance(shown, Trace | str | os.PathLike):
+        if not hasattr(shown, "decode"):
+            raise TypeError(f"dashboard() shows a trace or the path of its file, not {type(shown).__name__}")
+        shown, engine = None, shown
     if engine is None and (url := os.environ.get(ENGINE_URL)):
         engine = RemoteEngine(url, os.environ.get(ENGINE_TOKEN) or None)
-    return Dashboard(engine, allow_models=allow_models)
+    page = Dashboard(engine, allow_models=allow_models)
+    if shown is not None:
+        page.add_trace(trace_of(shown))
+    return page
