@@ -24,8 +24,9 @@ PROGRAMS = 264
 
 
 @triton.jit
-def _attend(q, k, v, mask, part, peak, total, scale, heads, group, width, bucket, capacity, span, n_rows,
-            SIZE: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr):  # fmt: skip
+def _attend(q, k, v, mask, part, peak, total, scale, heads, group, bucket, capacity, n_rows,
+            SIZE: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr, STEPS: tl.constexpr,
+            WIDEN: tl.constexpr):  # fmt: skip
     """A block of query rows of one key head over one span of keys: the unscaled sum, its peak score and its weight."""
     head, split, block = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     row, d = block * ROWS + tl.arange(0, ROWS), tl.arange(0, PADDED)
@@ -33,15 +34,22 @@ def _attend(q, k, v, mask, part, peak, total, scale, heads, group, width, bucket
     there, inside = row < n_rows, d < SIZE
     at = (token * heads + head * group + row % group)[:, None] * SIZE + d[None, :]
     x = tl.load(q + at, mask=there[:, None] & inside[None, :], other=0.0)
+    if WIDEN:
+        x = x.to(tl.float32)
     best = tl.full([ROWS], float("-inf"), tl.float32)
     weight = tl.zeros([ROWS], tl.float32)
     acc = tl.zeros([ROWS, PADDED], tl.float32)
-    for start in range(split * span, min(split * span + span, bucket), KEYS):
-        key = start + tl.arange(0, KEYS)
+    for k_block in range(STEPS):
+        key = (split * STEPS + k_block) * KEYS + tl.arange(0, KEYS)
         near = key < bucket
         place = (head * capacity + key).to(tl.int64)[:, None] * SIZE + d[None, :]
         kept = near[:, None] & inside[None, :]
-        scores = tl.dot(x, tl.trans(tl.load(k + place, mask=kept, other=0.0)), input_precision="ieee") * scale
+        near_keys = tl.load(k + place, mask=kept, other=0.0)
+        value = tl.load(v + place, mask=kept, other=0.0)
+        if WIDEN:
+            near_keys = near_keys.to(tl.float32)
+            value = value.to(tl.float32)
+        scores = tl.dot(x, tl.trans(near_keys), input_precision="ieee") * scale
         shown = there[:, None] & near[None, :]
         added = tl.load(mask + token[:, None] * bucket + key[None, :], mask=shown, other=float("-inf"))
         scores += added.to(tl.float32)
@@ -50,7 +58,6 @@ def _attend(q, k, v, mask, part, peak, total, scale, heads, group, width, bucket
         base = tl.where(higher == float("-inf"), 0.0, higher)
         p = tl.exp(scores - base[:, None])
         keep = tl.exp(best - base)
-        value = tl.load(v + place, mask=kept, other=0.0)
         acc = acc * keep[:, None] + tl.dot(p.to(value.dtype), value, input_precision="ieee")
         weight = weight * keep + tl.sum(p, 1)
         best = higher
@@ -80,20 +87,22 @@ def _join(part, peak, total, out, kv_heads, group, n_rows, splits,
 
 def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor, shape: Shape, step: Step) -> Tensor:
     """Attention with split keys: each key is read once for all rows of its group; ``mask`` is ``[w, bucket]``."""
+    # Triton's interpreter has no products in bfloat16.
     width, group, bucket = len(q), shape.heads // shape.kv_heads, step.bucket
     n_rows = width * group
     rows = min(ROWS, max(16, next_power_of_2(n_rows)))
     blocks = triton.cdiv(n_rows, rows)
     wanted = max(1, min(PROGRAMS // (shape.kv_heads * blocks), bucket // LEAST))
-    span = triton.cdiv(triton.cdiv(bucket, wanted), KEYS) * KEYS
-    splits = triton.cdiv(bucket, span)
+    steps = triton.cdiv(triton.cdiv(bucket, wanted), KEYS)
+    splits = triton.cdiv(bucket, steps * KEYS)
     make = lambda *sizes: torch.empty(splits, shape.kv_heads, n_rows, *sizes, dtype=torch.float32, device=q.device)
     part, peak, total = make(shape.size), make(), make()
     out = torch.empty(width, shape.heads * shape.size, dtype=q.dtype, device=q.device)
     sizes = {"SIZE": shape.size, "PADDED": max(16, next_power_of_2(shape.size))}
     _attend[shape.kv_heads, splits, blocks](
-        q.contiguous(), keys, values, mask, part, peak, total, shape.scale, shape.heads, group, width, bucket,
-        keys.shape[2], span, n_rows, ROWS=rows, KEYS=KEYS, **sizes
+        q.contiguous(), keys, values, mask, part, peak, total, shape.scale, shape.heads, group, bucket,
+        keys.shape[2], n_rows, ROWS=rows, KEYS=KEYS, STEPS=steps,
+        WIDEN=q.device.type == "cpu" and q.dtype == torch.bfloat16, **sizes
     )  # fmt: skip
     _join[n_rows, shape.kv_heads](
         part, peak, total, out, shape.kv_heads, group, n_rows, splits, SPLITS=next_power_of_2(splits), **sizes

@@ -147,7 +147,9 @@ class GraphModel:
 
     def _slot(self, replays: Replays) -> Slot:
         try:
-            return Slot(self.name, self.forward, self.rules, self.positions, self._layout, self.device, replays, self.strict)
+            return Slot(
+                self.name, self.forward, self.rules, self.positions, self._layout, self.device, replays, self.strict
+            )
         except torch.OutOfMemoryError:
             raise torch.OutOfMemoryError(
                 f"{self.device} has too little free memory for the keys and values of {self.name}"
