@@ -32,6 +32,18 @@ def fill(target: Tensor, values: Sequence) -> None:
     target.copy_(torch.tensor(values, dtype=target.dtype, pin_memory=on_gpu), non_blocking=on_gpu)
 
 
+def settle_arithmetic(device: torch.device) -> None:
+    """Choose, for the whole process, how a CUDA device computes: the same for our forward passes and for others'.
+
+    cuDNN's attention, first choice of torch 2.11 on Hopper, plans again for every length of text, which takes tens of
+    milliseconds each. Sums of products stay in float32 between the parts of a split.
+    """
+    if device.type == "cuda":
+        torch.backends.cuda.enable_cudnn_sdp(False)
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+
+
 class CudaTimer:
     """Time that a CUDA device spends between construction and :meth:`stop`, on the current stream."""
 

@@ -70,9 +70,10 @@ def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> 
     add("--dtype", choices=DTYPES, help="default: float32 on the CPU, bfloat16 on a GPU")
     text = (
         "auto: the fastest available for each model (native on a CPU with a C++ compiler, CUDA graphs on a GPU); "
-        "eager: transformers' own forward passes (default auto)"
+        "eager: transformers' own forward passes; strict: rows that do not depend on what else is fed, so that greedy "
+        "text is plain decoding's in bfloat16, too, at a lower speed (default auto)"
     )
-    add("--runtime", choices=("auto", "eager"), default="auto", help=text)
+    add("--runtime", choices=("auto", "eager", "strict"), default="auto", help=text)
     default = "torch's choice" if threads is None else f"{threads}: the most stable timings"
     add("--threads", type=int, default=threads, metavar="N", help=f"CPU threads (default {default})")
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import transformers
 
-from hsd_viz.backends.choose import Runtimes, backend_for
+from hsd_viz.backends.choose import Runtimes, backend_for, open_session
 from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
 from hsd_viz.card import card, line, table
@@ -40,6 +40,8 @@ from hsd_viz.words import check_budget, check_range, did_you_mean
 DEFAULT_LOOKAHEAD = 4
 MAX_NEW_TOKENS = 100_000
 MAX_THREADS = 1024
+#: The widest forward pass that is captured before a decode; wider ones are when they are first needed.
+WARM_WIDTH = 24
 
 
 def load_engine(
@@ -274,10 +276,18 @@ class LocalEngine:
             costs = self._costs.of(loaded[0])
         if bottom is not None:
             drafter = self._drafter(bottom, target, request.memory, costs, request.sampling.temperature)
+        positions = min((m.positions for m in loaded if m.positions is not None), default=None)
+        end = min(len(ids) + request.max_new_tokens, positions or len(ids) + request.max_new_tokens)
         levels = [
-            Level(name, model.session(), m.lookahead, request.rules.get(name))
+            Level(name, open_session(model, end), m.lookahead, request.rules.get(name))
             for m, model, name in zip(resolved.models, loaded, _level_names(resolved), strict=True)
         ]
+        for k, level in enumerate(levels):
+            if (warm := getattr(level.model, "warm", None)) is not None:
+                yield Stage(f"capturing the graphs of {level.name}")
+                # The lowest model samples its drafts in one launch, unless there is a drafter below it.
+                drafts = [level.lookahead] if k == 0 and bottom is None and level.lookahead else []
+                warm(len(ids), end, 2 if len(levels) == 1 and bottom is None else WARM_WIDTH, drafts, request.sampling)
         return Loop(
             levels,
             drafter,
@@ -285,7 +295,7 @@ class LocalEngine:
             ids,
             backend=backend_for(loaded[-1]),
             max_new_tokens=request.max_new_tokens,
-            positions=min((m.positions for m in loaded if m.positions is not None), default=None),
+            positions=positions,
             eos=self._eos(target),
             budget=request.budget,
             log=Log.by(self.clock),

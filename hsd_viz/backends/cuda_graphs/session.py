@@ -26,11 +26,13 @@ _OFTEN = 3
 class GraphSession:
     """A :class:`~hsd_viz.decoding.model.Launcher` over static buffers. Nothing here waits for the device."""
 
-    can_sample, can_verify = True, False
+    can_verify = False
 
     def __init__(self, slot: Slot, release: Callable[[Slot], None], room: int = 0) -> None:
         self._slot = slot
         self._room = room
+        # A launch of a whole draft has steps of width 1.
+        self.can_sample = not slot.strict
         self.length = 0
         self.device = slot.device
         # The next decode takes the buffers over as soon as this session is garbage.
@@ -92,13 +94,15 @@ class GraphSession:
             self._forward_strict([0], 1, None, None)
             self.length = 0
             return
+        if not self._slot.captures:
+            return
         with self._memory(end + width_of(most)) as slot:
-            last = slot.cache.capacity if slot.positions is None else min(slot.cache.capacity, slot.positions)
+            last, done = slot.cache.capacity, set(slot.captured())
             for bucket in sorted({bucket_of(n) for n in range(begin, end + width_of(most) + 1) if n <= last}):
-                for width in WIDTHS[: WIDTHS.index(width_of(min(most, WIDTHS[-1]))) + 1]:
+                for width in (w for w in WIDTHS if w <= width_of(most) and ("forward", w, bucket) not in done):
                     slot.feed(width).fill([0], None, 0, None)
                     self._replay(slot, width, bucket)
-                for n in drafts:
+                for n in (n for n in drafts if ("draft", n, bucket, _settings(sampling)) not in done):
                     slot.feed(_PENDING).fill([0], None, 0, None)
                     self._launch(slot, bucket, n, sampling)
 

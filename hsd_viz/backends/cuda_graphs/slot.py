@@ -198,6 +198,11 @@ class Slot:
             self.cache.grow(capacity(length))
             self.forward.prepare(self.cache)
 
+    @property
+    def captures(self) -> bool:
+        """Whether work is captured at all."""
+        return self._replays.capturer is not None
+
     def captured(self) -> list[tuple]:
         """The names of all that was captured."""
         return list(self._captured)
