@@ -153,7 +153,7 @@ class Steps(Tools):
 
     @torch.inference_mode()
     def strict_rows(self, name: str) -> dict[str, Any]:
-        """Compare the rows of a text fed one by one, in parts and in trees, bit by bit, in strict mode and the usual."""
+        """Compare the rows of a text fed one by one, in parts and in trees, bit by bit, in strict and usual mode."""
         found = {}
         for kind in ("strict", self.fastest):
             model, text = self.model(name, kind), [(7 * k) % 1000 for k in range(48)]

@@ -25,8 +25,8 @@ SHAPES = {"68M": (768, 2, 12, 12, 3072), "1B": (2048, 22, 32, 4, 5632), "7B": (4
 TINY = {"68M": (32, 1, 2, 2, 48), "1B": (32, 2, 2, 1, 48), "7B": (48, 2, 4, 4, 64)}
 #: Operations per graph where a single one is too short to be timed.
 MANY = 16
-#: Runtimes of a shape: transformers' own loop over its module; that module over static buffers; the lean forward, alone,
-#: with each Triton kernel, with all of them; strict mode.
+#: Runtimes of a shape: transformers' own loop over its module; that module over static buffers; the lean forward,
+#: alone, with each Triton kernel, with all of them; strict mode.
 RUNTIMES: dict[str, dict[str, Any] | None] = {
     "eager": None,
     "module": {"lean": False},
