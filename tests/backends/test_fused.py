@@ -54,16 +54,21 @@ def same(a: torch.Tensor, b: torch.Tensor) -> None:
 
 
 @pytest.mark.parametrize("mask", ["chain", "window", "tree"])
-@pytest.mark.parametrize("bucket", [128, 192, 512])
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("heads", ["one group", "pairs", "eight"])
-def test_attention(heads, width, bucket, mask):
-    check_attention(heads, width, bucket, mask, torch.float32)
+def test_attention(heads, width, mask):
+    check_attention(heads, width, 192, mask, torch.float32)
+
+
+@pytest.mark.parametrize("bucket", [128, 512, 768, 1024, 1536])
+@pytest.mark.parametrize("heads", ["one group", "pairs", "eight"])
+def test_attention_by_bucket(heads, bucket):
+    check_attention(heads, 3, bucket, "tree", torch.float32)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("heads", HEADS)
-@pytest.mark.parametrize(("width", "bucket"), [(1, 768), (5, 256), (16, 512)])
+@pytest.mark.parametrize(("width", "bucket"), [(1, 512), (5, 256)])
 def test_attention_in_half_precision_and_of_odd_sizes(heads, width, bucket, dtype):
     check_attention(heads, width, bucket, "tree", dtype)
 
@@ -78,7 +83,7 @@ def check_attention(heads, width, bucket, mask, dtype):
 
 @pytest.mark.parametrize("normed", [False, True])
 @pytest.mark.parametrize("dtype", CLOSE, ids=str)
-@pytest.mark.parametrize("width", [1, 2, 5, 62])
+@pytest.mark.parametrize("width", [1, 5])
 @pytest.mark.parametrize("heads", HEADS)
 def test_rotation_and_writing(heads, width, dtype, normed):
     shape, step, keys, values, _, make = setting(heads, width, 128, dtype, "chain")
@@ -95,7 +100,7 @@ def test_rotation_and_writing(heads, width, dtype, normed):
 
 
 @pytest.mark.parametrize("dtype", CLOSE, ids=str)
-@pytest.mark.parametrize("width", [1, 6, 62])
+@pytest.mark.parametrize("width", [1, 6])
 @pytest.mark.parametrize("inner", [48, 1024, 1500])
 def test_gate(inner, width, dtype):
     mixed = (torch.randn(width, 2 * inner, generator=torch.Generator().manual_seed(inner)) * 4).to(DEVICE, dtype)
