@@ -17,6 +17,7 @@ from benchmarks.gpu.compare import compare
 from benchmarks.gpu.parts import Part
 from benchmarks.gpu.steps import LOOKAHEAD, Steps
 from benchmarks.gpu.tools import FULL, RUNTIMES, SMALL
+from hsd_viz.disk import cache_folder
 from hsd_viz.machine import attention
 
 #: Time of each script in seconds.
@@ -183,10 +184,10 @@ class Shell:
         return [{key: row.get(key) for key in (*kept, "token_identical_to_plain")} for row in rows]
 
     def train(self) -> str:
-        """Train the ladder with the profile of this machine; resumes from its checkpoints."""
-        work = Path(os.environ.get("HSD_VIZ_TRAIN", self.out.absolute().parent / "gpu-train"))
+        """Train the ladder, on the corpus in ``corpus.tar.xz`` if there is one; resumes from its checkpoints."""
+        work = cache_folder("gpu-train-tiny" if self.tiny else "gpu-train")
         profile = ["--profile", "tiny"] if self.tiny else ["--profile", "gpu", "--minutes", "8.5"]
-        corpus = work.parent / "corpus.tar.xz"
+        corpus = Path("corpus.tar.xz")
         options = ["--corpus", str(corpus)] if corpus.exists() else []
         return self.run(
             "-m", "hsd_viz", "ladder", "train", *profile, "--device", self.device, "--out", str(work),
