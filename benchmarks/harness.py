@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -118,9 +119,11 @@ def interleave(items: Iterable[Any], variants: Sequence[Any], repeats: int = 1) 
 
 
 def write(path: Path | None, report: dict[str, Any], rows: str | None = None) -> None:
-    """Write a report atomically, if there is a path. The entries of the list ``rows`` take a line each."""
+    """Write a report and its command atomically, if there is a path. Each entry of the list ``rows`` takes a line."""
     if path is None:
         return
+    words = [word for word in sys.argv[1:] if word != "--resume"]
+    report = {**report, "command": shlex.join(["python", "-m", f"benchmarks.{Path(sys.argv[0]).stem}", *words])}
     text = json.dumps({**report, rows: []} if rows else report, indent=1)
     if rows:
         lines = ",\n".join(f"  {json.dumps(row)}" for row in report[rows])

@@ -23,6 +23,10 @@ class Estimate:
     def interval(self) -> tuple[float, float] | None:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
+    def scaled(self, factor: float) -> Estimate:
+        """Return the estimate in another unit."""
+        return Estimate(*(None if x is None else x * factor for x in (self.value, self.low, self.high)))
+
 
 UNKNOWN = Estimate()
 

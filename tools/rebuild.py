@@ -7,7 +7,6 @@ folder per weights, so that an interrupted rebuild resumes; databases and report
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shlex
 import shutil
@@ -23,8 +22,10 @@ from hsd_viz.ladder.load import NAMES, info, weights_dir, weights_hash
 from hsd_viz.ladder.training.card import stale_models, write_card
 from hsd_viz.ladder.training.databases import rebuild_databases
 from hsd_viz.ladder.training.evaluation import evaluate_ladder, suite_prompts
+from tools.measurements import commands
 from tools.record import record_side_by_side, record_traces
-from tools.tables import BENCH, ROOT, write_tables
+from tools.results import BENCH
+from tools.tables import ROOT, write_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +85,19 @@ def _databases(job: Job) -> list[Path]:
 
 
 def _reports(job: Job) -> list[Path]:
-    """Measure every report of ``hsd-viz bench`` again by its own command, and the reference of the suite."""
+    """Make all measurements again."""
     if (job.work / "reports.done").exists():  # asked for again
         for mark in job.work.glob("*.json.done"):
             mark.unlink()
-    paths = []
-    for path in sorted(BENCH.glob("*.json")):
-        words = shlex.split(str(json.loads(path.read_text(encoding="utf-8")).get("command")))
-        if words[:2] == ["hsd-viz", "bench"]:
-            words[words.index("--json") + 1] = str(job.work / path.name)
-            paths.append(_measured(job, path, ["hsd_viz", *words[1:]]))
-    path = BENCH / "reference.json"
-    return [*paths, _measured(job, path, ["benchmarks.reference", "--json", str(job.work / path.name)])]
+    return [_measured(job, BENCH / f"{name}.json", words) for name, words in commands().items()]
 
 
-def _measured(job: Job, path: Path, module: Sequence[str]) -> Path:
-    """Run a module that writes its report into the folder of partial results; then replace the report."""
+def _measured(job: Job, path: Path, words: Sequence[str]) -> Path:
+    """Run a module that writes its figures into the folder of partial results; then replace the file."""
     fresh, done = job.work / path.name, job.work / f"{path.name}.done"
     if not done.exists():
         job.say(path.name)
-        _run(module)
+        _run([*words, "--json", os.path.relpath(fresh, ROOT)])
         write_whole(path, fresh.read_bytes())
         done.touch()
     return path
@@ -136,7 +130,7 @@ PARTS: dict[str, tuple[str, Callable[[Job], Iterable[Path]]]] = {
     "recordings": ("record the dashboard's traces and select its opening run", lambda job: record_traces(
         progress=job.say)),
     "side-by-side": ("record one prompt with several stacks", lambda job: record_side_by_side(progress=job.say)),
-    "reports": ("measure the reports of hsd-viz bench in docs/bench again", _reports),
+    "reports": ("make the measurements in docs/bench again", _reports),
     "tables": ("write the tables of README and docs", lambda job: write_tables()),
     "pictures": ("take the pictures of the docs (needs Chromium)", _pictures),
     "card": ("write the model card", lambda job: [write_card()]),

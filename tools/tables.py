@@ -14,16 +14,12 @@ from pathlib import Path
 from hsd_viz.disk import write_whole
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.ladder.training.evaluation import markdown, table
+from tools.results import PLAIN, RESULTS
+from tools.results import read as _read
 
 ROOT = Path(__file__).resolve().parents[1]
-BENCH = ROOT / "docs" / "bench"
 #: The columns of the README's table: heading and report.
 REPORTS = (("T = 0.7", "python-t07-cpu"), ("T = 1", "heldout-t1-cpu"), ("greedy", "heldout-greedy-cpu"))
-_PLAIN = "target"
-
-
-def _read(name: str) -> dict:
-    return json.loads((BENCH / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def _figure(row: dict | None, key: str) -> str:
@@ -36,7 +32,7 @@ def measurements() -> str:
     reports = [(title, _read(name)) for title, name in REPORTS]
     rows = [{row["stack"]: row for row in report["stacks"]} for _, report in reports]
     stacks = [s for s in dict.fromkeys(s for found in rows for s in found) if not s.endswith("(warm)")]
-    stacks.sort(key=lambda s: (s != _PLAIN, s.startswith("hf-")))
+    stacks.sort(key=lambda s: (s != PLAIN, s.startswith("hf-")))
     head = ["stack"]
     for title, _ in reports:
         head += [f"{title}: speed-up", "MAL"]
@@ -46,7 +42,7 @@ def measurements() -> str:
         for found in rows:
             line += [_figure(found.get(stack), key) for key in ("speedup_over_plain", "mean_acceptance_length")]
         lines.append([*line, _figure((rows[-1].get(stack) or {}).get("low_repetition"), "speedup_over_plain")])
-    plain = rows[-1][_PLAIN]
+    plain = rows[-1][PLAIN]
     identical = all(row["token_identical_to_plain"] in (None, [plain["outputs"]] * 2) for row in greedy["stacks"]
                     if not row["stack"].startswith("hf-"))  # fmt: skip
     equal = "identical to" if identical else "NOT all identical to"
@@ -97,6 +93,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "quality": ("docs/how-to/ladder.md", quality),
     "reference": ("docs/reference/suites.md", reference),
     "copying": ("docs/reference/suites.md", copying),
+    **{name: ("docs/results.md", text) for name, text in RESULTS.items()},
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 
 from hsd_viz.cli import arguments
@@ -91,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         raise KeyboardInterrupt
     from hsd_viz.machine import describe
 
-    data = report(found, describe())
+    data = report(found, describe()) | {"command": shlex.join(["hsd-viz", *args.words])}
     if args.json is not None:
         arguments.write_json(args.json, data)
     print(plan_table(found, data))

@@ -18,7 +18,7 @@ def test_a_report_fits_its_window_and_asks_for_nothing(open_page, width):
     opened.page.set_content(page(read_report(SAVED.read_text(encoding="utf-8"), SAVED.name)))
     assert opened.page.evaluate("document.documentElement.scrollWidth") == width
     figures = opened.page.locator("figure")
-    assert figures.count() == 2 + 6
+    assert figures.count() == 3 + 6
     for k in range(figures.count()):
         # Of each figure one drawing is shown, and none of its words is cut off at its edges.
         shown = figures.nth(k).locator(".bench-figure:visible")

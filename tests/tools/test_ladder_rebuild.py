@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from hsd_viz.cli import main
+from hsd_viz.cli import build_parser, main
 from tools import rebuild as tool
 from tools import tables
+from tools.measurements import commands
+from tools.results import RESULTS
 
 
 @pytest.fixture
@@ -90,23 +93,35 @@ def test_the_command_lists_the_parts(checkout, capsys):
     assert list(rows) == list(tool.PARTS) and rows["card"] == "done" and rows["reports"] == "pending"
 
 
-def test_reports_are_measured_by_their_own_command(tmp_path, monkeypatch):
+def test_measurements_replace_the_files_one_by_one(tmp_path, monkeypatch):
     bench = tmp_path / "bench"
     bench.mkdir()
-    (bench / "a.json").write_text(json.dumps({"command": "hsd-viz bench --stack 'db > target' --json x.json"}))
-    (bench / "other.json").write_text("{}")
+    (bench / "a.json").write_text("{}")
     ran = []
 
     def measure(module):
         ran.append(module)
-        Path(module[module.index("--json") + 1]).write_text(json.dumps({"command": None, "new": len(ran)}))
+        if len(ran) == 2:
+            raise ValueError("interrupted")
+        (tool.ROOT / module[module.index("--json") + 1]).write_text(json.dumps({"new": len(ran)}))
 
     monkeypatch.setattr(tool, "BENCH", bench)
     monkeypatch.setattr(tool, "_run", measure)
+    monkeypatch.setattr(tool, "commands", lambda: {"a": ["hsd_viz", "bench"], "b": ["benchmarks.rules"]})
     job = tool.Job(None, tmp_path, print, print)
-    assert tool._reports(job) == [bench / "a.json", bench / "reference.json"]
-    assert ran[0] == ["hsd_viz", "bench", "--stack", "db > target", "--json", str(tmp_path / "a.json")]
-    assert json.loads((bench / "a.json").read_text())["new"] == 1 and (bench / "other.json").read_text() == "{}"
+    with pytest.raises(ValueError, match="interrupted"):
+        tool._reports(job)
+    assert tool._reports(job) == [bench / "a.json", bench / "b.json"]
+    assert ran[0][:3] == ["hsd_viz", "bench", "--json"] and len(ran) == 3
+    assert [json.loads((bench / f"{name}.json").read_text())["new"] for name in "ab"] == [1, 3]
+
+
+def test_the_commands_of_the_measurements_are_accepted():
+    for words in commands().values():
+        if words[0] == "hsd_viz":
+            build_parser().parse_args([*words[1:], "--json", "x.json"])
+        else:
+            assert importlib.util.find_spec(words[0])
 
 
 def test_the_evaluation_must_be_of_the_weights(monkeypatch, tmp_path):
@@ -117,7 +132,7 @@ def test_the_evaluation_must_be_of_the_weights(monkeypatch, tmp_path):
 
 
 def test_the_tables_of_the_pages_are_those_of_the_reports():
-    for name in ("measurements", "reference"):
+    for name in ("measurements", "reference", *RESULTS):
         place, text = tables.TABLES[name]
         page = (tables.ROOT / place).read_text(encoding="utf-8")
         assert tables.fill(page, name, text()) == page, "run `hsd-viz ladder rebuild tables`"
