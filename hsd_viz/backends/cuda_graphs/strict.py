@@ -3,7 +3,7 @@
 A library picks its kernels by shape, and kernels round differently: in bfloat16 the row of a token depends on how many
 tokens are fed with it, so greedy decoding with drafts can part from plain decoding at a near-tie. With one width, one
 bucket per decode, and a draft tree's keys gathered by position (elsewhere they are in the order of their places), a row
-depends on its text alone: the same bits, whatever was drafted. The price is the gathered copy of the keys, and padding.
+depends on its text alone: the same bits for any drafts. The price is the gathered copy of the keys, and padding.
 """
 
 from __future__ import annotations
