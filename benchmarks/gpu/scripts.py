@@ -65,21 +65,32 @@ def _checks(bench: Steps, run: Shell) -> list[Part]:
 
 
 def _measurements(bench: Steps, run: Shell) -> list[Part]:
-    padded = ["--pad-layers", "2" if run.tiny else str(PADDING)]
-    large = list(bench.scale.shapes)[-1]
+    large, padded = list(bench.scale.shapes)[-1], ["--pad-layers", "2" if run.tiny else str(PADDING)]
     slow = 600 if run.tiny else 150
+    steps = _steps(bench)
+    first = 1 + 2 * len(bench.scale.shapes) + 3
+    benches = [
+        Part(f"bench/{name}", partial(_bench, run, name, t, options), slow)
+        for name, t, options in (
+            ("ladder-t0", 0.0, []),
+            ("padded-t0", 0.0, padded),
+            ("ladder-t07", 0.7, []),
+            ("padded-t07", 0.7, padded),
+        )
+    ]
     return [
-        *_steps(bench),
-        *(Part(f"bench/{name}", partial(_bench, run, name, t, options), slow)
-          for name, t, options in (("ladder-t0", 0.0, []), ("padded-t0", 0.0, padded), ("ladder-t07", 0.7, []),
-                                   ("padded-t07", 0.7, padded))),
-        Part("memory", lambda data: bench.memory()),
+        *steps[:first],
+        *benches[:2],
+        *steps[first:],
+        *benches[2:],
         Part("products", lambda data: bench.products(data["parts"]["bandwidth"]["bytes_per_second"])),
         Part(f"kernels/{large}", lambda data: bench.kernels(large)),
-    ]  # fmt: skip
+        Part("memory", lambda data: bench.memory()),
+    ]
 
 
 def _steps(bench: Steps) -> list[Part]:
+    """The bandwidth, steps of the fastest runtime and of transformers, rounds, then steps of all other runtimes."""
     names = list(bench.scale.shapes)
     on_gpu = bench.device.type == "cuda"
     kinds = [kind for kind in RUNTIMES if on_gpu or not (RUNTIMES[kind] or {}).get("kernels")]
@@ -174,7 +185,9 @@ class Shell:
         """Run ``hsd-viz bench`` on the shipped ladder; return a short row for each stack."""
         path = self.out / f"{name}.json"
         stacks = [word for stack in (*STACKS, *baselines) for word in ("--stack", stack)]
-        sizes = {"--limit": "1" if self.tiny else "12", "--max-new-tokens": "8" if self.tiny else "128"}
+        # transformers' loops take tens of milliseconds for a token of a padded model.
+        limit, tokens = (1, 8) if self.tiny else (6, 64) if "--pad-layers" in options else (12, 128)
+        sizes = {"--limit": str(limit), "--max-new-tokens": str(tokens)}
         sizes |= {"--repeats": "1", "--temperature": str(temperature), "--device": self.device, "--json": str(path)}
         self.run("-m", "hsd_viz", "bench", *stacks, *options, *(word for pair in sizes.items() for word in pair))
         rows = json.loads(path.read_text())["stacks"]
