@@ -70,9 +70,10 @@ def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> 
     add("--dtype", choices=DTYPES, help="default: float32 on the CPU, bfloat16 on a GPU")
     text = (
         "auto: the fastest available for each model (native on a CPU with a C++ compiler, CUDA graphs on a GPU); "
-        "eager: transformers' own forward passes (default auto)"
+        "eager: transformers' own forward passes; strict: rows that do not depend on what else is fed, so that greedy "
+        "text is plain decoding's in bfloat16, too, at a lower speed (default auto)"
     )
-    add("--runtime", choices=("auto", "eager"), default="auto", help=text)
+    add("--runtime", choices=("auto", "eager", "strict"), default="auto", help=text)
     text = (
         "how a draft model with another tokenizer drafts: slem (its text, cut again into the target's tokens) or tli "
         "(the tokens that both have); default: slem at temperature 0, else tli if they share enough tokens"

@@ -45,6 +45,8 @@ from hsd_viz.words import check_budget, check_range, did_you_mean
 DEFAULT_LOOKAHEAD = 4
 MAX_NEW_TOKENS = 100_000
 MAX_THREADS = 1024
+#: The widest forward pass that is captured before a decode; wider ones are when they are first needed.
+WARM_WIDTH = 24
 
 
 def load_engine(
@@ -328,10 +330,18 @@ class LocalEngine:
             costs = self._costs.of(loaded[0])
         if bottom is not None:
             drafter = self._drafter(bottom, target, request.memory, costs, request.sampling.temperature)
+        positions = min((m.positions for m in loaded if m.positions is not None), default=None)
+        end = min(len(ids) + request.max_new_tokens, positions or len(ids) + request.max_new_tokens)
         levels = [
             Level(name, session, m.lookahead, request.rules.get(name))
-            for m, session, name in zip(resolved.models, sessions_of(loaded), _level_names(resolved), strict=True)
+            for m, session, name in zip(resolved.models, sessions_of(loaded, end), _level_names(resolved), strict=True)
         ]
+        for k, level in enumerate(levels):
+            if (warm := getattr(level.model, "warm", None)) is not None:
+                yield Stage(f"capturing the graphs of {level.name}")
+                # The lowest model samples its drafts in one launch, unless there is a drafter below it.
+                drafts = [level.lookahead] if k == 0 and bottom is None and level.lookahead else []
+                warm(len(ids), end, 2 if len(levels) == 1 and bottom is None else WARM_WIDTH, drafts, request.sampling)
         return Loop(
             levels,
             drafter,
@@ -339,7 +349,7 @@ class LocalEngine:
             ids,
             backend=backend_for(loaded[-1]),
             max_new_tokens=request.max_new_tokens,
-            positions=min((m.positions for m in loaded if m.positions is not None), default=None),
+            positions=positions,
             eos=self._eos(target),
             budget=request.budget,
             log=Log.by(self.clock),

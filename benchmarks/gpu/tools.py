@@ -14,7 +14,10 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from hsd_viz.backends.cuda_graphs import GraphModel
+from hsd_viz.backends.cuda_graphs.fused import KERNELS
 from hsd_viz.backends.cuda_graphs.slot import CudaCapturer
+from hsd_viz.backends.cuda_graphs.strict import STRICT_WIDTH
+from hsd_viz.backends.device import settle_arithmetic
 from hsd_viz.decoding.model import HFModel
 
 #: Hidden size, layers, heads, key heads, feed-forward width.
@@ -22,7 +25,16 @@ SHAPES = {"68M": (768, 2, 12, 12, 3072), "1B": (2048, 22, 32, 4, 5632), "7B": (4
 TINY = {"68M": (32, 1, 2, 2, 48), "1B": (32, 2, 2, 1, 48), "7B": (48, 2, 4, 4, 64)}
 #: Operations per graph where a single one is too short to be timed.
 MANY = 16
-RUNTIMES = ("eager", "graphs", "graphs, lean", "graphs, lean, compiled")
+#: Runtimes of a shape: transformers' own loop over its module; that module over static buffers; the lean forward,
+#: alone, with each Triton kernel, with all of them; strict mode.
+RUNTIMES: dict[str, dict[str, Any] | None] = {
+    "eager": None,
+    "module": {"lean": False},
+    "lean": {"kernels": ()},
+    **{f"lean, {name}": {"kernels": (name,)} for name in KERNELS},
+    "fused": {"kernels": tuple(KERNELS)},
+    "strict": {"strict": STRICT_WIDTH},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +48,17 @@ class Scale:
     rounds: int
     runs: int
     copied: int
-    padding: tuple[int, int]
-    prompts: int
-    tokens: int
 
 
-FULL = Scale(SHAPES, 32_000, 512, 50, 60, 1000, 2 << 30, (24, 65_536), 6, 96)
-SMALL = Scale(TINY, 4096, 20, 3, 4, 20, 1 << 20, (1, 64), 2, 12)
+FULL = Scale(SHAPES, 32_000, 512, 50, 60, 1000, 2 << 30)
+SMALL = Scale(TINY, 4096, 20, 3, 4, 20, 1 << 20)
 
 
 class Tools:
     """Timing and random models on one device. All runtimes of a shape share its weights."""
 
     def __init__(self, device: torch.device, scale: Scale) -> None:
+        settle_arithmetic(device)
         self.device, self.scale = device, scale
         self.dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
         self._built: dict[str, HFModel] = {}
@@ -87,25 +97,26 @@ class Tools:
             return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
     def model(self, name: str, kind: str) -> HFModel | GraphModel:
-        """Return a random model of a shape on a runtime."""
+        """Return a random model of a shape on a runtime. Raises RuntimeError where another one would run."""
         if name not in self._built:
             made = random_llama(self.scale.shapes[name], self.scale.vocabulary, self.device, self.dtype)
             self._built[name] = HFModel(name, made)
-        if kind == "eager":
+        options = RUNTIMES[kind]
+        if options is None:
             return self._built[name]
         if (name, kind) not in self._graphs:
-            options = {"lean": "lean" in kind, "compile": "compiled" in kind}
-            self._graphs[name, kind] = GraphModel(self._built[name], **options)
+            made = GraphModel(self._built[name], **options)
+            wanted = "lean" if kind != "module" else "the module's"
+            fused = made.kernels == frozenset(options.get("kernels", ()))
+            on_gpu = self.device.type == "cuda"
+            if not made.path.startswith(wanted) or not fused or (on_gpu and made.runtime == "eager"):
+                raise RuntimeError(f"{name} does not run as '{kind}': {made.path}")
+            self._graphs[name, kind] = made
         return self._graphs[name, kind]
 
     def weights(self, name: str) -> int:
         """Return the bytes that a step of a shape reads."""
         return read_bytes(self._built[name].module)
-
-    def forget(self) -> None:
-        """Release the captured runtimes, which can hold memory after an error."""
-        self._graphs.clear()
-        self.clean()
 
     def memory_held(self) -> dict[str, int | None]:
         """Return the bytes on the device after collecting garbage."""
