@@ -53,6 +53,10 @@ class StackError(ValueError):
     """Stack text that cannot be parsed; the message names the part and what is allowed."""
 
 
+class LargerDraftWarning(UserWarning):
+    """A draft model is larger than the model that verifies it."""
+
+
 @dataclass(frozen=True, slots=True)
 class DraftSource:
     """A database drafter, a baseline or ``auto`` as the first part of a stack.

@@ -126,6 +126,15 @@ class ReportSettings:
     low_repetition_below: float = LOW_REPETITION
 
 
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The prompts of a part of a bench on Ray, by id, and the machine that ran it."""
+
+    prompts: tuple[str, ...]
+    node: str
+    processor: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """A bench: ``command`` is its command line, ``complete`` is False if it was interrupted."""
@@ -137,6 +146,8 @@ class Report:
     complete: bool = True
     stacks: tuple[StackResult, ...]
     spec_bench: SpecBench | None = field(default=None, metadata={"omit": True})
+    #: The parts of a bench on Ray, as they finished.
+    shards: tuple[Shard, ...] | None = field(default=None, metadata={"omit": True})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as the JSON data that ``hsd-viz bench --json`` writes."""
@@ -175,7 +186,7 @@ def read_report(text: str, name: str) -> Report:
     """Read a report from JSON text. Raises: ValueError: if the file ``name`` does not hold a report."""
     try:
         return Report.from_dict(json.loads(text))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError(f"{name} is not a report of hsd-viz bench --json") from None
 
 

@@ -102,6 +102,12 @@ def introduction(report: Report) -> Iterator[str]:
         yield "auto is the fastest stack by the latency law for this machine, measured before its first decode"
     if earlier := settings.decodes_from_earlier_runs:
         yield f"{earlier} of the decodes are from an earlier run of the same command, which was interrupted"
+    if report.shards:
+        processors = sorted({s.processor or "unknown" for s in report.shards})
+        nodes = counted(len({s.node for s in report.shards}), "node")
+        yield f"{counted(len(report.shards), 'part')} on {nodes} of a Ray cluster ({', '.join(processors)})" + (
+            ": speeds are from different processors, and only ratios are comparable" if len(processors) > 1 else ""
+        )
     if not report.complete:
         yield "cut short: only the prompts that every stack had finished count"
     if (questions := report.spec_bench) is not None:

@@ -70,9 +70,10 @@ def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> 
     add("--dtype", choices=DTYPES, help="default: float32 on the CPU, bfloat16 on a GPU")
     text = (
         "auto: the fastest available for each model (native on a CPU with a C++ compiler, CUDA graphs on a GPU); "
-        "eager: transformers' own forward passes (default auto)"
+        "eager: transformers' own forward passes; strict: rows that do not depend on what else is fed, so that greedy "
+        "text is plain decoding's in bfloat16, too, at a lower speed (default auto)"
     )
-    add("--runtime", choices=("auto", "eager"), default="auto", help=text)
+    add("--runtime", choices=("auto", "eager", "strict"), default="auto", help=text)
     text = (
         "how a draft model with another tokenizer drafts: slem (its text, cut again into the target's tokens) or tli "
         "(the tokens that both have); default: slem at temperature 0, else tli if they share enough tokens"
@@ -84,6 +85,12 @@ def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> 
     add("--drafters", choices=("auto", "python"), default="auto", help=text)
     default = "torch's choice" if threads is None else f"{threads}: the most stable timings"
     add("--threads", type=int, default=threads, metavar="N", help=f"CPU threads (default {default})")
+
+
+def add_ray(parser: argparse.ArgumentParser, part: str) -> None:
+    """Add ``--ray``; ``part`` is what one of its tasks does."""
+    text = f"divide the work over the Ray cluster at ADDRESS (left out: Ray on this machine), {part} a task"
+    parser.add_argument("--ray", nargs="?", const="local", metavar="ADDRESS", help=text)
 
 
 def sampling(args: argparse.Namespace) -> Sampling:
@@ -153,6 +160,15 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Convert errors that only the content of ``path`` can cause to a ValueError with a one-line message."""
+    try:
+        yield
+    except (TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
+        raise ValueError(f"{path} is not valid: its parts are inconsistent") from None
 
 
 def write_json(path: Path, data: Any) -> None:

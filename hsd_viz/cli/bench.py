@@ -68,6 +68,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     _add_suite(parser.add_argument)
     _add_measures(parser.add_argument)
     _add_files(parser.add_argument)
+    arguments.add_ray(parser, "four prompts with all stacks")
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)
 
@@ -132,7 +133,8 @@ def run(args: argparse.Namespace) -> int:
     if args.compare is not None:
         return _compare(args)
     if args.report is not None:
-        _show(_read(args.report), None, args.html)
+        with arguments.reading(args.report):
+            _show(_read(args.report), None, args.html)
         return 0
     measurement, report, checkpoint = _measure(args)
     _show(report, args.json, args.html)
@@ -189,8 +191,15 @@ def _measure(args: argparse.Namespace) -> tuple[Measurement, Report, Checkpoint]
             doing = (p.stack, p.prompt, p.note) if p.note else (p.stack, p.prompt or "warming up")
             bar(p.done, p.total, "  ".join(filter(None, doing)))
 
-        shared = {"spare": spare, "template": args.template, "checkpoint": checkpoint, "progress": show}
-        found = run_bench(engine, args.stack, suite, settings, **shared)
+        shared = {"template": args.template, "checkpoint": checkpoint, "progress": show}
+        shards = None
+        if args.ray is None:
+            found = run_bench(engine, args.stack, suite, settings, spare=spare, **shared)
+        else:
+            from hsd_viz.bench.sharded import run_sharded
+
+            options = arguments.engine_options(args)
+            found, shards = run_sharded(options, args.stack, suite, settings, address=args.ray, **shared)
     memory = _memory(args, engine, found) if args.memory and found.complete and found.prompts else None
     machine = describe()
     facts = {
@@ -204,7 +213,8 @@ def _measure(args: argparse.Namespace) -> tuple[Measurement, Report, Checkpoint]
         "decodes_from_earlier_runs": earlier,
     }
     command = shlex.join(["hsd-viz", *args.words])
-    return found, build_report(found, machine, facts, memory, command), checkpoint
+    report = dataclasses.replace(build_report(found, machine, facts, memory, command), shards=shards)
+    return found, report, checkpoint
 
 
 def _show(report: Report, json: Path | None, html: Path | None) -> None:

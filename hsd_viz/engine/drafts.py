@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from hsd_viz.backends.choose import open_session
 from hsd_viz.calibration import skips
 from hsd_viz.calibration.pick import BUCKETS
 from hsd_viz.decoding.bridge import BridgedModel
@@ -30,20 +31,21 @@ def bridged(
     return [BridgedModel(loaded[0], bridge, kind, loaded[-1].vocab_size), *loaded[1:]]
 
 
-def sessions_of(models: list[Model]) -> list[CachedModel]:
-    """Open a session of each model of a stack. A draft of the target's first layers shares the target's cache.
+def sessions_of(models: list[Model], room: int = 0) -> list[CachedModel]:
+    """Open a session of each model of a stack, for a text of ``room`` tokens.
+    A draft of the target's first layers shares the target's cache.
 
     The keys and values of a layer depend on the layers below it alone, so that of a draft without the last layers they
     are the target's.
     """
     *drafts, target = models
-    last = target.session()
+    last = open_session(target, room)
     found: list[CachedModel] = []
     for draft in drafts:
         if isinstance(last, HFSession) and isinstance(draft, HFModel) and draft.prefix_of == target.name:
             found.append(PrefixSession(draft, last))
         else:
-            found.append(draft.session())
+            found.append(open_session(draft, room))
     return [*found, last]
 
 

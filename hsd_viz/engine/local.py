@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import platform
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +33,20 @@ from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.drafts import bridged, find_skips, sessions_of
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
+from hsd_viz.engine.running import options_of, run_to_end
 from hsd_viz.ladder.load import names, weights_dir
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.machine import cpu_model
-from hsd_viz.stack import DraftSource, Stack, parse, skip_name, split_skip
-from hsd_viz.trace import Event, Finished, Stage, Trace
+from hsd_viz.stack import DraftSource, LargerDraftWarning, Stack, parse, skip_name, split_skip
+from hsd_viz.trace import Event, Stage
 from hsd_viz.version import __version__
 from hsd_viz.words import check_budget, check_range, did_you_mean
 
 DEFAULT_LOOKAHEAD = 4
 MAX_NEW_TOKENS = 100_000
 MAX_THREADS = 1024
+#: The widest forward pass that is captured before a decode; wider ones are when they are first needed.
+WARM_WIDTH = 24
 
 
 def load_engine(
@@ -116,6 +121,7 @@ class LocalEngine:
         self.clock: Callable[[], int] = time.perf_counter_ns
         #: Called with the loop and the recorder of each decode before it starts: where a profiler attaches.
         self.on_decode: Callable[[Loop, Recorder], None] | None = None
+        self._closed = False
         self._databases: dict[str, SharedDatabases] = {}
         #: The drafts that `hd` has read from the databases, cached for all runs.
         self._stored: dict[str, StoredDrafts] = {}
@@ -134,6 +140,23 @@ class LocalEngine:
         rows += [("ladder", ", ".join(names())), ("databases", self._folder or "shipped")]
         use = 'Decode with engine.run(prompt, stack="db > target"); models load when a stack first needs them.'
         return card("Engine", self.models.target, table((), rows), line(use))
+
+    def __enter__(self) -> LocalEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release models and databases; ``with load_engine() as engine:`` does it at the end of the block."""
+        self.models.close()
+        self._runtimes.close()
+        self._databases, self._stored, self._measured, self._costs = {}, {}, {}, DraftCosts()
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError("the engine is closed: load another one with load_engine()")
 
     @property
     def device(self) -> str:
@@ -173,17 +196,10 @@ class LocalEngine:
         """Wait until nothing is being compiled, as figures before are of another runtime; ``progress`` gets a text."""
         self._runtimes.wait(progress)
 
-    def run(self, prompt: str | Sequence[int], stack: str = "target", **options: Any) -> Trace:
-        """Decode to the end and return the trace; the options of :meth:`decode`."""
-        for event in self.decode(prompt, stack, **options):
-            if isinstance(event, Finished):
-                return event.trace
-        raise AssertionError("a decode that is not closed ends with Finished")
-
     def decode(
         self,
         prompt: str | Sequence[int],
-        stack: str = "target",
+        stack: str | Stack = "target",
         *,
         max_new_tokens: int = 128,
         temperature: float = 0.0,
@@ -207,35 +223,47 @@ class LocalEngine:
 
         What can be checked without loading anything is checked at once, before the first event is requested.
         """
+        self._check_open()
+        written = str(stack)
         by_level = rule if isinstance(rule, Mapping) else {}
         sampling = Sampling(float(temperature), top_k, float(top_p), seed, DEFAULT_RULE if by_level is rule else rule)
         for name in by_level.values():
             Sampling(rule=name)
         check_range("max new tokens", max_new_tokens, 1, MAX_NEW_TOKENS)
         check_budget(budget)
-        parsed = parse(stack)
+        parsed = parse(written)
         choosing = is_auto(parsed)
         if choosing:
             parsed = candidates(parsed, self.models.base(self._chain(parsed)[-1]), names())
         named = self._chain(parsed)
         if self.models.pad_layers and named[-1] != self.models.target:
             raise ValueError(
-                f"'{stack.strip()}' ends in {named[-1]}, which is not padded: "
+                f"'{written.strip()}' ends in {named[-1]}, which is not padded: "
                 f"end it in target, which means {self.models.target}"
             )
         for name in named:
             self.models.where(name)
             if named.count(name) > 1:
-                raise ValueError(f"in '{stack.strip()}' {name} would draft for itself: 'target' means {name} here")
+                raise ValueError(f"in '{written.strip()}' {name} would draft for itself: 'target' means {name} here")
         levels = ["target", *(m.name for m in parsed.drafts)]
         if unknown := next((name for name in by_level if name not in levels), None):
             raise ValueError(
-                f"the rule is for '{unknown}', which is not in '{stack.strip()}': use {', '.join(levels)}"
+                f"the rule is for '{unknown}', which is not in '{written.strip()}': use {', '.join(levels)}"
                 + did_you_mean(unknown, levels)
             )
         return self._decode(
-            _Request(prompt, stack, parsed, choosing, sampling, max_new_tokens, record, chat, memory, budget, by_level)
+            _Request(
+                prompt, written, parsed, choosing, sampling, max_new_tokens, record, chat, memory, budget, by_level
+            )
         )
+
+    @options_of(decode)
+    def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
+        """Decode to the end and return the trace; takes the options of :meth:`decode`.
+
+        A list of prompts returns the list of their traces and shows a progress bar.
+        """
+        return run_to_end(self, prompt, stack, options)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -259,6 +287,7 @@ class LocalEngine:
             model, why_eager = self._runtimes.pick(base)
             loaded.append(model)
             notes |= {why_eager} - {None}
+        _warn_of_larger_drafts(loaded)
         if notes:
             yield Stage(f"{', '.join(sorted(notes))}: decoding on the eager runtime")
         if lowest:
@@ -301,10 +330,18 @@ class LocalEngine:
             costs = self._costs.of(loaded[0])
         if bottom is not None:
             drafter = self._drafter(bottom, target, request.memory, costs, request.sampling.temperature)
+        positions = min((m.positions for m in loaded if m.positions is not None), default=None)
+        end = min(len(ids) + request.max_new_tokens, positions or len(ids) + request.max_new_tokens)
         levels = [
             Level(name, session, m.lookahead, request.rules.get(name))
-            for m, session, name in zip(resolved.models, sessions_of(loaded), _level_names(resolved), strict=True)
+            for m, session, name in zip(resolved.models, sessions_of(loaded, end), _level_names(resolved), strict=True)
         ]
+        for k, level in enumerate(levels):
+            if (warm := getattr(level.model, "warm", None)) is not None:
+                yield Stage(f"capturing the graphs of {level.name}")
+                # The lowest model samples its drafts in one launch, unless there is a drafter below it.
+                drafts = [level.lookahead] if k == 0 and bottom is None and level.lookahead else []
+                warm(len(ids), end, 2 if len(levels) == 1 and bottom is None else WARM_WIDTH, drafts, request.sampling)
         return Loop(
             levels,
             drafter,
@@ -312,7 +349,7 @@ class LocalEngine:
             ids,
             backend=backend_for(loaded[-1]),
             max_new_tokens=request.max_new_tokens,
-            positions=min((m.positions for m in loaded if m.positions is not None), default=None),
+            positions=positions,
             eos=self._eos(target),
             budget=request.budget,
             log=Log.by(self.clock),
@@ -429,5 +466,14 @@ class LocalEngine:
 
 
 def _level_names(stack: Stack) -> list[str]:
-    """Return the names of the models as levels: the last one is the target."""
-    return [*(m.name for m in stack.drafts), "target"]
+    """Return the names of the models as levels: the last one is ``target``, and no draft model has its name."""
+    return ["ladder-target" if m.name == "target" else m.name for m in stack.drafts] + ["target"]
+
+
+def _warn_of_larger_drafts(loaded: Sequence[Model]) -> None:
+    """Warn of each draft model that is larger than its verifier."""
+    for draft, above in pairwise(loaded):
+        if draft.parameters > above.parameters:
+            sizes = [f"{m.name} ({m.parameters / 1e6:.1f} M parameters)" for m in (draft, above)]
+            words = f"{sizes[0]} drafts for the smaller {sizes[1]}: it is rarely faster than plain decoding"
+            warnings.warn(words, LargerDraftWarning, stacklevel=2)

@@ -278,6 +278,14 @@ class Models:
                 self._hashes[where] = None
         return self._hashes[where]
 
+    def close(self) -> None:
+        """Forget all models; their memory is free once no decode uses them."""
+        with self._lock:
+            self._models.clear()
+            self._texts.clear()
+            if self._offload is not None:
+                self._offload.cleanup()
+
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _memory(self, chain: Sequence[str], prompt: int, length: int) -> str:

@@ -107,7 +107,8 @@ def allowed(stack: Stack, names: Sequence[str] | None) -> Stack:
     options = stack.bottom.items if stack.bottom is not None and stack.bottom.name == "auto" else ()
     for name in (*(m.name for m in stack.models), *(item for item in options if item not in DRAFT_SOURCES["auto"])):
         if names is not None and split_skip(name)[0] not in names:
-            raise StackError(f"'{name}' is not allowed on this page: use {', '.join(names)}")
+            way = "other models need `hsd-viz dashboard --allow-models`"
+            raise StackError(f"'{name}' is not allowed on this page: use {', '.join(names)}; {way}")
     return stack
 
 

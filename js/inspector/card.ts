@@ -4,7 +4,7 @@ import type { Draft, Round } from "../lib/contract";
 import { make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import { figure, glyphs, plural, VERDICT_MARKS } from "../lib/words";
+import { figure, glyphs, plural, temperatureWords, VERDICT_MARKS } from "../lib/words";
 import type { Layout } from "./round";
 import { asFigure } from "./round";
 import type { Own } from "./said";
@@ -94,8 +94,10 @@ export function createCard({
           ]
         : [["position", String(r.accepted + 1)]];
       if (t && t.raw !== null) pairs.push(["bytes", t.raw]);
-      const note =
-        t && greedy() ? [make("p", "hsd-ins-muted", "Greedy decoding: the most likely token counts as p = 1.")] : [];
+      const words = greedy()
+        ? "Greedy decoding: the most likely token counts as p = 1."
+        : temperatureWords(store.meta.sampling);
+      const note = t && words ? [make("p", "hsd-ins-muted", words)] : [];
       card.replaceChildren(
         heading(token(own?.text ?? ""), own?.source ?? "", r.outcome, r.outcome),
         make("p", "hsd-ins-muted", why),
