@@ -19,10 +19,10 @@ SEEN = {
     "Rounds": [".hsd-rd-strip path"],
     "Timeline": [".hsd-linked"],
     "Acceptance": [".hsd-chart .main-svg"],
-    "Databases": [".hsd-latency svg", ".hsd-chart .bars"],
-    "Hierarchy": [".hsd-graph svg", ".hsd-whatif", ".hsd-chart .bars"],
+    "Databases": [".hsd-latency svg", ".hsd-chart .main-svg"],
+    "Hierarchy": [".hsd-graph svg", ".hsd-whatif", ".hsd-chart .main-svg"],
     "Compare": [".hsd-vs-col", ".hsd-vs-track"],
-    "Benchmark": [".hsd-report table", ".hsd-chart .bars"],
+    "Benchmark": [".hsd-report table", ".hsd-chart .main-svg"],
     "Your logs": [".hsd-drop", ".hsd-lines textarea"],
 }
 
