@@ -188,7 +188,7 @@ def _decode(url: str, token: str | None, outcomes: list, number: int) -> None:
         answer, last = connection.getresponse(), {}
         while line := answer.readline():
             last = json.loads(line)
-            if last["event"] == "step" and first is None:
+            if last.get("event") == "step" and first is None:
                 first = time.monotonic() - begun
         outcomes.append(
             (
