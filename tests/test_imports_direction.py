@@ -56,7 +56,7 @@ ALLOWED = {
         "terminal",
         "trace",
     },
-    "figures": {"bench", "calibration", "disk", "engine", "latency", "stack", "trace"},
+    "figures": {"bench", "calibration", "disk", "drafting", "engine", "latency", "logs", "stack", "trace"},
     "logs": {
         "backends",
         "bench",
@@ -77,9 +77,11 @@ ALLOWED = {
         "calibration",
         "disk",
         "engine",
+        "exercises",
         "figures",
         "latency",
         "listen",
+        "logs",
         "machine",
         "prompts",
         "stack",
@@ -89,6 +91,8 @@ ALLOWED = {
     "exercises": {"disk", "drafting", "engine", "latency", "trace"},
     "serve": {"cluster", "engine", "listen", "stack", "trace"},
     "dashboard": {"views"},
+    "quick": {"engine", "stack", "terminal", "trace", "views"},
+    "magic": {"cli", "quick"},
 }
 #: May import anything.
 FREE = {"cli", "__init__", "__main__", "voila"}

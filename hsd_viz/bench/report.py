@@ -115,6 +115,7 @@ class ReportSettings:
     budget: int | None = None
     target: str | None = None
     padding: str | None = None
+    drafters: str | None = None
     databases: str | None = None
     device: str
     dtype: str

@@ -93,6 +93,11 @@ def introduction(report: Report) -> Iterator[str]:
         )
     elif "cold" in states:
         yield "drafters that learn from decode to decode started each one cold, with an empty memory"
+    if settings.drafters and any(s.draft_seconds_per_round.value for s in report.stacks):
+        native = (
+            "the look-ups of db are native, those of the baselines Python: --drafters python compares all in Python"
+        )
+        yield native if settings.drafters == "native" else "all look-ups are Python"
     if any(s.stack.startswith("auto") for s in report.stacks):
         yield "auto is the fastest stack by the latency law for this machine, measured before its first decode"
     if earlier := settings.decodes_from_earlier_runs:

@@ -39,7 +39,7 @@ prompts separated by three or more blank lines. Small models repeat themselves u
 drafting: every figure is also given over the prompts whose plain output repeats itself in less than 20 % of its
 tokens.
 
---state is for suffix, recycling and ngram-cache, which learn from decode to decode. cold: each decode starts with an
+--state is for suffix, recycling, ngram-cache and ngram-mod, which learn from decode to decode. cold: each decode starts with an
 empty memory. warm: a stack keeps one memory through the suite, so the order of the prompts is part of what is
 measured; every repeat of the suite starts with an empty memory, so no prompt is decoded with a memory of its own
 output. both: a row for each. auto is the fastest stack by the latency law for this machine, which is measured once.
@@ -205,6 +205,7 @@ def _measure(args: argparse.Namespace) -> tuple[Measurement, Report, Checkpoint]
     facts = {
         "target": engine.models.target,
         "padding": engine.models.padding_note,
+        "drafters": "native" if engine.native_drafters else "python",
         "databases": None if args.databases is None else str(args.databases),
         "device": engine.device,
         "dtype": engine.dtype,
@@ -259,6 +260,7 @@ def _checkpoint(args: argparse.Namespace, engine: Any, suite: Suite, settings: S
         "template": args.template,
         "runtime": args.runtime,
         "target": [engine.models.target, engine.models.padding_note],
+        **{k: v for k, v in (("bridge", args.bridge), ("drafters", args.drafters)) if v not in (None, "auto")},
         "weights": {
             name: engine.models.hash(engine.models.target if name == "target" else name) for name in sorted(models)
         },

@@ -33,7 +33,6 @@ EXTENSIONS = (
     "@jupyter-widgets/jupyterlab-manager",
     "@voila-dashboards/widgets-manager8",
     "anywidget",
-    "jupyterlab-plotly",
 )
 
 
