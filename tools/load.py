@@ -76,6 +76,8 @@ class Visitor:
         begun = time.monotonic()
         client = AsyncHTTPClient(force_instance=True)
         answer = await client.fetch(self.url, request_timeout=600, connect_timeout=600)
+        if b"widget-view+json" not in answer.body:
+            raise ValueError("the page has no content")
         kernel = re.search('"kernelId": "([^"]+)"', answer.body.decode())[1]
         cookie = "; ".join(value.split(";")[0] for value in answer.headers.get_list("Set-Cookie"))
         path = f"ws://{self.parts.netloc}/api/kernels/{kernel}/channels?session_id={uuid.uuid4().hex}"
@@ -188,7 +190,7 @@ def _decode(url: str, token: str | None, outcomes: list, number: int) -> None:
         answer, last = connection.getresponse(), {}
         while line := answer.readline():
             last = json.loads(line)
-            if last["event"] == "step" and first is None:
+            if last.get("event") == "step" and first is None:
                 first = time.monotonic() - begun
         outcomes.append(
             (

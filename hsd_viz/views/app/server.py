@@ -116,6 +116,9 @@ def command(
         "--template=hsd",
         "--Voila.log_level=WARN",
         "--VoilaConfiguration.multi_kernel_manager_class=hsd_viz.views.app.kernels.PageKernels",
+        # When thirty pages start at once, the output of a page takes longer than the default of 4 s.
+        "--VoilaExecutor.iopub_timeout=120",
+        "--VoilaExecutor.startup_timeout=120",
         f"--PageKernels.cull_interval={look}",
         f"--PageKernels.cull_idle_timeout={gone}",
         r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
