@@ -30,6 +30,7 @@ class Machine:
     torch: str | None = None
     transformers: str | None = None
     hsd_viz: str | None = None
+    attention: str | None = None
 
 
 def describe(threads: int | None = None) -> dict[str, Any]:
@@ -52,8 +53,22 @@ def describe(threads: int | None = None) -> dict[str, Any]:
             torch=str(torch.__version__),
             transformers=metadata.version("transformers"),
             hsd_viz=__version__,
+            attention=attention() if gpus else None,
         )
     )
+
+
+def attention() -> str:
+    """Return the implementations of attention that torch may choose from on a GPU, in this process."""
+    from torch.backends import cuda
+
+    enabled = {
+        "flash": cuda.flash_sdp_enabled,
+        "efficient": cuda.mem_efficient_sdp_enabled,
+        "cudnn": cuda.cudnn_sdp_enabled,
+        "math": cuda.math_sdp_enabled,
+    }
+    return ", ".join(name for name, is_on in enabled.items() if is_on())
 
 
 def cores() -> int | None:

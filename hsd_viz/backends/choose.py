@@ -7,17 +7,18 @@ from collections.abc import Callable
 
 import torch
 
-from hsd_viz.backends.device import TorchBackend
+from hsd_viz.backends.device import TorchBackend, settle_arithmetic
 from hsd_viz.backends.host import HostBackend, NativeBackend
 from hsd_viz.backends.llama import FAMILIES
 from hsd_viz.backends.native.build import Build, default_build
 from hsd_viz.backends.native.drafter import native_drafter
 from hsd_viz.backends.native.model import NativeModel, unsupported
 from hsd_viz.decoding.backend import Backend
-from hsd_viz.decoding.model import HFModel, Model
+from hsd_viz.decoding.model import CachedModel, HFModel, Model
 from hsd_viz.drafting.tree import Drafter
 
-RUNTIMES = ("auto", "eager")
+RUNTIMES = ("auto", "eager", "strict")
+DRAFTERS = ("auto", "python")
 
 
 def backend_for(target: Model) -> Backend:
@@ -27,13 +28,23 @@ def backend_for(target: Model) -> Backend:
     return NativeBackend(target.library) if isinstance(target, NativeModel) else HostBackend()
 
 
+def open_session(model: Model, room: int) -> CachedModel:
+    """Open an empty sequence; buffers that never move are made for a text of ``room`` tokens at once."""
+    if model.runtime.startswith("cuda-graphs"):
+        return model.session(room)  # type: ignore[call-arg]
+    return model.session()
+
+
 class Runtimes:
     """Finds for each model the fastest runtime: ``native`` on the CPU, ``cuda-graphs`` on a GPU, else ``eager``.
 
     The library is compiled in the background from the moment this object is made, unless it is in the cache already;
     until it is ready, and where it cannot be compiled, models on the CPU are eager and drafters are Python's.
-    ``runtime="eager"`` requests the eager runtime for all. ``free`` returns the bytes of memory that are available:
-    native weights are a packed copy, and without room for it a model stays eager. Safe for several threads.
+    ``runtime="eager"`` requests the eager runtime for all, ``"strict"`` rows that do not depend on what is fed with
+    them (:mod:`~hsd_viz.backends.cuda_graphs.strict`); native rows never do. ``free`` returns the bytes of memory that
+    are available: native weights are a packed copy, and without room for it a model stays eager. With
+    ``drafters="python"`` no drafter is native, which compares `db` with baselines on equal terms. Safe for several
+    threads.
     """
 
     def __init__(
@@ -42,10 +53,15 @@ class Runtimes:
         runtime: str = "auto",
         build: Build | None = None,
         free: Callable[[], int | None] = lambda: None,
+        drafters: str = "auto",
     ) -> None:
         if runtime not in RUNTIMES:
             raise ValueError(f"unknown runtime {runtime!r}: it is one of {', '.join(RUNTIMES)}")
-        self._eager = runtime == "eager"
+        if drafters not in DRAFTERS:
+            raise ValueError(f"unknown choice of drafters {drafters!r}: it is one of {', '.join(DRAFTERS)}")
+        self._eager, self._strict = runtime == "eager", runtime == "strict"
+        self._python = self._eager or drafters == "python"
+        settle_arithmetic(device)
         #: Drafting is the processor's work wherever the models are.
         self._drafting = None if self._eager else (build or default_build()).start()
         self._build = self._drafting if device.type == "cpu" else None
@@ -65,9 +81,19 @@ class Runtimes:
                 self._found[id(model)] = self._native(model) if self._build else self._graphs(model)
             return self._found[id(model)]
 
+    @property
+    def native_drafters(self) -> bool:
+        """Whether the look-ups of ``db`` are native."""
+        return not self._python and self._drafting is not None and self._drafting.state == "ready"
+
+    def close(self) -> None:
+        """Forget the models found."""
+        with self._lock:
+            self._found.clear()
+
     def drafter(self, drafter: Drafter | None) -> Drafter | None:
         """Return the native equivalent of ``drafter``, which has not begun a run, where there is one that is ready."""
-        ready = self._drafting is not None and self._drafting.state == "ready"
+        ready = self.native_drafters
         return native_drafter(drafter, self._drafting.library) if ready else drafter
 
     @property
@@ -104,6 +130,9 @@ class Runtimes:
 
     def _graphs(self, model: HFModel) -> tuple[Model, str | None]:
         from hsd_viz.backends.cuda_graphs import GraphModel
+        from hsd_viz.backends.cuda_graphs.strict import STRICT_WIDTH
 
-        graphs = GraphModel(model)
+        graphs = GraphModel(model, strict=STRICT_WIDTH if self._strict else 0)
+        if self._strict and graphs.runtime == "eager":
+            raise ValueError(f"{model.name} has no strict runtime: {graphs.reason}")
         return (model, graphs.reason) if graphs.runtime == "eager" else (graphs, None)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.backend import TOP, Number
+from hsd_viz.decoding.backend import TOP, Notes, Number
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict, walk
 from hsd_viz.drafting.tree import DraftTree
@@ -30,6 +30,18 @@ def fill(target: Tensor, values: Sequence) -> None:
     """Overwrite ``target`` with a list of its length, in the device's own order of work, without waiting."""
     on_gpu = target.device.type == "cuda"
     target.copy_(torch.tensor(values, dtype=target.dtype, pin_memory=on_gpu), non_blocking=on_gpu)
+
+
+def settle_arithmetic(device: torch.device) -> None:
+    """Choose, for the whole process, how a CUDA device computes: the same for our forward passes and for others'.
+
+    cuDNN's attention, first choice of torch 2.11 on Hopper, plans again for every length of text, which takes tens of
+    milliseconds each. Sums of products stay in float32 between the parts of a split.
+    """
+    if device.type == "cuda":
+        torch.backends.cuda.enable_cudnn_sdp(False)
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
 
 
 class CudaTimer:
@@ -75,6 +87,8 @@ def draw(p: Tensor, r: Tensor) -> Tensor:
 class TorchBackend:
     """:class:`~hsd_viz.decoding.backend.Backend` for logits on ``device``."""
 
+    fetches_notes = True
+
     def __init__(self, device: torch.device) -> None:
         self._device = device
 
@@ -95,15 +109,16 @@ class TorchBackend:
         number: Number,
         ids: Tensor | None = None,
         keep_rows: bool = True,
+        notes: Notes | None = None,
     ) -> tuple[Verdict, Tensor | None]:
         if sampling.greedy:
             best = logits.argmax(-1)
-            values = (best if ids is None else torch.cat([best, ids])).tolist()
+            values = fetch(best if ids is None else torch.cat([best, ids]), notes, logits, best)
             if ids is not None:
-                tree.tokens[:] = values[len(logits) :]
-            return walk(tree, values[: len(logits)], None), None
+                tree.tokens[:] = map(int, values[len(logits) :])
+            return walk(tree, [int(v) for v in values[: len(logits)]], None), None
         p = distribution(logits, sampling)
-        verdict = _walk_sampled(tree, p, number)
+        verdict = _walk_sampled(tree, p, number, logits, notes)
         if not keep_rows:
             return verdict, None
         if tree.is_chain:
@@ -118,6 +133,8 @@ class TorchBackend:
         u: Sequence[float],
         r: Sequence[float],
         rule: str = "token",
+        logits: Tensor | None = None,
+        notes: Notes | None = None,
     ) -> Verdict:
         n, device = len(tokens), p.device
         ids = tokens if isinstance(tokens, Tensor) else put(tokens, device, torch.long)
@@ -139,7 +156,9 @@ class TorchBackend:
         residual = torch.where(residual.sum() > 0, residual, row)
         token = draw(residual, chance.index_select(0, n + accepted))
         values = [p_of.double(), q_of.double(), accepted.double(), token.double(), ids.double(), *h]
-        parts = torch.cat(values).tolist()
+        emitted = torch.cat([ids, ids[:1]]).index_copy_(0, accepted, token)
+        places = q.index_select(0, accepted.clamp_max(n - 1))
+        parts = fetch(torch.cat(values), notes, logits, emitted, residual, places)
         known = [int(v) for v in parts[2 * n + 2 : 3 * n + 2]]
         k, new = int(parts[2 * n]), int(parts[2 * n + 1])
         if h:
@@ -147,28 +166,13 @@ class TorchBackend:
         return Verdict.of_chain(known, k, new, parts[:n], parts[n : 2 * n], u, residual[0])
 
     def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int]) -> Sequence[float]:
-        # With scores x and p = softmax(x): log p = x - log Z and log Z = max x - log max p, so the entropy is log Z -
-        # sum p x. That spares a logarithm for every token of the vocabulary.
         every = len(rows) == len(logits)
-        x = (logits if every else logits.index_select(0, put(rows, logits.device, torch.long))).float()
-        p = torch.softmax(x, dim=-1)
-        top = p.topk(min(TOP, p.shape[-1]), dim=-1)
-        mine = p.gather(-1, put(tokens, p.device, torch.long)[:, None])
-        best = x.gather(-1, top.indices[:, :1])
-        # A score of -inf (a forbidden token) has p = 0 and adds nothing.
-        mean = (p * x.clamp_min(torch.finfo(x.dtype).min)).sum(-1, keepdim=True)
-        # Place and probability in turns.
-        pairs = torch.stack([top.indices.to(p.dtype), top.values], dim=-1).flatten(-2)
-        out: list[float] = []
-        for chance, score, average, *ranked in torch.cat([mine, best, mean, pairs], dim=-1).tolist():
-            out += (chance, max(0.0, score - math.log(ranked[1]) - average), *ranked)
-        return out
+        chosen = logits if every else logits.index_select(0, put(rows, logits.device, torch.long))
+        return sum(map(_finished, _described(chosen, put(tokens, logits.device, torch.long)).tolist()), [])
 
     def likeliest(self, weights: Tensor) -> tuple[Top, float]:
-        total = weights.sum(-1, keepdim=True)
-        found = (weights / total).topk(min(TOP, weights.shape[-1]))
-        *values, whole = torch.cat([found.values, total]).tolist()
-        return tuple((int(i), p) for i, p in zip(found.indices.tolist(), values, strict=True) if p > 0), whole
+        whole, *pairs = _ranked(weights[None]).tolist()[0]
+        return tuple((int(i), p) for i, p in zip(pairs[::2], pairs[1::2], strict=True) if p > 0), whole
 
     def timer(self) -> CudaTimer | None:
         return CudaTimer() if self._device.type == "cuda" else None
@@ -177,6 +181,74 @@ class TorchBackend:
         if self._device.type == "cuda":
             # The stream alone: a whole device may not be waited for while another decode captures a graph.
             torch.cuda.current_stream(self._device).synchronize()
+
+
+def fetch(
+    verdict: Tensor,
+    notes: Notes | None,
+    logits: Tensor | None,
+    tokens: Tensor,
+    left: Tensor | None = None,
+    q: Tensor | None = None,
+) -> list[float]:
+    """Return the numbers of ``verdict`` ``[k]``, and fill ``notes`` on ``logits`` ``[n, V]`` from the same transfer.
+
+    ``tokens`` ``[n]`` are those that the rows give, ``left`` and ``q`` the weights of :class:`Notes`.
+    """
+    if notes is None or logits is None:
+        return verdict.tolist()
+    parts, most = {"verdict": verdict[None]}, min(notes.top, logits.shape[-1])
+    if notes.details:
+        parts["described"] = _described(logits, tokens)
+        parts |= {name: _ranked(weights) for name, weights in (("left", left), ("q", q)) if weights is not None}
+    if most:
+        scores = logits if notes.temperature is None else (logits.float() / notes.temperature).softmax(-1)
+        found = scores.topk(most)
+        parts["ids"], parts["values"] = found.indices, found.values
+    flat = torch.cat([part.double().flatten() for part in parts.values()]).tolist()
+    rows: dict[str, list[list[float]]] = {}
+    for name, part in parts.items():
+        count, width = part.shape
+        rows[name] = [flat[k * width : (k + 1) * width] for k in range(count)]
+        del flat[: count * width]
+    if notes.details:
+        notes.described = [_finished(row) for row in rows["described"]]
+        notes.left, notes.q = rows.get("left"), rows["q"][0] if "q" in rows else None
+    if most:
+        notes.likeliest = [[int(v) for v in row] for row in rows["ids"]], rows["values"]
+    return rows["verdict"][0]
+
+
+def _described(logits: Tensor, tokens: Tensor) -> Tensor:
+    """Return what :func:`_finished` needs of each row ``[n, V]``, which gave ``tokens`` ``[n]``; nothing is fetched.
+
+    With scores x and p = softmax(x): log p = x - log Z and log Z = max x - log max p, so the entropy is log Z - sum p x.
+    That spares a logarithm for every token of the vocabulary.
+    """
+    x = logits.float()
+    p = torch.softmax(x, dim=-1)
+    top = p.topk(min(TOP, p.shape[-1]), dim=-1)
+    mine = p.gather(-1, tokens[:, None])
+    best = x.gather(-1, top.indices[:, :1])
+    # A score of -inf (a forbidden token) has p = 0 and adds nothing.
+    mean = (p * x.clamp_min(torch.finfo(x.dtype).min)).sum(-1, keepdim=True)
+    return torch.cat([mine, best, mean, _pairs(top.indices, top.values)], dim=-1)
+
+
+def _finished(row: Sequence[float]) -> list[float]:
+    chance, score, average, *ranked = row
+    return [chance, max(0.0, score - math.log(ranked[1]) - average), *ranked]
+
+
+def _ranked(weights: Tensor) -> Tensor:
+    """Return for each row of weights ``[n, V]`` their sum, then tokens and shares of the likeliest in turns."""
+    total = weights.sum(-1, keepdim=True)
+    found = (weights / total).topk(min(TOP, weights.shape[-1]))
+    return torch.cat([total, _pairs(found.indices, found.values)], dim=-1)
+
+
+def _pairs(places: Tensor, values: Tensor) -> Tensor:
+    return torch.stack([places.to(values.dtype), values], dim=-1).flatten(-2)
 
 
 def _judge_block(p_of: Tensor, q_of: Tensor, p: Tensor, q: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -196,7 +268,9 @@ def _judge_block(p_of: Tensor, q_of: Tensor, p: Tensor, q: Tensor, u: Tensor) ->
     return accepted, weight.to(p.dtype), h
 
 
-def _walk_sampled(tree: DraftTree, p: Tensor, number: Number) -> Verdict:
+def _walk_sampled(
+    tree: DraftTree, p: Tensor, number: Number, logits: Tensor | None = None, notes: Notes | None = None
+) -> Verdict:
     """Walk with the verifier's tokens drawn from all rows of ``p`` ``[n + 1, V]`` at once, for one transfer.
 
     Only one node per depth can be on the walked path, so one number serves every branch.
@@ -205,8 +279,11 @@ def _walk_sampled(tree: DraftTree, p: Tensor, number: Number) -> Verdict:
     numbers = [number(depth) for depth in range(max(depths) + 1)]
     drawn = draw(p, put([numbers[depth] for depth in depths], p.device, torch.float64))
     if not len(tree):
-        return walk(tree, drawn.tolist(), [])
+        return walk(tree, [int(v) for v in fetch(drawn, notes, logits, drawn)], [])
     before = put([[parent + 1 for parent in tree.parents], tree.tokens], p.device, torch.long)
-    values = torch.cat([drawn.double(), p[before[0], before[1]].double()]).tolist()
-    rows = len(tree) + 1
+    rows, left = len(tree) + 1, None
+    if notes is not None and notes.details:
+        # The verifier drew its own token and it was not among the drafted ones: that is p without them.
+        left = p.index_put((before[0], before[1]), p.new_zeros(()))
+    values = fetch(torch.cat([drawn.double(), p[before[0], before[1]].double()]), notes, logits, drawn, left)
     return walk(tree, [int(v) for v in values[:rows]], values[rows:])

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.backend import TOP, Number
+from hsd_viz.decoding.backend import TOP, Notes, Number
 from hsd_viz.decoding.sampling import distribution, draw
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import CHAIN_RULES, Verdict, walk, walk_sampled
@@ -24,7 +24,9 @@ from hsd_viz.trace.records import Top
 
 
 class HostBackend:
-    """:class:`~hsd_viz.decoding.backend.Backend` for logits in CPU memory."""
+    """:class:`~hsd_viz.decoding.backend.Backend` for logits in CPU memory; notes cost nothing extra there."""
+
+    fetches_notes = False
 
     def rows(self, logits: Tensor, sampling: Sampling) -> Tensor:
         return torch.from_numpy(distribution(_array(logits), sampling))
@@ -43,6 +45,7 @@ class HostBackend:
         number: Number,
         ids: Tensor | None = None,
         keep_rows: bool = True,
+        notes: Notes | None = None,
     ) -> tuple[Verdict, Tensor | None]:
         if ids is not None:
             tree.tokens[:] = ids.tolist()
@@ -59,6 +62,8 @@ class HostBackend:
         u: Sequence[float],
         r: Sequence[float],
         rule: str = "token",
+        logits: Tensor | None = None,
+        notes: Notes | None = None,
     ) -> Verdict:
         ids = tokens.tolist() if isinstance(tokens, Tensor) else list(tokens)
         verdict = CHAIN_RULES[rule](ids, _array(q), _array(p), u, r)

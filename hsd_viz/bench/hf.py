@@ -129,7 +129,11 @@ class HFDecoder:
 
 
 class _Watch(StoppingCriteria):
-    """Record every forward pass of the target and the text after it; never stop the loop."""
+    """Record every forward pass of the target and the text after it; never stop the loop.
+
+    Before transformers 5.18, what proposes candidates asks the stopping criteria about them, too: such calls follow no
+    forward pass of the target.
+    """
 
     def __init__(self, prompt: int, device: torch.device) -> None:
         self._prompt = prompt
@@ -138,20 +142,24 @@ class _Watch(StoppingCriteria):
         self._lengths: list[int] = []
         self._times: list[float] = []
         self._prefilled = 0.0
+        self._passed = False
 
     def before(self, module, args, kwargs) -> None:
         fed = kwargs["input_ids"] if kwargs.get("input_ids") is not None else args[0]
         self._widths.append(fed.shape[1])
 
     def after(self, module, args, output) -> None:
+        self._passed = True
         if len(self._widths) == 1:
             if self._device.type == "cuda":
                 torch.cuda.synchronize(self._device)
             self._prefilled = perf_counter()
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor, **kwargs) -> torch.BoolTensor:
-        self._lengths.append(input_ids.shape[1])
-        self._times.append(perf_counter())
+        if self._passed:
+            self._passed = False
+            self._lengths.append(input_ids.shape[1])
+            self._times.append(perf_counter())
         return torch.zeros(input_ids.shape[0], dtype=torch.bool, device=input_ids.device)
 
     def output(self, tokens: list[int], started: float, ended: float) -> Output:

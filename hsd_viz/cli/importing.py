@@ -61,7 +61,8 @@ def run(args: argparse.Namespace) -> int:
     elif args.prompt is not None:
         raise ValueError(f"--prompt needs the address of a server, such as http://127.0.0.1:8080, not '{args.record}'")
     else:
-        traces = import_records(Path(args.record), args.engine)
+        with arguments.reading(args.record):
+            traces = import_records(Path(args.record), args.engine)
     print(summary(traces), file=sys.stderr if "://" in args.record else sys.stdout)
     if args.save is not None:
         with arguments.writing(args.save):

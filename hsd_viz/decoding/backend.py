@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from torch import Tensor
@@ -19,6 +20,25 @@ TOP = 5
 Number = Callable[[int], float]
 
 
+@dataclass(slots=True)
+class Notes:
+    """What a round of the target needs of the device beside its verdict, fetched in the verdict's own transfer.
+
+    Requests: ``details`` of each row (see :meth:`Backend.describe`) and what a sampled correction was drawn from; ``top``
+    likeliest tokens of each row for the drafter, with their probabilities at ``temperature`` unless that is ``None``.
+    Answers: ``described`` and ``left`` have a row for each row of logits (``left`` of a sampled chain one in all: its
+    residual): the sum of the weights, then tokens and shares in turns; ``q`` is the drafter's row there likewise.
+    """
+
+    details: bool = False
+    top: int = 0
+    temperature: float | None = None
+    described: list[list[float]] | None = None
+    left: list[list[float]] | None = None
+    q: list[float] | None = None
+    likeliest: tuple[list[list[int]], list[list[float]]] | None = None
+
+
 class RunningTimer(Timer, Protocol):
     """A timer that was started; :meth:`stop` marks the end of the work launched since."""
 
@@ -30,8 +50,10 @@ class Backend(Protocol):
 
     ``hsd_viz.backends`` implements it: :class:`~hsd_viz.backends.host.HostBackend` (numpy) is the reference, and every
     other backend is tested against it. Logits are ``[n, V]`` with row 0 after the text and row 1 + i after node i of
-    the draft.
+    the draft. ``fetches_notes``: :class:`Notes` are filled when a verification is given any.
     """
+
+    fetches_notes: bool
 
     def rows(self, logits: Tensor, sampling: Sampling) -> Tensor:
         """Return the probabilities ``[n, V]`` after temperature, top-k and top-p (temperature > 0)."""
@@ -47,6 +69,7 @@ class Backend(Protocol):
         number: Number,
         ids: Tensor | None = None,
         keep_rows: bool = True,
+        notes: Notes | None = None,
     ) -> tuple[Verdict, Tensor | None]:
         """Verify point-mass drafts; see :func:`~hsd_viz.decoding.verify.walk`.
 
@@ -63,8 +86,11 @@ class Backend(Protocol):
         u: Sequence[float],
         r: Sequence[float],
         rule: str = "token",
+        logits: Tensor | None = None,
+        notes: Notes | None = None,
     ) -> Verdict:
-        """Verify sampled drafts by a rule of :data:`~hsd_viz.decoding.verify.CHAIN_RULES`."""
+        """Verify sampled drafts by a rule of :data:`~hsd_viz.decoding.verify.CHAIN_RULES`; ``notes`` are of
+        ``logits``."""
 
     def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int]) -> Sequence[float]:
         """Describe each of ``rows`` at temperature 1; ``tokens`` has the token that each row gave.

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.backend import Backend, Number
+from hsd_viz.decoding.backend import Backend, Notes, Number
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.model import CachedModel, ForwardResult
 from hsd_viz.decoding.sampling import Draws
@@ -89,6 +89,7 @@ class Verification:
     p: Tensor | None
     details: Sequence[float] | None = None
     left: Sequence[float] | None = None
+    notes: Notes | None = None
 
     @property
     def rows(self) -> list[int]:
@@ -200,7 +201,8 @@ class Loop:
 
         start = self.log.now()
         forward = self._forward(i, draft, pending, parents)
-        verdict, p = self._judge(i, draft, forward)
+        notes = self._notes() if i == len(self.levels) - 1 and forward.verdict is None else None
+        verdict, p = self._judge(i, draft, forward, notes)
         accepted, stopped = _until_eos(verdict.accepted, tree.tokens, self.eos)
         if chain:
             model.truncate(base + len(accepted))
@@ -231,6 +233,7 @@ class Loop:
             rows,
             forward.details,
             forward.left,
+            notes,
         )
 
     def _close_round(self, verified: Verification) -> None:
@@ -251,7 +254,17 @@ class Loop:
             return model.forward_verified(fed, rows, parents, self.sampling, chances, details)  # type: ignore[attr-defined]
         return ForwardResult(model.forward(pending + tokens, rows, parents))
 
-    def _judge(self, i: int, draft: Draft, forward: ForwardResult) -> tuple[Verdict, Tensor | None]:
+    def _notes(self) -> Notes | None:
+        """What a device is to fetch with a verdict of the target; ``None`` where nothing is, or fetching is free."""
+        top = TOP if self._observes or self._observes_logits else 0
+        if not self.backend.fetches_notes or not (self.details or top):
+            return None
+        warm = None if self._observes else max(self.sampling.temperature, MIN_TEMPERATURE)
+        return Notes(bool(self.details), top, warm)
+
+    def _judge(
+        self, i: int, draft: Draft, forward: ForwardResult, notes: Notes | None
+    ) -> tuple[Verdict, Tensor | None]:
         """Apply the rule that fits the draft. Returns the verdict and the level's rows p, the walked places' first,
         where needed.
 
@@ -261,12 +274,14 @@ class Loop:
             return forward.verdict, None
         tree, number, target = draft.tree, self._numbers(i), i == len(self.levels) - 1
         if draft.rows is None:
-            return self.backend.verify_tree(tree, forward.logits, self.sampling, number, draft.ids, not target)
+            return self.backend.verify_tree(tree, forward.logits, self.sampling, number, draft.ids, not target, notes)
         p = self.backend.rows(forward.logits, self.sampling)
         r = [number(k) for k in range(len(tree) + 1)]
         drafted = tree.tokens if draft.ids is None else draft.ids
         rule = self.levels[i].rule or self.sampling.rule
-        verdict = self.backend.verify_chain(drafted, draft.rows, p, self.draws.fresh(len(tree)), r, rule)
+        verdict = self.backend.verify_chain(
+            drafted, draft.rows, p, self.draws.fresh(len(tree)), r, rule, forward.logits, notes
+        )
         tree.tokens[:] = verdict.tokens
         return verdict, p
 
@@ -331,10 +346,12 @@ class Loop:
         ids, rows = level.model.sample(pending, n, self.sampling, chances, self.eos)  # type: ignore[attr-defined]
         if timer is not None:
             timer.stop()
-        steps, known = len(ids), isinstance(ids, list)
+        drafted, known = len(ids), isinstance(ids, list)
+        steps = getattr(level.model, "forwards", drafted)
         self.log.call(i, level.name, "draft", start, len(pending) + steps - 1, cached, steps, timer)
-        tree = DraftTree.chain(ids if known else [_UNKNOWN] * steps, level.name)
-        return Draft(tree, [(i,)] * steps, rows, None if known else ids)
+        tree = DraftTree.chain(ids if known else [_UNKNOWN] * drafted, level.name)
+        tree.recut = getattr(level.model, "recut", None)
+        return Draft(tree, [(i,)] * drafted, rows, None if known else ids)
 
     def _ended(self, draft: Draft) -> bool:
         """Whether the draft ends the text. An end token in the prompt ends nothing."""
@@ -351,7 +368,13 @@ class Loop:
         """Pass the round's tokens to the drafter and, if it learns from them, the target's likeliest tokens."""
         start, logits, tree = self.log.now(), verified.logits, verified.draft.tree
         most = min(TOP, logits.shape[-1])
-        if self._observes:
+        if verified.notes is not None and verified.notes.likeliest is not None:
+            ids, values = verified.notes.likeliest
+            if self._observes:
+                self.drafter.observe(self.text, tree, ids)  # type: ignore[union-attr]
+            else:
+                self.drafter.observe_probabilities(self.text, tree, ids, values)  # type: ignore[union-attr]
+        elif self._observes:
             self.drafter.observe(self.text, tree, logits.topk(most).indices.tolist())  # type: ignore[union-attr]
         elif self._observes_logits:
             likely = (logits.float() / max(self.sampling.temperature, MIN_TEMPERATURE)).softmax(-1).topk(most)
@@ -370,6 +393,8 @@ class Loop:
                 start = self.log.now()
                 self.drafter.start(self.text)
                 self.log.call(i, self.drafter.name, "prefill", start, fed=len(self.text))
+                continue
+            if getattr(level.model, "borrows", False):  # what the target reads, it has read
                 continue
             for begin in range(0, len(prompt), PREFILL_CHUNK):
                 chunk = prompt[begin : begin + PREFILL_CHUNK]

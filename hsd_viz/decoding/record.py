@@ -77,8 +77,10 @@ class Recorder:
         """Return the step of the round ``verified``. Its logits are read now, before they are overwritten."""
         loop, details, correction, tree, paths = self._loop, None, (None, None, None), None, None
         if self.detailed:
-            details = verified.details
-            if details is None:
+            details, notes = verified.details, verified.notes
+            if notes is not None and notes.described is not None:
+                details = [number for row in verified.rows for number in notes.described[row]]
+            elif details is None:
                 details = loop.backend.describe(verified.logits, verified.rows, verified.tokens)
             elif verified.outcome == "stopped":  # the walk may have continued past the end token
                 details = details[: len(details) // (len(verified.verdict.accepted) + 1) * len(verified.tokens)]
@@ -188,15 +190,25 @@ def _details(numbers: Sequence[float], rows: int) -> list[tuple[float, float, To
 
 def _correction(loop: Loop, verified: Verification) -> tuple[Top, Top | None, float]:
     """Return the likeliest tokens of the row a correction was drawn from, those of q there, and the row's sum."""
-    draft, row, backend = verified.draft, verified.verdict.row, loop.backend
+    draft, row, backend, notes = verified.draft, verified.verdict.row, loop.backend, verified.notes
+    if notes is not None and notes.left is not None:
+        q = _top(notes.q)[0] if draft.rows is not None and notes.q is not None else None
+        top, total = _top(notes.left[0 if draft.rows is not None else row])
+        return top, q, total
     if draft.rows is not None:
         residual, left = backend.likeliest(verified.verdict.residual)
         return residual, backend.likeliest(draft.rows[row])[0], left
     if verified.left is not None:
-        total, *pairs = verified.left
-        return tuple((int(token), p) for token, p in zip(pairs[::2], pairs[1::2], strict=True) if p > 0), None, total
+        top, total = _top(verified.left)
+        return top, None, total
     left = backend.rows(verified.logits[row : row + 1], loop.sampling)[0]
     # The target drew its own token and it was not among the drafted ones: that is p without them.
     left[[t for t, parent in zip(draft.tree.tokens, draft.tree.parents, strict=True) if parent == row - 1]] = 0
     residual, whole = backend.likeliest(left)
     return residual, None, whole
+
+
+def _top(ranked: Sequence[float]) -> tuple[Top, float]:
+    """Return the likeliest tokens, and the sum of the weights, of numbers as in ``ForwardResult.left``."""
+    total, *pairs = ranked
+    return tuple((int(token), p) for token, p in zip(pairs[::2], pairs[1::2], strict=True) if p > 0), total

@@ -59,13 +59,12 @@ def padded_config(config: PreTrainedConfig, layers: int) -> PreTrainedConfig:
     return found
 
 
-def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0, inner: int | None = None) -> nn.Module:
+def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn.Module:
     """Append ``layers`` residual layers to ``module`` (a Llama or similar model); the other weights are shared.
 
     Each is a copy of the last layer with its two output projections replaced by Gaussian numbers whose standard
     deviation is ``noise`` times that of the projection they replace: with 0 the logits are those of ``module``.
-    ``inner`` is the width of their feed-forward part (default: the module's own). The same ``seed`` gives the same
-    model.
+    The same ``seed`` gives the same model.
 
     Raises:
         ValueError: for other architectures and for numbers out of range.
@@ -73,8 +72,6 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0, inner
     import torch
 
     check_padding(layers, noise)
-    if inner is not None and not 1 <= inner <= 1_000_000:
-        raise ValueError(f"an inner width of {inner} is out of range: it is a whole number from 1 to 1000000")
     body = getattr(module, "model", None)
     last = body.layers[-1] if hasattr(body, "layers") else None
     if not all(
@@ -94,8 +91,6 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0, inner
         for k in range(layers):
             layer = copy.deepcopy(last)
             layer.self_attn.layer_idx = module.config.num_hidden_layers + k
-            if inner is not None:
-                _widen(layer.mlp, inner)
             for projection in (layer.self_attn.o_proj, layer.mlp.down_proj):
                 weight = projection.weight
                 if noise:
@@ -106,20 +101,3 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0, inner
                     projection.bias.zero_()
             padded.model.layers.append(layer)
     return padded.eval()
-
-
-def _widen(mlp: nn.Module, inner: int) -> None:
-    """Change the width of a feed-forward part; its weights repeat the old ones."""
-    import torch
-
-    for name, along in (("gate_proj", 0), ("up_proj", 0), ("down_proj", 1)):
-        linear = getattr(mlp, name)
-        index = torch.arange(inner, device=linear.weight.device) % linear.weight.shape[along]
-        linear.weight = torch.nn.Parameter(
-            linear.weight.index_select(along, index), requires_grad=linear.weight.requires_grad
-        )
-        if along == 0 and linear.bias is not None:
-            linear.bias = torch.nn.Parameter(
-                linear.bias.index_select(0, index), requires_grad=linear.bias.requires_grad
-            )
-        linear.out_features, linear.in_features = linear.weight.shape

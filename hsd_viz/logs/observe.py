@@ -35,7 +35,7 @@ def observe(path: Path, stack: str | None = None) -> Observation:
         not_a_trace = error
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         data = None
     if isinstance(data, dict) and isinstance(data.get("stacks"), list):
         return from_report(data, stack, path.name)

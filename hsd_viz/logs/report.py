@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, field, replace
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hsd_viz.bench.tables import Table, show
+from hsd_viz.cluster import sweep
 from hsd_viz.disk import write_whole
 from hsd_viz.drafting.estimates import CostCurve
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
@@ -317,6 +321,49 @@ def replay(
         complete = False
         state.save(work.to_dict, now=True)
     return _report(work, log, about["settings"], complete)
+
+
+def replay_sharded(
+    log: str | Path,
+    *,
+    address: str,
+    drafters: Sequence[str] = DRAFTERS,
+    build_databases: str | Path | None = None,
+    state_file: Path | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> ReplayReport:
+    """Replay as :func:`replay` on the nodes of a Ray cluster, one drafter a task; all nodes read the same log.
+
+    Each task stores its own state beside ``state_file`` and resumes from it. Raises: ValueError: for bad input.
+    """
+    if build_databases is not None:
+        raise ValueError("databases are built on one machine: build them first, then use --databases with --ray")
+    parts = [
+        {**options, "log": str(log), "drafters": [name], "state_file": state_file and f"{state_file}-{number}"}
+        for number, name in enumerate(drafters)
+    ]
+    found: dict[int, ReplayReport] = {}
+    with suppress(KeyboardInterrupt), closing(sweep(_replay_part, parts, address)) as results:
+        for part in results:
+            found[part.number] = part.result
+            if progress is not None:
+                progress(len(found), len(parts), f"{part.node}: {drafters[part.number]}")
+    if not found:
+        raise KeyboardInterrupt
+    ordered = [found[number] for number in sorted(found)]
+    return replace(
+        ordered[0],
+        settings=ordered[0].settings | {"drafters": list(drafters)},
+        drafters=tuple(row for one in ordered for row in one.drafters),
+        refused={name: why for one in ordered for name, why in one.refused.items()},
+        requests=tuple(functools.reduce(or_, lines) for lines in zip(*(one.requests for one in ordered), strict=True)),
+        complete=len(found) == len(parts) and all(one.complete for one in ordered),
+    )
+
+
+def _replay_part(part: dict[str, Any]) -> ReplayReport:
+    return replay(**part)
 
 
 def identity(path: Path) -> dict[str, Any]:

@@ -15,8 +15,7 @@ import ipywidgets as widgets
 import traitlets
 
 from hsd_viz.figures.replay import replayed
-from hsd_viz.trace import Trace
-from hsd_viz.views.chartbox import ChartBox
+from hsd_viz.views.chart import Chart
 from hsd_viz.views.drop_file import DropFile
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.reports import table_spec
@@ -186,22 +185,15 @@ class LogsSection(Section):
     def build(self) -> None:
         self.form = ReplayForm(self.page, self.show)  # type: ignore[arg-type]
         self.form.add_class("hsd-wide-form")
-        self.chart = ChartBox()
+        self.chart = Chart()
         self.save = Save(FORMS, self._make, lambda error: self.notice.error(error, "Save failed"), "Save result")
         self.save.add_class("hsd-save-one")
         self.add(self.form, self.notice, self.result)
 
-    def depends_on(self) -> tuple:
-        return (self.page.dark,)
-
-    def fill(self, _trace: Trace) -> None:
-        if self.shown is not None:
-            self.chart.show(replayed(self.shown, self.page.dark))
-
     def show(self, report: ReplayReport) -> None:
         """Show the result of a replay."""
         self.shown = report
-        self.chart.show(replayed(report, self.page.dark))
+        self.chart.show(replayed(report))
         old = [child for child in self.result.children if isinstance(child, ReplayTables)]
         self.result.children = (ReplayTables(report), self.chart, self.save)
         for widget in old:

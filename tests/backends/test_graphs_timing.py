@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import pairwise
 
 import pytest
@@ -14,6 +15,7 @@ from hsd_viz.backends.cuda_graphs.slot import Capturable
 from hsd_viz.backends.device import TorchBackend
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.record import Recorder
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import make_drafter
 from hsd_viz.stack import DraftSource
@@ -127,28 +129,78 @@ def test_the_loop_times_its_launches(monkeypatch):
     assert sum(c.duration_ns for c in calls) <= loop.log.now()
 
 
-STACKS = {"one draft": [3], "two drafts": [2, 5], "database": [], "database under a draft": [4]}
+#: Lookaheads of the draft models above an optional drafter. ``recycling`` learns from the target's likeliest tokens,
+#: ``db[logits]`` from its probabilities.
+STACKS = {
+    "plain": ([], None),
+    "one draft": ([3], None),
+    "two drafts": ([2, 5], None),
+    "database": ([], DraftSource("db", ("context",))),
+    "database under a draft": ([4], DraftSource("db", ("context",))),
+    "tokens harvested": ([], DraftSource("recycling")),
+    "probabilities harvested": ([], DraftSource("db", ("context", "logits"))),
+    "harvested under a draft": ([4], DraftSource("recycling")),
+}
 
 
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-@pytest.mark.parametrize("stack", STACKS)
-def test_a_verification_looks_at_the_device_once(stack, temperature, monkeypatch):
+CASES = [(stack, sampling) for stack in STACKS for sampling in (Sampling(), Sampling(1.0, seed=3))]
+CASES.append(("one draft", Sampling(1.0, seed=3, rule="block")))
+
+
+def decode(stack: str, sampling: Sampling, recorded: bool, backend: TorchBackend | None = None):
+    """A loop behind its prefill, and what is to be called with each of its rounds."""
+    lookaheads, bottom = STACKS[stack]
+    model, draft = GraphModel(eager("llama"), capturer=TapeCapturer()), eager("llama")
+    with torch.no_grad():  # a draft of other weights, so that there are rejections
+        for parameter in draft.module.parameters():
+            parameter += 0.05 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1))
+    below = GraphModel(draft, capturer=TapeCapturer())
+    levels = [Level(f"m{k}", below.session(), n) for k, n in enumerate(lookaheads)]
+    levels.append(Level("target", model.session()))
+    drafter = make_drafter(bottom, costs=None) if bottom else None
+    backend = backend or TorchBackend(torch.device("cpu"))
+    loop = Loop(levels, drafter, sampling, [1, 2, 3] * 5, max_new_tokens=20, backend=backend)
+    recorder = Recorder(loop, None, recorded)
+    deque(loop.prefill(), maxlen=0)
+    return loop, recorder
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["bare", "recorded"])
+@pytest.mark.parametrize(("stack", "sampling"), CASES)
+def test_a_verification_looks_at_the_device_once(stack, sampling, recorded, monkeypatch):
     """The path of a GPU, run here: whatever would make the host wait raises, but for one transfer a verification."""
+    loop, recorder = decode(stack, sampling, recorded)
     looks = []
     honest = torch.Tensor.tolist
     monkeypatch.setattr(torch.Tensor, "tolist", lambda self: looks.append(1) or honest(self))
-    model = GraphModel(eager("llama"), capturer=TapeCapturer())
-    levels = [Level(f"m{k}", model.session(), n) for k, n in enumerate(STACKS[stack])] + [
-        Level("target", model.session())
-    ]
-    drafter = make_drafter(DraftSource("db", ("context",)), costs=None) if "database" in stack else None
-    backend, sampling = TorchBackend(torch.device("cpu")), Sampling(temperature=temperature, seed=3)
-    loop = Loop(levels, drafter, sampling, [1, 2, 3] * 5, max_new_tokens=40, backend=backend)
-    for _ in loop.prefill():
-        pass
-    looks.clear()
-    drafted = 0
+    drafted, rounds = 0, 0
     with torch.inference_mode(), Capturable():
         for verified in loop.rounds():
+            rounds += len(loop.log.rounds)
+            recorder.step(verified)
             drafted += len(verified.draft)
-    assert drafted and len(looks) == len(loop.log.rounds)
+    assert (drafted > 0) == (stack != "plain") and rounds >= 5 and len(looks) == rounds
+
+
+@pytest.mark.parametrize(("stack", "sampling"), CASES)
+def test_what_is_fetched_with_a_verdict_is_what_was_asked_for_after_it(stack, sampling):
+    """Details, corrections and the drafter's harvest, in the verdict's transfer and in transfers of their own."""
+
+    class Separate(TorchBackend):
+        fetches_notes = False
+
+    found = []
+    for backend in (TorchBackend(torch.device("cpu")), Separate(torch.device("cpu"))):
+        loop, recorder = decode(stack, sampling, True, backend)
+        steps = [recorder.step(verified).record for verified in loop.rounds()]
+        found.append((loop.text, [step[6:8] for step in steps]))
+    (text, ours), (same_text, theirs) = found
+    assert text == same_text
+    for (details, (top, q, left)), (plain_details, (plain_top, plain_q, plain_left)) in zip(ours, theirs, strict=True):
+        assert details == pytest.approx(plain_details, rel=1e-4, abs=1e-5)
+        assert (left is None) == (plain_left is None) and (left is None or left == pytest.approx(plain_left))
+        for mine, other in ((top, plain_top), (q, plain_q)):
+            assert (mine is None) == (other is None)
+            assert mine is None or [t for t, _ in mine] == [t for t, _ in other]
+    if not sampling.greedy and stack != "plain":
+        assert any(left is not None for _, (_, _, left) in ours), "there are corrections to compare"

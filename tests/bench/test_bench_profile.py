@@ -188,3 +188,19 @@ def test_memory_of_a_stack_is_that_of_its_models():
     assert small["device_bytes"] is None
     # The target has some 12 million parameters of 4 bytes, the nano next to none.
     assert large["resident_bytes"] - small["resident_bytes"] > 30e6
+
+
+def test_only_the_text_after_a_forward_pass_of_the_target_is_recorded():
+    """Before transformers 5.18 proposed candidates pass the stopping criteria as well."""
+    import torch
+
+    from hsd_viz.bench.hf import _Watch
+
+    watch, ids = _Watch(3, torch.device("cpu")), lambda n: torch.zeros(1, n, dtype=torch.long)
+    for fed, proposed, accepted in ((3, 13, 4), (11, 14, 6)):
+        watch(ids(proposed), None)
+        watch.before(None, (ids(fed),), {})
+        watch.after(None, (), None)
+        watch(ids(accepted), None)
+    found = watch.output([1, 2, 3], 0.0, 1.0)
+    assert found.emitted == (1, 2) and found.target_forwards == 2

@@ -1,47 +1,117 @@
-"""The command that measures a GPU runs to its end here too, on tiny models; without a GPU it says so."""
+"""The GPU scripts: their parts run here on tiny models; what fails, crashes or takes too long is named, and resumed."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
 
-from benchmarks.gpu import main
-from benchmarks.gpu_tools import SMALL, random_llama, read_bytes
+from benchmarks.gpu.__main__ import main
+from benchmarks.gpu.compare import compare
+from benchmarks.gpu.parts import MOST_FILES, check_files
+from benchmarks.gpu.scripts import SECONDS, parts_of, summary
+from benchmarks.gpu.steps import Steps
+from benchmarks.gpu.tools import SMALL, random_llama, read_bytes
 from hsd_viz.ladder.load import load_model
 
+PARTS = """
+import os, sys, time
+from pathlib import Path
+import benchmarks.gpu.parts as parts
+from benchmarks.gpu.parts import Part, Report, supervise, work_off
 
-def test_every_part_runs(tmp_path, capsys):
-    out = tmp_path / "gpu.json"
-    assert main(["--device", "cpu", "--tiny", "--json", str(out)]) == 0
-    found = json.loads(out.read_text())
-    assert found["left_out"] == {} and list(tmp_path.iterdir()) == [out]
-    for name in SMALL.shapes:
-        for kind in ("eager", "graphs", "graphs, lean"):
-            row = found["steps"][name][kind]
-            assert all(ms > 0 for ms in row["width_ms"].values()) and len(row["width_ms"]) == 8
-            assert row["ratio_to_bound"] == pytest.approx(row["width_ms"]["1"] / row["bound_ms"])
-        assert "draft_ms" in found["steps"][name]["graphs, lean"] and "draft_ms" not in found["steps"][name]["eager"]
-    for row in found["rounds"].values():
-        assert row["greedy"]["overhead"] > 0 and row["drawn"]["draft_ms"] > 0
-    rows = found["padded"]["rows"]
-    assert {tuple(row["identical_to_plain"]) for row in rows.values()} == {(2, 2)}, (
-        "float32: every loop gives the same text"
-    )
-    assert rows["nano:4 > target+1 (eager)"]["mean_acceptance_length"] > 1
-    assert "tokens/s" in capsys.readouterr().out
+parts.describe = lambda: {"gpu": None, "cpu": "x", "torch": "y"}
+out, script = Path(sys.argv[1]), sys.argv[2]
 
 
-def test_what_takes_too_long_is_left_out_and_named(tmp_path, capsys):
-    assert main(["--device", "cpu", "--tiny", "--seconds", "0", "--json", str(tmp_path / "a.json")]) == 0
-    left = json.loads((tmp_path / "a.json").read_text())["left_out"]
-    assert left["bandwidth"] == "out of time" and "left out: padded (out of time)" in capsys.readouterr().out
+def count(data):
+    with open(out / "runs", "a") as file:
+        file.write("x")
+    return len((out / "runs").read_text())
+
+
+def needs_file(data):
+    return (out / "there").read_text()
+
+
+found = [
+    Part("first", count), Part("raises", needs_file), Part("crashes", lambda data: os._exit(7)),
+    Part("sleeps", lambda data: time.sleep(60), 1), Part("last", lambda data: data["parts"]["first"]),
+]
+report = Report(out / "x.json", {"tiny": True})
+if script == "work":
+    work_off(found, report)
+else:
+    supervise(found, report, [sys.executable, __file__, str(out), "work"], 60)
+"""
+
+
+def test_parts_fail_alone_and_are_resumed(tmp_path):
+    script = tmp_path / "parts.py"
+    script.write_text(PARTS)
+    command = [sys.executable, str(script), str(tmp_path), "start"]
+    for attempt in range(2):
+        subprocess.run(command, check=True, env={"PYTHONPATH": ".", "PATH": ""}, timeout=120)
+        data = json.loads((tmp_path / "x.json").read_text())
+        assert data["parts"]["first"] == data["parts"]["last"] == 1, "what is done is not repeated"
+        assert data["failed"]["crashes"] == "exit code 7" and data["failed"]["sleeps"] == "took too long"
+        assert ("raises" in data["failed"]) == (attempt == 0)
+        (tmp_path / "there").write_text("now")
+    assert data["parts"]["raises"] == "now" and data["running"] is None
+
+
+def test_files_that_do_not_come_back_are_named(tmp_path):
+    for k in range(MOST_FILES + 1):
+        (tmp_path / str(k)).write_bytes(b"")
+    with open(tmp_path / "0", "wb") as file:
+        file.truncate(17 << 20)
+    assert check_files(tmp_path) == ["0 has 17 MiB", f"9 files in {tmp_path}, at most 8 come back"]
+
+
+def test_steps_rounds_and_strict_rows_of_tiny_models():
+    bench = Steps(torch.device("cpu"), SMALL)
+    speed = bench.bandwidth()["bytes_per_second"]
+    lone = {}
+    for kind in ("eager", "module", "strict", "lean"):
+        row = lone["68M"] = bench.steps("68M", kind, speed)
+        assert all(ms > 0 for ms in row["width_ms"].values()) and len(row["width_ms"]) == 10
+        assert row["ratio_to_bound"] == pytest.approx(row["width_ms"]["1"] / row["bound_ms"])
+        assert ("draft_ms" in row) == (kind in ("module", "lean"))
+    lone["1B"] = bench.steps("1B", "lean", speed)
+    for row in bench.rounds("68M", "1B", lone).values():
+        assert row["overhead"] > 0 and row["draft_ms"] > 0
+    assert bench.strict_rows("1B")["strict"] == {"in parts": True, "in a tree": True}
+    assert len(bench.memory()["bytes_after_runs"]) == 3
+
+
+def test_another_forward_than_the_one_asked_for_is_an_error(monkeypatch):
+    from hsd_viz.backends.cuda_graphs import model
+
+    monkeypatch.setattr(model, "unsupported", lambda module: "it is Tuesday")
+    with pytest.raises(RuntimeError, match=r"68M does not run as 'lean': the module's own forward .*it is Tuesday"):
+        Steps(torch.device("cpu"), SMALL).model("68M", "lean")
+
+
+@pytest.mark.slow
+def test_the_comparison_with_a_compiled_static_cache():
+    row = compare(Steps(torch.device("cpu"), SMALL), "68M")
+    assert row["5"]["compiled_over_ours"] == pytest.approx(row["5"]["compiled_ms"] / row["5"]["ours_ms"])
+
+
+def test_every_script_has_its_parts(tmp_path):
+    for script in SECONDS:
+        names = [part.name for part in parts_of(script, True, "cpu", tmp_path)]
+        assert names and len(names) == len(set(names))
+    data = {"machine": {"gpu": None, "cpu": "x", "torch": "y"}, "parts": {"bandwidth": 1}, "failed": {"memory": "why"}}
+    assert summary(data).splitlines() == ["x, torch y", "bandwidth: 1", "FAILED memory: why"]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
-def test_without_a_gpu(capsys):
-    assert main([]) == 2
+def test_without_a_gpu(capsys, tmp_path):
+    assert main(["b", "--out", str(tmp_path)]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "no CUDA device" in err
 

@@ -16,12 +16,13 @@ BENCH = ROOT / "docs" / "bench"
 #: What must be seen in each tab.
 SEEN = {
     "Round": [".hsd-linked"],
+    "Rounds": [".hsd-rd-strip path"],
     "Timeline": [".hsd-linked"],
     "Acceptance": [".hsd-chart .main-svg"],
-    "Databases": [".hsd-latency svg", ".hsd-d-bar"],
-    "Hierarchy": [".hsd-graph svg", ".hsd-whatif", ".hsd-rows"],
+    "Databases": [".hsd-latency svg", ".hsd-chart .bars"],
+    "Hierarchy": [".hsd-graph svg", ".hsd-whatif", ".hsd-chart .bars"],
     "Compare": [".hsd-vs-col", ".hsd-vs-track"],
-    "Benchmark": [".hsd-report table", ".hsd-d-bar", ".hsd-plot-frame svg"],
+    "Benchmark": [".hsd-report table", ".hsd-chart .bars"],
     "Your logs": [".hsd-drop", ".hsd-lines textarea"],
 }
 

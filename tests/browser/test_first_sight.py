@@ -23,7 +23,7 @@ DEFINED = (
 )
 TOP = "([x, y]) => document.elementFromPoint(x, y)?.className"
 PALE_CHART = """() => {
-  const title = document.querySelector(".hsd-chart .gtitle");
+  const title = document.querySelector(".hsd-chart .xtick text");
   return title && Math.min(...getComputedStyle(title).fill.match(/\\d+/g).map(Number)) > 150;
 }"""
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "lossless"), str(HERE.parent / "runtime")]
+sys.path[:0] = [str(HERE.parent / "lossless"), str(HERE.parent / "backends")]
 
 CUDA = pytest.param(
     "cuda",

@@ -6,7 +6,7 @@ import torch
 from ladders import random_model
 from tape import TapeCapturer
 
-from hsd_viz.backends.choose import backend_for
+from hsd_viz.backends.choose import backend_for, open_session
 from hsd_viz.backends.cuda_graphs import GraphModel
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import HFModel
@@ -20,15 +20,18 @@ STACKS = {
     "rival": ([], DraftSource("lookup")),
     "database under a draft": ([4], DraftSource("db", ("context",))),
 }
-RUNTIMES = ("eager", "graphs", "lean")
+#: ``fused`` has the Triton kernels, where they run: on a GPU, not in float64.
+RUNTIMES = ("eager", "graphs", "lean", "fused")
 
 
 def in_runtime(runtime: str, model: HFModel):
     """The same weights in a runtime; on the CPU graphs are tapes."""
     if runtime == "eager":
         return model
-    made = GraphModel(model, lean=runtime == "lean", capturer=None if model.device.type == "cuda" else TapeCapturer())
-    assert made.runtime == "cuda-graphs", made.reason
+    capturer = None if model.device.type == "cuda" else TapeCapturer()
+    kernels = None if runtime == "fused" else ()
+    made = GraphModel(model, lean=runtime != "graphs", kernels=kernels, capturer=capturer)
+    assert made.runtime == "cuda-graphs" and made.not_fused is None, made.path
     return made
 
 
@@ -38,7 +41,8 @@ def model(noise: float, device: str, dtype: torch.dtype, runtime: str = "eager")
 
 def loop_of(models, lookaheads, bottom, prompt, tokens, sampling, positions=256) -> Loop:
     levels = [
-        Level(f"m{k}", m.session(), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
+        Level(f"m{k}", open_session(m, len(prompt) + tokens), look)
+        for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
     ]
     drafter = make_drafter(bottom, costs=None) if bottom else None
     backend = backend_for(models[-1])

@@ -10,10 +10,14 @@ import pytest
 import torch
 from decodes import RUNTIMES, STACKS, first_difference, gap_after, in_runtime, model, run
 from ladders import bundled_prompts
+from tape import TapeCapturer
 
+from hsd_viz.backends.cuda_graphs import GraphModel
+from hsd_viz.backends.cuda_graphs.strict import STRICT_WIDTH
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import load_model, load_tokenizer
+from hsd_viz.stack import DraftSource
 
 #: The largest gap of the two best logits that rounding may close. Over 600 positions of the shipped target, logits up to 17, bfloat16
 #: moved that gap by 0.02 in the median and by 0.32 at most.
@@ -28,7 +32,7 @@ def random_prompt(seed: int) -> list[int]:
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("stack", STACKS)
 def test_greedy_identity(stack, runtime, dtype, device):
-    if device == "cpu" and (runtime == "graphs" or dtype == torch.float32):
+    if device == "cpu" and (runtime in ("graphs", "fused") or dtype == torch.float32):
         pytest.skip("covered by tests/lossless, or by the lean runtime")
     lookaheads, bottom = STACKS[stack]
     prompts, tokens = (4, 80) if device == "cuda" else (2, 40)
@@ -52,8 +56,10 @@ def test_runtimes_agree_with_each_other(runtime, device):
         assert found == run([model(0.0, "cpu", dtype)], [], None, prompt, 40, Sampling())
 
 
-@pytest.mark.parametrize("runtime", ["eager", "lean"])
+@pytest.mark.parametrize("runtime", ["eager", "lean", "fused"])
 def test_the_ladder_in_bfloat16_differs_at_near_ties_only(runtime, device, capsys):
+    if device == "cpu" and runtime == "fused":
+        pytest.skip("the lean runtime is the same there")
     dtype, tokenizer = torch.bfloat16, load_tokenizer()
     prompts, tokens = (12, 96) if device == "cuda" else (2, 32)
     ladder = {
@@ -73,6 +79,27 @@ def test_the_ladder_in_bfloat16_differs_at_near_ties_only(runtime, device, capsy
         print(
             f"\nbfloat16 on {device}, {runtime}: {same} of {same + len(ties)} identical; the others part at gaps of {sorted(ties)}"
         )
+
+
+def test_strict_greedy_text_is_plain_decodings(device):
+    """In bfloat16, without exception."""
+    dtype, tokenizer, prompts, tokens = torch.bfloat16, load_tokenizer(), *((12, 96) if device == "cuda" else (1, 24))
+    capturer = (lambda: None) if device == "cuda" else TapeCapturer
+    ladder = {
+        name: GraphModel(HFModel(name, load_model(name, device, dtype)), strict=STRICT_WIDTH, capturer=capturer())
+        for name in ("nano", "small", "target")
+    }
+    assert {model.runtime for model in ladder.values()} == {"cuda-graphs, strict"}
+    for text in bundled_prompts(prompts):
+        prompt = tokenizer.encode(text)[-200:]
+        plain = run([ladder["target"]], [], None, prompt, tokens, Sampling())
+        for names, lookaheads, bottom in (
+            ([], [], DraftSource("db", ("context",))),
+            (["nano"], [4], None),
+            (["nano", "small"], [3, 6], None),
+        ):
+            models = [*(ladder[name] for name in names), ladder["target"]]
+            assert run(models, lookaheads, bottom, prompt, tokens, Sampling()) == plain
 
 
 def check(target, prompt: list[int], plain: list[int], found: list[int], dtype: torch.dtype) -> float | None:

@@ -43,12 +43,14 @@ CLOSE = {torch.float64: 2e-5, torch.float32: 2e-3}
 
 
 @pytest.mark.parametrize("dtype", CLOSE, ids=str)
-@pytest.mark.parametrize("runtime", ["graphs", "lean"])
+@pytest.mark.parametrize("runtime", ["graphs", "lean", "fused"])
 @pytest.mark.parametrize("name", CONFIGS)
 def test_roll_back_fuzz_against_an_eager_session(name, runtime, dtype, device):
     if device == "cpu" and dtype == torch.float32:
         pytest.skip("float64 says more where it is cheap")
-    if runtime == "lean" and name in ("gemma2", "gpt2"):
+    if runtime == "fused" and (device == "cpu" or dtype == torch.float64):
+        pytest.skip("the kernels do not run here")
+    if runtime != "graphs" and name in ("gemma2", "gpt2"):
         pytest.skip("the lean forward does not know this family")
     torch.manual_seed(0)
     eager = HFModel(name, AutoModelForCausalLM.from_config(CONFIGS[name]).to(device, dtype))
@@ -75,30 +77,6 @@ def test_roll_back_and_trees(runtime, device):
         assert torch.allclose(rows[3], exact[14], atol=1e-5) and torch.allclose(after[0], exact[15], atol=1e-5)
 
 
-@pytest.mark.parametrize("fault", ["reads a number back", "copies from ordinary memory"])
-def test_a_capture_that_fails_leaves_all_else_working(fault, device):
-    """Such work is done each time, as before; other work is captured nonetheless. The first fault is found before, the second in it."""
-    if device == "cpu" and fault.startswith("copies"):
-        pytest.skip("on the CPU nothing is copied")
-    m = model(0.0, device, torch.float64, "lean")
-    honest, faults = m.forward, []
-
-    class Faulty:
-        def __call__(self, ids, positions, seen, cache, rows):
-            if len(ids) == 3:
-                faults.append(int(ids[0]) if fault.startswith("reads") else torch.tensor([1], device=ids.device))
-            return honest(ids, positions, seen, cache, rows)
-
-        def prepare(self, cache):
-            honest.prepare(cache)
-
-    m.forward = Faulty()
-    plain, session = model(0.0, device, torch.float64).session(), m.session()
-    for n in (3, 3, 3, 1, 1, 1, 2, 2, 2):
-        assert torch.allclose(session.forward([9] * n, n), plain.forward([9] * n, n), atol=1e-5)
-    assert "cannot be captured" in m.reason and len(faults) >= 3 and m.captures == 2
-
-
 def test_decodes_in_several_threads(device):
     """Captures of one decode stand beside the launches of others."""
     models = [model(0.1, device, torch.float64, "lean"), model(0.0, device, torch.float64, "lean")]
@@ -108,17 +86,6 @@ def test_decodes_in_several_threads(device):
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(one, prompts)) == expected
     assert {m.reason for m in models} == {None}
-
-
-def test_compiled_layers(cuda):
-    pytest.importorskip("triton")
-    torch.manual_seed(0)
-    eager = HFModel("llama", AutoModelForCausalLM.from_config(CONFIGS["llama"]).to(cuda, torch.float32))
-    graphs, plain = GraphModel(eager, compile=True), eager.session()
-    session = graphs.session()
-    for n in (1, 1, 1, 4, 4, 4):
-        assert torch.allclose(session.forward([7] * n, n), plain.forward([7] * n, n), rtol=2e-3, atol=2e-3)
-    assert graphs.reason is None and graphs.captures == 2
 
 
 def test_out_of_memory_is_one_sentence_and_not_the_end(cuda):

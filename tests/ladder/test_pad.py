@@ -27,19 +27,19 @@ def rows(module):
 
 def test_without_noise_the_logits_are_the_same_and_the_price_is_not(nano):
     before, layers = rows(nano), nano.config.num_hidden_layers
-    padded = pad(nano, 5, inner=1000)
+    padded = pad(nano, 5)
     assert torch.equal(rows(padded), before) and torch.equal(rows(nano), before)
     assert nano.config.num_hidden_layers == len(nano.model.layers) == layers
     assert padded.config.num_hidden_layers == len(padded.model.layers) == layers + 5
     extra = sum(p.numel() for layer in padded.model.layers[layers:] for p in layer.parameters())
     width = nano.config.hidden_size
-    assert extra > 5 * 3 * 1000 * width
+    assert extra > 5 * 3 * nano.config.intermediate_size * width
     assert padded.model.layers[0] is nano.model.layers[0], "the rest is shared"
 
 
 def test_it_decodes_like_the_model_it_was(nano):
     """Through the caches too: the added layers keep keys and values of their own."""
-    padded = HFModel(padded_name("nano", 3), pad(nano, 3, inner=500))
+    padded = HFModel(padded_name("nano", 3), pad(nano, 3))
     for model in (padded, GraphModel(padded)):
         session = model.session()
         session.forward(IDS[0, :4].tolist(), 1)

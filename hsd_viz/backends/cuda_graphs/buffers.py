@@ -87,6 +87,8 @@ class StaticCache(Cache):
         self.places: Tensor | None = None
         self.filled: Tensor | None = None
         self.bucket = 0
+        # Strict mode: the place of each position, by row ``[width, bucket]``.
+        self.order: Tensor | None = None
         self.capacity = 0
         self.blocks: list[Tensor] = []
         # What a mask adds to the score of a place that is seen, and of one that is not.

@@ -15,8 +15,9 @@ from hsd_viz.backends.device import fill, put
 from hsd_viz.decoding.cache import CHUNKED, FULL, SLIDING, layer_kinds, layer_limits, positions_of
 from hsd_viz.decoding.model import HFModel
 
-#: Widths with a graph each; other widths up to the last are padded to the next.
-WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+#: Widths with a graph each; other widths up to the last are padded to the next. A token's lineage is the bits of an
+#: int64, whose sign and first shift of 62 are left out.
+WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 62)
 #: A mask ``[width, bucket]`` for each kind of layer that a model has, to be added to the scores.
 Seen = dict[str, Tensor]
 #: Which earlier positions a layer of a kind may attend to; ``None``: all.

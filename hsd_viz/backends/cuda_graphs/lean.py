@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hsd_viz.backends.cuda_graphs.buffers import StaticCache
-from hsd_viz.backends.cuda_graphs.forward import WIDTHS, Seen
+from hsd_viz.backends.cuda_graphs.forward import Seen
 from hsd_viz.decoding.model import HFModel
 
 
@@ -85,26 +85,41 @@ def _adjacent(tensors: list[Tensor]) -> Tensor | None:
     return first.detach().as_strided((sum(len(t) for t in tensors), *first.shape[1:]), first.stride())
 
 
-def block(
-    x: Tensor,
-    weights: Layer,
-    shape: Shape,
-    keys: Tensor,
-    values: Tensor,
-    places: Tensor,
-    bucket: int,
-    mask: Tensor,
-    cos: Tensor,
-    sin: Tensor,
-) -> Tensor:
-    """One layer: ``x`` ``[w, width]`` to the same; writes its keys and values ``[1, kv heads, capacity, size]`` at
-    ``places``.
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What all layers of a forward pass share: where it writes and reads, masks by kind of layer as ``attend`` takes
+    them, the rotary tables ``[capacity, 1, size]`` and positions ``[w]``."""
 
-    ``mask`` is ``[group * w, bucket]``, ``cos`` and ``sin`` are ``[w, 1, size]``, the latter with the rotation's sign.
-    """
-    w, group = len(x), shape.heads // shape.kv_heads
+    places: Tensor
+    bucket: int
+    masks: Seen
+    rotary: tuple[Tensor, Tensor]
+    positions: Tensor
+    order: Tensor | None
+
+
+def block(x: Tensor, weights: Layer, shape: Shape, keys: Tensor, values: Tensor, step: Step, ops: Ops) -> Tensor:
+    """One layer: ``x`` ``[w, width]`` to the same; writes its keys and values ``[1, kv heads, capacity, size]``."""
     mixed = F.linear(F.rms_norm(x, x.shape[-1:], weights.before, shape.eps), weights.qkv, weights.qkv_bias)
-    mixed = mixed.view(w, shape.heads + 2 * shape.kv_heads, shape.size)
+    mixed = mixed.view(len(x), shape.heads + 2 * shape.kv_heads, shape.size)
+    q = ops.rotate(mixed, weights, shape, keys, values, step)
+    only = next(iter(step.masks.values()))
+    y = ops.attend(q, keys, values, step.masks.get(weights.kind, only), shape, step)
+    x = _add(x, y, weights.out, weights.out_bias)
+    mixed = F.linear(F.rms_norm(x, x.shape[-1:], weights.between, shape.eps), weights.gate_up, weights.gate_up_bias)
+    return _add(x, ops.gate(mixed), weights.down, weights.down_bias)
+
+
+def _add(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Return ``x + y @ weight.T + bias``; the product adds ``x`` itself, which is overwritten."""
+    added = x.addmm_(y, weight.t())
+    return added if bias is None else added + bias
+
+
+def rotate(mixed: Tensor, weights: Layer, shape: Shape, keys: Tensor, values: Tensor, step: Step) -> Tensor:
+    """Return the rotated queries ``[w, heads, size]`` of ``mixed`` ``[w, heads + 2 kv heads, size]``; write keys and
+    values."""
+    cos, sin = (table.index_select(0, step.positions) for table in step.rotary)
     turned, v = mixed.split([shape.heads + shape.kv_heads, shape.kv_heads], dim=1)
     if weights.query_norm is not None:
         q, k = turned.split([shape.heads, shape.kv_heads], dim=1)
@@ -115,35 +130,58 @@ def block(
         turned = torch.cat([q, k], dim=1)
     turned = torch.addcmul(turned * cos, turned.roll(shape.size // 2, -1), sin)
     q, k = turned.split([shape.heads, shape.kv_heads], dim=1)
-    keys.index_copy_(2, places, k.transpose(0, 1)[None])
-    values.index_copy_(2, places, v.transpose(0, 1)[None])
+    keys.index_copy_(2, step.places, k.transpose(0, 1)[None])
+    values.index_copy_(2, step.places, v.transpose(0, 1)[None])
+    return q
+
+
+def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor, shape: Shape, step: Step) -> Tensor:
+    """Return attention ``[w, heads * size]`` of ``q`` ``[w, heads, size]`` over the first ``bucket`` places.
+
+    ``mask`` ``[group * w, bucket]`` is added to the scores.
+    """
+    w, group = len(q), shape.heads // shape.kv_heads
     # The queries of one group are rows against their common keys.
-    q = (
-        q.reshape(w, shape.kv_heads, group, shape.size)
-        .permute(1, 2, 0, 3)
-        .reshape(1, shape.kv_heads, group * w, shape.size)
-    )
-    y = F.scaled_dot_product_attention(
-        q, keys[:, :, :bucket], values[:, :, :bucket], attn_mask=mask[None, None], scale=shape.scale
-    )
-    y = y.view(shape.kv_heads, group, w, shape.size).permute(2, 0, 1, 3).reshape(w, shape.heads * shape.size)
-    x = _add(x, y, weights.out, weights.out_bias)
-    gate, up = F.linear(
-        F.rms_norm(x, x.shape[-1:], weights.between, shape.eps), weights.gate_up, weights.gate_up_bias
-    ).chunk(2, dim=-1)
-    return _add(x, F.silu(gate) * up, weights.down, weights.down_bias)
+    q = q.view(w, shape.kv_heads, group, shape.size).permute(1, 2, 0, 3).reshape(1, shape.kv_heads, -1, shape.size)
+    k, v = keys[:, :, : step.bucket], values[:, :, : step.bucket]
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[None, None], scale=shape.scale)
+    return y.view(shape.kv_heads, group, w, shape.size).permute(2, 0, 1, 3).reshape(w, -1)
 
 
-def _add(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Return ``x + y @ weight.T + bias``; the product adds ``x`` itself, which is overwritten."""
-    added = torch.addmm(x, y, weight.t()) if torch.compiler.is_compiling() else x.addmm_(y, weight.t())
-    return added if bias is None else added + bias
+def attend_in_order(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor, shape: Shape, step: Step) -> Tensor:
+    """The same with each row's keys in the order of its text, and ``mask`` ``[w, bucket]``: see
+    :mod:`~hsd_viz.backends.cuda_graphs.strict`."""
+    w, group = len(q), shape.heads // shape.kv_heads
+    assert step.order is not None
+    order = step.order.flatten()
+    k, v = (
+        t[0].index_select(1, order).view(shape.kv_heads, w, step.bucket, shape.size).transpose(0, 1)
+        for t in (keys, values)
+    )
+    q = q.view(w, shape.kv_heads, group, shape.size)
+    scores = torch.matmul(q, k.transpose(-1, -2)).float() * shape.scale + mask[:, None, None].float()
+    return torch.matmul(scores.softmax(-1).to(v.dtype), v).reshape(w, -1)
+
+
+def gate(mixed: Tensor) -> Tensor:
+    """Return silu(left half) * right half of ``mixed`` ``[w, 2 n]``."""
+    left, right = mixed.chunk(2, dim=-1)
+    return F.silu(left) * right
+
+
+@dataclass(frozen=True, slots=True)
+class Ops:
+    """The operations of a layer that are not a product, each of which may be one kernel."""
+
+    rotate: Callable[..., Tensor] = rotate
+    attend: Callable[..., Tensor] = attend
+    gate: Callable[[Tensor], Tensor] = gate
 
 
 class LeanForward:
     """The forward pass of a model that :func:`hsd_viz.backends.llama.unsupported` accepts."""
 
-    def __init__(self, model: HFModel) -> None:
+    def __init__(self, model: HFModel, ops: Ops = Ops(), strict: bool = False) -> None:
         module, config = model.module, model.module.config
         body = module.model
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
@@ -159,7 +197,7 @@ class LeanForward:
         )
         self._rotary = body.rotary_emb
         self._vocabulary = model.vocab_size
-        self._compiled: Callable[..., Tensor] | None = None
+        self._strict, self._ops = strict, Ops(attend=attend_in_order) if strict else ops
 
     @staticmethod
     def _read(layer: nn.Module, kind: str | None) -> Layer:
@@ -182,12 +220,6 @@ class LeanForward:
         )
         return Layer(*(None if t is None else t.detach() for t in tensors), kind)
 
-    def compile(self, backend: str) -> None:
-        """Run captured layers through ``torch.compile``: one compilation per width and bucket serves all."""
-        # Every width and bucket is a compilation of the same function; torch gives up after eight.
-        torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 128)
-        self._compiled = torch.compile(block, backend=backend, fullgraph=True, dynamic=False)
-
     def prepare(self, cache: StaticCache) -> None:
         cos, sin = self._rotary(self._embedding[:1, None], cache.index[None])
         left, right = sin[0, :, None].chunk(2, dim=-1)
@@ -196,16 +228,25 @@ class LeanForward:
         cache.rotary = cos[0, :, None].contiguous(), torch.cat([-left, right], dim=-1)
 
     def __call__(self, ids: Tensor, positions: Tensor, seen: Seen, cache: StaticCache, rows: int) -> Tensor:
-        shape = self._shape
-        group = shape.heads // shape.kv_heads
-        masks = {kind: mask.repeat(group, 1) if group > 1 else mask for kind, mask in seen.items()}
-        only = next(iter(masks.values()))
-        cos, sin = (table.index_select(0, positions) for table in cache.rotary)
+        group = self._shape.heads // self._shape.kv_heads
+        if group > 1 and self._ops.attend is attend:
+            seen = {kind: mask.repeat(group, 1) for kind, mask in seen.items()}
+        step = Step(cache.places, cache.bucket, seen, cache.rotary, positions, cache.order)
         x = self._embedding.index_select(0, ids)
-        # A prompt may have any width: compiling each would take far longer than it saves.
-        run = self._compiled if self._compiled is not None and len(ids) <= WIDTHS[-1] else block
         for weights, layer in zip(self._layers, cache.layers, strict=True):
-            mask = masks.get(weights.kind, only)
-            x = run(x, weights, shape, layer.keys, layer.values, cache.places, cache.bucket, mask, cos, sin)
-        x = F.rms_norm(x[-rows:], x.shape[-1:], self._norm, shape.eps)
+            x = block(x, weights, self._shape, layer.keys, layer.values, step, self._ops)
+        x = F.rms_norm(x[-rows:], x.shape[-1:], self._norm, self._shape.eps)
+        if self._strict:
+            return self._float_logits(x)
         return F.linear(x, self._head.weight, self._head.bias)[:, : self._vocabulary]
+
+    def _float_logits(self, x: Tensor) -> Tensor:
+        """Return the logits in at least float32: rounded to bfloat16, different logits are ties."""
+        weight, bias = self._head.weight, self._head.bias
+        if x.element_size() >= 4:
+            logits = F.linear(x, weight)
+        elif x.device.type == "cuda":
+            logits = torch.mm(x, weight.t(), out_dtype=torch.float32)
+        else:
+            logits = F.linear(x.float(), weight.float())
+        return (logits if bias is None else logits + bias.to(logits.dtype))[:, : self._vocabulary]

@@ -12,6 +12,7 @@ from torch import Tensor
 from hsd_viz.backends.cuda_graphs.buffers import bucket_of
 from hsd_viz.backends.cuda_graphs.forward import WIDTHS, Next, WideFeed, run, width_of
 from hsd_viz.backends.cuda_graphs.slot import Slot
+from hsd_viz.backends.cuda_graphs.strict import lineages, run_strict
 from hsd_viz.backends.device import distribution, draw, fill, put
 from hsd_viz.decoding.settings import Sampling
 
@@ -25,10 +26,13 @@ _OFTEN = 3
 class GraphSession:
     """A :class:`~hsd_viz.decoding.model.Launcher` over static buffers. Nothing here waits for the device."""
 
-    can_sample, can_verify = True, False
+    can_verify = False
 
-    def __init__(self, slot: Slot, release: Callable[[Slot], None]) -> None:
+    def __init__(self, slot: Slot, release: Callable[[Slot], None], room: int = 0) -> None:
         self._slot = slot
+        self._room = room
+        # A launch of a whole draft has steps of width 1.
+        self.can_sample = not slot.strict
         self.length = 0
         self.device = slot.device
         # The next decode takes the buffers over as soon as this session is garbage.
@@ -39,6 +43,8 @@ class GraphSession:
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None
     ) -> Tensor:
         n = len(tokens) + (0 if tail is None else len(tail))
+        if self._slot.strict:
+            return self._forward_strict(tokens, rows, parents, tail)
         width = width_of(n)
         with self._memory(self.length + width) as slot:
             bucket = bucket_of(self.length + width)
@@ -46,13 +52,59 @@ class GraphSession:
                 feed = WideFeed(tokens, tail, self.length, parents, self.device)
                 logits = run(slot.forward, slot.rules, slot.cache, feed, bucket, rows)
             else:
-                feed = slot.feed(width)
-                feed.fill(tokens, tail, self.length, parents)
-                key = ("forward", width, bucket)
-                work = lambda: (run(slot.forward, slot.rules, slot.cache, feed, bucket, width),)
-                logits = slot.run(key, work, again=slot.asked(key) > 1)[0][n - rows : n]
+                slot.feed(width).fill(tokens, tail, self.length, parents)
+                logits = self._replay(slot, width, bucket)[n - rows : n]
         self.length += n
         return logits
+
+    def _replay(self, slot: Slot, width: int, bucket: int) -> Tensor:
+        feed = slot.feed(width)
+        work = lambda: (run(slot.forward, slot.rules, slot.cache, feed, bucket, width),)
+        return slot.run(("forward", width, bucket), work)[0]
+
+    def _forward_strict(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None, tail: Tensor | None
+    ) -> Tensor:
+        """Feed any number of tokens at the one width of strict mode, which attends to all of the room reserved."""
+        n = len(tokens) + (0 if tail is None else len(tail))
+        width = self._slot.strict
+        self._room = max(self._room, self.length + n)
+        ids = put(list(tokens), self.device, torch.long)
+        ids = ids if tail is None else torch.cat([ids, tail])
+        found, lines = [], lineages(n, parents)
+        with self._memory(self._room + width) as slot:
+            bucket = bucket_of(self._room + width)
+            feed = slot.strict_feed(bucket)
+            work = lambda: (run_strict(slot.forward, slot.rules, slot.cache, feed),)
+            for begin in range(0, n, width):
+                end = min(begin + width, n)
+                feed.fill(ids[begin:end], self.length, begin, lines[begin:end])
+                found.append(slot.run(("strict", width, bucket), work)[0][: end - begin])
+        self.length += n
+        return torch.cat(found)[n - rows :]
+
+    @torch.inference_mode()
+    def warm(self, begin: int, end: int, most: int, drafts: Sequence[int], sampling: Sampling) -> None:
+        """Capture all that decoding a text from ``begin`` to ``end`` tokens replays, before any of it is timed.
+
+        ``most`` is the widest forward pass, ``drafts`` the lengths of drafts sampled with ``sampling``. The session is
+        to be empty; what it writes is never attended to.
+        """
+        if self._slot.strict:
+            self._forward_strict([0], 1, None, None)
+            self.length = 0
+            return
+        if not self._slot.captures:
+            return
+        with self._memory(end + width_of(most)) as slot:
+            last, done = slot.cache.capacity, set(slot.captured())
+            for bucket in sorted({bucket_of(n) for n in range(begin, end + width_of(most) + 1) if n <= last}):
+                for width in (w for w in WIDTHS if w <= width_of(most) and ("forward", w, bucket) not in done):
+                    slot.feed(width).fill([0], None, 0, None)
+                    self._replay(slot, width, bucket)
+                for n in (n for n in drafts if ("draft", n, bucket, _settings(sampling)) not in done):
+                    slot.feed(_PENDING).fill([0], None, 0, None)
+                    self._launch(slot, bucket, n, sampling)
 
     @torch.inference_mode()
     def sample(
@@ -63,7 +115,7 @@ class GraphSession:
             tokens = tokens[-1:]
         with self._memory(self.length + _PENDING + n) as slot:
             bucket = bucket_of(self.length + _PENDING + n)
-            settings = None if sampling.greedy else (sampling.temperature, sampling.top_k, sampling.top_p)
+            settings = _settings(sampling)
             asked = slot.asked(("draft", n, bucket, settings))
             # The last drafts of a text are shorter than all before: a longer graph serves, what it adds is ignored.
             longer = [
@@ -71,13 +123,10 @@ class GraphSession:
             ]
             fitting = [m for m in longer if self.length + _PENDING + m <= bucket]
             steps = min(fitting) if fitting and asked < _OFTEN else n
-            feed = slot.feed(_PENDING)
-            feed.fill(tokens, None, self.length, None)
-            room = slot.chances(steps)
+            slot.feed(_PENDING).fill(tokens, None, self.length, None)
             if settings is not None:
-                fill(room[: len(chances)], list(chances))
-            work = lambda: self._draft(slot, bucket, steps, sampling, room)
-            ids, *drawn = slot.run(("draft", steps, bucket, settings), work, again=asked > 1)
+                fill(slot.chances(steps)[: len(chances)], list(chances))
+            ids, *drawn = self._launch(slot, bucket, steps, sampling)
         self.length += len(tokens) + n - 1
         return ids[:n], drawn[0][:n] if drawn else None
 
@@ -90,6 +139,12 @@ class GraphSession:
             cache = self._slot.cache
             cache.move(put(list(places), self.device, torch.long), cache.index[base : base + len(places)])
         self.length = base + len(places)
+
+    def _launch(self, slot: Slot, bucket: int, n: int, sampling: Sampling) -> tuple[Tensor, ...]:
+        chances = slot.chances(n)
+        return slot.run(
+            ("draft", n, bucket, _settings(sampling)), lambda: self._draft(slot, bucket, n, sampling, chances)
+        )
 
     def _draft(self, slot: Slot, bucket: int, n: int, sampling: Sampling, chances: Tensor) -> tuple[Tensor, ...]:
         """Draft in one launch: feed what is pending, then draw ``n`` tokens and feed all but the last."""
@@ -115,7 +170,7 @@ class GraphSession:
         """Yield the slot with room for ``length`` places; where memory runs out, all of it is released."""
         slot = self._slot
         try:
-            slot.reserve(length)
+            slot.reserve(max(length, self._room + WIDTHS[-1]))
             yield slot
         except torch.OutOfMemoryError:
             slot.drop()
@@ -123,3 +178,7 @@ class GraphSession:
                 f"{slot.name} ran out of memory on {self.device} at {length} tokens of text: "
                 "use a smaller model, a shorter prompt or fewer tokens"
             ) from None
+
+
+def _settings(sampling: Sampling) -> tuple | None:
+    return None if sampling.greedy else (sampling.temperature, sampling.top_k, sampling.top_p)

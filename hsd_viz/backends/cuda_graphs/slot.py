@@ -6,7 +6,7 @@ import gc
 import threading
 from collections import Counter
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import suppress
 from typing import Protocol
 
 import torch
@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from hsd_viz.backends.cuda_graphs.buffers import Layout, StaticCache
 from hsd_viz.backends.cuda_graphs.forward import Feed, Forward, Rules
+from hsd_viz.backends.cuda_graphs.strict import StrictFeed
 from hsd_viz.decoding.cache import capacity
 from hsd_viz.words import first_line
 
@@ -53,16 +54,14 @@ class CudaCapturer:
 
     Graphs of one pool may put their passing results, and even their outputs, into the same places: a replay and the
     copying of its outputs must follow each other on one stream with no other replay between (see
-    :class:`Slot`). ``compiled`` work is not checked before: torch.compile falls back
-    under a dispatch mode.
+    :class:`Slot`).
     """
 
     # Only one capture may be under way in a process.
     _alone = threading.Lock()
 
-    def __init__(self, device: torch.device, compiled: bool = False) -> None:
+    def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._compiled = compiled
         self._pool = torch.cuda.graph_pool_handle()
         self._stream = torch.cuda.Stream(device)
 
@@ -73,7 +72,7 @@ class CudaCapturer:
             self._stream.wait_stream(before)
             # Once on the side: libraries take their work space and compiled kernels are loaded while that is still
             # allowed.
-            with torch.cuda.stream(self._stream), nullcontext() if self._compiled else Capturable():
+            with torch.cuda.stream(self._stream), Capturable():
                 work()
             before.wait_stream(self._stream)
             collecting = gc.isenabled()
@@ -81,12 +80,21 @@ class CudaCapturer:
             try:
                 with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
                     outputs = work()
+            except BaseException:
+                self._abandon()
+                raise
             finally:
                 # torch does not come back to the former stream where ending a capture fails.
                 torch.cuda.set_stream(before)
                 if collecting:
                     gc.enable()
         return _CudaGraph(graph, outputs)
+
+    def _abandon(self) -> None:
+        """Take a fresh pool after a failed capture: torch before 2.9 leaves the old one recording all allocations."""
+        with suppress(Exception):  # it was not recording
+            torch._C._cuda_endAllocateToPool(torch.cuda.current_device(), self._pool)
+        self._pool = torch.cuda.graph_pool_handle()
 
 
 class Capturable(TorchDispatchMode):
@@ -126,16 +134,16 @@ class Replays:
         self.capturer = capturer
         self.reason: str | None = None
         self.captures = 0
-        # A replay and the copying of its outputs belong together: see CudaCapturer.
+        # A replay and the copying of its outputs belong together, and no replay may run beside the first run of other
+        # work on the capturer's own stream: see CudaCapturer.
         self.lock = threading.Lock()
 
 
 class Slot:
-    """Static buffers for one sequence of the model ``name``. What is done over them a second time is captured, then
-    replayed.
+    """Static buffers for one sequence of the model ``name``. What is done over them is captured, then replayed.
 
     ``forward`` and ``rules`` are the model's forward pass and which positions its layers attend to, ``positions`` its
-    longest text.
+    longest text, ``strict`` the width of every forward pass in strict mode (0: another mode).
     """
 
     def __init__(
@@ -147,12 +155,15 @@ class Slot:
         layout: Layout,
         device: torch.device,
         replays: Replays,
+        strict: int = 0,
     ) -> None:
         self.name, self.forward, self.rules, self.positions, self.device = name, forward, rules, positions, device
+        self.strict = strict
         self._replays = replays
         self.cache = StaticCache(layout, capacity(1), device)
         forward.prepare(self.cache)
         self._feeds: dict[int, Feed] = {}
+        self._strict_feeds: dict[int, StrictFeed] = {}
         self._chances: dict[int, Tensor] = {}
         self._captured: dict[tuple, Captured] = {}
         self._refused: set[tuple] = set()
@@ -164,6 +175,12 @@ class Slot:
         if width not in self._feeds:
             self._feeds[width] = Feed(width, self.device)
         return self._feeds[width]
+
+    def strict_feed(self, bucket: int) -> StrictFeed:
+        """The feed of strict mode for a bucket, always the same one."""
+        if bucket not in self._strict_feeds:
+            self._strict_feeds[bucket] = StrictFeed(self.strict, bucket, self.device)
+        return self._strict_feeds[bucket]
 
     def chances(self, n: int) -> Tensor:
         """Room for ``n`` uniform numbers ``[n]``, always the same."""
@@ -181,6 +198,11 @@ class Slot:
             self.cache.grow(capacity(length))
             self.forward.prepare(self.cache)
 
+    @property
+    def captures(self) -> bool:
+        """Whether work is captured at all."""
+        return self._replays.capturer is not None
+
     def captured(self) -> list[tuple]:
         """The names of all that was captured."""
         return list(self._captured)
@@ -190,15 +212,16 @@ class Slot:
         self._asked[key] += 1
         return self._asked[key]
 
-    def run(self, key: tuple, work: Work, *, again: bool) -> tuple[Tensor, ...]:
-        """Do ``work`` over static tensors, captured where it comes ``again``. The results are the caller's own."""
+    def run(self, key: tuple, work: Work) -> tuple[Tensor, ...]:
+        """Do ``work`` over static tensors, captured at the first time. The results are the caller's own."""
         replays = self._replays
         captured = self._captured.pop(key, None)
         if captured is None:
-            if replays.capturer is None or not again or key in self._refused:
+            if replays.capturer is None or key in self._refused:
                 return work()
             try:
-                captured = replays.capturer.capture(work)
+                with replays.lock:
+                    captured = replays.capturer.capture(work)
             except RuntimeError as error:
                 self._refused.add(key)
                 if replays.reason is None:
@@ -218,6 +241,7 @@ class Slot:
         self.dropped = True
         self._captured.clear()
         self._feeds.clear()
+        self._strict_feeds.clear()
         self.cache.blocks.clear()
         for layer in self.cache.layers:
             layer.keys = layer.values = None

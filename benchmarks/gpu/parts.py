@@ -1,0 +1,128 @@
+"""Parts that run one after another in a process of their own, each written when it is done.
+
+A part that fails, crashes its process or outlasts its time is named in the report, and the next one runs in a fresh
+process. The same command resumes: parts that are done are not repeated, others are tried again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter, time
+from typing import Any
+
+from benchmarks.harness import say
+from hsd_viz.disk import write_whole
+from hsd_viz.machine import describe
+
+MOST_FILES, MOST_BYTES = 8, 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """``work`` gets the report so far and returns what is stored under ``name``; it is killed after ``seconds``."""
+
+    name: str
+    work: Callable[[dict[str, Any]], Any]
+    seconds: int = 120
+
+
+class Report:
+    """The report of a script at ``path``: ``parts`` that are done, ``failed`` with the reason, ``seconds`` of each."""
+
+    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
+        self.path, self.settings = path, settings
+
+    def read(self) -> dict[str, Any]:
+        """Return the report; a new one where there is none of these settings and of this machine."""
+        facts = {"settings": self.settings, "machine": describe()}
+        fresh = {**facts, "parts": {}, "failed": {}, "seconds": {}, "running": None}
+        for path in (self.path, Path("out") / self.path.name):
+            with suppress(OSError, ValueError, KeyError):
+                found = json.loads(path.read_text())
+                here = [found["machine"][key] == fresh["machine"][key] for key in ("gpu", "cpu", "torch")]
+                if found["settings"] == self.settings and all(here):
+                    return found
+        return fresh
+
+    def write(self, data: dict[str, Any]) -> None:
+        write_whole(self.path, json.dumps(data, indent=1) + "\n")
+
+
+def work_off(parts: Sequence[Part], report: Report) -> None:
+    """Run the parts that are neither done nor failed; called in a process that may be killed."""
+    data = report.read()
+    for part in parts:
+        if part.name in data["parts"] or part.name in data["failed"]:
+            continue
+        data["running"] = part.name
+        report.write(data)
+        signal.alarm(part.seconds)
+        started = perf_counter()
+        try:
+            found = part.work(data)
+            json.dumps(found)
+            data["parts"][part.name] = found
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            traceback.print_exc()
+            first = (str(error).strip().splitlines() or [""])[0]
+            data["failed"][part.name] = f"{type(error).__name__}: {first}"
+        signal.alarm(0)
+        data["seconds"][part.name] = round(perf_counter() - started, 1)
+        data["running"] = None
+        report.write(data)
+        say(f"{part.name}: {data['failed'].get(part.name, 'done')} ({data['seconds'][part.name]} s)")
+        if part.name in data["failed"]:
+            # An error of the device may outlive the part.
+            sys.exit(3)
+
+
+def supervise(parts: Sequence[Part], report: Report, command: Sequence[str], seconds: float) -> dict[str, Any]:
+    """Run ``command``, which works the parts off, again after every failure, for at most ``seconds``."""
+    end, names = time() + seconds, [part.name for part in parts]
+    data = report.read()
+    data["failed"], data["running"] = {}, None
+    report.write(data)
+    while (
+        left := [name for name in names if name not in data["parts"] and name not in data["failed"]]
+    ) and end > time():
+        with open(report.path.with_suffix(".log"), "a") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+            try:
+                code: int | None = process.wait(timeout=max(1.0, end - time()))
+            except subprocess.TimeoutExpired:
+                code = None
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        data = report.read()
+        if data["running"] is not None:
+            why = "out of time" if code is None else "took too long" if code == -signal.SIGALRM else f"exit code {code}"
+            data["failed"][data["running"]], data["running"] = why, None
+            report.write(data)
+        elif code not in (0, 3) and code is not None:
+            data["failed"][left[0]] = f"its process ended with exit code {code} before it began"
+            report.write(data)
+    for name in names:
+        if name not in data["parts"]:
+            data["failed"].setdefault(name, "out of time")
+    report.write(data)
+    return data
+
+
+def check_files(out: Path) -> list[str]:
+    """Return what is wrong with the files in ``out``: too many, or too large."""
+    files = [path for path in out.rglob("*") if path.is_file()]
+    wrong = [f"{path.name} has {path.stat().st_size >> 20} MiB" for path in files if path.stat().st_size > MOST_BYTES]
+    return wrong + ([f"{len(files)} files in {out}, at most {MOST_FILES} come back"] if len(files) > MOST_FILES else [])

@@ -1,0 +1,232 @@
+"""The scripts: which parts each one has, in order of worth."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.gpu.compare import compare
+from benchmarks.gpu.parts import Part
+from benchmarks.gpu.steps import LOOKAHEAD, Steps
+from benchmarks.gpu.tools import FULL, RUNTIMES, SMALL
+from hsd_viz.disk import cache_folder
+from hsd_viz.machine import attention
+
+#: Time of each script in seconds.
+SECONDS = {"a": 360, "b": 480, "c": 570, "compare": 540}
+STACKS = ("target", "db > target", "auto > target", "nano:4 > target", "nano:4 > small:6 > target")
+BASELINES = ("hf-generate", "hf-lookup", "hf-assistant[nano]")
+#: Layers that pad the shipped target to the cost of a model many times its size.
+PADDING = 120
+TESTS = (
+    "tests/gpu/test_gpu_greedy.py",
+    "tests/gpu/test_gpu_session.py",
+    "tests/gpu/test_gpu_sampling.py",
+    "tests/gpu/test_gpu_capture.py",
+    "tests/backends/test_fused.py",
+    "tests/backends/test_strict.py",
+)
+
+
+def parts_of(script: str, tiny: bool, device: str, out: Path) -> list[Part]:
+    """Return the parts of a script; their work shares one :class:`~benchmarks.gpu.steps.Steps` per process."""
+    bench = Steps(torch.device(device), SMALL if tiny or script == "a" else FULL)
+    run = Shell(tiny, device, out)
+    made: dict[str, Callable[[], list[Part]]] = {
+        "a": lambda: _checks(bench, run),
+        "b": lambda: _measurements(bench, run),
+        "c": lambda: [Part("train", lambda data: run.train(), 565), Part("info", lambda data: run.trained(), 60)],
+        "compare": lambda: (
+            [Part("bandwidth", lambda data: bench.bandwidth())]
+            + [Part(name, partial(_compared, bench, name), 240) for name in reversed(bench.scale.shapes)]
+        ),
+    }
+    return made[script]()
+
+
+def _checks(bench: Steps, run: Shell) -> list[Part]:
+    slow = 900 if run.tiny else 200
+    return [
+        Part("versions", lambda data: versions(bench)),
+        Part("tests", lambda data: run.tests(), slow),
+        *(Part(f"strict/{name}", partial(_strict, bench, name), 60) for name in bench.scale.shapes),
+        Part("greedy/strict", lambda data: run.bench("a-strict", 0.0, ["--runtime", "strict"], baselines=()), slow),
+        Part("greedy/usual", lambda data: run.bench("a-usual", 0.0, [], baselines=()), slow),
+        *_steps(bench),
+    ]
+
+
+def _measurements(bench: Steps, run: Shell) -> list[Part]:
+    large, padded = list(bench.scale.shapes)[-1], ["--pad-layers", "2" if run.tiny else str(PADDING)]
+    slow = 600 if run.tiny else 150
+    steps = _steps(bench)
+    first = 1 + 2 * len(bench.scale.shapes) + 3
+    benches = [
+        Part(f"bench/{name}", partial(_bench, run, name, t, options), slow)
+        for name, t, options in (
+            ("ladder-t0", 0.0, []),
+            ("padded-t0", 0.0, padded),
+            ("ladder-t07", 0.7, []),
+            ("padded-t07", 0.7, padded),
+        )
+    ]
+    return [
+        *steps[:first],
+        *benches[:2],
+        *steps[first:],
+        *benches[2:],
+        Part("products", lambda data: bench.products(data["parts"]["bandwidth"]["bytes_per_second"])),
+        Part(f"kernels/{large}", lambda data: bench.kernels(large)),
+        Part("memory", lambda data: bench.memory()),
+    ]
+
+
+def _steps(bench: Steps) -> list[Part]:
+    """The bandwidth, steps of the fastest runtime and of transformers, rounds, then steps of all other runtimes."""
+    names = list(bench.scale.shapes)
+    on_gpu = bench.device.type == "cuda"
+    kinds = [kind for kind in RUNTIMES if on_gpu or not (RUNTIMES[kind] or {}).get("kernels")]
+    kinds.sort(key=lambda kind: (kind != bench.fastest, kind != "eager"))
+    pairs = [(names[0], names[2]), (names[1], names[2]), (names[0], names[1])]
+    steps = [Part(f"steps/{name}/{kind}", partial(_step, bench, name, kind)) for kind in kinds for name in names[::-1]]
+    rounds = [Part(f"rounds/{a}:{LOOKAHEAD} > {b}", partial(_round, bench, a, b)) for a, b in pairs]
+    first = 2 * len(names)
+    return [Part("bandwidth", lambda data: bench.bandwidth()), *steps[:first], *rounds, *steps[first:]]
+
+
+# Named functions: a lambda in a loop would see the last value of its variables.
+def _strict(bench: Steps, name: str, data: dict[str, Any]) -> Any:
+    return bench.strict_rows(name)
+
+
+def _compared(bench: Steps, name: str, data: dict[str, Any]) -> Any:
+    return compare(bench, name)
+
+
+def _bench(run: Shell, name: str, temperature: float, options: list[str], data: dict[str, Any]) -> Any:
+    return run.bench(f"b-{name}", temperature, options)
+
+
+def _step(bench: Steps, name: str, kind: str, data: dict[str, Any]) -> Any:
+    return bench.steps(name, kind, data["parts"]["bandwidth"]["bytes_per_second"])
+
+
+def _round(bench: Steps, draft: str, target: str, data: dict[str, Any]) -> Any:
+    lone = {name: data["parts"][f"steps/{name}/{bench.fastest}"] for name in (draft, target)}
+    return bench.rounds(draft, target, lone)
+
+
+def versions(bench: Steps) -> dict[str, Any]:
+    """Return versions, the allowed implementations of attention, and which forward runs for each shape."""
+    cuda = bench.device.type == "cuda"
+    found = {"torch": torch.__version__, "cuda": torch.version.cuda, "attention": attention()}
+    try:
+        import triton
+
+        found["triton"] = triton.__version__
+    except ImportError:
+        found["triton"] = "missing"
+    found["capability"] = torch.cuda.get_device_capability() if cuda else None
+    found["paths"] = {name: bench.model(name, bench.fastest).path for name in bench.scale.shapes}
+    return found
+
+
+class Shell:
+    """Parts that are commands of their own."""
+
+    def __init__(self, tiny: bool, device: str, out: Path) -> None:
+        self.tiny, self.device, self.out = tiny, device, out
+
+    def run(self, *command: str) -> str:
+        """Run a Python command; return the end of its output. Raises RuntimeError if it fails."""
+        done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
+        print(done.stdout[-4000:], done.stderr[-8000:], flush=True)
+        if done.returncode:
+            lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
+            raise RuntimeError(f"exit code {done.returncode}: {lines[-1] if lines else ''}")
+        return done.stdout[-2000:]
+
+    def tests(self) -> dict[str, str]:
+        """Run the GPU tests, each file in a process of its own; return the last line of each."""
+        few = ["-k", "steady or trees or fails or gate or usual"] if self.tiny else []
+        options = ["-o", "addopts=", "-q", "-p", "no:cacheprovider", *few]
+        environment = os.environ | ({} if self.device == "cuda" else {"OMP_NUM_THREADS": "1"})
+        at_once = 1 if self.device == "cpu" else 6
+        waiting, found, running = list(TESTS), {}, {}
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                name = waiting.pop(0)
+                command = [sys.executable, "-m", "pytest", *options, name]
+                running[name] = subprocess.Popen(
+                    command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+                )
+            name, process = next(iter(running.items()))
+            output, _ = process.communicate()
+            print(f"=== {name}\n{output[-12000:]}", flush=True)
+            found[name] = f"exit code {process.returncode}: {output.strip().splitlines()[-1]}"
+            del running[name]
+        # 5: all tests of a file were left out of a tiny run.
+        failed = [line for line in found.values() if not line.startswith(("exit code 0", "exit code 5"))]
+        if failed:
+            raise RuntimeError("; ".join(f"{name} {line}" for name, line in found.items() if line in failed))
+        return found
+
+    def bench(
+        self, name: str, temperature: float, options: list[str], baselines: tuple[str, ...] = BASELINES
+    ) -> list[dict[str, Any]]:
+        """Run ``hsd-viz bench`` on the shipped ladder; return a short row for each stack."""
+        path = self.out / f"{name}.json"
+        stacks = [word for stack in (*STACKS, *baselines) for word in ("--stack", stack)]
+        # transformers' loops take tens of milliseconds for a token of a padded model.
+        limit, tokens = (1, 8) if self.tiny else (6, 64) if "--pad-layers" in options else (12, 128)
+        sizes = {"--limit": str(limit), "--max-new-tokens": str(tokens)}
+        sizes |= {"--repeats": "1", "--temperature": str(temperature), "--device": self.device, "--json": str(path)}
+        self.run("-m", "hsd_viz", "bench", *stacks, *options, *(word for pair in sizes.items() for word in pair))
+        rows = json.loads(path.read_text())["stacks"]
+        kept = ("stack", "runtime", "tokens_per_second", "mean_acceptance_length", "speedup_over_plain")
+        if name.startswith("a-"):  # only whether the texts are the same is of interest
+            path.unlink()
+        return [{key: row.get(key) for key in (*kept, "token_identical_to_plain")} for row in rows]
+
+    def train(self) -> str:
+        """Train the ladder, on the corpus in ``corpus.tar.xz`` if there is one; resumes from its checkpoints."""
+        work = cache_folder("gpu-train-tiny" if self.tiny else "gpu-train")
+        profile = ["--profile", "tiny"] if self.tiny else ["--profile", "gpu", "--minutes", "8.5"]
+        corpus = Path("corpus.tar.xz")
+        options = ["--corpus", str(corpus)] if corpus.exists() else []
+        return self.run(
+            "-m", "hsd_viz", "ladder", "train", *profile, "--device", self.device, "--out", str(work),
+            "--parts", str(self.out), *options,
+        )  # fmt: skip
+
+    def trained(self) -> dict[str, int]:
+        """Return the sizes of the parts of the trained ladder; raises RuntimeError where there are none."""
+        found = {path.name: path.stat().st_size for path in sorted(self.out.glob("ladder.tar.*"))}
+        if not found:
+            raise RuntimeError("no weights were written")
+        return found
+
+
+def summary(data: dict[str, Any]) -> str:
+    """Return a report in a few lines."""
+    machine, lines = data["machine"], []
+    lines.append(f"{machine['gpu'] or machine['cpu']}, torch {machine['torch']}")
+    for name, found in data["parts"].items():
+        if name.startswith("steps/"):
+            widths = " ".join(f"{width}: {ms:.3f}" for width, ms in found["width_ms"].items())
+            text = f"{found['ratio_to_bound']:.2f} x bound ({found['bound_ms']:.3f} ms); ms by width {widths}"
+        elif name.startswith("rounds/"):
+            text = ", ".join(f"{k} {row['round_ms']:.3f} ms = {row['overhead']:.2f} x its forward passes"
+                             for k, row in found.items())  # fmt: skip
+        else:
+            text = json.dumps(found)[:300]
+        lines.append(f"{name}: {text}")
+    return "\n".join([*lines, *(f"FAILED {name}: {why}" for name, why in data["failed"].items())])

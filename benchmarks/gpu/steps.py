@@ -1,0 +1,191 @@
+"""Steps, rounds and strict rows of random models of real shapes, against the bandwidth measured in the same run."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from importlib.util import find_spec
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from benchmarks.gpu.tools import MANY, Tools
+from hsd_viz.backends.choose import backend_for, open_session
+from hsd_viz.backends.cuda_graphs import GraphModel
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.model import HFModel
+from hsd_viz.decoding.settings import Sampling
+
+WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 62)
+LOOKAHEAD = 4
+DRAWN = Sampling(temperature=1.0, seed=1)
+SAMPLINGS = {"greedy": Sampling(), "drawn": DRAWN}
+
+
+def _loop(
+    drafts: Sequence[HFModel | GraphModel],
+    target: HFModel | GraphModel,
+    sampling: Sampling,
+    prompt: list[int],
+    tokens: int,
+) -> Loop:
+    """Return a loop behind its prefill, with lookaheads of one, two, ... times :data:`LOOKAHEAD`."""
+    levels = [Level(d.name, open_session(d, len(prompt) + tokens), LOOKAHEAD * (k + 1)) for k, d in enumerate(drafts)]
+    levels.append(Level("target", open_session(target, len(prompt) + tokens)))
+    loop = Loop(levels, None, sampling, prompt, max_new_tokens=tokens, backend=backend_for(target))
+    deque(loop.prefill(), maxlen=0)
+    return loop
+
+
+class Steps(Tools):
+    """Measurements on one device."""
+
+    @property
+    def fastest(self) -> str:
+        """The runtime that decodes use here."""
+        return "fused" if self.device.type == "cuda" and find_spec("triton") else "lean"
+
+    def bandwidth(self) -> dict[str, float]:
+        """Measure a large copy on the device, counting bytes read and bytes written."""
+        source = torch.rand(self.scale.copied // 4, device=self.device)
+        to = torch.empty_like(source)
+        ms = self.time(lambda: to.copy_(source))
+        return {"copied_bytes": source.nbytes, "ms": ms, "bytes_per_second": 2 * source.nbytes / ms * 1e3}
+
+    def steps(self, name: str, kind: str, bandwidth: float) -> dict[str, Any]:
+        """Measure a forward pass of each width behind a context, and a draft in one launch; medians in ms."""
+        model, context = self.model(name, kind), self.scale.context
+        session = open_session(model, context + WIDTHS[-1])
+        session.forward([k % 1000 for k in range(context)], 1)
+
+        def step(width: int) -> None:
+            session.forward([7] * width, width)
+            session.truncate(context)
+
+        found: dict[str, Any] = {"width_ms": {str(width): self.time(partial(step, width)) for width in WIDTHS}}
+        if session.can_sample:
+
+            def draft(sampling: Sampling) -> None:
+                chances = [] if sampling.greedy else [0.5] * LOOKAHEAD
+                session.sample([7], LOOKAHEAD, sampling, chances, frozenset())
+                session.truncate(context)
+
+            ms = {label: self.time(partial(draft, sampling)) for label, sampling in SAMPLINGS.items()}
+            found["draft_ms"] = {"tokens": LOOKAHEAD} | ms
+        weights = self.weights(name)
+        bound = weights / bandwidth * 1e3
+        return found | {
+            "parameters": model.parameters,
+            "weight_bytes": weights,
+            "bound_ms": bound,
+            "ratio_to_bound": found["width_ms"]["1"] / bound,
+            "runtime": model.runtime,
+            "path": getattr(model, "path", "transformers"),
+        }
+
+    def rounds(self, draft: str, target: str, lone: dict[str, Any]) -> dict[str, Any]:
+        """Measure rounds of the loop, greedy and sampled, and the isolated cost of their launch and forward pass."""
+        kind = self.fastest
+        below, above = self.model(draft, kind), self.model(target, kind)
+        width = next(w for w in WIDTHS if w >= LOOKAHEAD + 1)
+        out = {}
+        for label, sampling in SAMPLINGS.items():
+            walls = []
+            for _ in range(2):  # the first run captures
+                prompt = [k % 1000 for k in range(self.scale.context)]
+                loop = _loop([below], above, sampling, prompt, self.scale.rounds * (LOOKAHEAD + 1))
+                loop.log.take()
+                started = perf_counter()
+                for n, _ in enumerate(loop.rounds(), 1):
+                    if n == self.scale.rounds:
+                        break
+                walls.append((perf_counter() - started) / n * 1e3)
+            calls, rounds = loop.log.calls, loop.log.rounds
+            forwards = lone[draft]["draft_ms"][label] + lone[target]["width_ms"][str(width)]
+            wall = median(r.duration_ns for r in rounds) / 1e6
+            out[label] = {
+                "round_ms": wall,
+                "round_ms_mean": walls[-1],
+                "draft_ms": median(c.duration_ns for c in calls if c.kind == "draft") / 1e6,
+                "verify_ms": median(c.duration_ns for c in calls if c.kind == "verify") / 1e6,
+                "forwards_alone_ms": forwards,
+                "overhead": wall / forwards,
+            }
+        return out
+
+    def memory(self) -> dict[str, Any]:
+        """Measure device memory after a few and after many short decodes, each with new sessions."""
+        small, large = list(self.scale.shapes)[:2]
+        below, above = self.model(small, self.fastest), self.model(large, self.fastest)
+        held, marks = {}, {self.scale.runs // 10, self.scale.runs // 2, self.scale.runs}
+        for run in range(1, self.scale.runs + 1):
+            loop = _loop([below], above, DRAWN if run % 2 else Sampling(), [run % 1000, 2, 3], 8)
+            deque(loop.rounds(), maxlen=0)
+            if run in marks:
+                del loop
+                held[str(run)] = self.memory_held()
+        return {"bytes_after_runs": held, "graphs": below.captures + above.captures}
+
+    def products(self, bandwidth: float) -> dict[str, dict[str, float | str]]:
+        """Measure the bandwidth of the largest shape's products by rows, relative to the copy (1: equal)."""
+        width, _, heads, kv_heads, inner = self.scale.shapes[list(self.scale.shapes)[2]]
+        size = width // heads
+        maps = {
+            "qkv": ((heads + 2 * kv_heads) * size, width),
+            "out": (width, heads * size),
+            "gate, up": (2 * inner, width),
+            "down": (width, inner),
+        }
+        found: dict[str, dict[str, float | str]] = {}
+        for name, (to, come) in maps.items():
+            # As many matrices as a model has, so that none is still cached when it is used again.
+            matrices = [torch.randn(to, come, device=self.device, dtype=self.dtype) for _ in range(MANY)]
+            for rows in (1, 4, 6, 16):
+                x = torch.randn(rows, come, device=self.device, dtype=self.dtype)
+                us = self.many(lambda x=x, matrices=matrices: tuple(F.linear(x, m) for m in matrices))
+                share = us if isinstance(us, str) else matrices[0].nbytes / (us / 1e6) / bandwidth
+                found.setdefault(name, {})[str(rows)] = share
+        return found
+
+    @torch.inference_mode()
+    def strict_rows(self, name: str) -> dict[str, Any]:
+        """Compare the rows of a text fed one by one, in parts and in trees, bit by bit, in strict and usual mode."""
+        found = {}
+        for kind in ("strict", self.fastest):
+            model, text = self.model(name, kind), [(7 * k) % 1000 for k in range(48)]
+            alone, chain, tree = (open_session(model, 64) for _ in range(3))
+            rows = torch.cat([alone.forward([token], 1) for token in text])
+            parts = torch.cat([chain.forward(text[a:b], b - a) for a, b in ((0, 1), (1, 6), (6, 23), (23, 48))])
+            tree.forward(text[:38], 1)
+            drafted = [token for real in text[38:] for token in (real + 1, real)]
+            parents = [2 * (k // 2) - 1 for k in range(20)]
+            branches = tree.forward(drafted, 20, parents)[1::2]
+            same = {"in parts": torch.equal(parts, rows), "in a tree": torch.equal(branches, rows[38:])}
+            if kind == "strict" and not all(same.values()):
+                raise RuntimeError(f"rows of {name} differ in strict mode: {same}")
+            found["strict" if kind == "strict" else "usual"] = same
+        return found
+
+    def kernels(self, name: str) -> list[dict[str, Any]] | str:
+        """Profile a step of width 1 by time on the device."""
+        if self.device.type != "cuda":
+            return "no GPU"
+        from torch.profiler import ProfilerActivity, profile
+
+        session = self.model(name, self.fastest).session()
+        session.forward([7] * self.scale.context, 1)
+        for _ in range(3):
+            session.forward([7], 1)
+        with profile(activities=[ProfilerActivity.CUDA]) as watched:
+            for _ in range(10):
+                session.forward([7], 1)
+            torch.cuda.synchronize()
+        rows = sorted(watched.key_averages(), key=lambda row: -row.self_device_time_total)[:20]
+        return [
+            {"kernel": r.key[:120], "per_step": r.count / 10, "us_per_step": r.self_device_time_total / 10}
+            for r in rows
+        ]
