@@ -39,9 +39,10 @@ class Runtimes:
 
     The library is compiled in the background from the moment this object is made, unless it is in the cache already;
     until it is ready, and where it cannot be compiled, models on the CPU are eager and drafters are Python's.
-    ``runtime="eager"`` requests the eager runtime for all, ``"strict"`` rows that do not depend on what is fed with them
-    (:mod:`~hsd_viz.backends.cuda_graphs.strict`); native rows never do. ``free`` returns the bytes of memory that are available:
-    native weights are a packed copy, and without room for it a model stays eager. Safe for several threads.
+    ``runtime="eager"`` requests the eager runtime for all, ``"strict"`` rows that do not depend on what is fed with
+    them (:mod:`~hsd_viz.backends.cuda_graphs.strict`); native rows never do. ``free`` returns the bytes of memory that
+    are available: native weights are a packed copy, and without room for it a model stays eager. Safe for several
+    threads.
     """
 
     def __init__(

@@ -101,4 +101,3 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn
                     projection.bias.zero_()
             padded.model.layers.append(layer)
     return padded.eval()
-

@@ -181,7 +181,7 @@ class Ops:
 class LeanForward:
     """The forward pass of a model that :func:`hsd_viz.backends.llama.unsupported` accepts."""
 
-    def __init__(self, model: HFModel, ops: Ops = Ops(), strict: bool = False) -> None:  # noqa: B008
+    def __init__(self, model: HFModel, ops: Ops = Ops(), strict: bool = False) -> None:
         module, config = model.module, model.module.config
         body = module.model
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from hsd_viz.backends.cuda_graphs.buffers import bucket_of
 from hsd_viz.backends.cuda_graphs.forward import WIDTHS, Next, WideFeed, run, width_of
-from hsd_viz.backends.cuda_graphs.strict import lineages, run_strict
 from hsd_viz.backends.cuda_graphs.slot import Slot
+from hsd_viz.backends.cuda_graphs.strict import lineages, run_strict
 from hsd_viz.backends.device import distribution, draw, fill, put
 from hsd_viz.decoding.settings import Sampling
 
