@@ -26,8 +26,8 @@ class Notes:
 
     Requests: ``details`` of each row (see :meth:`Backend.describe`) and what a sampled correction was drawn from;
     ``top`` likeliest tokens of each row for the drafter, with their probabilities at ``temperature`` unless that is
-    ``None``. Answers: ``described`` and ``left`` have a row for each row of logits (``left`` of a sampled chain one in all: its
-    residual): the sum of the weights, then tokens and shares in turns; ``q`` is the drafter's row there likewise.
+    ``None``. Answers: ``described`` and ``left`` have a row for each row of logits (``left`` of a sampled chain one in
+    all: its residual): the sum of the weights, then tokens and shares in turns; ``q`` is the drafter's row there.
     """
 
     details: bool = False
