@@ -45,6 +45,7 @@ BOTTOMS = (
     "recycling",
     "retrieval",
     "ngram-cache",
+    "ngram-mod[short]",
 )
 SEED = 0
 

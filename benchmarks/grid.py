@@ -19,7 +19,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,8 @@ from benchmarks.grid_text import COMPARED, table
 from benchmarks.harness import arguments, command, numbers, resumed, say, write
 from hsd_viz.bench.plan import split
 from hsd_viz.calibration.calibrate import TARGET
+from hsd_viz.cli.arguments import add_ray
+from hsd_viz.cluster import Part, sweep
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import model_path
 from hsd_viz.ladder.pad import check_padding
@@ -67,6 +70,7 @@ def run(
     *,
     save: Callable[[dict[str, Any]], None] = lambda report: None,
     progress: Callable[[str, Progress], None] = lambda point, p: None,
+    ray: str | None = None,
 ) -> dict[str, Any]:
     """Return the report for ``settings`` (:func:`settings_of`). Points in ``done`` are reused; ``save`` gets each
     intermediate report.
@@ -74,7 +78,6 @@ def run(
     After an interrupt it contains the finished points, and ``complete`` is False. Raises ValueError for unusable
     settings.
     """
-    sampling = Sampling(settings["temperature"], seed=settings["seed"])
     texts, others = split(load_suite(settings["suite"]), settings["prompts"])
     texts = texts.limited(settings["calibration_prompts"])
     texts, others = (_shortened(suite, settings["characters"]) for suite in (texts, others))
@@ -87,26 +90,36 @@ def run(
         report |= {"complete": len(found) == len(wanted), "seconds": time.time() - begun}
         return report | {"reached": reached(at), "points": at}
 
-    for layers, noise in wanted:
-        if (layers, noise) in {(p["pad_layers"], p["pad_noise"]) for p in found}:
-            continue
-        try:
-            options = {"threads": settings["threads"], "runtime": settings["runtime"]}
-            engine = hsd_viz.load_engine(
-                settings["target"], device="cpu", pad_layers=layers, pad_noise=noise, **options
-            )
-            drafts = drafts_for(settings["drafts"], settings["target"], layers)
-            label = f"point {len(found) + 1} of {len(wanted)}, {engine.models.target}"
-            asked = {name: settings[name] for name in ("tokens", "calibration_tokens", "repeats", "clock")}
-            show = lambda p, label=label: progress(label, p)
-            point = measure_point(engine, drafts, texts, others, sampling, **asked, progress=show)
-        except KeyboardInterrupt:
-            point = None
-        if point is None:
-            break
-        found.append(_renamed(point) if settings["target"] == TARGET else point)
-        save(state())
+    known = {(p["pad_layers"], p["pad_noise"]) for p in found}
+    missing = [(settings, point, texts, others) for point in wanted if point not in known]
+    results = sweep(_point, missing, ray, cpus=settings["threads"]) if ray else _one_by_one(missing, progress)
+    with suppress(KeyboardInterrupt), closing(results):
+        for part in results:
+            found.append(part.result | ({"node": part.node, "processor": part.processor} if ray else {}))
+            save(state())
     return state()
+
+
+def _one_by_one(missing: Sequence[tuple], progress: Callable[[str, Progress], None]) -> Iterator[Part]:
+    """Yield the points measured here; ends at the first that is interrupted."""
+    for number, work in enumerate(missing):
+        label = f"point {number + 1} of {len(missing)}, {work[1][0]} layers, noise {work[1][1]}"
+        point = _point(work, lambda p, label=label: progress(label, p))
+        if point is None:
+            return
+        yield Part(number, point, "", None)
+
+
+def _point(work: tuple, progress: Callable[[Progress], None] = lambda p: None) -> dict[str, Any] | None:
+    """Measure one point of the grid."""
+    settings, (layers, noise), texts, others = work
+    sampling = Sampling(settings["temperature"], seed=settings["seed"])
+    options = {"threads": settings["threads"], "runtime": settings["runtime"]}
+    engine = hsd_viz.load_engine(settings["target"], device="cpu", pad_layers=layers, pad_noise=noise, **options)
+    drafts = drafts_for(settings["drafts"], settings["target"], layers)
+    asked = {name: settings[name] for name in ("tokens", "calibration_tokens", "repeats", "clock")}
+    point = measure_point(engine, drafts, texts, others, sampling, **asked, progress=progress)
+    return _renamed(point) if point is not None and settings["target"] == TARGET else point
 
 
 def _shortened(suite: Suite, characters: int) -> Suite:
@@ -172,6 +185,7 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = arguments("grid", __doc__, suite="heldout", **_SIZES, threads=1)
+    add_ray(parser, "one point")
     parser.add_argument("--resume", action="store_true", help="reuse the points in the --json file")
     parser.add_argument("--target", default="target", metavar="M", help="the model to pad (default target)")
     text = "draft models, smallest first (default nano,small,base)"
@@ -196,7 +210,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.resume and (report := resumed(args.json, FORMAT, settings, free=("layers", "noise"))):
             wanted = set(points(settings["layers"], settings["noise"]))
             done = [p for p in report["points"] if (p["pad_layers"], p["pad_noise"]) in wanted]
-        report = run(settings, done, save=lambda report: write(args.json, report), progress=_show)
+        report = run(settings, done, save=lambda report: write(args.json, report), progress=_show, ray=args.ray)
         write(args.json, report)
         print(table(report))
         if not report["complete"]:

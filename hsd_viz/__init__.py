@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from hsd_viz.engine.replay import bundled, load_bundled
     from hsd_viz.logs import vocabulary as metrics
     from hsd_viz.logs.report import replay
+    from hsd_viz.magic import load_ipython_extension
+    from hsd_viz.quick import compare, run
     from hsd_viz.stack import StackError, parse
     from hsd_viz.trace import Trace, TraceError
     from hsd_viz.views.app.dashboard import dashboard
@@ -33,14 +35,17 @@ __all__ = [
     "__version__",
     "audit",
     "bundled",
+    "compare",
     "connect",
     "dashboard",
     "figures",
     "load_bundled",
     "load_engine",
+    "load_ipython_extension",
     "metrics",
     "parse",
     "replay",
+    "run",
     "views",
 ]
 
@@ -51,14 +56,17 @@ _HOMES: dict[str, tuple[str, str | None]] = {
     "TraceError": ("hsd_viz.trace", "TraceError"),
     "audit": ("hsd_viz.audit", None),
     "bundled": ("hsd_viz.engine.replay", "bundled"),
+    "compare": ("hsd_viz.quick", "compare"),
     "connect": ("hsd_viz.engine.remote", "connect"),
     "dashboard": ("hsd_viz.views.app.dashboard", "dashboard"),
     "figures": ("hsd_viz.figures", None),
     "load_bundled": ("hsd_viz.engine.replay", "load_bundled"),
     "load_engine": ("hsd_viz.engine.local", "load_engine"),
+    "load_ipython_extension": ("hsd_viz.magic", "load_ipython_extension"),
     "metrics": ("hsd_viz.logs.vocabulary", None),
     "parse": ("hsd_viz.stack", "parse"),
     "replay": ("hsd_viz.logs.report", "replay"),
+    "run": ("hsd_viz.quick", "run"),
     "views": ("hsd_viz.views", None),
 }
 

@@ -38,6 +38,13 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def free_port() -> int:
+    """Return a port of this machine that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def url(host: str, port: int) -> str:
     """Return the address of a server for a browser on this machine."""
     if host in ("", "0.0.0.0", "::"):

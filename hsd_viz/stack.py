@@ -1,7 +1,8 @@
 """The stack language: a parser with an exact inverse.
 
     stack    := part (">" part)*                 the last part is the target and has no lookahead
-    part     := source | model [":" digits]      lookahead 1-64; only an all-digit suffix is one
+    part     := source | model [skip] [":" digits]      lookahead 1-64; only an all-digit suffix is one
+    skip     := "[skip" ["=" layers] "]"         a draft of the model's own layers, without those given or found
     source   := name ["[" item ("," item)* "]"]  first part only: one of DRAFT_SOURCES, with the items given there; auto
                                                  takes db and models, and must be followed by the target
     model    := ladder name (a bare word) | hub id (exactly one "/") | path starting with ./ ../ / ~ | any of these
@@ -14,6 +15,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hsd_viz.card import card, table
@@ -30,6 +32,7 @@ DRAFT_SOURCES: dict[str, tuple[str, ...]] = {
     "recycling": (),
     "retrieval": (),
     "ngram-cache": (),
+    "ngram-mod": ("short",),
     "auto": ("db",),
 }
 #: Deprecated alias of :data:`DRAFT_SOURCES`, removed in the next release.
@@ -41,12 +44,17 @@ MAX_LOOKAHEAD = 64
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _SOURCE = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)\s*(?:\[(.*)\])?\Z", re.S)
 _LOOKAHEAD = re.compile(r"(.*?)\s*:\s*([0-9]+)\Z", re.S)
+_SKIP = re.compile(r"(.+?)\s*\[\s*skip\s*(=[^\]]*)?\]\Z", re.S)
 _LOOKAHEADS = f"expected a whole number from 1 to {MAX_LOOKAHEAD}"
 _PATH_STARTS = ("./", "../", "/", "~")
 
 
 class StackError(ValueError):
     """Stack text that cannot be parsed; the message names the part and what is allowed."""
+
+
+class LargerDraftWarning(UserWarning):
+    """A draft model is larger than the model that verifies it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +77,18 @@ class DraftSource:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model: a ladder name, a hub id or a path. ``lookahead`` is ``None`` if omitted, and for the target."""
+    """A model: a ladder name, a hub id or a path, with ``[skip=...]`` if layers are left out (:func:`split_skip`).
+
+    ``lookahead`` is ``None`` if omitted, and for the target.
+    """
 
     name: str
     lookahead: int | None = None
 
     def __str__(self) -> str:
-        plain = re.match(r"[^\s\">\[\]]+\Z", self.name) and not re.search(r":[0-9]+\Z", self.name)
-        name = self.name if plain and _is_model_name(self.name) else f'"{self.name}"'
+        base, layers = split_skip(self.name)
+        plain = re.match(r"[^\s\">\[\]]+\Z", base) and not re.search(r":[0-9]+\Z", base)
+        name = skip_name(base if plain and _is_model_name(base) else f'"{base}"', layers)
         return name if self.lookahead is None else f"{name}:{self.lookahead}"
 
 
@@ -168,6 +180,9 @@ def parse(text: str) -> Stack:
         raise StackError(f"'{bottom}' has no target: end the stack with a model, as in '{bottom} > target'")
     if models[-1].lookahead is not None:
         raise StackError(f"the last part '{parts[-1]}' is the target and takes no lookahead: write '{models[-1].name}'")
+    if split_skip(models[-1].name)[1] is not None:
+        base = split_skip(models[-1].name)[0]
+        raise StackError(f"the target '{parts[-1]}' leaves out no layers: end the stack in '{base}'")
     stack = Stack(bottom, tuple(models))
     _check_models(stack)
     return stack
@@ -230,6 +245,8 @@ def _parse_source(part: str) -> DraftSource | None:
         return None
     name, inner = found[1], found[2]
     if name not in DRAFT_SOURCES:
+        if _SKIP.match(part):
+            return None
         raise StackError(
             f"unknown name '{name}' in '{part}': expected {', '.join(DRAFT_SOURCES)}{did_you_mean(name, DRAFT_SOURCES)}"
         )
@@ -271,8 +288,8 @@ def _quoted_item(name: str) -> str:
 def _parse_model(part: str) -> Model:
     name = part
     lookahead: int | None = None
-    if quoted := re.match(r'"([^"]+)"(?:\s*:\s*([0-9]+))?\Z', part):
-        name, lookahead = quoted[1], int(quoted[2]) if quoted[2] else None
+    if quoted := re.match(r'"([^"]+)"\s*(\[[^\]]*\])?(?:\s*:\s*([0-9]+))?\Z', part):
+        name, lookahead = quoted[1] + (quoted[2] or ""), int(quoted[3]) if quoted[3] else None
     elif numbered := _LOOKAHEAD.match(part):
         name, lookahead = numbered[1], int(numbered[2])
     elif part in DRAFT_SOURCES:
@@ -284,12 +301,42 @@ def _parse_model(part: str) -> Model:
             raise StackError(f"'{name}' takes no lookahead: its drafts are as long as the match suggests")
     if lookahead is not None and not 1 <= lookahead <= MAX_LOOKAHEAD:
         raise StackError(f"the lookahead {lookahead} in '{part}' is out of range: {_LOOKAHEADS}")
+    name, skip = _parse_skip(name, part)
     if not _is_model_name(name):
         raise StackError(
             f"unknown part '{part}': expected one of {', '.join(DRAFT_SOURCES)} (first only), a ladder name "
             "such as nano, a hub id with one '/', or a path starting with ./ ../ / or ~ (quote names with spaces)"
         )
-    return Model(name, lookahead)
+    return Model(skip_name(name, skip), lookahead)
+
+
+def split_skip(name: str) -> tuple[str, tuple[int, ...] | None]:
+    """Return the model behind a name, and its layers that are left out: ``None`` without ``[skip]``, none if they are
+    to be found.
+
+    >>> split_skip("target[skip=1,3]"), split_skip("target[skip]"), split_skip("target")
+    (('target', (1, 3)), ('target', ()), ('target', None))
+    """
+    found = _SKIP.match(name)
+    if not found:
+        return name, None
+    return found[1], tuple(int(n) for n in (found[2] or "=")[1:].split(",") if n.strip())
+
+
+def skip_name(base: str, layers: Sequence[int] | None) -> str:
+    """Return the inverse of :func:`split_skip`, the layers in order."""
+    if layers is None:
+        return base
+    return f"{base}[skip={','.join(map(str, sorted(set(layers))))}]" if layers else f"{base}[skip]"
+
+
+def _parse_skip(name: str, part: str) -> tuple[str, tuple[int, ...] | None]:
+    found = _SKIP.match(name)
+    if found and found[2] is not None and not re.match(r"=\s*[0-9]{1,4}(\s*,\s*[0-9]{1,4})*\s*\Z", found[2]):
+        raise StackError(
+            f"the layers '{found[2][1:].strip()}' in '{part}' are not valid: use numbers from 0, as in [skip=1,3]"
+        )
+    return split_skip(name)
 
 
 def _is_model_name(name: str) -> bool:

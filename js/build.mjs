@@ -1,15 +1,19 @@
 // Bundle the views into hsd_viz/views/static/: NAME/index.ts and NAME/index.css of each folder become NAME.js and NAME.css, and
-// page/run and page/versus the scripts and styles of exported pages.
+// page/run, page/versus and page/lessons the scripts and styles of exported pages.
+// plotly's cartesian build becomes the module hsd_viz/figures/plotly.js.gz, which a page gets once.
 //   node build.mjs            write the files
 //   node build.mjs --check    write nothing; exit with 1 if a built file differs from its sources
 //   node build.mjs --watch    rebuild after each change, readable and with source maps
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { build, context } from "esbuild";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const OUT = join(HERE, "../hsd_viz/views/static");
+/** Packed, because it is the largest file and is sent packed. */
+const LIBRARY = join(HERE, "../hsd_viz/figures/plotly.js.gz");
 const mode = process.argv[2] ?? "";
 
 /** The script and the style of an entry, as far as they exist. */
@@ -31,9 +35,11 @@ const builds = [
   {
     ...shared,
     format: "iife",
-    entryPoints: ["run", "versus"].flatMap((name) => entries(`page/${name}`, `page_${name}`)),
+    entryPoints: ["run", "versus", "lessons"].flatMap((name) => entries(`page/${name}`, `page_${name}`)),
   },
 ];
+const source = 'export { default } from "plotly.js-cartesian-dist-min";';
+const library = { ...shared, format: "esm", stdin: { contents: source, resolveDir: HERE }, legalComments: "inline" };
 
 mkdirSync(OUT, { recursive: true });
 if (mode === "--watch") {
@@ -46,6 +52,9 @@ if (mode === "--watch") {
   const differing = [...new Set([...built.keys(), ...stored.keys()])].filter(
     (name) => built.get(name) !== stored.get(name),
   );
+  const [{ contents }] = (await build({ ...library, minify: true, write: false })).outputFiles;
+  const changed = !existsSync(LIBRARY) || Buffer.compare(gunzipSync(readFileSync(LIBRARY)), contents) !== 0;
+  if (changed) differing.push(basename(LIBRARY));
   if (mode === "--check") {
     if (differing.length) {
       console.error(
@@ -54,7 +63,8 @@ if (mode === "--watch") {
       process.exitCode = 1;
     }
   } else {
-    for (const name of differing) {
+    if (changed) writeFileSync(LIBRARY, gzipSync(contents, { level: 9 }));
+    for (const name of differing.filter((each) => each !== basename(LIBRARY))) {
       if (built.has(name)) writeFileSync(join(OUT, name), built.get(name));
       else rmSync(join(OUT, name));
     }

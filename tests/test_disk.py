@@ -1,3 +1,8 @@
+import random
+import subprocess
+import sys
+import time
+
 import pytest
 
 from hsd_viz.disk import replacing, write_whole
@@ -27,3 +32,26 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError), replacing(tmp_path / "nowhere" / "file"):
         pass
+
+
+def test_a_killed_writer_leaves_the_old_file_or_the_new_one(tmp_path):
+    """Killed in the middle of writing, again and again, as all commands write: the file is whole each time."""
+    path, size = tmp_path / "file", 3_000_000
+    path.write_bytes(b"0" * size)
+    code = f"""
+from pathlib import Path
+from hsd_viz.disk import write_whole
+print(flush=True)
+while True:
+    for letter in (b"a", b"b"):
+        write_whole(Path({str(path)!r}), letter * {size})
+"""
+    chance = random.Random(0)
+    for _ in range(6):
+        writer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        writer.stdout.readline()
+        time.sleep(0.05 + 0.1 * chance.random())
+        writer.kill()
+        writer.wait()
+        content = path.read_bytes()
+        assert len(content) == size and len(set(content)) == 1

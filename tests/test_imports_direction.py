@@ -17,6 +17,7 @@ ALLOWED = {
     "stack": set(),
     "disk": set(),
     "terminal": set(),
+    "cluster": {"machine"},
     "listen": set(),
     "machine": set(),
     "drafting": {"disk", "stack", "trace"},
@@ -42,6 +43,7 @@ ALLOWED = {
     },
     "bench": {
         "calibration",
+        "cluster",
         "decoding",
         "disk",
         "drafting",
@@ -54,11 +56,12 @@ ALLOWED = {
         "terminal",
         "trace",
     },
-    "figures": {"bench", "calibration", "disk", "engine", "latency", "stack", "trace"},
+    "figures": {"bench", "calibration", "disk", "drafting", "engine", "latency", "logs", "stack", "trace"},
     "logs": {
         "backends",
         "bench",
         "calibration",
+        "cluster",
         "disk",
         "drafting",
         "engine",
@@ -74,9 +77,11 @@ ALLOWED = {
         "calibration",
         "disk",
         "engine",
+        "exercises",
         "figures",
         "latency",
         "listen",
+        "logs",
         "machine",
         "prompts",
         "stack",
@@ -84,8 +89,10 @@ ALLOWED = {
         "trace",
     },
     "exercises": {"disk", "drafting", "engine", "latency", "trace"},
-    "serve": {"engine", "listen", "stack", "trace"},
+    "serve": {"cluster", "engine", "listen", "stack", "trace"},
     "dashboard": {"views"},
+    "quick": {"engine", "stack", "terminal", "trace", "views"},
+    "magic": {"cli", "quick"},
 }
 #: May import anything.
 FREE = {"cli", "__init__", "__main__", "voila"}

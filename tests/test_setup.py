@@ -1,6 +1,7 @@
 """The set-up: what make, conda and Binder install agrees with pyproject.toml, and complaints are one line."""
 
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -52,10 +53,22 @@ def test_conda_brings_what_the_project_asks_for():
     assert pip == ["-e ."]
 
 
-def test_binder_brings_the_viewer_without_torch():
-    bounds, pip = of_conda("binder/environment.yml")
-    assert bounds == of_project("app")
-    assert pip == [] and not {"pytorch", "torch", "transformers"} & set(bounds)
+def test_binder_has_a_compiler_and_installs_the_cpu_build_of_torch_with_the_project():
+    data = yaml.safe_load((ROOT / ".binder/environment.yml").read_text())
+    assert data["channels"] == ["conda-forge", "nodefaults"]
+    assert {"python=3.12", "cxx-compiler", "pip"} == set(data["dependencies"])
+    install = next(
+        line for line in (ROOT / ".binder/postBuild").read_text().splitlines() if line.startswith("pip install")
+    )
+    assert {"https://download.pytorch.org/whl/cpu", "constraints.txt", "'.[models,app]'"} <= set(install.split())
+
+
+def test_start_addresses_open_notebooks_of_the_course():
+    text = (ROOT / "README.md").read_text() + (ROOT / "docs/tutorial/course.md").read_text()
+    binder = re.findall(r"https://mybinder\.org/v2/gh/hsd-viz/hsd-viz/HEAD\?urlpath=lab/tree/([^)\s]+)", text)
+    colab = re.findall(r"https://colab\.research\.google\.com/github/hsd-viz/hsd-viz/blob/main/([^)\s]+)", text)
+    lessons = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "notebooks/course/student").glob("*.ipynb"))
+    assert set(binder) == {lessons[0]} and sorted(set(colab)) == lessons
 
 
 def test_conda_keeps_the_upper_bound_that_make_installs_with():
@@ -73,7 +86,7 @@ def test_conda_keeps_the_upper_bound_that_make_installs_with():
 @pytest.mark.parametrize(
     ("path", "lines"),
     [
-        ("binder/postBuild", ["set -e", "--no-deps -e ."]),
+        (".binder/postBuild", ["set -e", "-e '.[models,app]'"]),
         (".ci/run", ["set -euo pipefail", "make check\nexec make test"]),
     ],
 )

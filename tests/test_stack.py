@@ -19,6 +19,9 @@ READ = {
         DraftSource("hd", ("statistics", "context", "window")), (Model("target"),)
     ),
     "ngram-cache > nano > target": Stack(DraftSource("ngram-cache"), (Model("nano"), Model("target"))),
+    "target[skip]:4 > target": Stack(None, (Model("target[skip]", 4), Model("target"))),
+    "db>nano[ skip = 3, 1 ]:2 > target": Stack(DraftSource("db"), (Model("nano[skip=1,3]", 2), Model("target"))),
+    '"./a b"[skip=2] > target': Stack(None, (Model("./a b[skip=2]"), Model("target"))),
     "/abs/v1.5 > target": Stack(None, (Model("/abs/v1.5"), Model("target"))),
     "auto > target": Stack(DraftSource("auto"), (Model("target"),)),
     "auto[ db, nano ]>target": Stack(DraftSource("auto", ("db", "nano")), (Model("target"),)),
@@ -38,6 +41,9 @@ def test_reads(text):
     ("text", "named"),
     [
         ("", "empty"),
+        ("target[skip]", "leaves out no layers: end the stack in 'target'"),
+        ("target[skip=x]:2 > target", "the layers 'x'"),
+        ("target[skip=1] > target[skip=1] > target", "appears twice"),
         ("nano:-1 > target", "'-1'"),
         ("nano:x > target", "'x'"),
         ("nano:0 > target", "0"),

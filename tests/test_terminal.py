@@ -38,3 +38,19 @@ def test_on_a_narrow_terminal_intervals_are_below_their_figures(capsys, monkeypa
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert any(line.endswith("2.75        39") for line in lines)
     assert "             [2.37, 3.23]" in lines
+
+
+def test_in_a_notebook_progress_is_one_output_that_is_redrawn(monkeypatch):
+    drawn = []
+
+    class Handle:
+        def update(self, html):
+            drawn.append(html.data)
+
+    monkeypatch.setattr(terminal, "_in_notebook", lambda: True)
+    monkeypatch.setattr("IPython.display.display", lambda html, display_id: Handle())
+    with terminal.progress_bar() as update:
+        update(0, 4, "<b>")
+        update(2, 4, "")
+    assert 'value="0" max="4"' in drawn[0] and "&lt;b&gt;" in drawn[0]
+    assert "2/4" in drawn[1] and "left" in drawn[1]

@@ -1,4 +1,4 @@
-// What docs/measure_page.py asks of the page it measures. Runs before the page's own scripts; times are performance.now(), ms from navigation.
+// What measure_page.py asks of the page it measures. Runs before the page's own scripts; times are performance.now(), ms from navigation.
 
 (() => {
   const seen = {}; // when something was first painted
@@ -98,7 +98,13 @@
       }
     };
     addEventListener("keydown", onKey, true);
-    group.listeners.add(onCursor);
+    // Before the views, which otherwise show the cursor already.
+    const { listeners } = group;
+    const { tell } = listeners;
+    listeners.tell = (cursor, before) => {
+      onCursor(cursor);
+      tell(cursor, before);
+    };
     const observer = new MutationObserver(check);
     observer.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
     hsdMeasure.settled = () => Boolean(key?.at) && Object.keys(key.ms).length === key.wanted;
@@ -106,7 +112,7 @@
     hsdMeasure.deaf = () => {
       observer.disconnect();
       removeEventListener("keydown", onKey, true);
-      group.listeners.delete(onCursor);
+      listeners.tell = tell;
     };
   };
 

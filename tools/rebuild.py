@@ -108,6 +108,11 @@ def _pictures(job: Job) -> list[Path]:
     return sorted((ROOT / "docs").glob("*.png")) + sorted((ROOT / "docs").glob("*.webp"))
 
 
+def _lessons(job: Job) -> list[Path]:
+    _run(["hsd_viz", "course", "build", str(ROOT / "notebooks" / "course"), "--edition", "student", "--figures"])
+    return sorted((ROOT / "notebooks" / "course" / "student").glob("*.ipynb"))
+
+
 def _run(module: Sequence[str]) -> None:
     """Run ``python -m`` in the checkout.
 
@@ -132,6 +137,7 @@ PARTS: dict[str, tuple[str, Callable[[Job], Iterable[Path]]]] = {
     "side-by-side": ("record one prompt with several stacks", lambda job: record_side_by_side(progress=job.say)),
     "reports": ("make the measurements in docs/bench again", _reports),
     "tables": ("write the tables of README and docs", lambda job: write_tables()),
+    "lessons": ("draw the figures of the lessons", _lessons),
     "pictures": ("take the pictures of the docs (needs Chromium)", _pictures),
     "card": ("write the model card", lambda job: [write_card()]),
 }  # fmt: skip

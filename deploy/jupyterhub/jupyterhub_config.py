@@ -1,6 +1,6 @@
 """JupyterHub on one machine: each user gets JupyterLab with hsd_viz; one engine decodes for all.
 
-    pip install 'hsd-viz[app,cluster]' jupyterhub
+    pip install 'hsd-viz[app,cluster]' jupyterhub && npm install -g configurable-http-proxy
     HSD_VIZ_TOKEN=... hsd-viz serve --per-visitor 4 &
     HSD_VIZ_TOKEN=... jupyterhub -f deploy/jupyterhub/jupyterhub_config.py
 

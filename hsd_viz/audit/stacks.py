@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from hsd_viz.audit.enumeration import Chance, Choices
 from hsd_viz.audit.exact import Decoder, Task
 from hsd_viz.backends.host import HostBackend
 from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.model import CachedModel
 from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
 from hsd_viz.drafting import make_drafter
 from hsd_viz.stack import Stack, parse
@@ -63,8 +64,14 @@ class EnumeratedDraws:
         return self._choices.random(n)
 
 
-def loop_decoder(stack: Stack | str, rule: str = DEFAULT_RULE, cls: type[Loop] = Loop) -> Decoder:
-    """Return the loop of ``stack`` over a task's toy models, which replace the stack's models in order.
+def loop_decoder(
+    stack: Stack | str,
+    rule: str = DEFAULT_RULE,
+    cls: type[Loop] = Loop,
+    lowest: Callable[[], CachedModel] | None = None,
+) -> Decoder:
+    """Return the loop of ``stack`` over a task's toy models, which replace the stack's models in order; ``lowest``
+    makes another model in place of the first.
 
     Databases and baselines are the real ones; they begin with an empty memory. ``rule`` is the verification rule.
     """
@@ -72,7 +79,9 @@ def loop_decoder(stack: Stack | str, rule: str = DEFAULT_RULE, cls: type[Loop] =
 
     def decode(task: Task) -> list[int]:
         names = [m.name for m in parsed.models]
-        sessions = [ToySession(table) for table in task.logits[-len(names) :]]
+        sessions: list[CachedModel] = [ToySession(table) for table in task.logits[-len(names) :]]
+        if lowest is not None:
+            sessions[0] = lowest()
         levels = [Level(n, s, m.lookahead) for n, s, m in zip(names, sessions, parsed.models, strict=True)]
         drafter = None if parsed.bottom is None else make_drafter(parsed.bottom, eos=task.eos, costs=None)
         loop = cls(

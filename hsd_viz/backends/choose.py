@@ -18,6 +18,7 @@ from hsd_viz.decoding.model import CachedModel, HFModel, Model
 from hsd_viz.drafting.tree import Drafter
 
 RUNTIMES = ("auto", "eager", "strict")
+DRAFTERS = ("auto", "python")
 
 
 def backend_for(target: Model) -> Backend:
@@ -41,7 +42,12 @@ class Runtimes:
     until it is ready, and where it cannot be compiled, models on the CPU are eager and drafters are Python's.
     ``runtime="eager"`` requests the eager runtime for all, ``"strict"`` rows that do not depend on what is fed with
     them (:mod:`~hsd_viz.backends.cuda_graphs.strict`); native rows never do. ``free`` returns the bytes of memory that
+<<<<<<< HEAD
     are available: native weights are a packed copy, and without room for it a model stays eager. Safe for several
+=======
+    are available: native weights are a packed copy, and without room for it a model stays eager. With
+    ``drafters="python"`` no drafter is native, which compares `db` with baselines on equal terms. Safe for several
+>>>>>>> main
     threads.
     """
 
@@ -51,10 +57,14 @@ class Runtimes:
         runtime: str = "auto",
         build: Build | None = None,
         free: Callable[[], int | None] = lambda: None,
+        drafters: str = "auto",
     ) -> None:
         if runtime not in RUNTIMES:
             raise ValueError(f"unknown runtime {runtime!r}: it is one of {', '.join(RUNTIMES)}")
+        if drafters not in DRAFTERS:
+            raise ValueError(f"unknown choice of drafters {drafters!r}: it is one of {', '.join(DRAFTERS)}")
         self._eager, self._strict = runtime == "eager", runtime == "strict"
+        self._python = self._eager or drafters == "python"
         settle_arithmetic(device)
         #: Drafting is the processor's work wherever the models are.
         self._drafting = None if self._eager else (build or default_build()).start()
@@ -75,9 +85,19 @@ class Runtimes:
                 self._found[id(model)] = self._native(model) if self._build else self._graphs(model)
             return self._found[id(model)]
 
+    @property
+    def native_drafters(self) -> bool:
+        """Whether the look-ups of ``db`` are native."""
+        return not self._python and self._drafting is not None and self._drafting.state == "ready"
+
+    def close(self) -> None:
+        """Forget the models found."""
+        with self._lock:
+            self._found.clear()
+
     def drafter(self, drafter: Drafter | None) -> Drafter | None:
         """Return the native equivalent of ``drafter``, which has not begun a run, where there is one that is ready."""
-        ready = self._drafting is not None and self._drafting.state == "ready"
+        ready = self.native_drafters
         return native_drafter(drafter, self._drafting.library) if ready else drafter
 
     @property

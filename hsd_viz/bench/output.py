@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: The stack that all others are compared with.
 PLAIN = "target"
 #: Draft sources that learn from run to run (:class:`hsd_viz.drafting.Memory`), as do all with the database ``logits``.
-REMEMBER = ("suffix", "recycling", "ngram-cache")
+REMEMBER = ("suffix", "recycling", "ngram-cache", "ngram-mod")
 STATES = ("cold", "warm", "both")
 
 

@@ -117,6 +117,10 @@ class Plan:
     complete: bool
 
 
+#: Figures by stack, costs by model, and whether the measurement is complete.
+Measured = tuple[dict[str, "MeasuredStack"], dict[str, LevelCost], bool]
+
+
 def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
     """Return the prompts to calibrate on and to measure on: alternate ones of each category, at most ``limit`` of each.
 
@@ -142,8 +146,11 @@ def plan(
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
     note: Callable[[str], None] = lambda message: None,
+    measuring: Callable[..., Measured] | None = None,
 ) -> Plan | None:
     """Calibrate, rank and measure; ``None`` if it was interrupted before the first calibration prompt was finished.
+
+    ``measuring`` takes the place of :func:`measure`.
 
     Ctrl-C and ``cancelled`` end it with a partial result.
 
@@ -174,7 +181,7 @@ def plan(
         wanted = (*choice.ranked[: request.measured], *_always(choice, ranked), *asked)
         chosen = tuple(dict.fromkeys(p.stack for p in wanted))
         options = {"sampling": request.sampling, "max_new_tokens": request.max_new_tokens, "repeats": request.repeats}
-        found, costs, complete = measure(engine, chosen, others, **options, **calls)
+        found, costs, complete = (measuring or measure)(engine, chosen, others, **options, **calls)
     kind = "prompts of the calibration" if request.same_prompts else "other prompts"
     limits = {} if request.max_levels is None else {"max_drafts": max(0, request.max_levels - 2)}
     return Plan(
@@ -247,7 +254,7 @@ def measure(
     repeats: int = 3,
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> tuple[dict[str, MeasuredStack], dict[str, LevelCost], bool]:
+) -> Measured:
     """Decode each prompt with all stacks in turn; return (figures by stack, costs by model, whether it is complete).
 
     The costs are those of these decodes, in case the machine has changed since its calibration. The time of a prompt is
@@ -255,33 +262,62 @@ def measure(
     at least once.
     """
     sampling = sampling or Sampling()
+    work = Work(tuple(stacks), suite, sampling, max_new_tokens, repeats)
+    done, costs, complete = decodes(engine, work, range(len(suite.prompts)), progress, cancelled)
+    return pooled(work, done), costs, complete
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What :func:`measure` decodes."""
+
+    stacks: tuple[str, ...]
+    suite: Suite
+    sampling: Sampling
+    max_new_tokens: int
+    repeats: int
+
+
+def decodes(
+    engine: Any,
+    work: Work,
+    numbers: Sequence[int],
+    progress: Callable[[Progress], None] = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[dict[tuple[int, str], list[_Decode]], dict[str, LevelCost], bool]:
+    """Decode the prompts of these numbers with all stacks in turn; return (decodes, costs, whether it is complete)."""
+    stacks, suite, sampling = work.stacks, work.suite, work.sampling
     done: dict[tuple[int, str], list[_Decode]] = {}
     traces: list[Trace] = []
-    turns = [(k, stack) for _ in range(repeats) for k in range(len(suite.prompts)) for stack in stacks]
+    turns = [(k, stack) for _ in range(work.repeats) for k in numbers for stack in stacks]
     complete = False
     try:
         for stack in stacks:
             progress(Progress(0, len(turns), stack, ""))
-            decode(engine, suite.prompts[0], stack, min(WARM_UP_TOKENS, max_new_tokens), sampling)
+            decode(engine, suite.prompts[0], stack, min(WARM_UP_TOKENS, work.max_new_tokens), sampling)
         for count, (k, stack) in enumerate(turns):
             if cancelled():
                 raise KeyboardInterrupt
             progress(Progress(count, len(turns), stack, suite.prompts[k].id))
-            trace = decode(engine, suite.prompts[k], stack, max_new_tokens, at(sampling, k))
+            trace = decode(engine, suite.prompts[k], stack, work.max_new_tokens, at(sampling, k))
             done.setdefault((k, stack), []).append(_one(trace))
             trace.token_rows.clear()
             traces.append(trace)
         complete = True
     except KeyboardInterrupt:
         pass
-    finished = [k for k in range(len(suite.prompts)) if all((k, stack) in done for stack in stacks)]
+    return done, dict(timings(traces).models), complete
+
+
+def pooled(work: Work, done: Mapping[tuple[int, str], list[_Decode]]) -> dict[str, MeasuredStack]:
+    """Return the figures by stack over the prompts that every stack has finished."""
+    finished = [k for k in range(len(work.suite.prompts)) if all((k, stack) in done for stack in work.stacks)]
     found = {}
-    for stack in stacks:
+    for stack in work.stacks:
         runs = [done[k, stack] for k in finished]
         if sum(run[0].tokens for run in runs):
             found[stack] = _pooled(runs)
-    costs = timings(traces).models
-    return found, dict(costs), complete
+    return found
 
 
 def _one(trace: Trace) -> _Decode:

@@ -115,6 +115,7 @@ class ReportSettings:
     budget: int | None = None
     target: str | None = None
     padding: str | None = None
+    drafters: str | None = None
     databases: str | None = None
     device: str
     dtype: str
@@ -123,6 +124,15 @@ class ReportSettings:
     interleaved: bool = True
     bootstrap_resamples: int | None = None
     low_repetition_below: float = LOW_REPETITION
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The prompts of a part of a bench on Ray, by id, and the machine that ran it."""
+
+    prompts: tuple[str, ...]
+    node: str
+    processor: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +146,8 @@ class Report:
     complete: bool = True
     stacks: tuple[StackResult, ...]
     spec_bench: SpecBench | None = field(default=None, metadata={"omit": True})
+    #: The parts of a bench on Ray, as they finished.
+    shards: tuple[Shard, ...] | None = field(default=None, metadata={"omit": True})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as the JSON data that ``hsd-viz bench --json`` writes."""
@@ -174,7 +186,7 @@ def read_report(text: str, name: str) -> Report:
     """Read a report from JSON text. Raises: ValueError: if the file ``name`` does not hold a report."""
     try:
         return Report.from_dict(json.loads(text))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError(f"{name} is not a report of hsd-viz bench --json") from None
 
 

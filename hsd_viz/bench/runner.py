@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -129,10 +129,25 @@ def run_bench(
         pass
     finally:
         gc.unfreeze()
-    done = tuple(p for p in bench.prompts() if all((name, p.id) in store.done for name in bench.decoders))
-    outputs = {name: tuple(median_of(store.done[name, p.id]) for p in done) for name in bench.decoders}
-    found = Measurement(suite, bench.settings, done, outputs, complete, bench.profiles, store.tuned)
-    return replace(found, template=writer.name if writer else None, left_out=store.left_out, rows=bench.rows)
+    used = writer.name if writer else None
+    found = measured(suite, bench.settings, bench.decoders, store, complete, bench.profiles, used)
+    return replace(found, rows=bench.rows)
+
+
+def measured(
+    suite: Suite,
+    settings: Settings,
+    rows: Mapping[str, Any],
+    store: Checkpoint,
+    complete: bool,
+    profiles: dict[str, list[Round]],
+    template: str | None,
+) -> Measurement:
+    """Return the measurement of the decodes in ``store``: of the prompts that all ``rows`` have finished."""
+    done = tuple(p for p in suite.prompts if all((name, p.id) in store.done for name in rows))
+    outputs = {name: tuple(median_of(store.done[name, p.id]) for p in done) for name in rows}
+    about = {"template": template, "left_out": store.left_out}
+    return Measurement(suite, settings, done, outputs, complete, profiles, store.tuned, **about)
 
 
 @dataclass(slots=True)

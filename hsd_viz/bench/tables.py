@@ -93,10 +93,21 @@ def introduction(report: Report) -> Iterator[str]:
         )
     elif "cold" in states:
         yield "drafters that learn from decode to decode started each one cold, with an empty memory"
+    if settings.drafters and any(s.draft_seconds_per_round.value for s in report.stacks):
+        native = (
+            "the look-ups of db are native, those of the baselines Python: --drafters python compares all in Python"
+        )
+        yield native if settings.drafters == "native" else "all look-ups are Python"
     if any(s.stack.startswith("auto") for s in report.stacks):
         yield "auto is the fastest stack by the latency law for this machine, measured before its first decode"
     if earlier := settings.decodes_from_earlier_runs:
         yield f"{earlier} of the decodes are from an earlier run of the same command, which was interrupted"
+    if report.shards:
+        processors = sorted({s.processor or "unknown" for s in report.shards})
+        nodes = counted(len({s.node for s in report.shards}), "node")
+        yield f"{counted(len(report.shards), 'part')} on {nodes} of a Ray cluster ({', '.join(processors)})" + (
+            ": speeds are from different processors, and only ratios are comparable" if len(processors) > 1 else ""
+        )
     if not report.complete:
         yield "cut short: only the prompts that every stack had finished count"
     if (questions := report.spec_bench) is not None:

@@ -72,7 +72,10 @@ def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
     Models have the names of their checkpoints, so that the identity does not depend on the meaning of ``target``. The
     seed is left out.
     """
-    models = {m["model"]: [m.get("weights"), m.get("runtime")] for m in meta["models"]}
+    models = {
+        m["model"]: [m.get("weights"), m.get("runtime"), *([m["bridge"]["bridge"]] if m.get("bridge") else [])]
+        for m in meta["models"]
+    }
     return {
         "target": meta["models"][-1]["model"],
         "models": models,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -32,6 +33,7 @@ from hsd_viz.cli import (
     traces,
 )
 from hsd_viz.cli.arguments import drop_stdout, say
+from hsd_viz.stack import LargerDraftWarning
 from hsd_viz.version import __version__
 from hsd_viz.words import did_you_mean
 
@@ -128,7 +130,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = build_parser().parse_args(words or ["--help"])
         args.words = words
-        return args.run(args)
+        with warnings.catch_warnings():
+            _say_warnings()
+            return args.run(args)
     except SystemExit as stop:  # argparse: --help, --version, bad usage
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     except KeyboardInterrupt:
@@ -140,6 +144,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ModuleNotFoundError, OSError, ValueError) as error:
         say(_explain(error))
         return BAD_INPUT
+
+
+def _say_warnings() -> None:
+    """Print this package's warnings as one line; others as Python does."""
+    other = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **options: Any) -> None:
+        if issubclass(category, LargerDraftWarning):
+            say(str(message))
+        else:
+            other(message, category, *where, **options)
+
+    warnings.showwarning = show
 
 
 def _explain(error: ModuleNotFoundError | OSError | ValueError) -> str:

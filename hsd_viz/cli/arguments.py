@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
+from hsd_viz.decoding.settings import BRIDGES, DEFAULT_RULE, Sampling
 from hsd_viz.disk import write_whole
 from hsd_viz.trace.records import RULES
 from hsd_viz.words import check_range
@@ -74,8 +74,23 @@ def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> 
         "text is plain decoding's in bfloat16, too, at a lower speed (default auto)"
     )
     add("--runtime", choices=("auto", "eager", "strict"), default="auto", help=text)
+    text = (
+        "how a draft model with another tokenizer drafts: slem (its text, cut again into the target's tokens) or tli "
+        "(the tokens that both have); default: slem at temperature 0, else tli if they share enough tokens"
+    )
+    add("--bridge", choices=BRIDGES, help=text)
+    text = (
+        "python: the look-ups of db run in Python, as those of the baselines do; auto: they are native (default auto)"
+    )
+    add("--drafters", choices=("auto", "python"), default="auto", help=text)
     default = "torch's choice" if threads is None else f"{threads}: the most stable timings"
     add("--threads", type=int, default=threads, metavar="N", help=f"CPU threads (default {default})")
+
+
+def add_ray(parser: argparse.ArgumentParser, part: str) -> None:
+    """Add ``--ray``; ``part`` is what one of its tasks does."""
+    text = f"divide the work over the Ray cluster at ADDRESS (left out: Ray on this machine), {part} a task"
+    parser.add_argument("--ray", nargs="?", const="local", metavar="ADDRESS", help=text)
 
 
 def sampling(args: argparse.Namespace) -> Sampling:
@@ -92,7 +107,7 @@ def engine(args: argparse.Namespace) -> Any:
 
 def engine_options(args: argparse.Namespace) -> dict[str, Any]:
     """Return the options of :func:`add_machine` as JSON arguments of :func:`hsd_viz.engine.local.load_engine`."""
-    names = ("target", "device", "dtype", "threads", "runtime", "pad_layers", "pad_noise")
+    names = ("target", "device", "dtype", "threads", "runtime", "pad_layers", "pad_noise", "bridge", "drafters")
     databases = None if args.databases is None else str(args.databases)
     return {name: getattr(args, name) for name in names} | {"databases": databases}
 
@@ -145,6 +160,15 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Convert errors that only the content of ``path`` can cause to a ValueError with a one-line message."""
+    try:
+        yield
+    except (TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
+        raise ValueError(f"{path} is not valid: its parts are inconsistent") from None
 
 
 def write_json(path: Path, data: Any) -> None:

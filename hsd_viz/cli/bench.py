@@ -39,7 +39,7 @@ prompts separated by three or more blank lines. Small models repeat themselves u
 drafting: every figure is also given over the prompts whose plain output repeats itself in less than 20 % of its
 tokens.
 
---state is for suffix, recycling and ngram-cache, which learn from decode to decode. cold: each decode starts with an
+--state is for suffix, recycling, ngram-cache and ngram-mod, which learn from decode to decode. cold: each decode starts with an
 empty memory. warm: a stack keeps one memory through the suite, so the order of the prompts is part of what is
 measured; every repeat of the suite starts with an empty memory, so no prompt is decoded with a memory of its own
 output. both: a row for each. auto is the fastest stack by the latency law for this machine, which is measured once.
@@ -68,6 +68,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     _add_suite(parser.add_argument)
     _add_measures(parser.add_argument)
     _add_files(parser.add_argument)
+    arguments.add_ray(parser, "four prompts with all stacks")
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)
 
@@ -132,7 +133,8 @@ def run(args: argparse.Namespace) -> int:
     if args.compare is not None:
         return _compare(args)
     if args.report is not None:
-        _show(_read(args.report), None, args.html)
+        with arguments.reading(args.report):
+            _show(_read(args.report), None, args.html)
         return 0
     measurement, report, checkpoint = _measure(args)
     _show(report, args.json, args.html)
@@ -189,13 +191,21 @@ def _measure(args: argparse.Namespace) -> tuple[Measurement, Report, Checkpoint]
             doing = (p.stack, p.prompt, p.note) if p.note else (p.stack, p.prompt or "warming up")
             bar(p.done, p.total, "  ".join(filter(None, doing)))
 
-        shared = {"spare": spare, "template": args.template, "checkpoint": checkpoint, "progress": show}
-        found = run_bench(engine, args.stack, suite, settings, **shared)
+        shared = {"template": args.template, "checkpoint": checkpoint, "progress": show}
+        shards = None
+        if args.ray is None:
+            found = run_bench(engine, args.stack, suite, settings, spare=spare, **shared)
+        else:
+            from hsd_viz.bench.sharded import run_sharded
+
+            options = arguments.engine_options(args)
+            found, shards = run_sharded(options, args.stack, suite, settings, address=args.ray, **shared)
     memory = _memory(args, engine, found) if args.memory and found.complete and found.prompts else None
     machine = describe()
     facts = {
         "target": engine.models.target,
         "padding": engine.models.padding_note,
+        "drafters": "native" if engine.native_drafters else "python",
         "databases": None if args.databases is None else str(args.databases),
         "device": engine.device,
         "dtype": engine.dtype,
@@ -203,7 +213,8 @@ def _measure(args: argparse.Namespace) -> tuple[Measurement, Report, Checkpoint]
         "decodes_from_earlier_runs": earlier,
     }
     command = shlex.join(["hsd-viz", *args.words])
-    return found, build_report(found, machine, facts, memory, command), checkpoint
+    report = dataclasses.replace(build_report(found, machine, facts, memory, command), shards=shards)
+    return found, report, checkpoint
 
 
 def _show(report: Report, json: Path | None, html: Path | None) -> None:
@@ -249,6 +260,7 @@ def _checkpoint(args: argparse.Namespace, engine: Any, suite: Suite, settings: S
         "template": args.template,
         "runtime": args.runtime,
         "target": [engine.models.target, engine.models.padding_note],
+        **{k: v for k, v in (("bridge", args.bridge), ("drafters", args.drafters)) if v not in (None, "auto")},
         "weights": {
             name: engine.models.hash(engine.models.target if name == "target" else name) for name in sorted(models)
         },

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     """Start the engine, then the pages; both end together."""
     import segno
 
-    from hsd_viz.listen import check_address, is_loopback, url
+    from hsd_viz.listen import check_address, free_port, is_loopback, url
     from hsd_viz.views.app.server import serve as serve_pages
 
     token = args.token or (None if is_loopback(args.host) else secrets.token_urlsafe(9))
@@ -68,13 +68,6 @@ def run(args: argparse.Namespace) -> int:
     finally:
         engine.terminate()
         engine.wait()
-
-
-def free_port() -> int:
-    """Return a port of this machine that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def reachable(host: str) -> str:

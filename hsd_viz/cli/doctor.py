@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hsd_viz.cli import arguments
 from hsd_viz.terminal import show
+
+if TYPE_CHECKING:
+    from hsd_viz.logs.observe import Observation
 
 _EPILOG = """\
 examples:
@@ -44,14 +47,23 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Diagnose, print and write."""
-    from hsd_viz.logs.doctor import diagnose
     from hsd_viz.logs.observe import measure, observe
 
     if (args.record is None) == (args.measure is None):
         raise ValueError("give a FILE or --measure STACK, not both")
     for path in filter(None, (args.json, args.html)):
         arguments.check_output(path)
-    seen = measure(args.target, args.measure) if args.record is None else observe(args.record, args.stack)
+    if args.record is None:
+        _diagnose(args, measure(args.target, args.measure))
+        return 0
+    with arguments.reading(args.record):
+        _diagnose(args, observe(args.record, args.stack))
+    return 0
+
+
+def _diagnose(args: argparse.Namespace, seen: Observation) -> None:
+    from hsd_viz.logs.doctor import diagnose
+
     given = {name: getattr(args, f"{name}_ms") for name in ("step", "verify", "draft", "overhead")}
     given = {name: value for name, value in given.items() if value is not None}
     # Measured curves do not apply to given times.
@@ -70,4 +82,3 @@ def run(args: argparse.Namespace) -> int:
         arguments.write_text(
             args.html, page(f"Diagnosis of {seen.source}", found.lines(), [*found.tables(), found.settings()])
         )
-    return 0

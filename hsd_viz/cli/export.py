@@ -62,6 +62,14 @@ def run(args: argparse.Namespace) -> int:
             raise ValueError(
                 f"{path} was imported from {imported['engine']} and has nothing to show: use --csv or --aiperf"
             )
+    with arguments.reading(args.traces[0]):
+        written = _export(args, traces)
+    for path in written:
+        print(path)
+    return 0
+
+
+def _export(args: argparse.Namespace, traces: Sequence[Trace]) -> list[Path]:
     trace, written = traces[0], []
     if args.html:
         arguments.write_text(args.html, _page(traces))
@@ -81,9 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
         arguments.write_text(args.aiperf, to_json([aiperf_record(t, k) for k, t in enumerate(traces)]))
         written.append(args.aiperf)
-    for path in written:
-        print(path)
-    return 0
+    return written
 
 
 def _page(traces: Sequence[Trace]) -> str:

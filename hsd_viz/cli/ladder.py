@@ -1,4 +1,4 @@
-"""``hsd-viz ladder``: the shipped family of small models; training, evaluating and rebuilding it."""
+"""``hsd-viz ladder``: the shipped family of small models; training, evaluating, rebuilding and exporting it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ examples:
   hsd-viz ladder evaluate --trained my-ladder
   hsd-viz ladder rebuild --trained my-ladder
   hsd-viz ladder rebuild recordings card
+  hsd-viz ladder export --gguf folder/            # target.gguf, small.gguf and nano.gguf for llama.cpp
 
 Training reads permissively licensed Python source found on this machine. The same command resumes a stopped run.
 """
@@ -25,8 +26,8 @@ Training reads permissively licensed Python source found on this machine. The sa
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    about = "The shipped family of small models; training, evaluating and rebuilding it."
-    text = "the shipped models: info, train, evaluate, rebuild"
+    about = "The shipped family of small models; training, evaluating, rebuilding and exporting it."
+    text = "the shipped models: info, train, evaluate, rebuild, export"
     parser = arguments.add_command(commands, "ladder", text, about=about, epilog=_EPILOG)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
@@ -53,6 +54,11 @@ def add(commands: argparse._SubParsersAction) -> None:
         "--trained", type=Path, metavar="DIR", help="first install the models trained in DIR; evaluate them on its text"
     )
     add("--list", action="store_true", help="list the parts and whether they were rebuilt, and exit")
+    add = action("export", "write models for llama.cpp", "Write models as GGUF files, for llama.cpp.", run_export)
+    add("models", nargs="*", metavar="MODEL", help="ladder names or checkpoint folders (default: the whole ladder)")
+    add("--gguf", type=arguments.folder_name, required=True, metavar="DIR", help="write MODEL.gguf to this folder")
+    text = "data type of the matrices; float32 has the arithmetic of this project (default float16)"
+    add("--dtype", choices=("float16", "float32"), default="float16", help=text)
 
 
 def _add_train(add: Callable[..., Any]) -> None:
@@ -170,4 +176,16 @@ def run_rebuild(args: argparse.Namespace) -> int:
         return 0
     for path in tool.rebuild(args.parts, args.trained, progress=arguments.status, say=arguments.say):
         print(path)
+    return 0
+
+
+def run_export(args: argparse.Namespace) -> int:
+    """Write the models as GGUF files and print their paths."""
+    from hsd_viz.ladder import names
+    from hsd_viz.ladder.gguf import write_gguf
+
+    with arguments.writing(args.gguf):
+        args.gguf.mkdir(parents=True, exist_ok=True)
+        for model in args.models or names():
+            print(write_gguf(model, args.gguf / f"{Path(model).name}.gguf", args.dtype))
     return 0

@@ -49,6 +49,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     text = "processor: the thread's own CPU time, less affected by background load (one thread; default wall)"
     add("--clock", choices=("wall", "processor"), default="wall", help=text)
     add("--json", type=arguments.file_name, metavar="OUT", help="write the whole plan")
+    arguments.add_ray(parser, "four prompts with all stacks of --measure")
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)
 
@@ -86,7 +87,12 @@ def run(args: argparse.Namespace) -> int:
         doing = p.note or f"{p.stack}  {p.prompt or 'warming up'}"
         arguments.status(f"{p.done}/{p.total}  {doing}" if p.total else doing)
 
-    found = plan(engine, suite, request, progress=show, note=arguments.say)
+    measuring = None
+    if args.ray is not None:
+        from hsd_viz.bench.sharded import planning
+
+        measuring = planning(arguments.engine_options(args), args.ray)
+    found = plan(engine, suite, request, progress=show, note=arguments.say, measuring=measuring)
     arguments.status()
     if found is None:
         raise KeyboardInterrupt

@@ -59,12 +59,13 @@ def add(commands: argparse._SubParsersAction) -> None:
     add("--include-text", action="store_true", help="list the start of prompts and outputs in the report")
     add("--json", type=arguments.file_name, metavar="OUT", help="write the report; makes the replay resumable")
     add("--html", type=arguments.file_name, metavar="OUT", help="write the report as a page")
+    arguments.add_ray(parser, "one drafter")
     add("--restart", action="store_true", help="do not resume an interrupted replay")
 
 
 def run(args: argparse.Namespace) -> int:
     """Replay, print the tables and write the reports."""
-    from hsd_viz.logs.report import replay
+    from hsd_viz.logs.report import replay, replay_sharded
 
     for path in filter(None, (args.json, args.html)):
         arguments.check_output(path)
@@ -75,8 +76,11 @@ def run(args: argparse.Namespace) -> int:
     if args.drafter:
         options["drafters"] = args.drafter
     state = None if args.json is None else args.json.with_name(args.json.name + ".partial")
+    if args.ray is not None:
+        options["address"] = args.ray
     with progress_bar() as update:
-        report = replay(args.log, verify_cost=args.verify_cost, state_file=state, progress=update, **options)
+        work = replay if args.ray is None else replay_sharded
+        report = work(args.log, verify_cost=args.verify_cost, state_file=state, progress=update, **options)
     print(report)
     if args.json is not None:
         arguments.write_json(args.json, report.to_dict())

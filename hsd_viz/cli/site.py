@@ -10,7 +10,7 @@ from hsd_viz.cli.arguments import add_command, folder_name, status, writing
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    parser = add_command(commands, "site", "build a static site of recorded runs, races and reports")
+    parser = add_command(commands, "site", "build a static site of recorded runs, races, lessons and reports")
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     text = "write the site to a folder, to open from there or to upload to a static host"
     build = add_command(actions, "build", text, run)

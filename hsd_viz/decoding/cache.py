@@ -96,6 +96,12 @@ class RollingCache(Cache):
     def length(self, length: int) -> None:
         self._extent.length = length
 
+    def first(self, layers: int) -> RollingCache:
+        """Return a cache of the first ``layers`` of this one's: the same memory and the same length."""
+        found = RollingCache(0)
+        found._extent, found.layers = self._extent, self.layers[:layers]
+        return found
+
     def gather(self, base: int, places: list[int]) -> None:
         """Move the entries at ``places`` (ascending) to ``base``, ``base + 1``, ...: the accepted path of a tree."""
         if all(place == base + k for k, place in enumerate(places)):

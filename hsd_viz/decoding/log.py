@@ -66,6 +66,7 @@ class VerifiedDraft(NamedTuple):
             tree.scores,
             tree.positions,
             repeat(None) if self.h is None else self.h,
+            repeat(None) if tree.recut is None else tree.recut,
         )
 
 

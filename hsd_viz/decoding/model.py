@@ -110,7 +110,11 @@ class Verifier(CachedModel, Protocol):
 
 
 class Launcher(CachedModel, Protocol):
-    """A model that samples a whole draft in one call."""
+    """A model that samples a whole draft in one call.
+
+    One with another tokenizer (:mod:`~hsd_viz.decoding.bridge`) also has ``forwards``, the forward passes of its last
+    draft, and ``recut``: its tokens are not those that were sampled.
+    """
 
     def sample(
         self, tokens: Sequence[int], n: int, sampling: Sampling, chances: Sequence[float], eos: frozenset[int]
@@ -173,6 +177,8 @@ class HFModel:
         accepted = inspect.signature(module.forward).parameters
         self._rows_only = "logits_to_keep" in accepted
         self._placed = "position_ids" in accepted
+        #: The model that this one is the first layers of, with the same weights, if any.
+        self.prefix_of: str | None = None
 
     @property
     def parameters(self) -> int:
@@ -243,3 +249,38 @@ class HFSession:
     def keep(self, base: int, places: Sequence[int]) -> None:
         self._cache.gather(base, list(places))
         self._cache.length = base + len(places)
+
+
+class PrefixSession(HFSession):
+    """One sequence in a model that is the first layers of the target: it reads and fills the target's own cache.
+
+    What the target has read is known to it; ``length`` is beyond that while it drafts.
+    """
+
+    borrows = True
+
+    def __init__(self, model: HFModel, target: HFSession) -> None:
+        super().__init__(model)
+        self._target, self._ahead = target, 0
+        self._cache = target._cache.first(model.layers)
+
+    @property
+    def length(self) -> int:
+        return max(self._ahead, self._target.length)
+
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None
+    ) -> Tensor:
+        read, cached = self._target.length, self.length
+        try:
+            self._cache.length = cached
+            return super().forward(tokens, rows, parents, tail)
+        finally:
+            self._ahead, self._cache.length = self._cache.length, read
+
+    def truncate(self, length: int) -> None:
+        self._ahead = min(self._ahead, length)
+
+    def keep(self, base: int, places: Sequence[int]) -> None:
+        self._cache.gather(base, list(places))
+        self._ahead = base + len(places)

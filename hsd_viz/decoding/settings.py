@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hsd_viz.trace.records import RULES
+from hsd_viz.trace.records import DEFAULT_RULE, RULES
 
-#: The verification rule of chains that were sampled from rows, unless another one is requested: the faster one
-#: (docs/bench/rules-cpu.json).
-DEFAULT_RULE = "block"
+#: How a draft model with another tokenizer than the target's drafts (:mod:`hsd_viz.decoding.bridge`).
+BRIDGES = ("slem", "tli")
 
 
 @dataclass(frozen=True, slots=True)

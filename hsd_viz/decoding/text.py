@@ -73,6 +73,10 @@ class TokenText:
             self._pieces[token_id] = found
         return found
 
+    def content(self, token_id: int) -> bytes | None:
+        """The bytes of a token; ``None`` for a special token and an id without a token."""
+        return None if token_id in self._special or self._token(token_id) is None else self._bytes(token_id)
+
     def pieces(self, token_ids: Sequence[int]) -> dict[int, str]:
         """The text of each of these tokens."""
         return {t: self.piece(t)[0] for t in token_ids}

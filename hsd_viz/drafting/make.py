@@ -12,6 +12,7 @@ from hsd_viz.stack import DATABASES, DraftSource
 
 from .baselines.lookup import PromptLookup
 from .baselines.ngram_cache import DynamicCache, NgramCache
+from .baselines.ngram_mod import HashTable, NgramMod
 from .baselines.recycling import Successors, TokenRecycling
 from .baselines.retrieval import Retrieval
 from .baselines.sam import SAMDecoding, StaticAutomaton
@@ -27,7 +28,7 @@ from .tree import Drafter
 STORED = ("model", "statistics")
 #: The model database of Hierarchy Drafting as published.
 FIVEGRAMS = "fivegrams"
-_DRAFTERS = "db, hd, lookup, sam, suffix, recycling, retrieval or ngram-cache"
+_DRAFTERS = "db, hd, lookup, sam, suffix, recycling, retrieval, ngram-cache or ngram-mod"
 
 
 def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
@@ -103,15 +104,16 @@ class SharedDatabases:
 class Memory:
     """The state that outlives a run. Passed from run to run, drafters start warm; with a new one, cold.
 
-    ``outputs`` are the earlier outputs of ``suffix``, ``ngrams`` the dynamic cache of ``ngram-cache``, ``successors``
-    the adjacency matrix of ``recycling``, ``logits`` that database of ``db``. ``static`` holds other texts for ``sam``;
-    it is never updated, so it is there only if set (``StaticAutomaton(texts)``). ``stored`` caches drafts of ``hd``
-    without changing any. ``lookup``, ``retrieval`` and the other databases keep no state. A memory belongs to one
-    target model, and serves one run at a time.
+    ``outputs`` are the earlier outputs of ``suffix``, ``ngrams`` the dynamic cache of ``ngram-cache``, ``hashes`` the
+    table of ``ngram-mod``, ``successors`` the adjacency matrix of ``recycling``, ``logits`` that database of ``db``.
+    ``static`` holds other texts for ``sam``; it is never updated, so it is there only if set
+    (``StaticAutomaton(texts)``). ``stored`` caches drafts of ``hd`` without changing any. ``lookup``, ``retrieval`` and
+    the other databases keep no state. A memory belongs to one target model, and serves one run at a time.
     """
 
     outputs: SuffixTree = field(default_factory=lambda: SuffixTree(most=OUTPUTS))
     ngrams: DynamicCache = field(default_factory=DynamicCache)
+    hashes: HashTable = field(default_factory=HashTable)
     successors: Successors = field(default_factory=dict)
     static: StaticAutomaton | None = None
     stored: StoredDrafts | None = None
@@ -168,6 +170,9 @@ def make_drafter(
         return Retrieval(statistics, eos=eos)
     if name == "ngram-cache":
         return NgramCache(dynamic=memory.ngrams, static=statistics, eos=eos)
+    if name == "ngram-mod":
+        sizes = {"match": 6, "least": 1} if "short" in source.items else {}
+        return NgramMod(table=memory.hashes, eos=eos, **sizes)
     raise ValueError(f"unknown drafter '{name}': expected {_DRAFTERS}")
 
 

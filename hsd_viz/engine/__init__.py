@@ -1,16 +1,20 @@
 """Engines: :func:`load_engine` decodes in this process, :class:`ReplayEngine` replays recorded traces,
 :class:`RemoteEngine` decodes on a server. No torch."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
 from hsd_viz.decoding.settings import DEFAULT_RULE
-from hsd_viz.stack import parse
+from hsd_viz.engine.running import options_of, run_to_end
+from hsd_viz.machine import cores, load_average
+from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Step, Trace
 
 #: Tokens between two progress events of a decode beside another; it can only be cancelled at one.
 REPORT_EVERY = 16
+#: Runs beside plain ones that are timed at most, and the seconds within which repetitions start.
+PAIRS, PAIRS_SECONDS = 5, 3.0
 
 _LAZY = {"load_engine": "local", "LocalEngine": "local", "ReplayEngine": "replay", "RemoteEngine": "remote"}
 
@@ -23,7 +27,7 @@ class Engine(Protocol):
     def decode(
         self,
         prompt: str | Sequence[int],
-        stack: str = "target",
+        stack: str | Stack = "target",
         *,
         max_new_tokens: int = 128,
         temperature: float = 0.0,
@@ -36,16 +40,21 @@ class Engine(Protocol):
     ) -> Iterator[Event]:
         """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``. Closing the generator cancels the decode.
 
-        A prompt is text or a list of token ids. ``chat`` passes the text as one user turn, formatted by the chat
-        template of the target's tokenizer. ``rule`` verifies drafts that were sampled from rows: ``token`` or
-        ``block``, for all levels or by the name of the verifying model. ``record=False`` omits what is expensive to
-        record: probabilities, entropies and top-5 lists.
+        A prompt is text or a list of token ids, a stack text or parsed. ``chat`` passes the prompt's text as one user
+        turn, formatted by the chat template of the target's tokenizer. ``rule`` verifies drafts that were sampled from
+        rows: ``token`` or ``block``, for all levels or by the name of the verifying model. ``record=False`` omits what
+        is expensive to record: probabilities, entropies and top-5 lists.
 
         Raises ValueError for invalid arguments.
         """
 
-    def run(self, prompt: str | Sequence[int], stack: str = "target", **options: Any) -> Trace:
-        """Decode to the end and return the trace; takes the options of :meth:`decode`."""
+    @options_of(decode)
+    def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
+        """Decode to the end and return the trace; takes the options of :meth:`decode`.
+
+        A list of prompts returns the list of their traces and shows a progress bar.
+        """
+        return run_to_end(self, prompt, stack, options)
 
 
 def prepare() -> None:
@@ -55,10 +64,19 @@ def prepare() -> None:
     default_build().start()
 
 
-def decode_beside_plain(engine: Engine, prompt: str | Sequence[int], stack: str, **options: Any) -> Iterator[Event]:
+def decode_beside_plain(
+    engine: Engine,
+    prompt: str | Sequence[int],
+    stack: str | Stack,
+    *,
+    pairs: int = PAIRS,
+    seconds: float = PAIRS_SECONDS,
+    **options: Any,
+) -> Iterator[Event]:
     """Yield the events of ``engine.decode``, then decode with the target alone and note its speed in the trace.
 
-    The second decode yields stages only; it is skipped after a cancelled run and for plain decoding itself.
+    Both are then repeated, at most ``pairs`` times in all and for about ``seconds``, to measure the spread. These
+    decodes yield stages only; they are skipped after a cancelled run and for plain decoding itself.
     """
     trace: Trace | None = None
     for event in engine.decode(prompt, stack, **options):
@@ -68,21 +86,49 @@ def decode_beside_plain(engine: Engine, prompt: str | Sequence[int], stack: str,
     parts = parse(stack).parts
     if trace is None or trace.meta.get("cancelled") or len(parts) == 1:
         return
+    plain = str(parts[-1])
+    other = yield from _unseen(engine.decode(prompt, plain, **options), "plain decoding, for comparison", options)
+    note_plain(trace, other)
+    cost = (trace.meta["wall_ns"] + other.meta["wall_ns"]) / 1e9
+    pairs = min(pairs, 1 + int(seconds // cost)) if cost else 1
+    for pair in range(2, pairs + 1):
+        words = f"measuring the spread, pair {pair} of {pairs}"
+        again = yield from _unseen(engine.decode(prompt, stack, **options), words, options)
+        other = yield from _unseen(engine.decode(prompt, plain, **options), words, options)
+        note_pair(trace, again, other)
+
+
+def _unseen(events: Iterator[Event], words: str, options: Mapping[str, Any]) -> Generator[Event, None, Trace]:
+    """Yield the stages of a decode that is only timed, and return its trace."""
     total, done = options.get("max_new_tokens"), 0
-    for event in engine.decode(prompt, str(parts[-1]), **options):
+    trace: Trace | None = None
+    for event in events:
         match event:
             case Step():
                 before, done = done, done + len(event.tokens)
                 if done // REPORT_EVERY > before // REPORT_EVERY or not before:
-                    yield Stage("plain decoding, for comparison", done, total)
+                    yield Stage(words, done, total)
             case Finished():
-                note_plain(trace, event.trace)
+                trace = event.trace
+    assert trace is not None, "a decode ends with its trace"
+    return trace
 
 
 def note_plain(trace: Trace, plain: Trace) -> None:
     """Record the speed of ``plain``, a plain decode of the same prompt and settings, in the meta of ``trace``."""
     figures = plain.metrics()
     trace.meta["plain"] = {"tokens": figures["tokens"], "tokens_per_second": figures["tokens_per_second"]}
+
+
+def note_pair(trace: Trace, again: Trace, plain: Trace) -> None:
+    """Record the speed-up of a repeated pair in ``plain`` of the meta: ``speedups``, the first pair's included, and the
+    machine's ``load_average`` and ``cores``."""
+    noted = trace.meta["plain"]
+    speed, *speeds = (run.metrics()["tokens_per_second"] for run in (trace, again, plain))
+    if not (speed and noted["tokens_per_second"] and all(speeds)):
+        return
+    noted.setdefault("speedups", [speed / noted["tokens_per_second"]]).append(speeds[0] / speeds[1])
+    noted.update(load_average=load_average(), cores=cores())
 
 
 def __getattr__(name: str) -> Any:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import platform
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 
-from hsd_viz.backends.choose import Runtimes, backend_for, open_session
+from hsd_viz.backends.choose import Runtimes, backend_for
 from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
 from hsd_viz.card import card, line, table
+from hsd_viz.decoding.bridge import BridgedModel
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import Model
@@ -27,13 +30,15 @@ from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.make import check_folder
 from hsd_viz.drafting.tree import Drafter
+from hsd_viz.engine.drafts import bridged, find_skips, sessions_of
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
+from hsd_viz.engine.running import options_of, run_to_end
 from hsd_viz.ladder.load import names, weights_dir
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.machine import cpu_model
-from hsd_viz.stack import DraftSource, Stack, parse
-from hsd_viz.trace import Event, Finished, Stage, Trace
+from hsd_viz.stack import DraftSource, LargerDraftWarning, Stack, parse, skip_name, split_skip
+from hsd_viz.trace import Event, Stage
 from hsd_viz.version import __version__
 from hsd_viz.words import check_budget, check_range, did_you_mean
 
@@ -55,6 +60,8 @@ def load_engine(
     pad_layers: int = 0,
     pad_noise: float = 0.0,
     databases: str | Path | None = None,
+    bridge: str | None = None,
+    drafters: str = "auto",
 ) -> LocalEngine:
     """Make an engine in this process.
 
@@ -67,6 +74,9 @@ def load_engine(
     real decoding at any cost and acceptance, named as such wherever it appears (``target+12``, ``target+12~0.05``).
     ``databases`` is a folder with the databases to use in place of the shipped ones, which serve models of the ladder's
     tokenizer. Models load when a stack first needs them.
+    ``bridge`` is how a draft model with another tokenizer than the target's drafts: ``slem`` (its text, cut again) or
+    ``tli`` (the tokens that both have); by default the one that fits the sampling. ``drafters="python"`` keeps the
+    look-ups of ``db`` in Python, as those of the baselines are; by default they are native.
 
     Raises:
         ValueError: if an option is invalid; the message has the value and what is allowed.
@@ -74,10 +84,11 @@ def load_engine(
     if threads is not None:
         check_range("the number of threads", threads, 1, MAX_THREADS)
         torch.set_num_threads(threads)
-    models = Models(target, device, dtype, allow_models, pad_layers, pad_noise)
+    models = Models(target, device, dtype, allow_models, pad_layers, pad_noise, bridge)
     if databases is not None:
         check_folder(databases)
-    return LocalEngine(models, Runtimes(models.device, runtime, free=lambda: free_bytes(models.device)), databases)
+    runtimes = Runtimes(models.device, runtime, free=lambda: free_bytes(models.device), drafters=drafters)
+    return LocalEngine(models, runtimes, databases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +121,7 @@ class LocalEngine:
         self.clock: Callable[[], int] = time.perf_counter_ns
         #: Called with the loop and the recorder of each decode before it starts: where a profiler attaches.
         self.on_decode: Callable[[Loop, Recorder], None] | None = None
+        self._closed = False
         self._databases: dict[str, SharedDatabases] = {}
         #: The drafts that `hd` has read from the databases, cached for all runs.
         self._stored: dict[str, StoredDrafts] = {}
@@ -128,6 +140,23 @@ class LocalEngine:
         rows += [("ladder", ", ".join(names())), ("databases", self._folder or "shipped")]
         use = 'Decode with engine.run(prompt, stack="db > target"); models load when a stack first needs them.'
         return card("Engine", self.models.target, table((), rows), line(use))
+
+    def __enter__(self) -> LocalEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release models and databases; ``with load_engine() as engine:`` does it at the end of the block."""
+        self.models.close()
+        self._runtimes.close()
+        self._databases, self._stored, self._measured, self._costs = {}, {}, {}, DraftCosts()
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError("the engine is closed: load another one with load_engine()")
 
     @property
     def device(self) -> str:
@@ -150,21 +179,27 @@ class LocalEngine:
         """Return the model behind a name as decodes run it: in the fastest runtime that is ready."""
         return self._runtimes.pick(self.models.get(self._name(name)))[0]
 
+    @property
+    def native_drafters(self) -> bool:
+        """Whether the look-ups of ``db`` are native; those of the baselines are Python's."""
+        return self._runtimes.native_drafters
+
+    def resolve(self, name: str) -> str:
+        """Return a model's own name: ``target`` is this engine's target."""
+        return self.models.target if name == "target" else name
+
+    def round_costs(self, name: str = "target") -> Sequence[float]:
+        """Return ms of a round of a model that verifies 0, 1, 2, ... draft tokens, measured once."""
+        return self._costs.of(self.fast(name))
+
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
         """Wait until nothing is being compiled, as figures before are of another runtime; ``progress`` gets a text."""
         self._runtimes.wait(progress)
 
-    def run(self, prompt: str | Sequence[int], stack: str = "target", **options: Any) -> Trace:
-        """Decode to the end and return the trace; the options of :meth:`decode`."""
-        for event in self.decode(prompt, stack, **options):
-            if isinstance(event, Finished):
-                return event.trace
-        raise AssertionError("a decode that is not closed ends with Finished")
-
     def decode(
         self,
         prompt: str | Sequence[int],
-        stack: str = "target",
+        stack: str | Stack = "target",
         *,
         max_new_tokens: int = 128,
         temperature: float = 0.0,
@@ -188,47 +223,63 @@ class LocalEngine:
 
         What can be checked without loading anything is checked at once, before the first event is requested.
         """
+        self._check_open()
+        written = str(stack)
         by_level = rule if isinstance(rule, Mapping) else {}
         sampling = Sampling(float(temperature), top_k, float(top_p), seed, DEFAULT_RULE if by_level is rule else rule)
         for name in by_level.values():
             Sampling(rule=name)
         check_range("max new tokens", max_new_tokens, 1, MAX_NEW_TOKENS)
         check_budget(budget)
-        parsed = parse(stack)
+        parsed = parse(written)
         choosing = is_auto(parsed)
         if choosing:
             parsed = candidates(parsed, self.models.base(self._chain(parsed)[-1]), names())
         named = self._chain(parsed)
         if self.models.pad_layers and named[-1] != self.models.target:
             raise ValueError(
-                f"'{stack.strip()}' ends in {named[-1]}, which is not padded: "
+                f"'{written.strip()}' ends in {named[-1]}, which is not padded: "
                 f"end it in target, which means {self.models.target}"
             )
         for name in named:
             self.models.where(name)
             if named.count(name) > 1:
-                raise ValueError(f"in '{stack.strip()}' {name} would draft for itself: 'target' means {name} here")
+                raise ValueError(f"in '{written.strip()}' {name} would draft for itself: 'target' means {name} here")
         levels = ["target", *(m.name for m in parsed.drafts)]
         if unknown := next((name for name in by_level if name not in levels), None):
             raise ValueError(
-                f"the rule is for '{unknown}', which is not in '{stack.strip()}': use {', '.join(levels)}"
+                f"the rule is for '{unknown}', which is not in '{written.strip()}': use {', '.join(levels)}"
                 + did_you_mean(unknown, levels)
             )
         return self._decode(
-            _Request(prompt, stack, parsed, choosing, sampling, max_new_tokens, record, chat, memory, budget, by_level)
+            _Request(
+                prompt, written, parsed, choosing, sampling, max_new_tokens, record, chat, memory, budget, by_level
+            )
         )
+
+    @options_of(decode)
+    def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
+        """Decode to the end and return the trace; takes the options of :meth:`decode`.
+
+        A list of prompts returns the list of their traces and shows a progress bar.
+        """
+        return run_to_end(self, prompt, stack, options)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _decode(self, request: _Request) -> Iterator[Event]:
         """Load what ``request`` needs, resolve its stack, decode."""
-        parsed, sampling, max_new_tokens = request.parsed, request.sampling, request.max_new_tokens
+        sampling, max_new_tokens = request.sampling, request.max_new_tokens
+        parsed = yield from find_skips(self, request.parsed, sampling)
         resolved = parsed if request.choosing else parsed.resolved(DEFAULT_LOOKAHEAD)
         chain = self._chain(resolved)
         if not all(map(self.models.loaded, chain)):
             yield Stage("loading the tokenizer")
         text = self.models.text(chain[-1])
-        self.models.check_tokenizers(chain[-1], chain[:-1])
+        # The lowest level may have another tokenizer.
+        lowest = resolved.bottom is None and len(chain) > 1 and not request.choosing
+        hint = ": such a model can only be the lowest level of a stack"
+        self.models.check_tokenizers(chain[-1], chain[lowest:-1], hint)
         ids = self._encode(request.prompt, text, request.chat)
         loaded: list[Model] = []
         notes: set[str] = set()
@@ -236,8 +287,11 @@ class LocalEngine:
             model, why_eager = self._runtimes.pick(base)
             loaded.append(model)
             notes |= {why_eager} - {None}
+        _warn_of_larger_drafts(loaded)
         if notes:
             yield Stage(f"{', '.join(sorted(notes))}: decoding on the eager runtime")
+        if lowest:
+            loaded = yield from bridged(self.models, chain, loaded, sampling)
         if any(m.lookahead is None for m in parsed.drafts) or request.choosing:
             about = self._meta("", request.written, resolved, loaded, sampling, max_new_tokens)
             if request.choosing:
@@ -279,8 +333,8 @@ class LocalEngine:
         positions = min((m.positions for m in loaded if m.positions is not None), default=None)
         end = min(len(ids) + request.max_new_tokens, positions or len(ids) + request.max_new_tokens)
         levels = [
-            Level(name, open_session(model, end), m.lookahead, request.rules.get(name))
-            for m, model, name in zip(resolved.models, loaded, _level_names(resolved), strict=True)
+            Level(name, session, m.lookahead, request.rules.get(name))
+            for m, session, name in zip(resolved.models, sessions_of(loaded, end), _level_names(resolved), strict=True)
         ]
         for k, level in enumerate(levels):
             if (warm := getattr(level.model, "warm", None)) is not None:
@@ -333,7 +387,8 @@ class LocalEngine:
         return [self._name(name) for name in (*(m.name for m in stack.drafts), last)]
 
     def _name(self, name: str) -> str:
-        return self.models.target if name == "target" else name
+        base, layers = split_skip(name)
+        return skip_name(self.resolve(base), layers)
 
     def _encode(self, prompt: str | Sequence[int], text: TokenText, chat: bool) -> list[int]:
         if isinstance(prompt, list | tuple) and prompt and not chat:
@@ -382,6 +437,7 @@ class LocalEngine:
                 "parameters": model.parameters,
                 "weights": self.models.hash(model.name),
                 "runtime": model.runtime,
+                **({"bridge": model.describe()} if isinstance(model, BridgedModel) else {}),
             }
             for k, (part, model, name) in enumerate(zip(resolved.models, loaded, _level_names(resolved), strict=True))
         ]
@@ -410,5 +466,14 @@ class LocalEngine:
 
 
 def _level_names(stack: Stack) -> list[str]:
-    """Return the names of the models as levels: the last one is the target."""
-    return [*(m.name for m in stack.drafts), "target"]
+    """Return the names of the models as levels: the last one is ``target``, and no draft model has its name."""
+    return ["ladder-target" if m.name == "target" else m.name for m in stack.drafts] + ["target"]
+
+
+def _warn_of_larger_drafts(loaded: Sequence[Model]) -> None:
+    """Warn of each draft model that is larger than its verifier."""
+    for draft, above in pairwise(loaded):
+        if draft.parameters > above.parameters:
+            sizes = [f"{m.name} ({m.parameters / 1e6:.1f} M parameters)" for m in (draft, above)]
+            words = f"{sizes[0]} drafts for the smaller {sizes[1]}: it is rarely faster than plain decoding"
+            warnings.warn(words, LargerDraftWarning, stacklevel=2)

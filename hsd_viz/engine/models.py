@@ -6,7 +6,7 @@ import importlib.util
 import logging
 import tempfile
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -18,15 +18,19 @@ from huggingface_hub.errors import RepositoryNotFoundError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig
 from transformers.utils import logging as hf_logging
 
+from hsd_viz.decoding.bridge import Bridge, Lexicon
 from hsd_viz.decoding.model import HFModel
-from hsd_viz.decoding.settings import PromptTooLong
+from hsd_viz.decoding.settings import BRIDGES, PromptTooLong
 from hsd_viz.decoding.suitable import check_config, check_forward, context
 from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.engine import memory
 from hsd_viz.engine.loading import Report, reported, with_progress
 from hsd_viz.ladder.load import model_path, names, weights_hash
 from hsd_viz.ladder.pad import check_padding, pad, padded_config, padded_name, padding_note
+from hsd_viz.ladder.skip import check_skip, skip_layers, skipping_config
+from hsd_viz.stack import skip_name, split_skip
 from hsd_viz.trace import Stage
+from hsd_viz.words import did_you_mean
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "float64": torch.float64}
 _HUB_TIMEOUT = 3.0
@@ -37,10 +41,11 @@ class Models:
 
     The device ``auto`` spreads a model that is too large for one device over all there are, the memory of the machine
     and its disk (by the package ``accelerate``). ``allow_models=False`` refuses everything but ladder names. With
-    ``pad_layers`` the target, and no draft, is a cost-padded model (:func:`hsd_viz.ladder.pad.pad`).
+    ``pad_layers`` the target, and no draft, is a cost-padded model (:func:`hsd_viz.ladder.pad.pad`). ``bridge`` forces
+    how a model with another tokenizer drafts, one of :data:`~hsd_viz.decoding.settings.BRIDGES`.
 
     Raises:
-        ValueError: if a name is not a model, a draft's tokenizer is not the target's, or the padding is out of range.
+        ValueError: if a name is not a model, or an option is invalid.
     """
 
     def __init__(
@@ -51,8 +56,12 @@ class Models:
         allow_models: bool,
         pad_layers: int = 0,
         pad_noise: float = 0.0,
+        bridge: str | None = None,
     ) -> None:
         check_padding(pad_layers, pad_noise)
+        if bridge is not None and bridge not in BRIDGES:
+            hint = did_you_mean(bridge, BRIDGES)
+            raise ValueError(f"unknown bridge '{bridge}': use {' or '.join(BRIDGES)}{hint}")
         self._spread = device == "auto"
         if self._spread and pad_layers:
             raise ValueError("a padded target needs all its weights in one place: use the device cpu or cuda, not auto")
@@ -71,6 +80,9 @@ class Models:
         self._hashes: dict[str, str | None] = {}
         self._hub: dict[str, str | None] = {}
         self._agree: set[tuple[str, str]] = set()
+        self._bridges: dict[tuple[str, str], Bridge] = {}
+        #: The bridge to use instead of the one that fits a sampling.
+        self.forced_bridge = bridge
         self._offload: tempfile.TemporaryDirectory | None = None
         #: Model types whose weights the runtime holds a second time.
         self.packed: frozenset[str] = frozenset()
@@ -106,11 +118,18 @@ class Models:
         return str(path.absolute())
 
     def base(self, name: str) -> str:
-        """The name of the checkpoint that a model is made from: another than its own for a padded target alone."""
+        """The name of the checkpoint that a model is made from: another than its own for a padded target, and for a
+        model without some of its layers."""
+        name = split_skip(name)[0]
         return self.target_base if name == self.target else name
 
     def config(self, name: str) -> PreTrainedConfig:
         """The configuration of a model. Raises ``ValueError`` if it shows that the model cannot be decoded here."""
+        base, layers = split_skip(name)
+        if layers is not None:
+            whole = self.config(base)
+            check_skip(name, layers, whole.get_text_config(decoder=True).num_hidden_layers)
+            return skipping_config(whole, layers)
         found = self._config(name, self.where(name))
         if not self._padded(name):
             return found
@@ -148,7 +167,19 @@ class Models:
 
     def get(self, name: str, report: Report = lambda done, total: None) -> HFModel:
         """The model of that name, loaded on first use; ``report(tensors done, tensors in all)`` is called meanwhile."""
-        key = self._key(name)
+        key, (base, layers) = self._key(name), split_skip(name)
+        if layers is not None:
+            self.config(name)
+            whole = self.get(base, report)
+            with self._lock:
+                if key not in self._models:
+                    model = HFModel(name, skip_layers(whole.module, layers), self.text(name).size)
+                    check_forward(model)
+                    # Without the last layers alone, it computes what the first layers of the whole model do.
+                    if min(layers) == whole.layers - len(layers):
+                        model.prefix_of = whole.name
+                    self._models[key] = model
+                return self._models[key]
         with self._lock:
             if key not in self._models:
                 tokens = self.text(name).size
@@ -157,6 +188,12 @@ class Models:
                 check_forward(model)
                 self._models[key] = model
             return self._models[key]
+
+    def forget(self, names: Collection[str]) -> None:
+        """Forget models that were made from others."""
+        with self._lock:
+            for name in names:
+                self._models.pop(self._key(name), None)
 
     def prepare(
         self, chain: Sequence[str], ids: Sequence[int], max_new_tokens: int
@@ -169,8 +206,10 @@ class Models:
         Raises:
             ValueError: if the memory is clearly not available, or the models do not fit together.
         """
+        # A model with another tokenizer reads the end of a text that is too long for it.
+        same = [name for name in chain if self.difference(chain[-1], name) is None]
         limits = [
-            limit for name in chain if (limit := context(self.config(name).get_text_config(decoder=True))) is not None
+            limit for name in same if (limit := context(self.config(name).get_text_config(decoder=True))) is not None
         ]
         if limits and len(ids) >= min(limits):
             raise PromptTooLong(len(ids), min(limits))
@@ -186,8 +225,8 @@ class Models:
             self.hash(name)
         models = [self.get(name) for name in chain]
         target = models[-1]
-        for model in models[:-1]:
-            if model.vocab_size != target.vocab_size:
+        for name, model in zip(chain[:-1], models[:-1], strict=True):
+            if model.vocab_size != target.vocab_size and name in same:
                 raise ValueError(
                     f"{model.name} cannot draft for {target.name}: it knows {model.vocab_size} of their tokenizer's "
                     f"{self.text(target.name).size} tokens and {target.name} {target.vocab_size}"
@@ -200,19 +239,35 @@ class Models:
             )
         return models
 
-    def check_tokenizers(self, target: str, drafts: list[str]) -> None:
-        """Raise ``ValueError`` when a draft model's token ids do not mean what the target's do."""
-        for draft in drafts:
-            pair = self.where(target), self.where(draft)
-            if pair in self._agree:
-                continue
+    def difference(self, target: str, draft: str) -> str | None:
+        """Return how two models' tokenizers differ; ``None`` if their token ids mean the same."""
+        pair = self.where(target), self.where(draft)
+        if pair not in self._agree:
             one, other = self.text(target).tokenizer, self.text(draft).tokenizer
             if one is not other and (why := differing_tokens(one, other)):
-                raise ValueError(f"{draft} cannot draft for {target}: they have different tokenizers ({why})")
+                return why
             self._agree.add(pair)
+        return None
+
+    def check_tokenizers(self, target: str, drafts: Sequence[str], hint: str = "") -> None:
+        """Raise ``ValueError`` when a draft model's token ids do not mean what the target's do."""
+        for draft in drafts:
+            if why := self.difference(target, draft):
+                raise ValueError(f"{draft} cannot draft for {target}: they have different tokenizers ({why}){hint}")
+
+    def bridge(self, target: str, draft: str) -> Bridge | None:
+        """Return the bridge from a draft model's tokenizer to the target's, ``None`` if they are the same."""
+        pair = self.where(target), self.where(draft)
+        if pair not in self._bridges:
+            if self.difference(target, draft) is None:
+                return None
+            sides = [Lexicon(self.text(name), self.get(name).vocab_size) for name in (draft, target)]
+            self._bridges[pair] = Bridge(*sides)
+        return self._bridges[pair]
 
     def hash(self, name: str) -> str | None:
         """A short hash of the weights, ``None`` if they are not local safetensors, as for a padded target."""
+        name = split_skip(name)[0]
         if self._padded(name):
             return None
         where = self.where(name)
@@ -223,6 +278,14 @@ class Models:
                 self._hashes[where] = None
         return self._hashes[where]
 
+    def close(self) -> None:
+        """Forget all models; their memory is free once no decode uses them."""
+        with self._lock:
+            self._models.clear()
+            self._texts.clear()
+            if self._offload is not None:
+                self._offload.cleanup()
+
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _memory(self, chain: Sequence[str], prompt: int, length: int) -> str:
@@ -232,7 +295,9 @@ class Models:
         for name in chain:
             key, config = self._key(name), self.config(name)
             if key not in self._weights:
-                self._weights[key] = memory.parameter_bytes(config, DTYPES[self.dtype], self.where(name))
+                shares = split_skip(name)[1] is not None
+                own = 0 if shares else memory.parameter_bytes(config, DTYPES[self.dtype], self.where(name))
+                self._weights[key] = own
             if self.loaded(name):
                 held += self._weights[key]
             needs.append(
@@ -252,7 +317,8 @@ class Models:
 
     def _key(self, name: str) -> str:
         """Return the key of a model: a padded target is another model than the one of its checkpoint."""
-        return self.target if self._padded(name) else self.where(name)
+        base, layers = split_skip(name)
+        return skip_name(self.target if self._padded(base) else self.where(base), layers)
 
     def _pad(self, module: torch.nn.Module) -> torch.nn.Module:
         try:

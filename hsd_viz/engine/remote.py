@@ -10,8 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from hsd_viz.card import card, line
 from hsd_viz.decoding.settings import DEFAULT_RULE
-from hsd_viz.trace import Event, Finished, Trace
+from hsd_viz.engine.running import options_of, run_to_end
+from hsd_viz.stack import Stack
+from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.wire import EventReader, ServerError
 
 #: Seconds to connect, and without any data from the server.
@@ -43,6 +46,10 @@ class RemoteEngine:
     def __repr__(self) -> str:
         return f"RemoteEngine({self.url!r})"
 
+    def _repr_html_(self) -> str:
+        """Return the address and how to decode for a notebook."""
+        return card("Engine", self.url, line('Decode with engine.run(prompt, stack="db > target").'))
+
     def model_names(self) -> list[str]:
         """Return the names of the models that the server offers."""
         return [str(name) for name in self._get("/models")["models"]]
@@ -50,7 +57,7 @@ class RemoteEngine:
     def decode(
         self,
         prompt: str | Sequence[int],
-        stack: str = "target",
+        stack: str | Stack = "target",
         *,
         max_new_tokens: int = 128,
         temperature: float = 0.0,
@@ -68,7 +75,7 @@ class RemoteEngine:
         """
         body = {
             "prompt": prompt if isinstance(prompt, str) else list(prompt),
-            "stack": stack,
+            "stack": str(stack),
             "max_new_tokens": max_new_tokens,
             "temperature": float(temperature),
             "top_k": top_k,
@@ -81,12 +88,13 @@ class RemoteEngine:
             body["rule"] = rule if isinstance(rule, str) else dict(rule)
         return self._events(json.dumps(body).encode())
 
-    def run(self, prompt: str | Sequence[int], stack: str = "target", **options: Any) -> Trace:
-        """Decode to the end and return the trace; the options of :meth:`decode`."""
-        for event in self.decode(prompt, stack, **options):
-            if isinstance(event, Finished):
-                return event.trace  # type: ignore[return-value]
-        raise ServerError("the server closed the connection before the end", retry=True)
+    @options_of(decode)
+    def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
+        """Decode to the end and return the trace; takes the options of :meth:`decode`.
+
+        A list of prompts returns the list of their traces and shows a progress bar.
+        """
+        return run_to_end(self, prompt, stack, options)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 

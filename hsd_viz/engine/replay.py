@@ -11,6 +11,8 @@ from typing import Any
 
 from hsd_viz.card import card, table
 from hsd_viz.decoding.settings import DEFAULT_RULE
+from hsd_viz.engine.running import options_of, run_to_end
+from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace, TraceError
 from hsd_viz.trace.metrics import target_round_of
 from hsd_viz.words import check_range, did_you_mean
@@ -112,7 +114,7 @@ class ReplayEngine:
     def decode(
         self,
         prompt: str,
-        stack: str = "target",
+        stack: str | Stack = "target",
         *,
         max_new_tokens: int | None = None,
         temperature: float = 0.0,
@@ -130,7 +132,7 @@ class ReplayEngine:
         """
         wanted = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
         for recording in bundled(self._folder):
-            if recording.stack != stack:
+            if recording.stack != str(stack):
                 continue
             trace = load_bundled(recording.name, self._folder)
             same = all(trace.meta.get("sampling", {}).get(k) == v for k, v in wanted.items())
@@ -141,10 +143,10 @@ class ReplayEngine:
             "pip install 'hsd-viz[models]', or choose a recorded trace"
         )
 
-    def run(self, prompt: str, stack: str = "target", **options: Any) -> Trace:
-        """Replay to the end without waiting and return the trace."""
-        events = ReplayEngine(self._folder, pace=0).decode(prompt, stack, **options)
-        return next(event.trace for event in events if isinstance(event, Finished))
+    @options_of(decode)
+    def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
+        """Replay to the end without waiting and return the trace; a list of prompts returns the list of traces."""
+        return run_to_end(ReplayEngine(self._folder, pace=0), prompt, stack, options)
 
     def replay(self, trace: Trace) -> Iterator[Event]:
         """Yield the events of a trace at this engine's pace."""

@@ -24,6 +24,11 @@ _METADATA = {
     "language_info": {"name": "python"},
 }
 Cell = dict[str, Any]
+#: Comments, so that the notebooks run everywhere else without a change.
+COLAB = """\
+# On Colab only: remove the # of both lines and run them first.
+# %pip install -q "hsd-viz @ git+https://github.com/hsd-viz/hsd-viz"
+# from google.colab import output; output.enable_custom_widget_manager()"""
 
 
 def masters() -> list[Path]:
@@ -53,6 +58,8 @@ def notebook(master: str, edition: str, name: str) -> dict[str, Any]:
     cells: list[Cell] = []
     for kind, text in cells_of(master):
         cells += [_cell(kind, text)] if kind == "markdown" else EDITIONS[edition](text)
+    if edition == "student":
+        cells.insert(1, _cell("code", COLAB))
     if edition == "otter":
         cells.insert(0, _cell("raw", f"# ASSIGNMENT CONFIG\nname: {name}\nsolutions_pdf: false"))
     for n, cell in enumerate(cells):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import Any
 
+from hsd_viz.exercises.quiz import entry_of, words
 from hsd_viz.words import did_you_mean
 
 
@@ -61,13 +63,8 @@ def _form(guess: Guess) -> Any:
     """Return the form of a question: an entry, a button, and a place for the result beside the guess."""
     import ipywidgets as w
 
-    question = w.Label(guess.question)
-    shown = w.Output()
-    problem = w.Label()
-    if guess.options:
-        entry = w.ToggleButtons(options=guess.options, value=None)
-    else:
-        entry = w.Text(placeholder="a number", layout={"width": "12em"})
+    question, problem, shown = words(f"<b>{escape(guess.question)}</b>"), w.HTML(), w.Output()
+    entry = entry_of(guess.options)
     button = w.Button(description="Lock the guess")
 
     def lock(_: Any) -> None:
@@ -75,14 +72,14 @@ def _form(guess: Guess) -> Any:
             if guess.guess is None:
                 guess.lock(entry.value)
         except Exception as error:  # callbacks of widgets lose exceptions
-            problem.value = str(error)
+            problem.value = escape(str(error))
             return
         entry.disabled = button.disabled = True
-        problem.value = f"Your guess: {guess.guess}. The result:"
+        problem.value = escape(f"Your guess: {guess.guess}. The result:")
         _show(shown, guess.revealed)
 
     button.on_click(lock)
-    form = w.VBox([question, w.HBox([entry, button]), problem, shown])
+    form = w.VBox([question, entry, button, problem, shown])
     if guess.guess is not None:
         lock(None)
     return form

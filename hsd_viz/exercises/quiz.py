@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,17 +92,29 @@ def _numeric(question: dict[str, Any], given: Any) -> dict[str, Any]:
     return default
 
 
+def words(html: str) -> Any:
+    """Return a widget of text that may need several lines."""
+    import ipywidgets as w
+
+    return w.HTML(f'<div style="line-height:1.4">{html}</div>')
+
+
+def entry_of(options: Sequence[str]) -> Any:
+    """Return a widget to choose an option, or without options to enter a number."""
+    import ipywidgets as w
+
+    if options:
+        return w.RadioButtons(options=list(options), value=None, layout={"width": "max-content"})
+    return w.Text(placeholder="a number", continuous_update=False, layout={"width": "12em"})
+
+
 def _form(quiz: Quiz, number: int) -> Any:
     """Return the widgets of one question."""
     import ipywidgets as w
 
     question = quiz.questions[number - 1]
-    text = w.HTML(f"<b>{number}.</b> {escape(question['question'])}")
-    if question["type"] == "numeric":
-        entry = w.Text(placeholder="a number", continuous_update=False, layout={"width": "12em"})
-    else:
-        options = [a["answer"] for a in question["answers"]]
-        entry = w.RadioButtons(options=options, value=None, layout={"width": "max-content"})
+    text = words(f"<b>{number}.</b> {escape(question['question'])}")
+    entry = entry_of([] if question["type"] == "numeric" else [a["answer"] for a in question["answers"]])
     response = w.HTML()
 
     def answered(change: dict[str, Any]) -> None:

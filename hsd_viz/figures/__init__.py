@@ -10,7 +10,7 @@ One run: :func:`acceptance`, :func:`by_source`, :func:`time_spent`, :func:`throu
 :func:`drafters_alone`. Several runs: :func:`race`, :func:`race_deltas`, :func:`tokens_per_forward`. The latency law:
 :func:`latency_surface`, :func:`ranking`, :func:`levels`, :func:`what_if_one_draft`, :func:`what_if_second_draft`.
 Measurements: :func:`database_ablation`, :func:`database_orders`, :func:`by_category`, :func:`drafting_plane`,
-:func:`speed_plane`, :func:`temperature_curves`, :func:`speedup`.
+:func:`speed_plane`, :func:`temperature_curves`, :func:`speedup`, :func:`replayed`.
 """
 
 from importlib import import_module
@@ -24,6 +24,7 @@ _NAMES = {
     ),
     "law": ("latency_surface", "levels", "ranking", "what_if_one_draft", "what_if_second_draft"),
     "pictures": ("save",),
+    "replay": ("replayed",),
     "run": (
         *("acceptance", "acceptance_by_match", "acceptance_by_position", "acceptance_by_source", "accepted_per_round"),
         *("by_source", "drafters_alone", "matched_keys", "throughput", "time_spent"),

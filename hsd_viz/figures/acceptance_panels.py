@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from hsd_viz.figures.definitions import CONDITIONAL, LENGTH, RATE
+from hsd_viz.figures.definitions import CONDITIONAL, RATE
 from hsd_viz.figures.palette import label
 from hsd_viz.figures.panels import Panel, Row, level_names, range_words, ranges, share, source_keys
 from hsd_viz.trace import DraftRow, RoundRow, Trace
@@ -18,21 +18,22 @@ REFUSED = {
     "rejected": {"label": "rejected", "shape": "hatched"},
     "unreached": {"label": "not examined", "shape": "faint"},
 }
-_LINE = "The line in the chart is the running mean over rounds."
+_LINE = "The line is the running mean over rounds."
 LEAD = "accepted, from:"
 _PLAIN = "No drafts in this run: the target generated every token, one per forward pass."
 _NO_DRAFT = "No drafts for this level."
 
 
-def terms(trace: Trace) -> list[tuple[str, str, str]]:
-    """Return the run's rates at the target as (label, value, definition)."""
+def rates(trace: Trace) -> str:
+    """Return a sentence with the rates of the run at the target; "" without drafts."""
     m = trace.metrics()
     rate, conditional, length = m["acceptance_rate"], m["conditional_acceptance"], m["mean_acceptance_length"]
-    return [
-        ("Acceptance rate", "–" if rate is None else f"{rate:.0%}", RATE),
-        ("Conditional acceptance", "–" if conditional is None else f"{conditional:.0%}", CONDITIONAL),
-        ("Mean acceptance length", "–" if length is None else f"{length:.2f}", f"{LENGTH} {_LINE}"),
-    ]
+    if rate is None or conditional is None:
+        return ""
+    return (
+        f"Acceptance rate {rate:.0%} (accepted / drafted), conditional acceptance {conditional:.0%} (accepted / "
+        f"examined), mean acceptance length {length:.2f} (tokens per target forward pass). {_LINE}"
+    )
 
 
 def verifiers(trace: Trace) -> list[tuple[str, int]]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.figures.panels import Panel
-from hsd_viz.figures.style import INKS, chart, figure, legend_room, mix, plain, signed
+from hsd_viz.figures.style import INKS, chart, figure, hover, legend_room, mix, plain, signed
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 #: Pixels of a bar with its gap, and of what surrounds the bars of a group.
 STEP, AROUND = 26, 62
+HOVER = "%{customdata}<extra></extra>"
 
 
 def stacked(
@@ -22,6 +23,7 @@ def stacked(
     words: str,
     dark: bool,
     note: str = "",
+    about: Mapping[str, Any] | None = None,
 ) -> go.Figure:
     """Return stacked bars: one subplot per group.
 
@@ -31,7 +33,9 @@ def stacked(
     import plotly.graph_objects as go
 
     used = {part[0] for g in groups for row in g["rows"] for part in row["parts"]}
-    fig = _panes(groups, title, words, dark, note, [keys[k]["label"] for k in keys if k in used])
+    fig = _panes(
+        groups, title, words, dark, note, [keys[k]["label"] for k in keys if k in used and len(used) > 1], about
+    )
     muted = INKS[dark][1]
     shown: set[str] = set()
     for place, group in enumerate(groups, start=1):
@@ -48,8 +52,8 @@ def stacked(
                 showlegend=key not in shown,
                 marker=marker(keys[key], dark),
                 width=0.62,
-                customdata=[f"{plain(rows[y]['label'])}<br>{plain(part[2])}" for y, part in found],
-                hovertemplate="%{customdata}<extra></extra>",
+                customdata=[f"{plain(rows[y]['label'])}:<br>{hover(part[2])}" for y, part in found],
+                hovertemplate=HOVER,
             )
             fig.add_trace(bar, row=place, col=1)
             shown.add(key)
@@ -57,7 +61,7 @@ def stacked(
         after = go.Scatter(x=ends, y=list(range(len(rows))), mode="text", textposition="middle right", hoverinfo="skip")
         after.update(text=[f" {plain(row['value'])}" for row in rows], textfont={"color": muted}, showlegend=False)
         fig.add_trace(after.update(cliponaxis=False), row=place, col=1)
-        fig.update_xaxes(range=[0, group.get("end") or max(ends, default=1) or 1], row=place, col=1)
+        fig.update_xaxes(range=[0, max(group.get("end") or 0, *ends) or 1], row=place, col=1)
     fig.update_layout(
         barmode="stack",
         showlegend=len(shown) > 1,
@@ -85,7 +89,11 @@ def panel(table: Panel, dark: bool = False) -> go.Figure:
     said = f"{table.definition} {' and '.join(heads)} by {table.heads[0]}: {words}"
     unit = {"title": "", "unit": table.heads[1], "rows": rows, "axis": table.heads[0], "end": table.end}
     note = f"After each bar: {' · '.join(heads)}. {table.foot}".strip()
-    return stacked([unit], keys, title, said, dark, note)
+    values = [
+        [table.heads[0], *heads],
+        *([row["label"], *cells.cells] for row, cells in zip(rows, table.rows, strict=True)),
+    ]
+    return stacked([unit], keys, title, said, dark, note, {"text": table.definition, "table": values})
 
 
 def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
@@ -102,7 +110,8 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
         for g in spec["groups"]
     ]
     words = f"{spec['text']} {'; '.join(said)}. {spec['source']}"
-    fig = _panes(groups, spec["title"], words, dark, spec["source"], [words for _, words in spec["legend"]])
+    about = {"text": spec["text"], "table": _values(spec["groups"])}
+    fig = _panes(groups, spec["title"], words, dark, spec["source"], [words for _, words in spec["legend"]], about)
     ink, muted, _, page, accent, _ = INKS[dark]
     for place, group in enumerate(groups, start=1):
         first, rows, ys = place == 1, group["rows"], list(range(len(group["rows"])))
@@ -111,7 +120,7 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
         law = go.Bar(orientation="h", y=ys, x=[row["predicted"] for row in rows], width=0.62, showlegend=first)
         law.update(name="predicted by the latency law", legendgroup="law")
         law.update(marker={"color": [mix(c, page, 0.25) for c in colours], "line": {"color": colours, "width": 1.5}})
-        law.update(hovertemplate=f"predicted: %{{x:.3g}} {unit}<extra></extra>")
+        law.update(customdata=[_said(row, "predicted", unit) for row in rows], hovertemplate=HOVER)
         fig.add_trace(law, row=place, col=1)
         known = [(y, row) for y, row in zip(ys, rows, strict=True) if row["measured"] is not None]
         ends = [max(v for v in (r["predicted"], r["measured"], r["high"], 0) if v is not None) for r in rows]
@@ -127,7 +136,8 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
                     "color": ink,
                     "thickness": 1.5,
                 },
-                hovertemplate=f"measured: %{{x:.3g}} {unit}<extra></extra>",
+                customdata=[_said(row, "measured", unit) for _, row in known],
+                hovertemplate=HOVER,
             )
             fig.add_trace(run, row=place, col=1)
         after = go.Scatter(x=ends, y=ys, mode="text", textposition="middle right", hoverinfo="skip", showlegend=False)
@@ -135,9 +145,7 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
         fig.add_trace(after, row=place, col=1)
         fig.update_xaxes(range=[0, max(ends, default=1) or 1], row=place, col=1)
         names = [
-            plain(row["label"])
-            + "".join(f"<br><span style='color:{muted}'>{plain(words)}</span>" for _, words in row["tags"])
-            for row in rows
+            plain(row["label"]) + "".join(f"<br><i>{plain(words)}</i>" for _, words in row["tags"]) for row in rows
         ]
         fig.update_yaxes(ticktext=names, row=place, col=1)
     fig.update_layout(margin={"r": 24 + 7 * _longest(row["value"] for g in groups for row in g["rows"])})
@@ -162,29 +170,59 @@ def nothing(title: str, words: str, dark: bool) -> go.Figure:
     return figure([], title, words, dark, note=words, height=60, xaxis=hidden, yaxis=hidden)
 
 
-def _panes(groups: Sequence[Mapping[str, Any]], title: str, words: str, dark: bool, note: str, labels) -> go.Figure:
+def _said(row: Mapping[str, Any], what: str, unit: str) -> str:
+    between = f" ({_number(row['low'])} to {_number(row['high'])})" if what == "measured" and row["low"] else ""
+    note = f"<br>{hover(row['note'])}" if row.get("note") else ""
+    return f"{plain(row['label'])}:<br>{what} {_number(row[what])} {unit}{between}{note}"
+
+
+def _values(groups: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """Return the table of predictions and measurements: its head, and a row for each bar."""
+    found = [[groups[0].get("what", ""), "predicted", "measured", "95 % interval", "law error"]]
+    for group in groups:
+        for row in group["rows"]:
+            label = f"{row['label']}, {group['unit']}" if len(groups) > 1 else row["label"]
+            between = f"{_number(row['low'])} to {_number(row['high'])}" if row["low"] is not None else "–"
+            off = "–" if row["off"] is None else signed(row["off"])
+            found.append([label, _number(row["predicted"]), _number(row["measured"]), between, off])
+    return found
+
+
+def _panes(
+    groups: Sequence[Mapping[str, Any]],
+    title: str,
+    words: str,
+    dark: bool,
+    note: str,
+    labels: Iterable[str],
+    about: Mapping[str, Any] | None = None,
+) -> go.Figure:
     """Return a figure with a subplot per group: axes labelled, rows from the top, room for a legend of ``labels``."""
     from plotly.subplots import make_subplots
 
     heights = [STEP * max(1, len(g["rows"])) * (1.5 if any(r.get("tags") for r in g["rows"]) else 1) for g in groups]
-    gaps = AROUND * (len(groups) - 1)
+    # Neighbours with one scale share its title.
+    titled = [k + 1 == len(groups) or groups[k + 1]["unit"] != group["unit"] for k, group in enumerate(groups)]
+    around = AROUND if any(titled[:-1]) else AROUND - 18
+    gaps = around * (len(groups) - 1)
     inner, below = sum(heights) + gaps, legend_room(labels)
     fig = make_subplots(
         figure=chart()(),
         rows=len(groups),
         cols=1,
         row_heights=heights,
-        vertical_spacing=AROUND / inner if gaps else 0,
+        vertical_spacing=around / inner if gaps else 0,
         subplot_titles=[plain(g["title"]) for g in groups],
     )
     fig.update_annotations(x=0, xanchor="left", font={"size": 13, "weight": 600})
     for place, group in enumerate(groups, start=1):
         names = [plain(row["label"]) for row in group["rows"]]
-        fig.update_xaxes(title_text=plain(group["unit"]), row=place, col=1)
+        if titled[place - 1]:
+            fig.update_xaxes(title_text=plain(group["unit"]), row=place, col=1)
         axis = {"ticktext": names, "tickvals": list(range(len(names))), "showgrid": False, "ticks": ""}
         axis |= {"range": [len(names) - 0.5, -0.5], "title_text": plain(group.get("axis", ""))}
         fig.update_yaxes(**axis, row=place, col=1)
-    fig.update_layout(figure([], title, words, dark, note=note).layout)
+    fig.update_layout(figure([], title, words, dark, note=note, about=about).layout)
     top = fig.layout.margin.t + (22 if groups[0]["title"] else 0)
     return fig.update_layout(height=inner + top + below, margin={"t": top, "b": below})
 

@@ -13,10 +13,12 @@ from hsd_viz.figures.bars import nothing, stacked
 from hsd_viz.figures.drafting_bars import ablation_spec, category_spec, order_spec
 from hsd_viz.figures.plane_specs import acceptance_plane, speed_plane_spec, temperature_spec
 from hsd_viz.figures.planes import plane
-from hsd_viz.figures.style import INKS
+from hsd_viz.figures.style import INKS, TWINS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+TWINS.update(COLOURS.values())
 
 
 def database_ablation(
@@ -41,15 +43,20 @@ def by_category(
     dark: bool = False,
     *,
     stacks: Sequence[str] | None = None,
-    first: int | None = 6,
+    first: Sequence[str] | int | None = 6,
+    rule: str = "",
     temperature: float | None = None,
+    words: Mapping[str, str] | None = None,
 ) -> go.Figure:
     """Plot mean acceptance length by kind of text for ``stacks`` of a bench report or an ablation.
 
-    By default the ``first`` stacks of each kind of text, by speed-up; ``None``: all stacks.
+    By default the ``first`` stacks of each kind of text by speed-up (a number, or names); ``None``: all stacks.
+    ``rule`` describes that selection, ``words`` add a note to a kind of text.
     """
-    spec = category_spec(data, stacks=stacks, first=None if stacks else first, temperature=temperature)
-    return _sources(spec, dark)
+    first = None if stacks else first
+    return _sources(
+        category_spec(data, stacks=stacks, first=first, rule=rule, temperature=temperature, words=words), dark
+    )
 
 
 def drafting_plane(
@@ -71,10 +78,16 @@ def speed_plane(data: Any, dark: bool = False, *, temperature: float | None = No
 
 
 def temperature_curves(
-    data: Any, dark: bool = False, *, metric: str = "length", stacks: Sequence[str] | None = None, beside: bool = True
+    data: Any,
+    dark: bool = False,
+    *,
+    metric: str = "length",
+    stacks: Sequence[str] | None = None,
+    beside: bool = True,
+    source: str = "",
 ) -> go.Figure:
     """Plot acceptance length or speed-up (``metric="speedup"``) over temperature, one line per method."""
-    return plane(temperature_spec(data, metric=metric, stacks=stacks, beside=beside), dark)
+    return plane(temperature_spec(data, metric=metric, stacks=stacks, beside=beside, source=source), dark)
 
 
 def speedup(
@@ -106,7 +119,12 @@ def speedup(
     end = max(1.0, *(row.value.high or row.value.value for row in rows))
     group = {"title": "", "unit": "speed, plain decoding = 1", "rows": lines, "end": end * 1.02}
     note = f"{speed_words(rows)} {report.suite.name}, {report.processor or 'an unknown machine'}. {doubts}"
-    fig = stacked([group], keys, title, words, dark, note)
+    table = [["stack", "speed-up", "95 % interval", "with little repetition"]]
+    for row in rows:
+        spread = f"{row.value.low:.2f} to {row.value.high:.2f}" if row.value.interval else "–"
+        second = "–" if row.second.value is None else f"{row.second.value:.2f}"
+        table.append([row.label, f"{row.value.value:.2f}", spread, second])
+    fig = stacked([group], keys, title, words, dark, note, {"table": table})
     return _intervals(fig, rows, dark)
 
 
@@ -158,4 +176,17 @@ def _sources(spec: Mapping[str, Any], dark: bool) -> go.Figure:
     keys = {key: dict(hue) for key, hue in spec["hues"].items()}
     listed = [f"{g['title']}: " + "; ".join(f"{r['label']} {r['value']}" for r in g["rows"]) for g in groups]
     note = f"After each bar: {' · '.join(columns)}. {spec['source']}"
-    return stacked(groups, keys, spec["title"], f"{spec['text']} {'. '.join(listed)}. {spec['source']}", dark, note)
+    words = f"{spec['text']} {'. '.join(listed)}. {spec['source']}"
+    about = {"text": spec["text"], "table": _values(spec)}
+    return stacked(groups, keys, spec["title"], words, dark, note, about)
+
+
+def _values(spec: Mapping[str, Any]) -> list[list[str]]:
+    """Return all rows as a table; those of several groups are named after them."""
+    several = len(spec["groups"]) > 1
+    found = [[spec["groups"][0]["what"], *spec["columns"]]]
+    for group in spec["groups"]:
+        for row in (*group["rows"], *group.get("more", ())):
+            cells = row["cells"] if "columns" not in group else ["–"] * len(spec["columns"])
+            found.append([f"{group['title']}: {row['label']}" if several else row["label"], *cells])
+    return found

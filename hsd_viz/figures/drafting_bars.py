@@ -13,7 +13,7 @@ from hsd_viz.stack import DATABASES
 
 DRAFTERS = {
     "db": "db: longest matching suffix, one scored tree",
-    "hd": "hd: Hierarchy Drafting as published, one-token keys, seven drafts of four tokens",
+    "hd": "hd: Hierarchy Drafting (HD) as published",
 }
 COLUMNS = ("tokens per forward pass", "tokens from multi-token rounds", "drafting, µs per round")
 _FULL = set(DATABASES)
@@ -41,7 +41,7 @@ def ablation_spec(
     others = [r for r in rows if not groups and r.stack != PLAIN]
     if others:
         used = others
-        groups.append({"title": "", "rows": [supply_row(r, r.stack, code=True) for r in others]})
+        groups.append({"title": "", "rows": [supply_row(r, r.stack) for r in others]})
     if not groups:
         raise ValueError("no stack with a database was measured")
     end = max(r.length for r in used)
@@ -83,7 +83,7 @@ def order_spec(data: Any, *, temperature: float | None = None, beside: bool = Tr
     for name, words in DRAFTERS.items():
         some = sorted((r for r in rows if method(r.stack).startswith(name)), key=lambda r: _place(r.databases))
         if some:
-            lines = [supply_row(r, " → ".join(r.databases), chosen=r.databases == DATABASES) for r in some]
+            lines = [supply_row(r, " → ".join(r.databases)) for r in some]
             groups.append(
                 {"title": words, "rows": lines, "unit": "tokens per target forward pass, by source", "end": end}
             )
@@ -148,14 +148,14 @@ def category_spec(
         note = (words or {}).get(name)
         title = f"{name}: {note}" if note else name
         unit = "tokens per target forward pass"
-        groups.append({"title": title, "rows": lines, "more": rest, "unit": unit, "bare": bool(groups)})
+        groups.append({"title": title, "rows": lines, "more": rest, "unit": unit})
     end = max(c[0] for r in rows for c in r.categories.values())
     columns = ["tokens per forward pass", *(["95 % interval"] if sure else []), *(["speed-up"] if fast else [])]
     return {
         "title": f"Results by kind of text, {temperature_words(rows[0].temperature)}",
         "text": "Bar length: tokens per target forward pass. Compare groups for the effect of the text, rows "
         "for the effect of "
-        "the method." + (f" Shown: {rule}; others are collapsed." if rule else ""),
+        "the method." + (f" Shown: {rule}; the table has all." if rule else ""),
         "hues": _hues([], *dict.fromkeys(sources.values())),
         "columns": columns,
         "groups": [{**g, "end": end, "what": "stack"} for g in groups],
@@ -169,20 +169,20 @@ def _category_row(row: Supply, name: str, source: str, sure: bool, fast: bool) -
     cells = [f"{length:.2f}"]
     cells += [f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "–"] if sure else []
     cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
-    return {"label": row.method, "code": True, "parts": _parts(length, {source: length - 1}), "cells": cells}
+    return {"label": row.method, "parts": _parts(length, {source: length - 1}), "cells": cells}
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def supply_row(row: Supply, name: str, *, code: bool = False, chosen: bool = False) -> dict[str, Any]:
-    """Return a table row for the browser: the bar's parts and the values of :data:`COLUMNS`."""
+def supply_row(row: Supply, name: str) -> dict[str, Any]:
+    """Return a row: the bar's parts and the values of :data:`COLUMNS`."""
     cells = [
         f"{row.length:.2f}",
         "–" if row.ratio is None else percent(row.ratio),
         "–" if row.draft is None else f"{1e6 * row.draft:.0f}",
     ]
-    return {"label": name, "code": code, "chosen": chosen, "parts": _parts(row.length, row.accepted), "cells": cells}
+    return {"label": name, "parts": _parts(row.length, row.accepted), "cells": cells}
 
 
 def _parts(length: float, accepted: Mapping[str, float] | None) -> list[list[Any]]:
@@ -257,7 +257,7 @@ def _published_databases() -> dict[str, Any]:
         )
     return {
         "title": "Published HD results, for comparison",
-        "unit": "tokens from multi-token rounds: full width is 100 %",
+        "unit": "tokens from multi-token rounds",
         "what": "databases",
         "end": 1.0,
         "rows": rows,
@@ -277,10 +277,9 @@ def _published_orders() -> dict[str, Any]:
                 "label": name,
                 "parts": parts,
                 "cells": [f"{p.figures['speedup']:.2f} ×"],
-                "chosen": p.what == ", ".join(DATABASES),
             }
         )
-    unit = "share of all tokens by source: full width is 100 %"
+    unit = "share of all tokens, by source"
     return {
         "title": "Published HD results, for comparison",
         "unit": unit,

@@ -150,11 +150,7 @@ def _ranking(
     rows = []
     for stack in dict.fromkeys([*found, *measurements]):
         row = _row(stack, found.get(stack), measurements.get(stack))
-        row |= {
-            "code": True,
-            "tags": [[t, TAGS[t]] for t in tags.get(stack, ())],
-            "chosen": "pick" in tags.get(stack, ()),
-        }
+        row["tags"] = [[t, TAGS[t]] for t in tags.get(stack, ())]
         rows.append(row)
     # Sort by measured, else predicted.
     rows.sort(key=lambda r: r["measured"] if r["measured"] is not None else r["predicted"])
@@ -191,7 +187,7 @@ def _levels_spec(trace: Trace, basis: Basis, prediction: Prediction) -> dict[str
         parts = f"{use.ms / total:.0%} of the time, {share:.0%} predicted; calls only {use.calls:.2f} ms"
         times.append(_row(use.name, ms, Measured(use.ms)) | {"hue": colours, "note": parts})
     whole = measured([trace])[stack_of_trace(trace)]
-    times.append(_row("all levels", prediction.ms_per_token, whole) | {"chosen": True})
+    times.append(_row("all levels", prediction.ms_per_token, whole))
     return {
         "title": f"Prediction and run by level: {prediction.stack}",
         "legend": _legend(True),

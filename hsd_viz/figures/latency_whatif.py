@@ -9,7 +9,7 @@ import numpy as np
 
 from hsd_viz.figures import latency_figures as law
 from hsd_viz.figures.latency_sources import rate
-from hsd_viz.figures.surface_specs import axis, legend, lines_of, mark
+from hsd_viz.figures.surface_specs import axis, legend, mark
 from hsd_viz.latency.affine import MOST
 from hsd_viz.latency.inputs import Calibration, Edge
 from hsd_viz.latency.whatif import second_draft
@@ -86,10 +86,8 @@ def one_draft_spec(
         "marks": marks,
         "legend": [["best", "best lookahead"], ["here", "your setting"]],
         "picks": True,
-        "hint": "Hover over a lookahead or use the arrow keys; click or press Enter to select it.",
         "verdict": {"figure": f"{speed[g - 1]:.2f} ×", "text": _one_words(speed, a, c, g, slope)},
         "source": source,
-        "shape": 0.56,
     }
 
 
@@ -155,12 +153,12 @@ def second_draft_spec(
             "values": _words_of(acceptances, "{:.0%}"),
         },
         "cells": _gain_cells(costs, acceptances, values),
-        "contours": _gain_lines(costs, acceptances, values),
+        "contours": {"step": 0.05 if values.max() < 0.3 else 0.1 if values.max() < 0.8 else 0.5, "form": "+.0%"},
+        "even": "breaks even",
         "regions": _regions(costs, acceptances, values, marks),
         "marks": marks,
         "legend": legend(marks),
         "picks": True,
-        "hint": "Click the map, or use the arrow keys and Enter, to place the second draft.",
         "verdict": {
             "figure": _percent(gain),
             "text": _two_words(here, a, c, b, cost, slope, fixed, (second_lookahead, lookahead)),
@@ -170,7 +168,6 @@ def second_draft_spec(
             f"Assumed direct acceptance of the second draft by the target: {law.direct(a, b, closeness):.0%}."
         ),
         "source": source,
-        "shape": 0.72,
     }
 
 
@@ -183,16 +180,7 @@ def _gain_cells(costs: np.ndarray, acceptances: np.ndarray, values: np.ndarray) 
         "scale": "gain",
         "end": max(0.1, float(np.abs(values).max())),
         "phrase": "Cost {x}, acceptance {y}: {v} tokens/s with the second draft",
-        "ends": ["slower with it", "no change", "faster with it"],
     }
-
-
-def _gain_lines(costs: np.ndarray, acceptances: np.ndarray, values: np.ndarray) -> list[dict[str, Any]]:
-    """Return the contours of a gain; the main one is where it is zero."""
-    steps = [0.2, 0.1, 0.05, 0.02] if values.max() < 0.3 else [1.0, 0.5, 0.3, 0.2, 0.1]
-    levels = [level for level in (*steps, -0.05, -0.1, -0.2) if values.min() < level < values.max()]
-    even = lines_of(costs, acceptances, values, [0.0], lambda _: "breaks even")
-    return lines_of(costs, acceptances, values, levels, _percent) + [{**line, "main": True} for line in even]
 
 
 def _two_words(

@@ -20,6 +20,7 @@ from hsd_viz.figures.planes import heat, plane
 from hsd_viz.figures.style import Given, trace_of
 from hsd_viz.figures.surface_specs import surface_of
 from hsd_viz.latency.affine import MOST
+from hsd_viz.latency.select import Choice
 from hsd_viz.stack import Stack
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def ranking(
     dark: bool = False,
     *,
     measured: Mapping[str, Measured | float] | None = None,
+    choice: Choice | None = None,
     source: str = "",
     rows: int = ROWS,
 ) -> go.Figure:
@@ -56,7 +58,7 @@ def ranking(
 
     ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration, ranked by the law.
     """
-    return compared(ranking_spec(plan, measured=measured, source=source, rows=rows), dark)
+    return compared(ranking_spec(plan, measured=measured, choice=choice, source=source, rows=rows), dark)
 
 
 def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str = "") -> go.Figure:

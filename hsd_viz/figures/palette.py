@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DATABASES = ("context", "model", "statistics")
-BASELINES = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache", "hd", "lookahead")
+BASELINES = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache", "ngram-mod", "hd", "lookahead")
 #: Strength of a token's background tint in each theme.
 TINT = 0.10
 

@@ -86,4 +86,6 @@ def level_names(meta: dict[str, Any]) -> list[str]:
     except StackError:
         return []
     # A resolved `auto` lists its levels in order.
-    return [name for part in parts for name in (part.items if part.name == "auto" else (part.name,))]
+    names = [name for part in parts for name in (part.items if part.name == "auto" else (part.name,))]
+    # In a simulated run (hsd_viz.figures.overlap) the look-ups are not where they were recorded.
+    return [f"{names[0]} (simulated)", *names[1:]] if meta.get("simulated") else names

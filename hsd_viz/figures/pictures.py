@@ -10,9 +10,10 @@ import subprocess
 import tempfile
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hsd_viz.disk import write_whole
+from hsd_viz.figures.library import CONFIG, library_of, script
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -77,7 +78,7 @@ def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float 
     ending = checked_ending(path)
     height = int(figure.layout.height or 450)
     if ending == ".html":
-        write_whole(path, figure.to_html(include_plotlyjs=True, config=_config()))
+        write_whole(path, figure.to_html(include_plotlyjs=True, config=CONFIG))
         return path
     chromium()
     page = _page(figure, width, height)
@@ -99,21 +100,15 @@ def checked_ending(path: Path) -> str:
 def _page(figure: go.Figure, width: int, height: int) -> str:
     """Return a page with the figure at the top left, and its SVG as the result."""
     import plotly.io as pio
-    from plotly.offline import get_plotlyjs
 
     content = pio.to_json(figure).replace("</", "<\\/")
     page = figure.layout.template.layout.paper_bgcolor or "#ffffff"
-    script = f"""const figure = {content}; figure.layout.width = {width}; figure.layout.height = {height};
+    draw = f"""const figure = {content}; figure.layout.width = {width}; figure.layout.height = {height};
 const at = document.getElementById("figure");
 Plotly.newPlot(at, figure.data, figure.layout, {{staticPlot: true}})
   .then(() => Plotly.toImage(at, {{format: "svg", width: {width}, height: {height}, imageDataOnly: true}}))
   .then((svg) => {{ document.getElementById("result").textContent = svg; }});"""
     style = f"<style>body{{margin:0;background:{page}}}#result{{display:none}}</style>"
-    head = f'<!doctype html><html><head><meta charset="utf-8">{style}<script>{get_plotlyjs()}</script></head>'
-    return f'{head}<body><div id="figure"></div><pre id="result"></pre><script>{script}</script></body></html>'
-
-
-def _config() -> dict[str, Any]:
-    from hsd_viz.figures.style import CONFIG
-
-    return CONFIG
+    head = f'<!doctype html><html><head><meta charset="utf-8">{style}</head>'
+    scripts = "".join(f'<script type="module">{text}</script>' for text in (script(library_of(figure)), draw))
+    return f'{head}<body><div id="figure"></div><pre id="result"></pre>{scripts}</body></html>'

@@ -76,7 +76,6 @@ def acceptance_plane(
         "drafters are at the top left.",
         "table": table,
         "source": f"Measured: {study.source}." + (f" {published.CREDIT}" if beside else ""),
-        "shape": 0.62,
     }
 
 
@@ -136,7 +135,6 @@ def speed_plane_spec(data: Any, *, temperature: float | None = None, source: str
         "speed. The curves omit the cost of verifying several tokens; the table has both.",
         "table": table,
         "source": f"Measured: {study.source}. Curves: tokens / (step + drafting), the HD authors' cost model.",
-        "shape": 0.62,
     }
 
 
@@ -198,7 +196,6 @@ def temperature_spec(
         "entropy of the model.",
         "table": table,
         "source": f"Measured: {study.source}." + (f" {published.CREDIT}" if metric == "speedup" and beside else ""),
-        "shape": 0.7,
     }
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.figures.style import INKS, figure, legend_room, mix, plain, signed
+from hsd_viz.figures.style import INKS, figure, hover, legend_room, mix, plain, signed
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -46,14 +46,16 @@ def plane(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
         dash = "dot" if curve["kind"] in ("there", "reference") else "solid"
         line = {"color": colour, "width": 2 if colour == accent else 1.5, "dash": dash}
         shown = {"mode": "lines+markers", "marker": {"size": 7}} if curve["kind"] == "law" else {"mode": "lines"}
-        phrase = curve.get("phrase", "").replace("{x}", "%{x}").replace("{v}", "%{y:.2f}")
-        hover = {"hovertemplate": phrase + "<extra></extra>"} if phrase else {"hoverinfo": "skip"}
+        phrase = curve.get("phrase", "")
+        told = {"customdata": [hover(phrase.format(x=x, v=f"{y:.2f}")) for x, y in curve["points"]]}
+        over = {**told, "hovertemplate": HOVER} if phrase else {"hoverinfo": "skip"}
         label = {"name": curve.get("label", ""), "showlegend": bool(curve.get("label"))}
-        data.append(go.Scatter(x=xs, y=ys, line=line, **shown, **hover, **label))
+        data.append(go.Scatter(x=xs, y=ys, line=line, **shown, **over, **label))
     data += marks(spec.get("points") or spec.get("marks") or (), names, dark)
     shown_names = [trace.name for trace in data if trace.showlegend is not False]
     title, below = spec.get("title") or spec["name"], legend_room(shown_names)
-    fig = figure(data, title, _words(spec), dark, note=spec["source"], height=HEIGHT_OF_PLANE, **axes(spec))
+    size = {"height": HEIGHT_OF_PLANE, "about": about(spec)}
+    fig = figure(data, title, _words(spec), dark, note=spec["source"], **size, **axes(spec))
     for point, place in labels(spec.get("points", ()), spec["x"], spec["y"], bool(spec.get("aligned"))):
         _write(fig, spec, point["x"], point["y"], point["label"], place)
     for iso in spec.get("isos", ()):
@@ -64,41 +66,39 @@ def plane(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
 
 
 HEIGHT_OF_PLANE = 460
+HOVER = "%{customdata}<extra></extra>"
 
 
 def heat(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     """Return a heat map with labelled contours and marks."""
-    import plotly.graph_objects as go
 
     ink, _, _, page, *_ = INKS[dark]
     cells, names = spec["cells"], dict(spec.get("legend", ()))
     data: list[Any] = [_cells(cells, spec, dark)]
-    for line in spec["contours"]:
-        xs, ys = zip(*line["points"], strict=True)
-        style = {"color": ink, "width": 2.5 if line.get("main") else 1}
-        data.append(go.Scatter(x=xs, y=ys, mode="lines", line=style, hoverinfo="skip", showlegend=False))
+    step = spec["contours"]["step"]
+    ends = [f(v / step) * step for f, v in zip((math.ceil, math.floor), _ends(cells), strict=True)]
+    size = {"start": ends[0], "end": ends[1], "size": step, "labelformat": spec["contours"]["form"], "showlabels": True}
+    data.append(_contours(cells, {**size, "labelfont": {"size": 11, "color": ink}}, {"color": ink, "width": 1}))
+    if spec.get("even") and min(map(min, cells["values"])) < 0 < max(map(max, cells["values"])):
+        data.append(_contours(cells, {"start": 0, "end": 0, "size": 1}, {"color": ink, "width": 2.5}))
+        data[-1].update(name=spec["even"], showlegend=True)
     data += marks(spec["marks"], names, dark)
     words = f"{spec.get('text', '')} {'; '.join(m['words'] for m in spec['marks'] if m['words'])}. {spec['source']}"
     title, below = spec.get("title") or spec["name"], legend_room(names.values())
-    note = f"{spec.get('verdict', {}).get('text', '')} {spec['source']}".strip()
-    fig = figure(data, title, words.strip(), dark, note=note, height=HEIGHT_OF_PLANE, **axes(spec))
+    size = {"height": HEIGHT_OF_PLANE, "about": about(spec)}
+    fig = figure(data, title, words.strip(), dark, note=spec["source"], **size, **axes(spec))
     fig.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
-    written: set[str] = set()
-    taken = [(m["x"], m["y"]) for m in (*spec["marks"], *spec.get("regions", ()))]
-    for line in sorted(spec["contours"], key=lambda line: not line.get("main")):
-        if line["label"] in written:
-            continue
-        written.add(line["label"])
-        x, y = _free(line["points"], taken, spec)
-        taken.append((x, y))
-        style = {"bgcolor": page, "borderpad": 1, "font": {"size": 11, "weight": 650 if line.get("main") else 400}}
-        _write(fig, spec, x, y, line["label"], style)
     for region in spec.get("regions", ()):
         _write(fig, spec, region["x"], region["y"], region["text"], {"font": {"weight": 650}})
     named = [{**mark, "label": mark["text"]} for mark in spec["marks"]]
     for mark, place in labels(named, spec["x"], spec["y"], False):
         _write(fig, spec, mark["x"], mark["y"], mark["label"], {**place, "bgcolor": page, "borderpad": 1})
     return fig.update_layout(margin={"b": below, "r": 16})
+
+
+def about(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a page writes beside the figure."""
+    return {name: spec[name] for name in ("text", "table", "verdict", "picks") if spec.get(name)}
 
 
 def marks(points: Sequence[Mapping[str, Any]], names: Mapping[str, str], dark: bool) -> list:
@@ -119,9 +119,9 @@ def marks(points: Sequence[Mapping[str, Any]], names: Mapping[str, str], dark: b
             marker |= {"symbol": f"{symbol}-open", "color": ink}
         elif not hollow:
             marker["line"] = {"color": page, "width": 1.5}
-        said = [plain(p.get("words") or f"{names.get(kind, kind)}: {p['y']:.3g}") for p in some]
+        said = [hover(p.get("words") or f"{names.get(kind, kind)}: {p['y']:.3g}") for p in some]
         scatter = go.Scatter(x=[p["x"] for p in some], y=[p["y"] for p in some], mode="markers", marker=marker)
-        scatter.update(name=names.get(kind, kind), customdata=said, hovertemplate="%{customdata}<extra></extra>")
+        scatter.update(name=names.get(kind, kind), customdata=said, hovertemplate=HOVER)
         found.append(scatter)
     return found
 
@@ -189,18 +189,18 @@ def _cells(cells: Mapping[str, Any], spec: Mapping[str, Any], dark: bool) -> go.
         z = cells["values"]
         scale = [[t, mix(accent if t > 0.5 else loss, page, 0.62 * abs(2 * t - 1))] for t in steps]
         ticks, span = [-end, 0, end], (-end, end)
-        words, form = [signed(-end), "0", signed(end)], "%{text}"
+        words = [signed(-end), "0", signed(end)]
     else:
         z = [[math.log(v / cells["best"]) for v in row] for row in cells["values"]]
         scale = [[t, mix(accent, page, 0.66 * (1 - t) ** 1.4)] for t in steps]
         span = (0.0, math.log(end))
         ticks = [span[1] * k / 3 for k in range(4)]
-        words, form = [f"{cells['best'] * math.exp(t):.3g}" for t in ticks], "%{text}"
+        words = [f"{cells['best'] * math.exp(t):.3g}" for t in ticks]
     xs, ys = (spec[name].get("values", cells[name]) for name in "xy")
     value = signed if gain else (lambda v: f"{v:.3g}")
     text = [
         [
-            cells["phrase"].format(x=xs[c], y=ys[r], v=value(v), r="" if gain else f"{v / cells['best']:.2f}")
+            hover(cells["phrase"].format(x=xs[c], y=ys[r], v=value(v), r="" if gain else f"{v / cells['best']:.2f}"))
             for c, v in enumerate(row)
         ]
         for r, row in enumerate(cells["values"])
@@ -210,7 +210,20 @@ def _cells(cells: Mapping[str, Any], spec: Mapping[str, Any], dark: bool) -> go.
         "title": {"text": "gain in tokens/s" if gain else "ms per token", "side": "right", "font": {"color": muted}}
     }
     found = go.Heatmap(x=cells["x"], y=cells["y"], z=z, zmin=span[0], zmax=span[1], colorscale=scale, colorbar=bar)
-    return found.update(text=text, hovertemplate=form + "<extra></extra>")
+    return found.update(text=text, hovertemplate="%{text}<extra></extra>")
+
+
+def _ends(cells: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the least and the greatest value that has a contour: none beyond the scale of a time."""
+    values = [v for row in cells["values"] for v in row]
+    return min(values), max(values) if cells["scale"] == "gain" else cells["best"] * cells["end"]
+
+
+def _contours(cells: Mapping[str, Any], contours: Mapping[str, Any], line: Mapping[str, Any]) -> go.Contour:
+    import plotly.graph_objects as go
+
+    found = go.Contour(x=cells["x"], y=cells["y"], z=cells["values"], contours={**contours, "coloring": "none"})
+    return found.update(line={**line, "smoothing": 0}, showscale=False, showlegend=False, hoverinfo="skip")
 
 
 def _write(fig: go.Figure, spec: Mapping[str, Any], x: float, y: float, text: str, place: Mapping[str, Any]) -> None:
@@ -223,17 +236,6 @@ def _pixel(value: float, axis: Mapping[str, Any]) -> float:
     of = math.log if axis.get("log") else float
     low, high = map(of, axis["range"])
     return (of(value) - low) / (high - low)
-
-
-def _free(line: Sequence[Sequence[float]], taken: Sequence[tuple[float, float]], spec: Mapping[str, Any]) -> tuple:
-    """Return the point of a line that is furthest from what is taken and from the border."""
-
-    def room(point: Sequence[float]) -> float:
-        x, y = _pixel(point[0], spec["x"]), _pixel(point[1], spec["y"])
-        apart = [math.hypot(x - _pixel(a, spec["x"]), y - _pixel(b, spec["y"])) for a, b in taken]
-        return min(x, 1 - x, y, 1 - y, *apart)
-
-    return tuple(max(line, key=room))
 
 
 def _overlap(a: tuple, b: tuple) -> float:

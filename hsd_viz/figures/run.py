@@ -11,7 +11,7 @@ from hsd_viz.figures import database_panels
 from hsd_viz.figures.bars import panel
 from hsd_viz.figures.palette import HUES, ink, label
 from hsd_viz.figures.panels import Panel
-from hsd_viz.figures.style import INKS, Given, figure, trace_of
+from hsd_viz.figures.style import INKS, QUIET, Given, figure, trace_of
 from hsd_viz.trace import RoundRow, Trace
 
 if TYPE_CHECKING:
@@ -65,13 +65,16 @@ def acceptance(trace: Given, dark: bool = False) -> go.Figure:
     x = list(range(1, len(rounds) + 1))
     drafted, accepted = [r.drafted for r in rounds], [r.accepted for r in rounds]
     strong, muted, *_ = INKS[dark]
-    quiet = "rgba(162,171,182,0.38)" if dark else "rgba(87,96,106,0.28)"
     mean = {"line": {"color": strong, "width": 2}, "hovertemplate": "%{y:.2f} tokens per round so far"}
     plain = {"line": {"color": muted, "width": 1, "dash": "dot"}, "hovertemplate": "%{y:.0f}"}
     count = {"hovertemplate": "%{y} tokens"}
     data = [
         go.Bar(
-            name="drafted", x=x, y=drafted, marker={"color": quiet, "line": {"color": muted, "width": 0.5}}, **count
+            name="drafted",
+            x=x,
+            y=drafted,
+            marker={"color": QUIET[dark], "line": {"color": muted, "width": 0.5}},
+            **count,
         ),
         go.Bar(name="accepted", x=x, y=accepted, marker_color=ink("context", dark), width=0.5, **count),
         go.Scatter(name="mean acceptance length", x=x, y=running, mode="lines", **mean),
@@ -88,7 +91,8 @@ def acceptance(trace: Given, dark: bool = False) -> go.Figure:
         "margin": {"t": 44, "b": 78},  # room for the legend below the axis
     }
     title = "Drafted and accepted tokens per round"
-    return figure(data, title, words, dark, barmode="overlay", hovermode="x unified", **axes)
+    about = {"text": panels.rates(trace)}
+    return figure(data, title, words, dark, about=about, barmode="overlay", hovermode="x unified", **axes)
 
 
 def time_rows(trace: Trace) -> list[tuple[str, str, float]]:

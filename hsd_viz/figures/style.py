@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.card import card, line
+from hsd_viz.figures.library import CONFIG
 from hsd_viz.figures.palette import HUES
 from hsd_viz.trace import Trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: Plotly settings: no logo, and no button that uploads the figure.
-CONFIG: dict[str, Any] = {
-    "displaylogo": False,
-    "responsive": True,
-    "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
-}
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 HEIGHT = 300
 #: Text, muted text, grid lines, page, accent and loss, by dark.
 INKS = {
     False: ("#1f2328", "#57606a", "#e3e7ec", "#ffffff", HUES["context"].light, HUES["nano"].light),
     True: ("#e8eaed", "#a2abb6", "#33393f", "#17181a", HUES["context"].dark, HUES["nano"].dark),
+}
+#: Bars behind others.
+QUIET = {False: "rgba(87,96,106,0.28)", True: "rgba(162,171,182,0.38)"}
+#: Colours on a light page, with those on a dark one; :func:`mix` and other modules add theirs.
+TWINS: dict[str, str] = {
+    **dict(zip(INKS[False], INKS[True], strict=True)),
+    **{hue.light: hue.dark for hue in HUES.values()},
+    QUIET[False]: QUIET[True],
 }
 _STATIC = "For a chart in exported notebooks: plotly.io.renderers.default = 'plotly_mimetype+notebook'"
 #: A trace or the path of its file.
@@ -55,7 +58,8 @@ def template(dark: bool = False) -> go.layout.Template:
     axis = {"gridcolor": line, "linecolor": line, "zerolinecolor": line, "tickcolor": line, "automargin": True}
     axis |= {"tickfont": {"color": muted}, "title": {"font": {"size": 12, "color": muted}, "standoff": 8}}
     title = {"font": {"size": 16, "weight": 650, "color": strong}, "x": 0, "xref": "container", "xanchor": "left"}
-    legend = {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom", "font": {"size": 12}}
+    legend = {"orientation": "h", "x": 0, "xref": "container", "yref": "container", "y": 0, "yanchor": "bottom"}
+    legend |= {"font": {"size": 12}, "maxheight": 0.9}
     # It would cover the title on a narrow page.
     modebar = {"bgcolor": page, "color": muted, "activecolor": strong, "remove": CONFIG["modeBarButtonsToRemove"]}
     pio.templates[name] = go.layout.Template(
@@ -107,23 +111,41 @@ def chart() -> type[go.Figure]:
             else:
                 super()._ipython_display_()
 
+        def save(self, path: str | Path, **options: Any) -> Path:
+            """Write the figure as ``.html``, ``.svg`` or ``.png``; see :func:`hsd_viz.figures.save`."""
+            from hsd_viz.figures.pictures import save
+
+            return save(self, path, **options)
+
     return Figure
 
 
 def figure(
-    data: list, title: str, words: str, dark: bool, *, note: str = "", height: int = HEIGHT, **layout: Any
+    data: list,
+    title: str,
+    words: str,
+    dark: bool,
+    *,
+    note: str = "",
+    height: int = HEIGHT,
+    about: Mapping[str, Any] | None = None,
+    **layout: Any,
 ) -> go.Figure:
     """Return a figure in the template.
 
-    ``note`` is small text below the title, ``words`` describe the figure to screen readers (``layout.meta``).
+    ``note`` is small text below the title, ``words`` describe the figure to screen readers. Both are in ``layout.meta``
+    with what ``about`` holds for a page: ``text`` (what is shown), ``table`` (its head and rows), ``verdict`` (a value
+    and its text), ``picks`` (a click means something).
     """
     lines = wrapped(note)
     heading = {
         "text": plain(title),
         "subtitle": {"text": "<br>".join(lines), "font": {"color": INKS[dark][1], "size": 12}},
     }
-    meta = {"title": title, "description": words, "words": f"{title}: {words}{'' if words.endswith('.') else '.'}"}
+    said = f"{title}: {words}{'' if words.endswith('.') else '.'}"
     more = 16 * len(lines) + (10 if lines else 0)
+    # ``head``: the pixels of title and note, which a page writes itself.
+    meta = {"title": title, "description": words, "words": said, "note": note, "head": 44 + more, **(about or {})}
     base = {"template": template(dark), "height": height + more, "title": heading, "meta": meta}
     return chart()(data=data, layout=base | {"margin": {"t": 44 + more}} | layout)
 
@@ -147,9 +169,27 @@ def signed(share: float) -> str:
 def mix(colour: str, page: str, share: float) -> str:
     """Return ``share`` of a colour on a page colour, both ``#rrggbb``."""
     parts = ((int(colour[k : k + 2], 16), int(page[k : k + 2], 16)) for k in (1, 3, 5))
-    return "#" + "".join(f"{round(share * one + (1 - share) * other):02x}" for one, other in parts)
+    mixed = "#" + "".join(f"{round(share * one + (1 - share) * other):02x}" for one, other in parts)
+    if page == INKS[False][3] and mixed not in TWINS:
+        TWINS[mixed] = mix(TWINS[colour], INKS[True][3], share)
+    return mixed
+
+
+def darkened(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[list[Any]]:
+    """Return how a figure for a light page, as plain data, differs on a dark one: [path, colour]."""
+    if isinstance(data, str):
+        if data in TWINS:
+            yield [list(path), TWINS[data]]
+        return
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data if isinstance(data, list) else ()):
+        yield from darkened(value, (*path, key))
 
 
 def wrapped(text: str, width: int = 104) -> list[str]:
     """Return text in lines of small type, escaped."""
     return textwrap.wrap(plain(text), width)
+
+
+def hover(text: str) -> str:
+    """Return text for a box beside a point, which plotly does not wrap."""
+    return "<br>".join(wrapped(text, 52))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.figures.latency_contours import contours
 from hsd_viz.figures.latency_sources import Basis, Measured, basis_of
 from hsd_viz.latency.affine import MOST, affine
 from hsd_viz.latency.inputs import Calibration, LevelCost
@@ -20,8 +19,6 @@ from hsd_viz.stack import Model, Stack, parse
 CONTOURS = 7
 #: The heat scale ends at this multiple of the best.
 SCALE_END = 2.5
-#: Shorter contour lines are grid artefacts.
-SPECK = 5
 #: A cost high enough to exclude a path.
 _CLOSED = 1e9
 
@@ -62,7 +59,15 @@ def surface_spec(
     pick = affine_along(stack, basis.calibration, most)
     g, h = (m.lookahead for m in pick.drafts[place : place + 2])
     exact = MixedLaw(basis.mixture).predict(pick).ms_per_token
-    marks.append(mark(g, h, "affine", "", f"quick selection: {exact:.3g} ms predicted"))
+    marks.append(
+        mark(
+            g,
+            h,
+            "affine",
+            "",
+            f"quick selection, as if each level proposed exactly its lookahead: {exact:.3g} ms predicted",
+        )
+    )
     note = ""
     for written, value in measured.items():
         if (spot := _spot(written, stack, place)) and max(spot) <= most:
@@ -83,14 +88,12 @@ def surface_spec(
             "best": best,
             "end": end,
             "phrase": f"{low.name} proposes {{x}}, {high.name} {{y}}: {{v}} ms per token, {{r}} times the best",
-            "ends": [f"{best:.3g} ms/token, the best", f"{best * end:.3g}{' or more' if largest > end else ''}"],
         },
-        "contours": lines_of(steps, steps, values.T, _levels(values, best), lambda v: f"{v:.3g}"),
+        "contours": {"step": _step(values, best), "form": ".3~g"},
         "marks": marks,
         "legend": legend(marks),
         "text": f"Each cell is a setting; contours have equal latency in ms per token.{note}",
         "source": f"Predicted by the latency law; calibration {basis.source}.",
-        "shape": 0.72,
     }
 
 
@@ -132,7 +135,7 @@ def _chain(stack: Stack) -> str:
 
 MARKS = {
     "best": "predicted minimum",
-    "affine": "quick selection: a shortest path assuming each level proposes exactly its lookahead (affine form)",
+    "affine": "quick selection (affine form)",
     "measured": "measured, in ms",
     "here": "your setting",
     "model": "a calibrated model",
@@ -151,21 +154,8 @@ def legend(marks: list[dict[str, Any]]) -> list[list[str]]:
     return [[kind, MARKS[kind]] for kind in dict.fromkeys(m["kind"] for m in marks)]
 
 
-def _levels(values: np.ndarray, best: float) -> list[float]:
-    """Return round values between the best and the end of the scale."""
-    end = min(float(values.max()), best * SCALE_END)
-    raw = (end - best) / CONTOURS
-    if raw <= 0:
-        return []
+def _step(values: np.ndarray, best: float) -> float:
+    """Return a round distance of contours between the best and the end of the scale."""
+    raw = (min(float(values.max()), best * SCALE_END) - best) / CONTOURS or 1.0
     unit = 10 ** np.floor(np.log10(raw))
-    step = unit * next(k for k in (1, 2, 5, 10) if k * unit >= raw)
-    return [float(v) for v in np.arange(np.ceil(best * 1.01 / step) * step, end + step / 2, step).round(9)]
-
-
-def lines_of(xs, ys, values, levels, words) -> list[dict[str, Any]]:
-    return [
-        {"label": words(level), "level": float(level), "points": [[round(x, 4), round(y, 4)] for x, y in line]}
-        for level in levels
-        for line in contours(xs, ys, values, level)
-        if len(line) > SPECK
-    ]
+    return float(unit * next(k for k in (1, 2, 5, 10) if k * unit >= raw))

@@ -33,7 +33,7 @@ from hsd_viz.stack import parse
 #: Cause -> the verdict, and what to do.
 CAUSES = {
     "acceptance": (
-        "the acceptance is low: most draft tokens are rejected",
+        "the acceptance is low for drafts of this length",
         "use a draft model closer to the target or trained on this traffic, draft fewer tokens, or try databases",
     ),
     "drafting": (

@@ -29,7 +29,10 @@ from hsd_viz.trace import RoundRow, Trace
 
 #: What an importer looks for; the rest of :data:`QUANTITIES` follows.
 COUNTS = ("tokens", "forwards", "verifications", "drafted", "accepted", "by_position")
-_VERSIONS = {name: vocabulary.version for name, vocabulary in VOCABULARIES.items()} | {"aiperf": "0.13.0"}
+_VERSIONS = {name: vocabulary.version for name, vocabulary in VOCABULARIES.items()} | {
+    "aiperf": "0.13.0",
+    "openai": "v1",
+}
 _NUMBER = r"([\d.]+)"
 _VLLM_LINE = re.compile(
     rf"SpecDecoding metrics: Mean acceptance length: {_NUMBER}, .*?Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
@@ -38,7 +41,7 @@ _VLLM_LINE = re.compile(
 _VLLM_COUNTER = re.compile(r"^vllm:spec_decode_(num_\w+?)_total(?:\{(.*)\})? (\S+)$", re.M)
 _LLAMA_LINE = re.compile(
     rf"draft acceptance(?: rate)? = {_NUMBER} \(\s*(\d+) accepted /\s*(\d+) generated\)"
-    rf"(?:, mean acceptance length =\s*{_NUMBER})?(?:, acceptance rate per position = \(([\d., ]+)\))?"
+    rf"(?:, mean (?:acceptance length|len) =\s*{_NUMBER})?(?:, acceptance rate per position = \(([\d., ]+)\))?"
 )
 _LLAMA_TIME = re.compile(rf"\beval time =\s*{_NUMBER} ms /\s*(\d+) (?:tokens|runs)")
 #: Characters of a text file that are searched for log lines and counters.
@@ -78,10 +81,8 @@ def _responses(path: Path) -> Iterator[Trace]:
             if "specDecodingStats" in response:
                 iterations.append(response)
                 continue
-            for read in _READERS.values():
-                if (trace := read(response)) is not None:
-                    yield trace
-                    break
+            if (trace := read_response(response)) is not None:
+                yield trace
     except (TypeError, KeyError, AttributeError, ValueError):
         return
     finally:
@@ -90,7 +91,12 @@ def _responses(path: Path) -> Iterator[Trace]:
         yield _tensorrt(iterations)
 
 
-def _trace(
+def read_response(response: Mapping) -> Trace | None:
+    """Return the trace of a response that holds a record of speculative decoding."""
+    return next((trace for read in _READERS.values() if (trace := read(response)) is not None), None)
+
+
+def imported(
     engine: str,
     known: Mapping[str, Any],
     *,
@@ -171,7 +177,7 @@ def _acceptance(engine: str, found: Mapping, tokens: int | None, **times: float 
         "accepted": found.get("num_accepted_draft_tokens"),
         "histogram": histogram,
     }
-    return _trace(engine, known, steps=steps, **times)
+    return imported(engine, known, steps=steps, **times)
 
 
 def _sglang(response: Mapping) -> Trace | None:
@@ -186,7 +192,7 @@ def _sglang(response: Mapping) -> Trace | None:
         "accepted": found.get("spec_accept_token_num", found.get("spec_accepted_drafts")),
         "histogram": found.get("spec_accept_histogram"),
     }
-    return _trace("sglang", known)
+    return imported("sglang", known)
 
 
 def _llama(response: Mapping) -> Trace | None:
@@ -199,7 +205,7 @@ def _llama(response: Mapping) -> Trace | None:
         "drafted": found["draft_n"],
         "accepted": found.get("draft_n_accepted"),
     }
-    return _trace("llama.cpp", known, prefill_ms=found.get("prompt_ms"), decode_ms=found.get("predicted_ms"))
+    return imported("llama.cpp", known, prefill_ms=found.get("prompt_ms"), decode_ms=found.get("predicted_ms"))
 
 
 def _tensorrt(iterations: Sequence[Mapping]) -> Trace:
@@ -216,7 +222,7 @@ def _tensorrt(iterations: Sequence[Mapping]) -> Trace:
             latency = row.get("iterLatencyMS")
             duration = None if latency is None else round(latency * 1e6)
             steps.append((s["numDraftTokens"], s["numAcceptedTokens"], duration))
-    return _trace("tensorrt-llm", sums, steps=steps)
+    return imported("tensorrt-llm", sums, steps=steps)
 
 
 _READERS: dict[str, Callable[[Mapping], Trace | None]] = {
@@ -240,7 +246,7 @@ def _vllm_counters(text: str) -> Iterator[Trace]:
         names = {"verifications": "num_drafts", "drafted": "num_draft_tokens", "accepted": "num_accepted_tokens"}
         known = {quantity: sums.get(name) for quantity, name in names.items()}
         by_position = [positions[k] for k in range(max(positions) + 1)] if positions else None
-        yield _trace("vllm", known | {"by_position": by_position})
+        yield imported("vllm", known | {"by_position": by_position})
 
 
 def _vllm_log(text: str) -> Iterator[Trace]:
@@ -251,7 +257,7 @@ def _vllm_log(text: str) -> Iterator[Trace]:
         known: dict[str, Any] = {"drafted": sum(row[2] for row in rows), "accepted": sum(row[1] for row in rows)}
         if all(length > 1 for length, _, _ in rows):
             known["verifications"] = sum(round(accepted / (length - 1)) for length, accepted, _ in rows)
-        yield _trace("vllm", known, derived=["verifications"] if "verifications" in known else [])
+        yield imported("vllm", known, derived=["verifications"] if "verifications" in known else [])
 
 
 def _llama_log(text: str) -> Iterator[Trace]:
@@ -270,7 +276,7 @@ def _llama_log(text: str) -> Iterator[Trace]:
         prompt, decode = times[0][0] if len(times) > 1 else None, times[-1] if times else (None, None)
         known["tokens"] = decode[1]
         names = [name for name in ("verifications", "position_rate") if name in known]
-        yield _trace("llama.cpp", known, derived=names, prefill_ms=prompt, decode_ms=decode[0])
+        yield imported("llama.cpp", known, derived=names, prefill_ms=prompt, decode_ms=decode[0])
 
 
 def summary(traces: Sequence[Trace]) -> str:

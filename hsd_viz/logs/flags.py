@@ -29,10 +29,10 @@ FLAGS: dict[str, tuple[str, dict[str, str]]] = {
         },
     ),
     "llama.cpp": (
-        "f5e85d4",
+        "0c1e570",
         {
             "plain": "--spec-type none",
-            "draft": "--spec-draft-model DRAFT.gguf --spec-draft-n-max {n}",
+            "draft": "--spec-type draft-simple --spec-draft-model DRAFT.gguf --spec-draft-n-max {n}",
             "lookup": "--spec-type ngram-simple --spec-ngram-simple-size-m {n}",
         },
     ),

@@ -10,9 +10,12 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
+
 from hsd_viz.bench.profile import FORWARD
-from hsd_viz.calibration.estimate import estimate
+from hsd_viz.calibration.estimate import Estimates, estimate
 from hsd_viz.calibration.timing import database_of
+from hsd_viz.latency.inputs import Calibration
 from hsd_viz.logs.observation import Observation
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace, TraceError
@@ -32,7 +35,7 @@ def observe(path: Path, stack: str | None = None) -> Observation:
         not_a_trace = error
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         data = None
     if isinstance(data, dict) and isinstance(data.get("stacks"), list):
         return from_report(data, stack, path.name)
@@ -46,7 +49,10 @@ def observe(path: Path, stack: str | None = None) -> Observation:
 
 
 def from_traces(traces: Sequence[Trace], source: str) -> Observation:
-    """Return the observation of runs with one stack; imported records have the times that they report."""
+    """Return the observation of runs with one stack; imported records have the times that they report.
+
+    A plain step is that of the plain runs measured with them, else of forward passes over one token, else not observed.
+    """
     if "counts" in traces[0].meta:
         return _imported(traces, source)
     target = max((row.level for row in traces[0].round_rows), default=0)
@@ -61,23 +67,34 @@ def from_traces(traces: Sequence[Trace], source: str) -> Observation:
     found = Observation(source, rounds, database=database is not None and target == 1)
     calls = [call for trace in traces for call in trace.call_rows]
     names = {call.level: call.name for call in calls}
-    inputs = estimate(traces).calibration()
-    cost = inputs.costs[names[target]]
-    drafts = [r.drafted for trace in traces for r in trace.round_rows if r.level == target]
-    n = len(drafts)
+    inputs = estimate(traces)
+    alone = inputs.timing.medians[names[target]].get(1, (None, 0))[0]
+    plain = [(trace.meta.get("plain") or {}).get("tokens_per_second") for trace in traces]
+    step = mean(1e3 / speed for speed in plain) if all(plain) else alone
+    n = sum(rounds.values())
     ms = lambda chosen: sum(call.duration_ns for call in chosen) / 1e6 / n
     verify = ms(c for c in calls if c.kind == "verify" and c.level == target)
     below = ms(c for c in calls if c.round >= 0 and not (c.kind == "verify" and c.level == target))
     wall = sum(trace.meta["wall_ns"] - trace.meta["prefill_ns"] for trace in traces) / 1e6 / n
-    step = min(float(cost.verifying(1)[1]), verify)
+    verify = max(verify, min(step or 0.0, wall - below))
     return replace(
         found,
         step=step,
         verify=verify,
         draft=below,
         overhead=max(0.0, wall - verify - below),
-        calibration=inputs if inputs.edges or inputs.tiers else None,
+        calibration=_with_step(inputs, names[target], step) if step and (inputs.edges or inputs.tiers) else None,
     )
+
+
+def _with_step(found: Estimates, target: str, step: float) -> Calibration:
+    """Return the inputs of the law with this time of a plain step, a straight line up to the first width observed."""
+    inputs = found.calibration()
+    cost, first = inputs.costs[target], min(found.timing.medians[target], default=1)
+    one = min(max(0.0, step - cost.overhead), cost.forward[first - 1])
+    line = np.interp(np.arange(1, first + 1), [1, max(first, 2)], [one, cost.forward[first - 1]])
+    curve = (*line.tolist(), *cost.forward[first:])
+    return replace(inputs, costs={**inputs.costs, target: replace(cost, forward=curve)})
 
 
 def _imported(traces: Sequence[Trace], source: str) -> Observation:
@@ -143,6 +160,7 @@ def from_report(data: dict[str, Any], stack: str | None, source: str) -> Observa
 
 def measure(target: str, stack: str) -> Observation:
     """Return the observation of a few short decodes with ``stack`` on this machine."""
+    from hsd_viz.engine import note_plain
     from hsd_viz.engine.local import load_engine
     from hsd_viz.prompts.suites import load_suite
 
@@ -150,12 +168,8 @@ def measure(target: str, stack: str) -> Observation:
     engine.wait_ready()
     traces = []
     for k, prompt in enumerate(load_suite("python").limited(PROMPTS + 1).prompts):
-        for name in ("target", stack):
-            trace = engine.run(prompt.text, name, max_new_tokens=TOKENS)
-            if k and name == stack:  # the first prompt warms up
-                traces.append(trace)
-            elif k:
-                plain = trace
-    found = from_traces(traces, stack)
-    steps = [call.duration_ns / 1e6 for call in plain.call_rows if call.kind == "verify"]
-    return replace(found, step=min(mean(steps), found.verify or mean(steps)))
+        plain, trace = (engine.run(prompt.text, name, max_new_tokens=TOKENS) for name in ("target", stack))
+        note_plain(trace, plain)
+        if k:  # the first prompt warms up
+            traces.append(trace)
+    return from_traces(traces, stack)

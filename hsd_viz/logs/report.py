@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, field, replace
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hsd_viz.bench.tables import Table, show
+from hsd_viz.cluster import sweep
 from hsd_viz.disk import write_whole
 from hsd_viz.drafting.estimates import CostCurve
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
@@ -101,6 +105,19 @@ class ReplayReport:
             parts += ["", *([table.note] if table.note else []), table.rows]
         return plain(parts)
 
+    def answer(self) -> Iterator[tuple[str, bool]]:
+        """Yield the result as one line: parts of its text, and whether a part is emphasized."""
+        known = [row for row in self.drafters if row.speedup.value is not None]
+        if not known:
+            return
+        best = max(known, key=lambda row: row.speedup.value or 0)
+        low = (best.speedup.interval or (best.speedup.value or 0,))[0]
+        yield best.name, True
+        yield (" pays most" if low > 1 else " comes first, and does not certainly pay"), False
+        yield f": {show(best.mean_acceptance_length, '{:.2f}')} tokens per forward pass, predicted speed-up ", False
+        yield f"{best.speedup.value:.2f}\u00d7", True
+        yield f" at verification cost '{self.settings['verify_cost']}', drafting not counted.", False
+
     def introduction(self) -> Iterator[str]:
         """Yield what was read and what a reader has to know."""
         log, settings = self.log, self.settings
@@ -108,6 +125,11 @@ class ReplayReport:
             f"{log['name']}: {counted(log['requests'], 'request')}, {log['prompt_tokens']:,} prompt and "
             f"{log['output_tokens']:,} output tokens; tokenizer {settings['tokenizer'] or 'not given'}"
         )
+        yield from self.notes()
+
+    def notes(self) -> Iterator[str]:
+        """Yield what was wrong with the log, and what is missing."""
+        log = self.log
         if log["training_entries"]:
             yield f"The first {counted(log['training_entries'], 'record')} built the databases and are not judged"
         if log["broken"]:
@@ -130,14 +152,14 @@ class ReplayReport:
         if not self.drafters:
             return
         ranked = sorted(self.drafters, key=lambda row: -(row.mean_acceptance_length.value or 0))
-        rows = [["drafter", "tokens/forward", "accepted", "drafted/forward", "speed-up", "pays", "M tokens/min"]]
+        rows = [["drafter", "tokens/forward", "speed-up", "pays", "accepted", "drafted/forward", "M tokens/min"]]
         for row in ranked:
             pays = row.speedup.interval or (row.speedup.value or 0,) * 2
             verdict = "yes" if pays[0] > 1 else "no" if pays[1] <= 1 else "unclear"
             rate = (self.log["prompt_tokens"] + row.tokens) / row.seconds * 60e-6 if row.seconds else 0.0
             length, share = show(row.mean_acceptance_length, "{:.2f}"), show(row.acceptance_rate, "{:.2f}")
             drafted, speedup = f"{row.drafted / row.rounds:.1f}", show(row.speedup, "{:.2f}")
-            rows.append([row.name, length, share, drafted, speedup, verdict, f"{rate:.1f}"])
+            rows.append([row.name, length, speedup, verdict, share, drafted, f"{rate:.1f}"])
         cost = self.settings["verify_cost"]
         note = f"predicted speed-up at verification cost '{cost}', drafting not counted:"
         yield Table("Tokens per forward pass", rows, note)
@@ -253,6 +275,7 @@ def replay(
     state_file: str | Path | None = None,
     restart: bool = False,
     progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
     **settings: Any,
 ) -> ReplayReport:
     """Return what ``drafters`` would have brought on a log, without a model.
@@ -264,6 +287,7 @@ def replay(
         build_databases: build them in this folder from the first ``train_share`` of the log, and judge the rest.
         verify_cost: cost of verifying 0, 1, 2, ... draft tokens, or its name (:func:`~hsd_viz.logs.replay.parse_cost`).
         state_file: where an interrupted replay is stored and resumed from; ``restart`` ignores what it holds.
+        cancelled: polled after each request; the report then has the requests so far, as after Ctrl-C.
         settings: fields of :class:`~hsd_viz.logs.replay.ReplaySettings`.
 
     Raises: ValueError: for bad input.
@@ -289,12 +313,57 @@ def replay(
     complete = True
     try:
         for _ in work.run(log, progress):
+            if cancelled():
+                raise KeyboardInterrupt
             state.save(work.to_dict)
         state.remove()
     except KeyboardInterrupt:
         complete = False
         state.save(work.to_dict, now=True)
     return _report(work, log, about["settings"], complete)
+
+
+def replay_sharded(
+    log: str | Path,
+    *,
+    address: str,
+    drafters: Sequence[str] = DRAFTERS,
+    build_databases: str | Path | None = None,
+    state_file: Path | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> ReplayReport:
+    """Replay as :func:`replay` on the nodes of a Ray cluster, one drafter a task; all nodes read the same log.
+
+    Each task stores its own state beside ``state_file`` and resumes from it. Raises: ValueError: for bad input.
+    """
+    if build_databases is not None:
+        raise ValueError("databases are built on one machine: build them first, then use --databases with --ray")
+    parts = [
+        {**options, "log": str(log), "drafters": [name], "state_file": state_file and f"{state_file}-{number}"}
+        for number, name in enumerate(drafters)
+    ]
+    found: dict[int, ReplayReport] = {}
+    with suppress(KeyboardInterrupt), closing(sweep(_replay_part, parts, address)) as results:
+        for part in results:
+            found[part.number] = part.result
+            if progress is not None:
+                progress(len(found), len(parts), f"{part.node}: {drafters[part.number]}")
+    if not found:
+        raise KeyboardInterrupt
+    ordered = [found[number] for number in sorted(found)]
+    return replace(
+        ordered[0],
+        settings=ordered[0].settings | {"drafters": list(drafters)},
+        drafters=tuple(row for one in ordered for row in one.drafters),
+        refused={name: why for one in ordered for name, why in one.refused.items()},
+        requests=tuple(functools.reduce(or_, lines) for lines in zip(*(one.requests for one in ordered), strict=True)),
+        complete=len(found) == len(parts) and all(one.complete for one in ordered),
+    )
+
+
+def _replay_part(part: dict[str, Any]) -> ReplayReport:
+    return replay(**part)
 
 
 def identity(path: Path) -> dict[str, Any]:

@@ -18,6 +18,9 @@ OUTCOMES = ("correction", "bonus", "plain", "stopped")
 NO_DRAFT = ("no match", "not worth it", "no room", "off")
 CALL_KINDS = ("prefill", "draft", "verify", "lookup", "update")
 RULES = ("token", "block")
+#: The verification rule of chains that were sampled from rows, unless another one is requested: the faster one
+#: (docs/bench/rules-cpu.json).
+DEFAULT_RULE = "block"
 STOP_REASONS = ("eos", "length", "context", "cancelled")
 
 #: The most probable tokens of a distribution: ((token id, probability), ...), most probable first.
@@ -63,7 +66,8 @@ class DraftRow(NamedTuple):
     ``None`` where the node was not examined); ``u`` is the uniform number of the acceptance test, ``None`` for
     point-mass drafts. ``verdict`` is one of :data:`VERDICTS`. ``key_length``, ``count`` and ``score`` are the
     database's: tokens matched, times seen, estimated acceptance. ``position`` is the place in the text (0 = first
-    prompt token) it was copied from, if any.
+    prompt token) it was copied from, if any. ``recut`` are the texts of the drafter's own tokens that this one was cut
+    from, in the round after the draft; ``None`` where the drafter has the verifier's tokenizer.
 
     Under the rule ``token`` a token is accepted if the one before it was and u * q < p; it is rejected otherwise, and
     the tokens after it are ``unreached``. Under the rule ``block`` places are tried from the last to the first: u < h
@@ -88,6 +92,7 @@ class DraftRow(NamedTuple):
     score: float | None = None
     position: int | None = None
     h: float | None = None
+    recut: tuple[str, ...] | None = None
 
 
 class RoundRow(NamedTuple):

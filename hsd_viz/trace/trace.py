@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import zlib
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -19,12 +20,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = 1
+#: The largest file that is read, in bytes of JSON: about 500 000 tokens.
+MOST_BYTES = 2_000_000_000
 TABLES: dict[str, Any] = {"tokens": TokenRow, "drafts": DraftRow, "rounds": RoundRow, "calls": CallRow}
 _FORMAT = "hsd_viz trace"
+#: Found by name when a trace is shown, as pandas finds its plotting backend: this package stays pure.
+_VIEWS = "hsd_viz.views"
 #: The required keys of a trace's meta; the rest depends on the engine.
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
 #: Columns that older traces lack.
-_ADDED = frozenset({"residual_sum", "h", "rule"})
+_ADDED = frozenset({"residual_sum", "h", "rule", "recut"})
 #: The JSON types allowed in a column, by the type of its field.
 _KINDS: dict[Any, tuple[type, ...]] = {
     int: (int,),
@@ -34,6 +39,7 @@ _KINDS: dict[Any, tuple[type, ...]] = {
     str | None: (str, type(None)),
     float | None: (int, float, type(None)),
     tuple[int, ...]: (list, tuple),
+    tuple[str, ...] | None: (list, tuple, type(None)),
     Top | None: (list, tuple, type(None)),
 }
 
@@ -45,8 +51,20 @@ class TraceError(ValueError):
 class Trace(Rows):
     """One decode: the rows (:class:`~hsd_viz.trace.records.Rows`) with tables, metrics and files.
 
-    ``tokens``, ``drafts``, ``rounds`` and ``calls`` are the rows as pandas DataFrames.
+    ``tokens``, ``drafts``, ``rounds`` and ``calls`` are the rows as pandas DataFrames. ``len(trace)`` is the number of
+    emitted tokens.
     """
+
+    def __init__(self, meta: dict[str, Any]) -> None:
+        super().__init__(meta)
+        #: The tables made so far, with their number of rows.
+        self._tables: dict[str, tuple[int, pd.DataFrame]] = {}
+
+    def __len__(self) -> int:
+        return len(self.token_rows)
+
+    def __bool__(self) -> bool:
+        return True
 
     def __repr__(self) -> str:
         """Return one line: the stack, the number of tokens, the speed and the acceptance rate."""
@@ -57,7 +75,25 @@ class Trace(Rows):
             facts.append(f"{speed:.0f} tokens/s")
         if rate is not None and m["drafted"] is not None:
             facts.append(f"{m['accepted']} of {m['drafted']} drafted accepted ({rate:.0%})")
-        return f"Trace({str(self.meta.get('stack_resolved') or self.meta.get('stack') or '?')!r}: {', '.join(facts)})"
+        return f"Trace({self.stack or '?'!r}: {', '.join(facts)})"
+
+    @property
+    def prompt(self) -> str:
+        """The prompt as text."""
+        return str(self.meta.get("prompt", ""))
+
+    @property
+    def stack(self) -> str:
+        """The stack as decoded, with all lookaheads."""
+        return str(self.meta.get("stack_resolved") or self.meta.get("stack") or "")
+
+    def show(self) -> Any:
+        """Return the text, its rounds and its timeline as views with one cursor, for a notebook."""
+        return import_module(_VIEWS).overview(self)
+
+    def to_html(self) -> str:
+        """Return the run as one interactive page of HTML that opens offline."""
+        return import_module(_VIEWS).run_page(self)
 
     def _repr_html_(self) -> str:
         """Return the stack, the machine, the metrics and the beginning of the text for a notebook."""
@@ -76,22 +112,34 @@ class Trace(Rows):
     @property
     def tokens(self) -> pd.DataFrame:
         """One row per emitted token (:class:`~hsd_viz.trace.records.TokenRow`)."""
-        return self.frame("tokens")
+        return self._table("tokens")
 
     @property
     def drafts(self) -> pd.DataFrame:
         """One row per token submitted to a verifier (:class:`~hsd_viz.trace.records.DraftRow`)."""
-        return self.frame("drafts")
+        return self._table("drafts")
 
     @property
     def rounds(self) -> pd.DataFrame:
-        """One row per verification (:class:`~hsd_viz.trace.records.RoundRow`)."""
-        return self.frame("rounds")
+        """One row per verification (:class:`~hsd_viz.trace.records.RoundRow`); ``round``, as in other tables, is its
+        ``id``.
+        """
+        return self._table("rounds")
 
     @property
     def calls(self) -> pd.DataFrame:
         """One row per forward pass or look-up (:class:`~hsd_viz.trace.records.CallRow`)."""
-        return self.frame("calls")
+        return self._table("calls")
+
+    def _table(self, table: str) -> pd.DataFrame:
+        """Return a copy of a table, which is built once for its rows."""
+        count, frame = self._tables.get(table, (-1, None))
+        if count != len(self.rows(table)):
+            frame = self.frame(table)
+            if table == "rounds":
+                frame.insert(0, "round", frame["id"])
+            self._tables[table] = len(frame), frame
+        return frame.copy()
 
     @property
     def text(self) -> str:
@@ -170,20 +218,33 @@ class Trace(Rows):
         return cls.from_bytes(payload, name=path.name)
 
     @classmethod
-    def from_bytes(cls, payload: bytes, name: str = "trace") -> Trace:
-        """Read a trace from the content of its file (gzipped or not)."""
+    def from_bytes(cls, payload: bytes, name: str = "trace", most: int = MOST_BYTES) -> Trace:
+        """Read a trace from the content of its file (gzipped or not), of at most ``most`` bytes unpacked."""
+        payload = _unpacked(payload, name, most)
         try:
-            if payload[:2] == b"\x1f\x8b":
-                payload = gzip.decompress(payload)
             data = json.loads(payload)
-        except (OSError, EOFError, zlib.error):
-            raise TraceError(f"{name} is not a valid trace: its gzip data is incomplete or damaged") from None
         except (ValueError, RecursionError):
             raise TraceError(f"{name} is not a valid trace: the JSON is incomplete") from None
         try:
             return cls.from_dict(data)
         except TraceError as error:
             raise TraceError(f"{name}: {error}") from None
+
+
+def _unpacked(content: bytes, name: str, most: int) -> bytes:
+    """Unpack at most ``most`` bytes: a small file can unpack to any size."""
+    if content[:2] != b"\x1f\x8b":
+        return content
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        text = unpacking.decompress(content, most)
+        if unpacking.unconsumed_tail:
+            raise TraceError(f"{name} is too large: the maximum is {most / 1e6:.0f} MB unpacked")
+        if not unpacking.eof:
+            raise zlib.error
+    except zlib.error:
+        raise TraceError(f"{name} is not a valid trace: its gzip data is incomplete or damaged") from None
+    return text
 
 
 def _describe_other(data: Any) -> str:
@@ -220,7 +281,7 @@ def _check_columns(table: str, row: Any, columns: dict[str, list]) -> None:
         raise TraceError(f"the trace is not valid: the columns of its table '{table}' are not lists of one length")
     for field, kind in get_type_hints(row).items():
         allowed = _KINDS[kind]
-        if not all(type(value) in allowed for value in columns[field]):
+        if not all(type(v) in allowed and (type(v) is not int or abs(v) < 2**63) for v in columns[field]):
             raise TraceError(
                 f"the trace is not valid: column '{field}' of its table '{table}' has values of a wrong type"
             )

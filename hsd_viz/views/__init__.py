@@ -1,13 +1,12 @@
 """Widgets and figures over traces and over the latency law. Never imports torch.
 
-``TokenStream(trace)`` is a widget, as are ``RoundInspector``, ``Timeline`` and ``Access``; views of one run joined by
-:func:`link` follow one cursor. ``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or three runs of
-one prompt side by side. :func:`show` displays a figure of :mod:`hsd_viz.figures` in a notebook without any button that
-would upload it. The views of the law take a calibration, or what :func:`recorded` estimates from the bundled
-recordings: :class:`HierarchyGraph`, :class:`LatencySurface`, :class:`Ranking`, :class:`Levels`, and the sliders of
-:class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf`. Drafting from databases has :class:`LocalityMap` for one trace,
-and for measurements :class:`DatabaseAblation`, :class:`OrderAblation`, :class:`CategoryBars`,
-:class:`LatencyAcceptance`, :class:`SpeedPlane` and :class:`TemperatureCurves`.
+``TokenStream(trace)`` is a widget, as are ``RoundInspector``, ``Rounds``, ``Timeline`` and ``Access``; views of one run
+joined by :func:`link` follow one cursor. ``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or three
+runs of one prompt side by side. ``Chart(figures.ranking(plan))`` shows a figure of :mod:`hsd_viz.figures` in the page's
+theme; its shorter names (:class:`Ranking`, :class:`LatencySurface`, :class:`DatabaseAblation`, …) take the same
+arguments. :class:`HierarchyGraph` and the sliders of :class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf` take a
+calibration, or what :func:`recorded` estimates from the bundled recordings; :class:`LocalityMap` takes a trace.
+:class:`RuleLab` compares verification rules on one draft.
 
 Every view has ``save("x.html")``, ``save("x.svg")``, ``save("x.png")`` and ``to_html()``, takes a trace or the path of
 its file, and rejects unknown options. :func:`compose` arranges views and figures in a grid; :func:`register` adds a tab
@@ -22,24 +21,34 @@ from typing import Any
 
 _NAMES = {
     "blocks": ("StackBlocks",),
-    "chartbox": ("show",),
-    "composition": ("compose",),
-    "drafting_bars": ("CategoryBars", "DatabaseAblation", "OrderAblation"),
-    "drafting_plane": ("LatencyAcceptance", "SpeedPlane", "TemperatureCurves"),
+    "chart": ("Chart", "show"),
+    "composition": ("compose", "overview"),
     "hierarchy": ("HierarchyGraph",),
-    "latency_compare": ("Levels", "Ranking"),
-    "latency_plot": ("LatencySurface",),
     "hsd_viz.figures.latency_sources": ("Basis", "Measured", "basis_of", "measured", "recorded"),
     "latency_whatif": ("OneDraftWhatIf", "SecondDraftWhatIf"),
     "linked": ("LinkedView", "link"),
     "locality_map": ("LocalityMap",),
     "registry": ("register", "unregister"),
-    "run_views": ("Access", "Player", "RoundInspector", "Timeline"),
+    "rule_lab": ("RuleLab",),
+    "run_views": ("Access", "Player", "RoundInspector", "Rounds", "Timeline"),
+    "standalone": ("run_page",),
     "stream": ("TokenStream",),
     "versus": ("Versus",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
-__all__ = sorted(_MODULES)
+#: Charts by name: each takes the arguments of its function in :mod:`hsd_viz.figures`.
+_CHARTS = {
+    "CategoryBars": "by_category",
+    "DatabaseAblation": "database_ablation",
+    "LatencyAcceptance": "drafting_plane",
+    "LatencySurface": "latency_surface",
+    "Levels": "levels",
+    "OrderAblation": "database_orders",
+    "Ranking": "ranking",
+    "SpeedPlane": "speed_plane",
+    "TemperatureCurves": "temperature_curves",
+}
+__all__ = sorted({*_MODULES, *_CHARTS})
 
 
 def __getattr__(name: str) -> Any:
@@ -47,6 +56,12 @@ def __getattr__(name: str) -> Any:
         words = "hsd_viz.views.charts is deprecated: use hsd_viz.figures"
         warnings.warn(words, DeprecationWarning, stacklevel=2)
         return import_module("hsd_viz.figures")
+    if name in _CHARTS:
+        from hsd_viz import figures
+        from hsd_viz.views.chart import Chart
+
+        make = getattr(figures, _CHARTS[name])
+        return lambda *given, **options: Chart(make(*given, **options))
     if name not in _MODULES:
         raise AttributeError(f"module 'hsd_viz.views' has no attribute {name!r}")
     module = _MODULES[name]

@@ -7,7 +7,17 @@ from typing import Any
 
 import traitlets
 
-from hsd_viz.stack import DATABASES, DRAFT_SOURCES, MAX_LOOKAHEAD, DraftSource, Model, Stack, StackError, parse
+from hsd_viz.stack import (
+    DATABASES,
+    DRAFT_SOURCES,
+    MAX_LOOKAHEAD,
+    DraftSource,
+    Model,
+    Stack,
+    StackError,
+    parse,
+    split_skip,
+)
 from hsd_viz.views.doors import View
 from hsd_viz.views.linked import page_palette
 from hsd_viz.views.scripts import STATIC
@@ -22,10 +32,11 @@ BOTTOM_WORDS = {
     "recycling": "baseline: Token Recycling",
     "retrieval": "baseline: REST (retrieval from a corpus)",
     "ngram-cache": "baseline: llama.cpp n-gram cache",
+    "ngram-mod": "baseline: llama.cpp n-gram hash table",
     "auto": "the fastest stack for this machine",
 }
 #: Items in brackets that are switches, not databases.
-OPTION_WORDS = {"window": "Lookahead window", "original": "first published version"}
+OPTION_WORDS = {"window": "Lookahead window", "original": "first published version", "short": "short n-grams"}
 #: Limits on messages from the browser, which are not trusted.
 MOST_PARTS, MOST_NAME = 16, 400
 
@@ -95,8 +106,9 @@ def allowed(stack: Stack, names: Sequence[str] | None) -> Stack:
     """Return the stack. Raises: StackError: if it names a model not in ``names`` (``None``: any)."""
     options = stack.bottom.items if stack.bottom is not None and stack.bottom.name == "auto" else ()
     for name in (*(m.name for m in stack.models), *(item for item in options if item not in DRAFT_SOURCES["auto"])):
-        if names is not None and name not in names:
-            raise StackError(f"'{name}' is not allowed on this page: use {', '.join(names)}")
+        if names is not None and split_skip(name)[0] not in names:
+            way = "other models need `hsd-viz dashboard --allow-models`"
+            raise StackError(f"'{name}' is not allowed on this page: use {', '.join(names)}; {way}")
     return stack
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from hsd_viz.views.chartbox import ChartBox
-from hsd_viz.views.doors import Doors
+from hsd_viz.views.chart import Chart
+from hsd_viz.views.doors import Doors, Given
+from hsd_viz.views.run_views import Player, RoundInspector, Timeline
+from hsd_viz.views.stream import TokenStream
 
 
 class Composition(Doors, widgets.GridBox):
@@ -33,12 +35,16 @@ def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
     return Composition(found, cols)
 
 
+def overview(trace: Given) -> Composition:
+    """Return the text, player, rounds and timeline of a run, or of the path of its file, with one cursor."""
+    stream = TokenStream(trace)
+    return compose([stream, *(view(group=stream.group) for view in (Player, RoundInspector, Timeline))], cols=1)
+
+
 def as_widget(part: Any) -> widgets.Widget:
     """Return a widget of a widget or a plotly figure. Raises: TypeError: for anything else."""
     if isinstance(part, widgets.Widget):
         return part
     if hasattr(part, "to_plotly_json"):
-        box = ChartBox()
-        box.show(part)
-        return box
+        return Chart(part)
     raise TypeError(f"expected a view, a widget or a plotly figure, not {type(part).__name__}")

@@ -55,6 +55,7 @@ class Draft(NamedTuple):
     score: float | None
     position: int | None
     h: float | None
+    recut: list[str] | None
 
 
 class Round(NamedTuple):

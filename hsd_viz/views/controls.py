@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,15 @@ import ipywidgets as widgets
 import traitlets
 
 from hsd_viz.stack import parse
+from hsd_viz.trace.records import DEFAULT_RULE, RULES
 from hsd_viz.views.blocks import StackBlocks, allowed
-from hsd_viz.views.number_field import NumberField
+from hsd_viz.views.number_field import NumberField, written
 from hsd_viz.views.presets import PROMPTS, STACKS, TEMPERATURE
 
 MAX_PROMPT = 20_000
 MAX_NEW_TOKENS = 2_000
+#: The number fields in order, and the maximum characters of a restored one.
+NUMBERS, MOST_NUMBER = ("temperature", "seed", "top_k", "top_p", "length"), 100
 #: The menu entry for a run decoded on this page: value and title.
 LIVE, LIVE_TITLE = "decoded here", "Run decoded here"
 #: Shown while the temperature is 0.
@@ -70,7 +74,9 @@ class Controls(widgets.VBox):
     ) -> None:
         self._names = names
         self.recording = widgets.Dropdown(options=recordings, value=None, description="Recording")
-        self.replay = _button("Replay", "Replay the recording at its recorded speed", "hsd-quiet")
+        self.replay = _button(
+            "Replay", "Replay the recording at its recorded speed, slower if it is short", "hsd-quiet"
+        )
         prompts = [*((p.title, i) for i, p in enumerate(PROMPTS)), ("custom", -1)]
         self.preset = widgets.Dropdown(options=prompts, value=0, description="Prompt preset")
         self.blurb = Prose(PROMPTS[0].blurb)
@@ -86,13 +92,21 @@ class Controls(widgets.VBox):
         self.top_k = NumberField("Top-k (0: off)", 0, 0, 1_000_000, whole=True)
         self.top_p = NumberField("Top-p (1: off)", 1, 0.01, 1)
         self.seed = NumberField("Seed", 0, 0, 2**31 - 1, whole=True)
+        self.rule = widgets.Dropdown(options=RULES, value=DEFAULT_RULE, description="Verification rule")
         self.length = NumberField("New tokens", 128, 1, MAX_NEW_TOKENS, whole=True)
+        self.numbers = tuple(getattr(self, name) for name in NUMBERS)
         self.device = widgets.Dropdown(options=[("automatic", ""), ("cpu", "cpu")], description="Device")
         dtypes = ("float32", "bfloat16", "float64")
         self.dtype = widgets.Dropdown(options=[("automatic", ""), *((d, d) for d in dtypes)], description="Number type")
         self.beside = widgets.Checkbox(True, description="Measure speed-up over plain decoding", indent=False)
         self.run = _button("Run", "Decode the prompt with the stack (Ctrl+Enter)", "hsd-primary")
         self.cancel = _classes(_button("Cancel", "Stop after the current token", "hsd-quiet"), "hsd-cancel")
+        self.undo = _button("Restore my prompt and settings", "Undo filling the form from a recording", "hsd-quiet")
+        self.undo.layout.display = "none"
+        #: The form as it was last filled, and as the user had written it before.
+        self.filled: dict[str, Any] = {}
+        self.own: dict[str, Any] | None = None
+        self.lists = False
         self.greedy = Prose()
         self.picker: list[widgets.Widget] = self._pickers(live)
         super().__init__([_section("New run", self._form())] if live else [])
@@ -102,6 +116,8 @@ class Controls(widgets.VBox):
         self.stacks.observe(self._use_stack, "value")
         self.stack.observe(self._written, "value")
         self.temperature.observe(self._heated, "text")
+        self.undo.on_click(self._undo)
+        self.filled = self.state()
         self.busy(False)
 
     def _pickers(self, live: bool) -> list[widgets.Widget]:
@@ -116,8 +132,8 @@ class Controls(widgets.VBox):
     def _form(self) -> list[widgets.Widget]:
         """Return the fields and buttons of a new run."""
         buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
-        fields = [self.temperature, self.seed, self.top_k, self.top_p, self.length, self.device, self.dtype]
-        choices = [self.preset, self.blurb, self.prompt, self.stacks, self.stack, self.blocks]
+        fields = [*self.numbers, self.rule, self.device, self.dtype]
+        choices = [self.undo, self.preset, self.blurb, self.prompt, self.stacks, self.stack, self.blocks]
         return [*choices, buttons, self.beside, _grid(fields), self.greedy]
 
     def request(self) -> Request:
@@ -131,7 +147,7 @@ class Controls(widgets.VBox):
             "top_k": self.top_k.value,
             "top_p": self.top_p.value,
             "seed": self.seed.value,
-            "rule": "token",  # the one whose arithmetic the page shows for each token
+            "rule": self.rule.value,
         }
         device, dtype = self.device.value or None, self.dtype.value or None
         return Request(self.prompt.value, self.stack.value.strip(), options, device, dtype, self.beside.value)
@@ -147,12 +163,14 @@ class Controls(widgets.VBox):
         if self.recording.value in (None, LIVE):
             self.replay.disabled = True
 
-    def name_live(self) -> None:
-        """Select the entry for the run decoded here."""
-        if LIVE not in [value for _, value in self.recording.options]:
-            # Setting options selects the first one.
-            self.recording.options = [(LIVE_TITLE, LIVE), *self.recording.options]
-        self.recording.value = LIVE
+    @contextmanager
+    def listing(self) -> Iterator[None]:
+        """Set the options of ``recording``, which selects the first: ``lists`` is true meanwhile."""
+        self.lists = True
+        try:
+            yield
+        finally:
+            self.lists = False
 
     def offer_cuda(self) -> None:
         """Offer the GPU."""
@@ -161,15 +179,64 @@ class Controls(widgets.VBox):
             self.device.options = [("automatic", ""), ("cpu", "cpu"), ("cuda", "cuda")]
             self.device.value = chosen
 
+    def state(self) -> dict[str, Any]:
+        """Return the fields as text, to store them or to write an address."""
+        return {
+            "prompt": self.prompt.value,
+            "stack": self.stack.value,
+            **{name: getattr(self, name).text for name in NUMBERS},
+            "rule": self.rule.value,
+            "device": self.device.value,
+            "dtype": self.dtype.value,
+            "beside": self.beside.value,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Set the fields that ``state`` has; values of another kind are ignored."""
+        for name in ("prompt", "stack"):
+            if isinstance(state.get(name), str):
+                getattr(self, name).value = state[name][: MAX_PROMPT + 1]
+        for name in NUMBERS:
+            if isinstance(state.get(name), str):
+                getattr(self, name).text = state[name][:MOST_NUMBER]
+        for name in ("rule", "device", "dtype"):
+            menu = getattr(self, name)
+            if state.get(name) in [value for _, value in menu.options]:
+                menu.value = state[name]
+        if isinstance(state.get("beside"), bool):
+            self.beside.value = state["beside"]
+
+    def remember(self, state: dict[str, Any], own: dict[str, Any] | None) -> None:
+        """Restore a stored form, and the one that it replaced."""
+        self.restore(state)
+        self.own = own
+        self._offer_undo()
+
     def fill(self, meta: dict[str, Any]) -> None:
-        """Fill prompt, stack and sampling from a trace's meta."""
-        sampling = meta.get("sampling") or {}
-        self.prompt.value = str(meta.get("prompt", ""))
-        self.stack.value = str(meta.get("stack", self.stack.value))
-        self.temperature.value = sampling.get("temperature", 0.0)
-        self.top_k.value, self.top_p.value = sampling.get("top_k", 0), sampling.get("top_p", 1.0)
-        self.seed.value = sampling.get("seed", 0)
-        self.length.value = min(MAX_NEW_TOKENS, meta.get("max_new_tokens", self.length.value))
+        """Fill prompt, stack and sampling from a trace's meta; a form written by the user can be restored."""
+        if self.written:
+            self.own = self.state()
+        self.restore(values_of(meta))
+        self.filled = self.state()
+        self._offer_undo()
+
+    @property
+    def written(self) -> bool:
+        """Whether the user has changed the form since it was last filled."""
+        return self.state() != self.filled
+
+    def changed(self) -> dict[str, Any]:
+        """Return the fields that the user has changed since the form was last filled."""
+        return {name: value for name, value in self.state().items() if value != self.filled.get(name)}
+
+    def _undo(self, _button: Any) -> None:
+        if self.own is not None:
+            self.restore(self.own)
+            self.own = None
+            self._offer_undo()
+
+    def _offer_undo(self) -> None:
+        self.undo.layout.display = None if self.own is not None else "none"
 
     def _use_prompt(self, _change: Any) -> None:
         if self.preset.value < 0:
@@ -192,6 +259,22 @@ class Controls(widgets.VBox):
     def _written(self, _change: Any) -> None:
         known = [stack for stack, _ in STACKS]
         self.stacks.value = self.stack.value if self.stack.value in known else ""
+
+
+def values_of(meta: dict[str, Any]) -> dict[str, str]:
+    """Return the fields of a form that would decode a trace again, as :meth:`Controls.state`."""
+    sampling = meta.get("sampling") or {}
+    numbers = {
+        "temperature": sampling.get("temperature", 0.0),
+        "top_k": sampling.get("top_k", 0),
+        "top_p": sampling.get("top_p", 1.0),
+        "seed": sampling.get("seed", 0),
+    }
+    if length := meta.get("max_new_tokens"):
+        numbers["length"] = min(MAX_NEW_TOKENS, length)
+    texts = {name: written(number) for name, number in numbers.items()}
+    stack = {"stack": str(meta["stack"])} if meta.get("stack") else {}
+    return {"prompt": str(meta.get("prompt", "")), "rule": sampling.get("rule", "token"), **stack, **texts}
 
 
 def _classes(widget: widgets.DOMWidget, *names: str) -> widgets.DOMWidget:

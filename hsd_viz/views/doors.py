@@ -11,6 +11,7 @@ from hsd_viz.disk import write_whole
 from hsd_viz.figures.pictures import checked_ending, chromium, result, screenshot
 from hsd_viz.figures.style import Given, trace_of
 from hsd_viz.views.page import page_of
+from hsd_viz.views.rerun import displayed
 from hsd_viz.views.still import still
 from hsd_viz.words import did_you_mean
 
@@ -50,9 +51,18 @@ class Doors:
             write_whole(path, screenshot(page, width, int(result(page, width)), scale))
         return path
 
+    def retire(self) -> None:
+        """Close the view and release its data: the cell that made it is run again."""
+        self.layout.close()  # type: ignore[attr-defined]
+        self.close()  # type: ignore[attr-defined]
+        for name in self.trait_names(sync=True):  # type: ignore[attr-defined]
+            if name in ("data", "spec"):
+                self.set_trait(name, {})  # type: ignore[attr-defined]
+
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Add static HTML to the widget, for pages without a kernel or scripts."""
         bundle = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        displayed(self)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         if data is None:
             return bundle

@@ -22,7 +22,7 @@ class Files:
     def __init__(self, run: Callable[[], Trace | None], opened: Callable[[Trace, str], None], notice: Notice) -> None:
         self._run, self._opened, self._notice = run, opened, notice
         self.open = OpenFile(
-            "Open a trace", ".json,.gz,application/json,application/gzip", MAX_BYTES, self._on_file, self._refuse
+            "Open a trace", ".json,.gz,application/json,application/gzip", MAX_BYTES, self._on_file, self._refuse, True
         )
         self.save = Save(FORMS, self._make, lambda error: notice.error(error, "Save failed"))
 

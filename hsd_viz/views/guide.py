@@ -1,15 +1,19 @@
-"""Entry points of the page: its address and the guided tour."""
+"""Entry points of the page: its address, what the browser stored, and the guided tour."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Protocol
 
 from hsd_viz.trace import Trace
-from hsd_viz.views.address import Address, ignored_words, query_at_start, read
+from hsd_viz.views.address import Address, ignored_words, parameters, query_at_start, read, slug
 from hsd_viz.views.controls import Controls
 from hsd_viz.views.events import events_of
+from hsd_viz.views.history import History
 from hsd_viz.views.notice import Notice
+from hsd_viz.views.session import KEPT, Session
 from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.tabs import Tabs
 from hsd_viz.views.tour import Tour
@@ -24,13 +28,14 @@ class GuidePage(Protocol):
     controls: Controls
     stream: TokenStream
     tabs: Tabs
+    history: History
 
     @property
     def busy(self) -> bool: ...
 
 
 class Guide:
-    """Navigate the page by ``address`` or ``tour``."""
+    """Navigate the page by ``address`` or ``tour``; keep its form and runs in the browser (``session``)."""
 
     def __init__(self, page: GuidePage, names: Sequence[str]) -> None:
         self._page, self._names = page, list(names)
@@ -39,33 +44,105 @@ class Guide:
         #: The run shown before the tour, and the tour's last recording.
         self._before: str | None = None
         self._toured = ""
-        self.address = Address(page.stream.group, page.notice.guard(self.follow))
-        self.tour = Tour(self, page.stream.group, self._names, guard=page.notice.guard)
+        #: The address so far, if it has to wait for what the browser stored; whether it is being followed.
+        self._query, self._depth = "", 0
+        guard = page.notice.guard
+        self.session = Session(guard(self._arrived), page.history.list, guard(page.history.opened))
+        self.address = Address(page.stream.group, guard(self.follow), guard(partial(self.follow, back=True)))
+        self.tour = Tour(
+            self, page.stream.group, self._names, guard=partial(guard, expected_title="The tour cannot start")
+        )
+        self._watch()
+
+    def _watch(self) -> None:
+        """Follow what the address and the browser's storage hold."""
+        controls = self._page.controls
+        for field in (controls.prompt, controls.stack, controls.device, controls.dtype, controls.beside):
+            field.observe(lambda _change: self.changed(), "value")
+        for field in controls.numbers:
+            field.observe(lambda _change: self.changed(), "text")
+        self._page.tabs.strip.observe(lambda _change: self.changed(), "selected")
+
+    def changed(self) -> None:
+        """Store the form, and write the address of the page as it is."""
+        if self._depth:
+            return
+        controls = self._page.controls
+        if self.session.ready:
+            self.session.form = {"form": controls.state(), "own": controls.own}
+        state = parameters(controls.changed()) if self.fills else {}
+        shown = self._page.history.name_of(controls.recording.value)
+        if shown in [*self._names[1:], *self._kept()]:
+            state["trace"] = shown
+        if self._page.tabs.strip.selected:
+            state["tab"] = slug(self._page.tabs.shown.title)
+        self.address.state = state
+
+    def _kept(self) -> list[str]:
+        return [f"{KEPT}{name}" for name in self.session.runs]
+
+    @contextmanager
+    def followed(self) -> Iterator[None]:
+        """Write several changes of the page as one."""
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            self.changed()
 
     def arrive(self) -> None:
         """Show the run named by the address, else the first recording."""
         self.follow(query_at_start() or "")
 
-    def follow(self, query: str) -> None:
-        """Apply a query string; report ignored parameters."""
-        asked = read(query, self._names)
-        ignored = list(asked.ignored)
-        recording = self._page.controls.recording
-        if asked.trace:
-            recording.value = asked.trace
-        elif self._names and not recording.value:
-            recording.value = self._names[0]
-        trace = self._page.trace
+    def _arrived(self, stored: dict[str, Any] | None) -> None:
+        """Take what the browser stored: a kept run that the address names, and the form unless the address has it."""
+        asked = read(self._query, [*self._names, *self._kept()])
+        if KEPT.replace(":", "%3A") in self._query or KEPT in self._query:
+            self.follow(self._query)
+        form, own = (stored or {}).get("form"), (stored or {}).get("own")
+        with self.followed():
+            if isinstance(form, dict) and asked.form:
+                self._page.controls.remember({}, form)
+            elif isinstance(form, dict):
+                self._page.controls.remember(form, own if isinstance(own, dict) else None)
+
+    def follow(self, query: str, *, back: bool = False) -> None:
+        """Apply a query string; report ignored parameters. ``back``: what it does not name is as on a new page."""
+        page = self._page
+        self._query = query
+        # Kept runs are known once the browser has reported them.
+        waits = not self.session.ready
+        with self.followed():
+            asked = read(query, [*self._names, *self._kept()], page.tabs.strip.titles)
+            ignored = [words for words in asked.ignored if not (waits and "stored in this browser" in words)]
+            recording = page.controls.recording
+            if page.busy:
+                raise ValueError("a run is in progress: cancel it or wait for its end")
+            if asked.trace:
+                recording.value = page.history.value_of(asked.trace)
+            elif self._names and (back or not recording.value):
+                recording.value = self._names[0]
+            if asked.form:
+                page.controls.restore(asked.form)
+            if asked.tab or back:
+                page.tabs.strip.selected = page.tabs.strip.titles.index(asked.tab) if asked.tab else 0
+        trace = page.trace
         if asked.step is not None and trace is not None:
             events = events_of(trace)
             if asked.step <= len(events):
                 # The text view has its own pin, which must match.
-                self._page.stream.pinned = events[asked.step - 1].token
-                self.address.go(self._page.stream.data["run"], asked.step - 1)
+                page.stream.pinned = events[asked.step - 1].token
+                self.address.go(page.stream.data["run"], asked.step - 1)
             else:
                 ignored.append(f"step {asked.step} is out of range: the run has {counted(len(events), 'event')}")
+        if asked.tour is not None:
+            try:
+                self.tour.open_at(asked.tour)
+            except ValueError as error:
+                ignored.append(str(error))
         if ignored:
-            self._page.notice.error(ValueError(ignored_words(ignored)), "Part of the address was ignored")
+            page.notice.error(ValueError(ignored_words(ignored)), "Part of the address was ignored")
 
     def shows(self, name: str) -> None:
         """Set the recording on the page; "" for a run without an address."""

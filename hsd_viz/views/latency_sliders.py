@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import ipywidgets as widgets
 
 from hsd_viz.figures.latency_sources import Basis, basis_of
 from hsd_viz.figures.latency_whatif import CUSTOM, SLOPE
 from hsd_viz.latency.affine import MOST
+from hsd_viz.views.chart import Chart
 from hsd_viz.views.doors import Doors
-from hsd_viz.views.latency_plot import Plot
 from hsd_viz.views.names import Names
 from hsd_viz.views.notice import Notice
 
@@ -19,7 +20,9 @@ INSTANT = "Sliders are instant: the law is recomputed and no model runs."
 
 
 class WhatIf(Doors, widgets.VBox):
-    """Sliders above a plot. Subclasses define ``self._sliders`` and :meth:`_spec`."""
+    """Sliders above a chart. Subclasses define ``self._sliders``, :meth:`_spec` and what draws it."""
+
+    draw: ClassVar[Callable[[Mapping[str, Any]], Any]]
 
     def __init__(
         self, basis: Any, source: str, sliders: dict[str, widgets.Widget], start: widgets.Dropdown | None
@@ -27,7 +30,7 @@ class WhatIf(Doors, widgets.VBox):
         self._basis: Basis | None = None if basis is None else basis_of(basis, source)
         self._sliders, self._start, self._filling = sliders, start, False
         self._lookaheads = [slider for name, slider in sliders.items() if name.endswith("lookahead")]
-        self.notice, self.plot = Notice(), Plot()
+        self.notice, self.plot = Notice(), Chart()
         note = widgets.Label(INSTANT)
         note.add_class("hsd-whatif-note")
         fields = widgets.Box([*([start] if start is not None else []), *sliders.values()])
@@ -61,7 +64,8 @@ class WhatIf(Doors, widgets.VBox):
 
     def _draw(self) -> None:
         self.notice.clear()
-        self.plot.spec = self._spec()
+        self.spec = spec = self._spec()
+        self.plot.show(type(self).draw(spec))
 
     def _on_slider(self, change: Any) -> None:
         if not self._filling:

@@ -14,6 +14,7 @@ from hsd_viz.figures.latency_whatif import (
     second_draft_spec,
     second_draft_values,
 )
+from hsd_viz.figures.planes import heat, plane
 from hsd_viz.views.latency_sliders import WhatIf, slider, slope_slider, start_menu, step_slider
 
 
@@ -22,6 +23,8 @@ class OneDraftWhatIf(WhatIf):
 
     ``basis``, if given, adds the calibrated model pairs as presets.
     """
+
+    draw = staticmethod(plane)
 
     def __init__(self, basis: Any = None, *, source: str = "") -> None:
         calibration = None if basis is None else basis_of(basis).calibration
@@ -54,6 +57,8 @@ class SecondDraftWhatIf(WhatIf):
 
     ``basis``, if given, adds the calibrated models as presets for the larger draft and marks those below it on the map.
     """
+
+    draw = staticmethod(heat)
 
     def __init__(self, basis: Any = None, *, source: str = "") -> None:
         calibration = None if basis is None else basis_of(basis).calibration

@@ -59,7 +59,8 @@ class LinkedView(View):
     ``trace`` (or the path of its file): publish it; ``None``: show the group's run. ``group`` ``None``: a new group.
 
     ``cursor`` is the place under the cursor: ``{"token": index, "round": id, "pinned": bool}``, empty without one.
-    ``selected`` are the ids of the selected target rounds. Both can be observed.
+    ``selected`` are the ids of the selected target rounds. Both can be observed and set; of several views with one
+    group the browser sets those of the first.
     """
 
     group = traitlets.Unicode().tag(sync=True)
@@ -94,10 +95,17 @@ class LinkedView(View):
         return self._rows("rounds", "id")
 
     def _rows(self, table: str, column: str) -> pd.DataFrame:
-        trace, here = self.trace or Trace({}), self.cursor.get("round")
-        chosen = self.selected or ([] if here is None else [here])
+        # The browser sets the traits of one view of a group.
+        group = [self, *(view for view in list(_VIEWS) if view is not self and view.group == self.group)]
+        trace, here = self.trace or Trace({}), next((v.cursor["round"] for v in group if "round" in v.cursor), None)
+        chosen = next((v.selected for v in group if v.selected), [] if here is None else [here])
         frame = trace.frame(table)
         return frame[frame[column].isin(chosen)]
+
+    def retire(self) -> None:
+        """See :meth:`hsd_viz.views.doors.Doors.retire`."""
+        super().retire()
+        self._shown = None
 
     def shown_data(self) -> dict[str, Any]:
         """Return the data of the group's run, for a page of this view alone."""

@@ -36,15 +36,15 @@ class Notice(anywidget.AnyWidget):
         """Hide the card."""
         self.message = ""
 
-    def guard(self, callback: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a callback so that its errors are shown here."""
+    def guard(self, callback: Callable[..., Any], expected_title: str = "Run failed") -> Callable[..., Any]:
+        """Wrap a callback so that its errors are shown here (:meth:`error`)."""
 
         @functools.wraps(callback)
         def guarded(*args: Any, **kwargs: Any) -> Any:
             try:
                 return callback(*args, **kwargs)
             except Exception as error:
-                self.error(error)
+                self.error(error, expected_title)
                 return None
 
         return guarded

@@ -31,7 +31,7 @@ class NumberField(anywidget.AnyWidget):
 
     def __init__(self, label: str, value: float, low: float, high: float, *, whole: bool = False) -> None:
         self._low, self._high = low, high
-        super().__init__(label=label, text=_written(value), whole=whole)
+        super().__init__(label=label, text=written(value), whole=whole)
         self.add_class("hsd-number")
         self.observe(self._check, "text")
 
@@ -47,12 +47,12 @@ class NumberField(anywidget.AnyWidget):
         kind = "a whole number" if self.whole else "a number"
         name = self.label.split(" (")[0]
         raise ValueError(
-            f"{name} must be {kind} from {_written(self._low)} to {_written(self._high)}, not {shown or 'empty'}"
+            f"{name} must be {kind} from {written(self._low)} to {written(self._high)}, not {shown or 'empty'}"
         )
 
     @value.setter
     def value(self, number: float) -> None:
-        self.text = _written(number)
+        self.text = written(number)
 
     def _check(self, _change: Any) -> None:
         problem = ""
@@ -63,5 +63,6 @@ class NumberField(anywidget.AnyWidget):
         self.problem = problem
 
 
-def _written(number: float) -> str:
+def written(number: float) -> str:
+    """Return a number as a field shows it."""
     return str(int(number)) if number == int(number) else repr(number)

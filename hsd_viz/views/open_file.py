@@ -13,7 +13,7 @@ from hsd_viz.views.scripts import STATIC
 
 class OpenFile(anywidget.AnyWidget):
     """A button; ``opened(content, name)`` receives the file's bytes, ``refused(error)`` is called for more than
-    ``most`` bytes.
+    ``most`` bytes. ``drops``: also a file dropped on the page.
     """
 
     _esm = STATIC / "open_file.js"
@@ -21,6 +21,7 @@ class OpenFile(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     accept = traitlets.Unicode().tag(sync=True)
     most = traitlets.Int().tag(sync=True)
+    drops = traitlets.Bool(False).tag(sync=True)
 
     def __init__(
         self,
@@ -29,9 +30,10 @@ class OpenFile(anywidget.AnyWidget):
         most: int,
         opened: Callable[[bytes, str], None],
         refused: Callable[[ValueError], None],
+        drops: bool = False,
     ) -> None:
         self._opened, self._refused = opened, refused
-        super().__init__(label=label, accept=accept, most=most)
+        super().__init__(label=label, accept=accept, most=most, drops=drops)
         self.on_msg(self._on_message)
 
     def _on_message(self, _widget: Any, content: Any, buffers: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
@@ -27,7 +26,7 @@ def read_trace(content: bytes, name: str) -> Trace:
     Raises: ValueError: if the file is not a trace, is invalid, too new, inconsistent, or too large for the page.
     """
     name = name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
-    trace = Trace.from_bytes(_unpacked(content, name), name)
+    trace = Trace.from_bytes(content, name, MAX_UNPACKED)
     if imported := trace.meta.get("imported"):
         engine = imported.get("engine") if isinstance(imported, dict) else "?"
         raise TraceError(f"{name} was imported from {engine} and has no tokens to show: use `hsd-viz doctor`")
@@ -44,23 +43,6 @@ def read_trace(content: bytes, name: str) -> Trace:
     if not trace.token_rows:
         raise TraceError(f"{name} has no emitted tokens")
     return trace
-
-
-def _unpacked(content: bytes, name: str) -> bytes:
-    """Unpack at most :data:`MAX_UNPACKED` bytes: a small file can unpack to any size."""
-    if content[:2] != b"\x1f\x8b":
-        return content
-    unpacking = zlib.decompressobj(wbits=31)
-    try:
-        text = unpacking.decompress(content, MAX_UNPACKED)
-        more = bool(unpacking.unconsumed_tail)
-    except zlib.error:
-        raise TraceError(f"{name} is not a valid trace: it cannot be unpacked") from None
-    if more:
-        raise TraceError(f"{name} is too large: the maximum is {MAX_UNPACKED / 1e6:.0f} MB unpacked")
-    if not unpacking.eof:
-        raise TraceError(f"{name} is not a valid trace: it ends too early")
-    return text
 
 
 def _check_meta(trace: Trace) -> None:

@@ -11,6 +11,7 @@ import anywidget
 import ipywidgets as widgets
 
 from hsd_viz.card import escape
+from hsd_viz.figures.library import CARTESIAN, WHOLE, script
 
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data:; font-src data:; "
@@ -30,7 +31,7 @@ body.still-dark { DARK }
 _HOST = """
 const bytes = Uint8Array.from(atob(document.getElementById("views").textContent.trim()), (c) => c.charCodeAt(0));
 const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-const { views, scripts, then } = JSON.parse(await new Response(stream).text());
+const { views, scripts, library, then } = JSON.parse(await new Response(stream).text());
 const standIn = (state) => {
   const heard = new Map();
   const of = (event) => heard.get(event) || [];
@@ -45,12 +46,15 @@ const standIn = (state) => {
     off(events, f) { for (const e of events.split(" ")) heard.set(e, of(e).filter((g) => f && g !== f)); },
   };
 };
-const urls = scripts.map((text) => URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+const moduleOf = (text) => import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+const found = scripts.map(moduleOf);
+const ready = library && moduleOf(library.text).then((plotly) => plotly.default);
+const loaders = (library?.names || []).map((name) => [name, { ready, waiting: new Set() }]);
+globalThis[Symbol.for("hsd_viz.plotly")] = Object.fromEntries(loaders);
 for (const [k, view] of views.entries()) {
   const el = document.getElementById(`view-${k}`);
-  if (view.figure) { await Plotly.newPlot(el, view.figure.data, view.figure.layout, view.figure.config); continue; }
-  const found = (await import(urls[view.script])).default;
-  const widget = typeof found === "function" ? await found() : found;
+  const made = (await found[view.script]).default;
+  const widget = typeof made === "function" ? await made() : made;
   const model = standIn(view.state);
   await widget.initialize?.({ model });
   await widget.render({ model, el });
@@ -58,6 +62,7 @@ for (const [k, view] of views.entries()) {
 const wait = (ms) => new Promise((done) => setTimeout(done, ms));
 const out = document.getElementById("result");
 if (then) {
+  await ready;
   await document.fonts.ready;
   await wait(600);
   const main = document.querySelector(".still");
@@ -97,22 +102,27 @@ def page_of(view: Any, *, dark: bool | None = None, then: str = "") -> str:
     parts = list(parts_of(view))
     if not parts:
         raise ValueError(f"{type(view).__name__} contains no view to export")
+    columns = f"repeat({getattr(view, 'cols', 1)}, minmax(0, 1fr))"
+    boxes = "".join(f'<div id="view-{k}"></div>' for k in range(len(parts)))
+    body = f'<main class="still" style="grid-template-columns: {columns}">{boxes}</main>'
+    return document(parts, body, type(view).__name__, dark=dark, then=then)
+
+
+def document(
+    parts: list[Any], body: str, title: str, *, style: str = "", dark: bool | None = None, then: str = "", run: str = ""
+) -> str:
+    """Return a page with views and figures: part k is drawn into the element ``view-k`` of ``body``, which is HTML."""
     scripts: list[str] = []
-    shown, styles, figures = [], [_STYLE], False
+    shown, styles = [], [_STYLE, style]
     for part in parts:
-        if (figure := getattr(part, "figure", None)) is not None:
-            shown.append({"figure": _plotly(figure, still=bool(then))})
-            figures = True
-            continue
         script, style = str(part._esm), str(getattr(part, "_css", ""))
         if script not in scripts:
             scripts.append(script)
             styles.append(style)
         shown.append({"script": scripts.index(script), "state": _state(part)})
-    text = json.dumps({"views": shown, "scripts": scripts, "then": then}, ensure_ascii=True, separators=(",", ":"))
+    content = {"views": shown, "scripts": scripts, "library": _library(parts), "then": then}
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
-    columns = f"repeat({getattr(view, 'cols', 1)}, minmax(0, 1fr))"
-    boxes = "".join(f'<div id="view-{k}"></div>' for k in range(len(shown)))
     theme = ""
     if dark is not None:
         theme = f' class="{"still-dark" if dark else ""}" data-jp-theme-light="{str(not dark).lower()}"'
@@ -123,17 +133,16 @@ def page_of(view: Any, *, dark: bool | None = None, then: str = "") -> str:
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
-<title>{escape(type(view).__name__)} · hsd_viz</title>
+<title>{escape(title)} · hsd_viz</title>
 <style>{chr(10).join(styles).replace("</", "<" + chr(92) + "/")}</style>
-{_plotly_script() if figures else ""}
 </head>
 <body{theme}>
-<main class="still" style="grid-template-columns: {columns}">{boxes}</main>
+{body}
 <noscript><p>This page needs JavaScript.</p></noscript>
 <pre id="result"></pre>
 <script type="text/plain" id="views">{packed}</script>
 <script type="module">{_HOST}</script>
-</body>
+{f"<script>{run}</script>" if run else ""}</body>
 </html>
 """
 
@@ -143,7 +152,7 @@ def parts_of(view: Any) -> list[Any]:
     # The project's own widgets without ``to_html`` are parts of a view, such as its notices.
     own = any(base.__module__.startswith("hsd_viz.") for base in type(view).__mro__)
     whole = isinstance(view, anywidget.AnyWidget) and (hasattr(view, "to_html") or not own)
-    if whole or getattr(view, "figure", None) is not None:
+    if whole:
         return [view]
     return [part for child in getattr(view, "children", ()) for part in parts_of(child)]
 
@@ -155,13 +164,7 @@ def _state(part: anywidget.AnyWidget) -> dict[str, Any]:
     return state
 
 
-def _plotly(figure: Any, still: bool) -> dict[str, Any]:
-    from hsd_viz.figures.style import CONFIG
-
-    return {**json.loads(figure.to_json()), "config": CONFIG | {"staticPlot": still}}
-
-
-def _plotly_script() -> str:
-    from plotly.offline import get_plotlyjs
-
-    return f"<script>{get_plotlyjs()}</script>"
+def _library(parts: list[Any]) -> dict[str, Any] | None:
+    """Return plotly for the charts of a page; one script draws all of them."""
+    names = {part.library for part in parts if hasattr(part, "library")}
+    return {"names": sorted(names), "text": script(WHOLE if WHOLE in names else CARTESIAN)} if names else None

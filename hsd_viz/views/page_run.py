@@ -15,6 +15,13 @@ from hsd_viz.views.tabs import Tabs
 
 #: Seconds between updates of the tiles, so that they stay readable.
 TILES_EVERY = 0.5
+#: Seconds that a replay takes at least, and the paces for it.
+WATCHABLE, PACES = 4.0, (1, 1 / 2, 1 / 5, 1 / 10, 1 / 20, 1 / 50, 1 / 100)
+
+
+def replay_pace(trace: Trace) -> float:
+    """Return the pace of a replay, 1 the recorded speed: slower where the recording is over too soon to be watched."""
+    return next((pace for pace in PACES if trace.metrics()["seconds"] / pace >= WATCHABLE), PACES[-1])
 
 
 class RunPage(Protocol):
@@ -38,11 +45,12 @@ class PageRun:
     def __init__(self, page: RunPage) -> None:
         self._page = page
         self._run: Run | None = None
-        self._kind, self._cancelled, self._tiled = "recording", False, 0.0
+        self._kind, self._cancelled, self._tiled, self._pace = "recording", False, 0.0, 1.0
 
-    def start(self, events: Callable[[], Iterator[Event]], kind: str, words: str) -> None:
-        """Start a run from ``events()``. ``kind`` is ``live`` or ``replay``; ``words`` is the first stage text."""
-        self._kind, self._cancelled = kind, False
+    def start(self, events: Callable[[], Iterator[Event]], kind: str, words: str, pace: float = 1.0) -> None:
+        """Start a run from ``events()``. ``kind`` is ``live`` or ``replay`` (at ``pace``), ``words`` the first stage
+        text."""
+        self._kind, self._cancelled, self._pace = kind, False, pace
         self._page.occupy(True)
         self._page.readout.busy(Stage(words))
         self._run = Run(events, self)
@@ -85,7 +93,8 @@ class PageRun:
             self._page.readout.show(trace, self._kind, running=True)
         if not self._cancelled:
             done, total = len(trace.token_rows), trace.meta.get("max_new_tokens") or 0
-            verb = "decoding" if self._kind == "live" else "replaying"
+            slow = "" if self._pace == 1 else f" at 1/{1 / self._pace:.0f} of the recorded speed,"
+            verb = "decoding" if self._kind == "live" else f"replaying{slow}"
             self._page.readout.busy(Stage(f"{verb} {done}/{total}" if total else f"{verb} {done}", done, total or None))
 
     def on_end(self, trace: Trace | None, error: BaseException | None) -> None:

@@ -61,6 +61,7 @@ def draft(row: DraftRow) -> list:
             score=number(row.score),
             position=row.position,
             h=number(row.h),
+            recut=None if row.recut is None else list(row.recut),
         )
     )
 

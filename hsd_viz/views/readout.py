@@ -7,10 +7,10 @@ from typing import Any
 import anywidget
 import traitlets
 
-from hsd_viz.bench.verdict import impossible
 from hsd_viz.figures.definitions import LATENCY, LENGTH, RATE, SPEED, SPEEDUP
 from hsd_viz.stack import Stack, StackError, parse
 from hsd_viz.trace import Stage, Trace
+from hsd_viz.views.run_verdict import speedup, verdict
 from hsd_viz.views.scripts import STATIC
 from hsd_viz.words import counted
 
@@ -23,6 +23,8 @@ class Readout(anywidget.AnyWidget):
     origin = traitlets.Dict().tag(sync=True)
     tiles = traitlets.List().tag(sync=True)
     stage = traitlets.Dict().tag(sync=True)
+    #: The verdict on the speed, as one line.
+    verdict = traitlets.Unicode().tag(sync=True)
 
     def show(self, trace: Trace, kind: str, *, running: bool = False) -> None:
         """Show a trace's origin and metrics.
@@ -33,6 +35,7 @@ class Readout(anywidget.AnyWidget):
         meta = {**trace.meta, "cancelled": False} if running else trace.meta
         self.origin = origin(meta, "finished" if kind == "live" and not running else kind)
         self.tiles = tiles(trace)
+        self.verdict = "" if running else verdict(trace)
 
     def busy(self, stage: Stage) -> None:
         """Show the current stage."""
@@ -133,7 +136,7 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
             f"{counted(m['tokens'], 'token')}, without prefill",
             SPEED,
         ),
-        _speedup(trace, m["tokens_per_second"], m["mean_acceptance_length"]),
+        _speedup(trace, m),
         _tile(
             "Mean acceptance length",
             _number(m["mean_acceptance_length"], 2),
@@ -152,18 +155,18 @@ def tiles(trace: Trace) -> list[dict[str, str]]:
     ]
 
 
-def _speedup(trace: Trace, speed: float | None, length: float | None) -> dict[str, str]:
+def _speedup(trace: Trace, m: dict[str, Any]) -> dict[str, str]:
     """Return the speed-up over the plain run measured with this one, if any (:func:`hsd_viz.engine.note_plain`)."""
-    plain = (trace.meta.get("plain") or {}).get("tokens_per_second")
-    stack = _stack(trace.meta)
+    stack, found = _stack(trace.meta), speedup(trace, m)
     if stack is not None and len(stack.parts) == 1:
         return _tile("Speed-up", "–", "", "this is plain decoding", SPEEDUP)
-    if not plain or not speed:
+    if found is None:
         return _tile("Speed-up", "–", "", "plain decoding was not measured", SPEEDUP)
-    note = f"over plain decoding: {plain:.0f} tokens/s"
-    if impossible(speed / plain, length):
-        note += "; exceeds the acceptance length, so that measurement was disturbed"
-    return _tile("Speed-up", f"{speed / plain:.2f}", "×", note, SPEEDUP)
+    if found.impossible:
+        return _tile("Speed-up", "–", "", "timings disturbed: see below", SPEEDUP)
+    plain = trace.meta["plain"]["tokens_per_second"]
+    spread = f"median of {found.pairs} pairs, " if found.pairs > 1 else ""
+    return _tile("Speed-up", f"{found.value:.2f}", "×", f"{spread}over plain decoding: {plain:.0f} tokens/s", SPEEDUP)
 
 
 def _stack(meta: dict[str, Any]) -> Stack | None:

@@ -106,46 +106,31 @@ def title_of(report: Report | dict[str, Any]) -> str:
 
 
 class ReportTables(anywidget.AnyWidget):
-    """A bench report: summary, warnings, speed-up figure, and the tables of the terminal output."""
+    """A bench report: its ``summary`` with warnings, or the ``tables`` of the terminal output; by default both."""
 
     _esm = STATIC / "tables.js"
     _css = STATIC / "tables.css"
 
     spec = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, only: str = "") -> None:
         from hsd_viz.bench.tables import introduction, tables
         from hsd_viz.bench.verdict import COLOURS, answer, warnings
 
         first, *others = introduction(report)
-        super().__init__(
-            spec={
-                "answer": [list(part) for part in answer(report)],
-                "warnings": [f"{line}." for line in warnings(report)],
-                "intro": [f"Suite {first}.", *(f"{line[0].upper()}{line[1:]}." for line in others)],
-                "figure": _figure(report),
-                "colours": {name: list(pair) for name, pair in COLOURS.items()},
-                "tables": [_table(table) for table in tables(report)],
-            }
-        )
+        summary = {
+            "answer": [list(part) for part in answer(report)],
+            "warnings": [f"{line}." for line in warnings(report)],
+            "intro": [f"Suite {first}.", *(f"{line[0].upper()}{line[1:]}." for line in others)],
+        }
+        values = {
+            "colours": {name: list(pair) for name, pair in COLOURS.items()},
+            "tables": [table_spec(table) for table in tables(report)],
+        }
+        super().__init__(spec={**({} if only == "tables" else summary), **({} if only == "summary" else values)})
 
 
-def _figure(report: Report) -> dict[str, Any] | None:
-    """Return the figure of the speed-ups, which fits any width; ``None`` if there are none."""
-    from hsd_viz.bench.page import bars
-    from hsd_viz.bench.verdict import SPEED_TITLE, kinds_of, speed_bars, speed_words
-
-    if not (rows := speed_bars(report.stacks)):
-        return None
-    return {
-        "title": "Speed-up over plain decoding",
-        "note": speed_words(rows),
-        "legend": [list(item) for item in kinds_of(report.stacks).items()],
-        "drawn": [[1, bars(rows, SPEED_TITLE)]],
-    }
-
-
-def _table(table: Table) -> dict[str, Any]:
+def table_spec(table: Table) -> dict[str, Any]:
     """Return a table for the browser: cells are (value, note below), rows of stacks have their kind and mark."""
     from hsd_viz.bench.tables import HEAD, same_for_all, split
     from hsd_viz.bench.verdict import MARKS

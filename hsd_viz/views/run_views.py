@@ -50,6 +50,18 @@ class RoundInspector(LinkedView):
     _css = STATIC / "inspector.css"
 
 
+class Rounds(LinkedView):
+    """Show all rounds on one strip, with a filter, and the sums of selected rounds beside those of the run.
+
+    ``Rounds(trace)`` works alone; linked to other views (:func:`hsd_viz.views.linked.link`) it shares their cursor.
+    Dragging over the strip selects rounds (``view.selection`` has their tokens); Shift + arrow keys then go through the
+    rounds that the filter keeps.
+    """
+
+    _esm = STATIC / "rounds.js"
+    _css = STATIC / "rounds.css"
+
+
 class Timeline(LinkedView):
     """Show lanes of calls for levels and databases, with recorded times.
 

@@ -95,6 +95,13 @@ def menu(label: str, options: Sequence[tuple[str, Any]], value: Any) -> tuple[wi
     return dropdown, box
 
 
+def charts(*made: widgets.Widget) -> widgets.Box:
+    """Put charts side by side; one alone has the whole width."""
+    box = widgets.Box(list(made))
+    box.add_class("hsd-charts")
+    return box
+
+
 def tried(make: Callable[[], widgets.Widget]) -> widgets.Widget:
     """Build a view, or a message if ``make`` raises ``ValueError``."""
     try:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
+from hsd_viz import figures
 from hsd_viz.bench.verdict import FASTEST_OF_KIND, fastest_of_kind
 from hsd_viz.views.bench_run import BenchRun
+from hsd_viz.views.chart import Chart
 from hsd_viz.views.controls import Prose
-from hsd_viz.views.drafting_bars import CategoryBars
-from hsd_viz.views.drafting_plane import LatencyAcceptance, SpeedPlane
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.open_file import OpenFile
 from hsd_viz.views.reports import MAX_BYTES, ReportTables, is_ablation, report_of, saved_reports, title_of
@@ -108,12 +107,21 @@ class BenchmarkSection(Section):
     def show(self, report: Report | dict[str, Any]) -> None:
         """Show a report or an ablation."""
         self.shown = report
+        chart = lambda make, **options: tried(lambda: Chart(make(report, **options)))
         if is_ablation(report):
             best = f"the {SHOWN} with most tokens per forward pass"
-            bars = partial(CategoryBars, report, first=SHOWN, rule=best)
-            made = [lambda: LatencyAcceptance(report), lambda: SpeedPlane(report), bars]
+            made = [
+                chart(figures.drafting_plane),
+                chart(figures.speed_plane),
+                chart(figures.by_category, first=SHOWN, rule=best),
+            ]
         else:
             # Only an ablation has the share of tokens from multi-token rounds.
-            bars = partial(CategoryBars, report, first=fastest_of_kind(report), rule=FASTEST_OF_KIND)
-            made = [lambda: ReportTables(report), bars, lambda: SpeedPlane(report)]
-        refill(self.report, [tried(make) for make in made])
+            made = [
+                ReportTables(report, "summary"),
+                chart(figures.speedup),
+                ReportTables(report, "tables"),
+                chart(figures.by_category, first=fastest_of_kind(report), rule=FASTEST_OF_KIND),
+                chart(figures.speed_plane),
+            ]
+        refill(self.report, made)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ipywidgets as widgets
 
-from hsd_viz.bench.replay import BUDGETS, alone, available_databases
-from hsd_viz.figures.database_panels import keys_hit, saved_alone
+from hsd_viz import figures
+from hsd_viz.bench.replay import BUDGETS
 from hsd_viz.figures.drafting_data import study_of
 from hsd_viz.figures.latency_sources import temperature_words
 from hsd_viz.trace import Trace
+from hsd_viz.views.chart import Chart
 from hsd_viz.views.controls import Prose
-from hsd_viz.views.drafting_bars import DatabaseAblation, OrderAblation
-from hsd_viz.views.drafting_plane import TemperatureCurves
 from hsd_viz.views.locality_map import LocalityMap
-from hsd_viz.views.panels import Panels
 from hsd_viz.views.reports import measured_file
 from hsd_viz.views.run_views import Access
 from hsd_viz.views.section import Page, Section, menu, refill, titled, tried
@@ -31,17 +29,17 @@ class DatabasesSection(Section):
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
-        self.run, self.figures, self.study = widgets.VBox(), widgets.VBox(), widgets.VBox()
-        for box in (self.run, self.figures, self.study):
+        self.run, self.views, self.study = widgets.VBox(), widgets.VBox(), widgets.VBox()
+        for box in (self.run, self.views, self.study):
             box.add_class("hsd-views")
 
     def build(self) -> None:
         # The linked view follows the run; views of a whole run update at its end.
         self.add(Access(group=self.page.group))
-        self.keys, self.saved = Panels(), Panels()
+        self.keys, self.saved = Chart(), Chart()
         self.budget, budget = menu("Draft tokens per round in the replay", [(str(n), n) for n in BUDGETS], BUDGETS[-1])
         self.budget.observe(lambda _change: self._replay(self.page.trace), "value")
-        self.run.children = (self.keys, self.saved, budget, self.figures)
+        self.run.children = (self.keys, widgets.VBox([budget, self.saved]), self.views)
         self.of_run.append(self.run)
         self.add(self.run)
         path = measured_file(ABLATION)
@@ -55,11 +53,12 @@ class DatabasesSection(Section):
 
         def draw(_change: object = None) -> None:
             at = choice.value
+            options = {"temperature": at, "beside": at == 0}
             made = [
-                tried(lambda: DatabaseAblation(path, temperature=at, beside=at == 0)),
-                tried(lambda: OrderAblation(path, temperature=at, beside=at == 0)),
+                tried(lambda: Chart(figures.database_ablation(path, **options))),
+                tried(lambda: Chart(figures.database_orders(path, **options))),
             ]
-            refill(self.study, [*made, tried(lambda: TemperatureCurves(path))])
+            refill(self.study, [*made, tried(lambda: Chart(figures.temperature_curves(path)))])
 
         choice.observe(draw, "value")
         draw()
@@ -67,14 +66,10 @@ class DatabasesSection(Section):
 
     def _replay(self, trace: Trace | None) -> None:
         if trace is not None and trace.token_rows:
-            self.saved.show(
-                [saved_alone(trace, alone(trace, available_databases(trace), self.budget.value), self.budget.value)]
-            )
+            self.saved.show(figures.drafters_alone(trace, budget=self.budget.value))
 
     def fill(self, trace: Trace) -> None:
-        self.keys.show([keys_hit(trace)])
+        self.keys.show(figures.matched_keys(trace))
         self._replay(trace)
-        refill(
-            self.figures,
-            [tried(lambda: LocalityMap(trace)), tried(lambda: DatabaseAblation([trace], beside=False))],
-        )
+        ablation = lambda: Chart(figures.database_ablation([trace], beside=False))
+        refill(self.views, [tried(lambda: LocalityMap(trace)), tried(ablation)])

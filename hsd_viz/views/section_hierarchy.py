@@ -10,14 +10,14 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from hsd_viz import figures
 from hsd_viz.figures.latency_sources import Basis, basis_of, of_run, recorded, temperature_words
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.machine import cpu_model
 from hsd_viz.trace import Trace
+from hsd_viz.views.chart import Chart
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.hierarchy import HierarchyGraph
-from hsd_viz.views.latency_compare import Levels, Ranking
-from hsd_viz.views.latency_plot import LatencySurface
 from hsd_viz.views.latency_whatif import OneDraftWhatIf, SecondDraftWhatIf
 from hsd_viz.views.presets import TEMPERATURE
 from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled, tried
@@ -101,7 +101,7 @@ class HierarchySection(Section):
             )
 
     def fill(self, trace: Trace) -> None:
-        refill(self.level, [tried(lambda: Levels(trace))])
+        refill(self.level, [tried(lambda: Chart(figures.levels(trace)))])
         if self.source.value == RUN:
             self._draw()
 
@@ -116,7 +116,7 @@ class HierarchySection(Section):
             self.surface.layout.display = "none"
             return
         self._say_fit()
-        refill(self.law, [tried(lambda: HierarchyGraph(found)), tried(lambda: Ranking(found))])
+        refill(self.law, [tried(lambda: HierarchyGraph(found)), tried(lambda: Chart(figures.ranking(found)))])
         chains = chains_of(found.calibration)
         self.surface.layout.display = None if chains else "none"
         self.chain.options = [(c, c) for c in chains]
@@ -133,7 +133,7 @@ class HierarchySection(Section):
     def _draw_surface(self) -> None:
         found, chain = self._basis, self.chain.value
         if found is not None and chain:
-            refill(self.plot, [tried(lambda: LatencySurface(found, chain))])
+            refill(self.plot, [tried(lambda: Chart(figures.latency_surface(found, chain)))])
 
 
 def basis(source: str | Path, trace: Trace | None) -> Basis:

@@ -7,20 +7,22 @@ from typing import ClassVar
 import ipywidgets as widgets
 
 from hsd_viz import figures
-from hsd_viz.figures.acceptance_panels import acceptance_panels, terms, verifiers
+from hsd_viz.figures.acceptance_panels import verifiers
 from hsd_viz.trace import Trace
-from hsd_viz.views.chartbox import ChartBox
+from hsd_viz.views.chart import Chart
 from hsd_viz.views.linked import LinkedView
-from hsd_viz.views.panels import Panels
 from hsd_viz.views.registry import registered_sections
-from hsd_viz.views.run_views import ChartMark, RoundInspector, Timeline
-from hsd_viz.views.section import Page, Section, menu, refill
+from hsd_viz.views.run_views import ChartMark, RoundInspector, Rounds, Timeline
+from hsd_viz.views.section import Page, Section, charts, menu, refill
 from hsd_viz.views.section_bench import BenchmarkSection
 from hsd_viz.views.section_compare import CompareSection
 from hsd_viz.views.section_databases import DatabasesSection
 from hsd_viz.views.section_hierarchy import HierarchySection
+from hsd_viz.views.section_logs import LogsSection
 
 CHARTS = ("acceptance", "by_source", "time_spent")
+#: Charts of one verifier.
+PANELS = ("acceptance_by_position", "accepted_per_round", "acceptance_by_source", "acceptance_by_match")
 
 
 class LinkedSection(Section):
@@ -43,6 +45,11 @@ class RoundSection(LinkedSection):
     )
 
 
+class RoundsSection(LinkedSection):
+    title, view = "Rounds", Rounds
+    words = "All rounds of the run shown: filter them by what happened, and compare the sums of several with the whole."
+
+
 class TimelineSection(LinkedSection):
     title, view = "Timeline", Timeline
     words = "Every forward pass and look-up of the run shown, with recorded times."
@@ -53,36 +60,36 @@ class AcceptanceSection(Section):
     words = "Acceptance, token sources and decoding time of the run shown."
 
     def build(self) -> None:
-        self.figures = {name: ChartBox() for name in CHARTS}
-        first, *rest = self.figures.values()
-        above, below = widgets.Box([first, ChartMark(group=self.page.group)]), widgets.Box(rest)
-        above.add_class("hsd-charts")
-        below.add_class("hsd-charts")
-        below.add_class("hsd-pair")
-        self.terms, self.panels, self.verifier = Panels(), Panels(), widgets.VBox()
-        whole = widgets.VBox([self.terms, above, self.verifier, self.panels, below])
+        self.charts = {name: Chart() for name in (*CHARTS, *PANELS)}
+        first, *rest = (self.charts[name] for name in CHARTS)
+        self.verifier = widgets.VBox()
+        whole = widgets.VBox(
+            [
+                charts(first, ChartMark(group=self.page.group)),
+                self.verifier,
+                charts(*(self.charts[name] for name in PANELS)),
+                charts(*rest),
+            ]
+        )
         whole.add_class("hsd-views")
         self.of_run.append(whole)
         self.add(whole)
 
-    def depends_on(self) -> tuple:
-        # plotly does not follow the theme.
-        return (self.page.trace, self.page.dark)
-
     def fill(self, trace: Trace) -> None:
-        for name, box in self.figures.items():
-            box.show(getattr(figures, name)(trace, self.page.dark))
-        self.terms.terms = terms(trace)
-        self.panels.show(acceptance_panels(trace))
+        for name in CHARTS:
+            self.charts[name].show(getattr(figures, name)(trace))
         levels = verifiers(trace)
         several = len(levels) > 1
         self.verifier.layout.display = None if several else "none"
-        if not several:
-            refill(self.verifier, [])
-            return
-        level, box = menu("Verifier", levels, levels[0][1])
-        level.observe(lambda change: self.panels.show(acceptance_panels(trace, change["new"])), "value")
+        level, box = menu("Verifier", levels or [("", None)], levels[0][1] if levels else None)
         refill(self.verifier, [box])
+
+        def panels(_change: object = None) -> None:
+            for name in PANELS:
+                self.charts[name].show(getattr(figures, name)(trace, level=level.value))
+
+        level.observe(panels, "value")
+        panels()
 
 
 def sections(page: Page) -> list[Section]:
@@ -91,12 +98,14 @@ def sections(page: Page) -> list[Section]:
         kind(page)
         for kind in (
             RoundSection,
+            RoundsSection,
             TimelineSection,
             AcceptanceSection,
             DatabasesSection,
             HierarchySection,
             CompareSection,
             BenchmarkSection,
+            LogsSection,
         )
     ]
     return [*own, *registered_sections(page)]

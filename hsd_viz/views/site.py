@@ -1,4 +1,4 @@
-"""A static site of recorded runs, races and reports. It opens from a folder or any static host, without a kernel."""
+"""A static site of recorded runs, races, lessons and reports. It opens without a server or a kernel."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ class Section:
 
 
 def sections() -> list[Section]:
-    """Return the content of the site: all bundled recordings and the project's reports."""
+    """Return the content of the site: all bundled recordings, the lessons and the project's reports."""
     return [
         Section("Runs", "One run each: text, rounds, draft trees and timeline.", list(_runs())),
         Section("Races", "The same prompt with several stacks, on one clock.", list(_races())),
+        Section("Lessons", "The course, with its figures and recorded runs.", list(_lessons())),
         Section("Measurements", "Benchmarks with intervals, machine and settings.", list(_reports())),
     ]
 
@@ -104,6 +105,19 @@ def _races() -> Iterator[Page]:
 
 def _race(folder: Path, recordings: list[Recording]) -> str:
     return standalone_versus.page([load_bundled(recording.name, folder) for recording in recordings])
+
+
+def _lessons() -> Iterator[Page]:
+    from hsd_viz.exercises import editions
+    from hsd_viz.views.lessons import deck, page, title_of
+
+    masters = editions.masters()
+    for path in masters:
+        text = path.read_text(encoding="utf-8").partition("**Goal.**")[2].partition("\n")[0].strip()
+        yield Page(f"lessons/{path.stem}.html", title_of(path), lambda p=path: page(p, masters), text=text)
+    yield Page(
+        "lessons/slides.html", "Slides", deck, text="All lessons, to project: figures, recorded runs, questions."
+    )
 
 
 def _reports() -> Iterator[Page]:

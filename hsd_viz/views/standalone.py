@@ -7,10 +7,12 @@ from typing import Any
 
 from hsd_viz.trace import Trace
 from hsd_viz.views import payload
+from hsd_viz.views.doors import Given, trace_of
 from hsd_viz.views.linked import LinkedView
+from hsd_viz.views.run_verdict import speedup, verdict
 from hsd_viz.views.run_views import Player, RoundInspector, Timeline
 from hsd_viz.views.standalone_page import escaped, whole
-from hsd_viz.views.stream import TokenStream
+from hsd_viz.views.stream import TokenStream, notes_of
 from hsd_viz.words import counted
 
 #: The page's views, top to bottom: name, widget, and heading. ``js/page/run.ts`` starts them.
@@ -52,8 +54,16 @@ def page(trace: Trace) -> str:
         "network requests.",
         data=run,
         bundle="page_run",
-        states={name: _state(widget) for name, widget, _ in _VIEWS},
+        states={
+            name: _state(widget) | ({"notes": notes_of(trace)} if name == "stream" else {})
+            for name, widget, _ in _VIEWS
+        },
     )
+
+
+def run_page(trace: Given) -> str:
+    """Return a self-contained page of a run, as ``hsd-viz export`` writes it; ``trace`` can be the path of a file."""
+    return page(trace_of(trace))
 
 
 def _stack(trace: Trace) -> str:
@@ -63,6 +73,7 @@ def _stack(trace: Trace) -> str:
 def _header(trace: Trace) -> str:
     """Return the header: stack, machine and metrics."""
     meta, m = trace.meta, trace.metrics()
+    gain, said = speedup(trace, m), verdict(trace)
     sampling = meta.get("sampling") or {}
     temperature = sampling.get("temperature")
     drawn = (
@@ -85,6 +96,7 @@ def _header(trace: Trace) -> str:
         ("tokens", str(m["tokens"])),
         ("target rounds", str(m["rounds"])),
         ("tokens per second, after prefill", _figure(m["tokens_per_second"], "{:.0f}")),
+        ("speed-up over plain decoding", "–" if gain is None or gain.impossible else f"{gain.value:.2f}×"),
         ("mean acceptance length", _figure(m["mean_acceptance_length"], "{:.2f}")),
         ("acceptance rate", _figure(m["acceptance_rate"], "{:.0%}")),
     ]
@@ -92,7 +104,8 @@ def _header(trace: Trace) -> str:
     line = " · ".join(escaped(str(f)) for f in facts if f)
     kicker = '<p class="hsd-page-facts">Recorded run</p>'
     title = f'<h1>{escaped(_stack(trace))}</h1><p class="hsd-page-facts">{line}</p>'
-    return f'<header>{kicker}{title}<dl class="hsd-page-figures">{cells}</dl></header>'
+    end = f'<p class="hsd-page-verdict">{escaped(said)}</p>' if said else ""
+    return f'<header>{kicker}{title}<dl class="hsd-page-figures">{cells}</dl>{end}</header>'
 
 
 def _figure(value: float | None, form: str) -> str:

@@ -18,6 +18,7 @@ pass. Space starts and pauses the race.</p>
 <p><b>Texts.</b> A column is an output position, a row a run. Colour: the source that proposed the token first.
 Underlined: accepted. Dashed frame: correction. Dotted underline: bonus. Brackets are rounds, with the target forward
 passes so far.</p>
+<p><b>Round.</b> Below the texts: the round under the cursor, of the run that it is in.</p>
 <p><b>Figures.</b> Each with its difference to the first run; hover over a name for its definition.</p>
 <p><b>Keys.</b> ← → move by position, with Shift by round, ↑ ↓ by run; Enter pins, Esc unpins.</p>"""
 
@@ -47,5 +48,5 @@ def page_of(data: dict[str, Any]) -> str:
         "network requests.",
         data=data,
         bundle="page_versus",
-        states={"versus": {"refusal": "", "choices": [], "chosen": [], "pinned": -1}},
+        states={"versus": {"refusal": "", "choices": [], "chosen": [], "pinned": -1, "link": "page"}},
     )

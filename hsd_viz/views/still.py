@@ -29,8 +29,10 @@ def _content(view: Any) -> str:
     trace = getattr(view, "trace", None)
     if isinstance(trace, Trace):
         return _tokens(trace) if hasattr(view, "ghosts") else trace_html(trace, trace.metrics(), trace.text)
+    if drawn := getattr(getattr(view, "plot", view), "drawn", None):
+        return _chart(drawn["layout"])
     if spec := getattr(view, "spec", None):
-        return _spec(name, spec)
+        return _chart({"meta": {**spec, "note": spec.get("source")}})
     if picked := getattr(view, "picked", None):
         gain = picked.get("over_plain")
         speed = f"{1 + gain:.2f} times the speed of plain decoding, as predicted." if gain is not None else ""
@@ -42,31 +44,22 @@ def _content(view: Any) -> str:
         return card("Comparison", f"{len(runs)} runs", table(head, cells))
     if hasattr(view, "shown") and hasattr(view, "parts"):
         return card("Stack", view.shown)
+    if hasattr(view, "epsilon"):
+        return card("Verification rules", "", table(("token", "p"), [*zip(view.tokens, view.p, strict=True)]))
     if hasattr(view, "cols"):
         return "".join(_content(child) for child in view.children)
-    plot = getattr(view, "plot", None)
-    return _spec(name, plot.spec) if plot is not None else card(name, "")
+    return card(name, "")
 
 
-def _spec(name: str, spec: Mapping[str, Any]) -> str:
-    """Return the values of a chart."""
-    parts = [line(spec.get("verdict", {}).get("text", "")), line(spec.get("text", ""))]
-    if rows := spec.get("table"):
-        parts.append(table(rows[0], rows[1 : 1 + ROWS]))
-    for group in spec.get("groups", ()):
-        parts.append(line(group["title"]))
-        parts.append(_group(group, spec.get("columns", ())))
-    parts += [line(mark["words"]) for mark in spec.get("marks", ()) if mark.get("words")]
-    return card(spec.get("title") or spec.get("name") or name, "", *parts, line(spec.get("source", "")))
-
-
-def _group(group: Mapping[str, Any], columns: Any) -> str:
-    rows = group["rows"][:ROWS]
-    if any("predicted" in row for row in rows):
-        number = lambda v: "–" if v is None else f"{v:.3g}"
-        head = [group.get("what", ""), f"predicted, {group['unit']}", f"measured, {group['unit']}"]
-        return table(head, [[row["label"], number(row["predicted"]), number(row["measured"])] for row in rows])
-    return table([group.get("what", ""), *group.get("columns", columns)], [[r["label"], *r["cells"]] for r in rows])
+def _chart(layout: Mapping[str, Any]) -> str:
+    """Return the words and values of a chart."""
+    meta = layout.get("meta") or {}
+    title = meta.get("title") or (layout.get("title") or {}).get("text") or "Figure"
+    head, *rows = meta.get("table") or [()]
+    values = table(head, rows[:ROWS]) if rows else ""
+    words = "" if rows else line(meta.get("description", ""))
+    verdict = line(meta.get("verdict", {}).get("text", ""))
+    return card(title, "", verdict, line(meta.get("text", "")), words, values, line(meta.get("note", "")))
 
 
 def _tokens(trace: Trace) -> str:

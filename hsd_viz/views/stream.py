@@ -15,6 +15,21 @@ from hsd_viz.views.doors import Given, trace_of
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.scripts import STATIC
 
+#: Maximum characters of a note, and maximum number of notes.
+MOST_NOTE, MOST_NOTES = 1000, 500
+
+
+def clean_notes(notes: Any) -> dict[str, str]:
+    """Return the valid notes of a mapping: token index as text → text."""
+    found = notes.items() if isinstance(notes, dict) else ()
+    good = [(k, v) for k, v in found if isinstance(k, str) and k.isascii() and k.isdigit() and isinstance(v, str) and v]
+    return {k: v[:MOST_NOTE].encode("utf-8", "replace").decode("utf-8") for k, v in good[:MOST_NOTES]}
+
+
+def notes_of(trace: Trace) -> dict[str, str]:
+    """Return the notes of a trace."""
+    return clean_notes(trace.meta.get("notes"))
+
 
 class TokenStream(LinkedView):
     """The text of a decode, token by token: hover previews a token's details, click or Enter pins them, Esc unpins.
@@ -25,7 +40,8 @@ class TokenStream(LinkedView):
 
     ``pinned`` is the index of the pinned token (-1: none), ``dark`` the page's theme; ``ghosts`` and ``boundaries``
     show rejected drafts and round marks; ``whitespace`` shows glyphs for spaces, tabs and invisible characters and
-    marks trailing blanks. ``/`` searches the text."""
+    marks trailing blanks. ``/`` searches the text. ``notes`` are texts pinned to tokens by their index (as text); they
+    are part of the trace's meta, and are saved with it."""
 
     _esm = STATIC / "stream.js"
     _css = STATIC / "stream.css"
@@ -36,6 +52,7 @@ class TokenStream(LinkedView):
     boundaries = traitlets.Bool(True).tag(sync=True)
     whitespace = traitlets.Bool(False).tag(sync=True)
     dark = traitlets.Bool(False).tag(sync=True)
+    notes = traitlets.Dict().tag(sync=True)
 
     def __init__(self, trace: Given | None = None, group: str | None = None, **options: Any) -> None:
         # Steps come from a worker thread, requests of the page from the kernel's.
@@ -43,7 +60,7 @@ class TokenStream(LinkedView):
         self._trace: Trace | None = None
         super().__init__(Trace({}) if trace is None else trace, group, **options)
         self.on_msg(self._on_message)
-        self.observe(lambda _change: self._on_pinned(), "pinned")
+        self.observe(lambda _change: self._on_notes(), "notes")
 
     def show(self, trace: Given) -> None:
         """Show a whole trace."""
@@ -52,7 +69,13 @@ class TokenStream(LinkedView):
             self._begin(trace)
             self._seq = 1
             self._publish()
-            self.pinned, self.live, self.selected = -1, False, []
+            self.pinned, self.live, self.selected, self.cursor = -1, False, [], {}
+            self.notes = notes_of(trace)
+
+    def retire(self) -> None:
+        """See :meth:`hsd_viz.views.doors.Doors.retire`."""
+        super().retire()
+        self._trace = None
 
     def begin(self, meta: dict[str, Any], pieces: dict[int, str] | None = None) -> None:
         """Start a live run with ``meta`` and ``pieces`` of :class:`~hsd_viz.trace.Started`."""
@@ -61,7 +84,7 @@ class TokenStream(LinkedView):
         trace.pieces.update(pieces or {})
         with self._lock:
             self._begin(trace)
-            self.pinned, self.selected = -1, []
+            self.pinned, self.selected, self.cursor, self.notes = -1, [], {}, {}
             self._publish()
             self.live = True
 
@@ -101,10 +124,11 @@ class TokenStream(LinkedView):
     def _shown(self, _trace: Trace | None) -> None:
         """The stream keeps its own trace, which a live run extends."""
 
-    def _on_pinned(self) -> None:
-        rows = self._trace.token_rows if self._trace is not None else []
-        known = 0 <= self.pinned < len(rows)
-        self.cursor = {"token": self.pinned, "round": rows[self.pinned].round, "pinned": True} if known else {}
+    def _on_notes(self) -> None:
+        """Write notes of the page into the trace, which is saved with them."""
+        trace, notes = self._trace, clean_notes(self.notes)
+        if trace is not None and (notes or "notes" in trace.meta):
+            trace.meta["notes"] = notes
 
     def _begin(self, trace: Trace) -> None:
         self._trace, self._run, self._seq = trace, uuid.uuid4().hex, 0

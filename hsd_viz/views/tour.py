@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import ipywidgets as widgets
@@ -13,7 +14,8 @@ from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.scripts import STATIC
 from hsd_viz.views.tour_places import Found, Load
-from hsd_viz.views.tour_steps import STEPS, TourStep, locate
+from hsd_viz.views.tour_steps import LESSONS, STEPS, TourStep, locate
+from hsd_viz.words import did_you_mean
 
 
 class TourPage(Protocol):
@@ -122,11 +124,26 @@ class Tour(LinkedView):
             "step": where.step,
             "targets": list(step.targets),
             "trouble": "",
+            "lesson": _lesson_label(step.key),
         }
         self.kept = step.key
         # Show the card before the tab is drawn.
         if step.tab:
             self._page.open_tab(step.tab)
+
+    def open_at(self, key: str) -> None:
+        """Start at a step. Raises: ValueError: if there is no such step."""
+        keys = [s.key for s in self._steps]
+        if key not in keys:
+            raise ValueError(f"the tour has no step '{key}' (use {', '.join(keys)}){did_you_mean(key, keys)}")
+        self._go(keys.index(key), 1)
+
+    def _send_lesson(self) -> None:
+        """Send the page of the step's lesson to the browser, which has opened a window for it."""
+        from hsd_viz.views.lessons import page
+
+        if self.at is not None:
+            self.send({"kind": "lesson", "html": page(_lesson_of(self._steps[self.at].key))})
 
     def _locate(self, number: int) -> tuple[str, Found] | None:
         step = self._steps[number]
@@ -147,9 +164,24 @@ class Tour(LinkedView):
             "back": lambda: self.move(-1),
             "leave": self.leave,
             "restart": lambda: self._go(0, 1),
+            "lesson": self._send_lesson,
         }
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind in actions:
             actions[kind]()
         elif kind == "kept" and not self.place and content.get("key") in [s.key for s in self._steps]:
             self.kept = content["key"]
+
+
+def _lesson_of(key: str) -> Path:
+    from hsd_viz.exercises import editions
+
+    return next(path for path in editions.masters() if int(path.stem[0]) == LESSONS[key])
+
+
+def _lesson_label(key: str) -> str:
+    """Return the lesson about a step as the label of its button; "" for a step without one."""
+    if key not in LESSONS:
+        return ""
+    with _lesson_of(key).open(encoding="utf-8") as master:
+        return f"Lesson {master.readline().strip('# ').strip()}"

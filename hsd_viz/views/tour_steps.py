@@ -23,6 +23,14 @@ class TourStep:
     tab: str = ""
 
 
+#: The lesson of the course (:mod:`hsd_viz.views.lessons`) about each step.
+LESSONS = {
+    **dict.fromkeys(("draft", "accepted", "rejected", "bonus"), 2),
+    **{"verification": 1, "chance": 3, "lossless": 4, "databases": 5, "locality": 5},
+    **{"measures": 6, "hierarchy": 7, "latency": 8},
+}
+
+
 def locate(step: TourStep, names: Sequence[str], load: Load) -> tuple[str, Found] | None:
     """Return the recording of a step and its place there; ``None`` if no recording has one."""
     for name in sorted(names, key=lambda n: n != step.recording):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -109,8 +110,8 @@ class Versus(View):
     """Two or three runs of one prompt and seed, side by side.
 
     Every output position is a column with a row per run: its token, coloured by source and marked by verdict, and its
-    round as a bracket with the target forward passes so far. Above: a race with recorded times; below: metrics with
-    differences to the first run, and distributions.
+    round as a bracket with the target forward passes so far. Above: a race with recorded times; below: the round under
+    the cursor, metrics with differences to the first run, and distributions.
 
     ``Versus(traces)`` shows runs; ``Versus()`` opens bundled recordings and offers the others; ``Versus.of(engine,
     prompt, stacks)`` decodes. ``refusal`` has the reason if runs cannot be compared. ``pinned`` is the pinned output
@@ -126,9 +127,11 @@ class Versus(View):
     chosen = traitlets.List(traitlets.Unicode()).tag(sync=True)
     pinned = traitlets.Int(-1).tag(sync=True)
     palette = traitlets.Dict().tag(sync=True)
+    #: The group of the runs in the browser (:mod:`hsd_viz.views.linked`).
+    link = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, traces: Sequence[Given] | None = None, folder: Path = SIDE_BY_SIDE, **options: Any) -> None:
-        super().__init__(palette=page_palette(), **options)
+        super().__init__(palette=page_palette(), link=uuid.uuid4().hex, **options)
         self._folder = folder
         if traces is not None:
             self.show(traces)

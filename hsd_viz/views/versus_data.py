@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Trace
-from hsd_viz.trace.metrics import target_round_of
+from hsd_viz.views import payload
 from hsd_viz.views.payload import number
 from hsd_viz.views.readout import fastest_words, sampling_words
 from hsd_viz.words import counted
@@ -203,45 +202,11 @@ def facts(trace: Trace) -> list[str]:
 
 
 def run_of(trace: Trace, letter: str, title: str) -> dict[str, Any]:
-    """Return a run as sent to the browser. Times are ns from the end of prefill; rounds are the target's, in order.
-
-    ``tokens``: [text, kind, source, round (index in ``rounds``), p, entropy]. ``rounds``: [first token, tokens,
-    drafted, draft depth, accepted, why no draft, target forward passes so far, start, end, {level below: its forward
-    passes}]."""
-    m = trace.metrics()
-    owner = target_round_of(trace.round_rows)
-    top = [r for r in trace.round_rows if r.parent is None]
-    place = {r.id: k for k, r in enumerate(top)}
-    emitted = Counter(t.round for t in trace.token_rows)
-    depth: dict[int, int] = {}
-    for d in trace.draft_rows:
-        depth[d.round] = max(depth.get(d.round, 0), d.depth)
-    level = max(r.level for r in top)
-    forwards: Counter[int] = Counter()
-    below: dict[int, Counter[str]] = {r.id: Counter() for r in top}
-    for c in trace.call_rows:
-        if c.kind not in ("verify", "draft") or c.round not in owner:
-            continue
-        if c.level == level:
-            forwards[owner[c.round]] += 1
-        else:
-            below[owner[c.round]][c.name] += c.steps
-    prefill = trace.meta.get("prefill_ns") or 0
-    rounds, first, spent = [], 0, 0
-    for r in top:
-        spent += forwards[r.id]
-        start = r.start_ns - prefill
-        times = (start, start + r.duration_ns)
-        counts = (r.drafted, depth.get(r.id, 0), r.accepted, r.why_no_draft, spent)
-        rounds.append([first, emitted[r.id], *counts, *times, dict(below[r.id])])
-        first += emitted[r.id]
-    tokens = [[t.text, t.kind, t.source, place[t.round], number(t.p), number(t.entropy)] for t in trace.token_rows]
+    """Return a run as sent to the browser: its whole trace, and what the race shows beside it."""
     return {
         "letter": letter,
         "title": title,
         "stack": stack_of(trace),
-        "prefill_ns": prefill,
-        "tokens_per_second": number(m["tokens_per_second"]),
-        "tokens": tokens,
-        "rounds": rounds,
+        "tokens_per_second": number(trace.metrics()["tokens_per_second"]),
+        "run": {"run": letter, "seq": 1, **payload.snapshot(trace)},
     }

@@ -55,6 +55,8 @@ class WorkForm(widgets.VBox):
         self.cancel = widgets.Button(description="Cancel", tooltip=self.CANCEL[0], disabled=True)
         self.start.on_click(self.notice.guard(self._on_start))
         self.cancel.on_click(self.notice.guard(self._on_cancel))
+        # An error is about the text that was there.
+        self.stacks.observe(lambda _change: self.notice.clear(), "value")
         for name in ("hsd-form", "hsd-measure"):
             self.add_class(name)
 

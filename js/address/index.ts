@@ -7,18 +7,19 @@ import { linkedWidget } from "../lib/linked";
 interface Traits {
   name: string;
   start: { run?: string; step?: number };
+  /** The parameters of the page as it is. */
+  state: Record<string, string>;
   served: boolean;
   waits: boolean;
 }
 
 /**
- * The link to an event: the page's address with only our three parameters (it must not contain a server token).
+ * The link to an event: the page's address with only our parameters (it must not contain a server token).
  * `page`: address of the page      `step`: from 0, -1: none
  */
-export function linkTo(page: string, trace: string, step: number, dark: boolean) {
+export function linkTo(page: string, trace: string, step: number, dark: boolean, state: Record<string, string> = {}) {
   const url = new URL(page);
-  const query = new URLSearchParams();
-  query.set("trace", trace);
+  const query = new URLSearchParams({ ...state, trace });
   if (step >= 0) query.set("step", String(step + 1)); // as the player counts events
   if (dark) query.set("theme", "dark");
   url.search = query.toString();
@@ -27,6 +28,24 @@ export function linkTo(page: string, trace: string, step: number, dark: boolean)
   return url.href;
 }
 
+/** The parameters that belong to the page; others, as a server token, stay as they are. */
+const OURS = ["trace", "step", "tab", "prompt", "stack", "temperature", "top_k", "top_p", "seed", "tokens"];
+/** Those whose change is a step of the browser's history. */
+const STEPS = ["trace", "tab"];
+
+/** The page's address with these parameters, and whether it is a step of the history. */
+export function addressOf(page: string, state: Record<string, string>) {
+  const url = new URL(page);
+  const before = new URLSearchParams(url.search);
+  for (const name of OURS) {
+    if (name in state) url.searchParams.set(name, state[name]);
+    else url.searchParams.delete(name);
+  }
+  return { href: url.href, step: STEPS.some((name) => before.get(name) !== url.searchParams.get(name)) };
+}
+
+/** As in address.py. */
+const MOST_QUERY = 8000;
 const NO_LINK = "No link: this run exists only on this page. Save it to share the file.";
 
 function addressView({ model, root, group, store, follow }: View<Traits>) {
@@ -61,7 +80,13 @@ function addressView({ model, root, group, store, follow }: View<Traits>) {
       said.textContent = NO_LINK;
       return;
     }
-    const link = linkTo(location.href, model.get("name"), group.cursor.step, root.classList.contains("hsd-dark"));
+    const link = linkTo(
+      location.href,
+      model.get("name"),
+      group.cursor.step,
+      root.classList.contains("hsd-dark"),
+      model.get("state"),
+    );
     away();
     try {
       await navigator.clipboard.writeText(link);
@@ -101,14 +126,37 @@ function addressView({ model, root, group, store, follow }: View<Traits>) {
   const onStore = (what: string) => {
     if (what === "reset") go();
   };
+  // Edits of the form are written together; the first state is that of the page's own address.
+  let first = true;
+  let writing = 0;
+  function write() {
+    clearTimeout(writing);
+    writing = 0;
+    if (!model.get("served")) return;
+    const { href, step } = addressOf(location.href, model.get("state"));
+    if (href !== location.href) history[step && !first ? "pushState" : "replaceState"](null, "", href);
+    first = false;
+  }
+  function onState() {
+    const { step } = addressOf(location.href, model.get("state"));
+    if (step || first) write();
+    else writing ||= setTimeout(write, 400);
+  }
+  const back = () => model.send({ kind: "back", query: location.search.slice(0, MOST_QUERY) });
+  if (model.get("served")) addEventListener("popstate", back);
+
   follow(onStore, paint);
+  model.on("change:state", onState);
   model.on("change:start", go);
   model.on("change:name change:served", paint);
-  if (model.get("waits")) model.send({ kind: "query", query: location.search.slice(0, 2000) });
+  if (model.get("waits")) model.send({ kind: "query", query: location.search.slice(0, MOST_QUERY) });
   paint();
   go();
   return () => {
     clearTimeout(timer);
+    clearTimeout(writing);
+    removeEventListener("popstate", back);
+    model.off("change:state", onState);
     model.off("change:start", go);
     model.off("change:name change:served", paint);
   };

@@ -1,6 +1,11 @@
 // The page's header: name and introduction, and page-wide keys.
+import { make } from "../lib/dom";
+import { hsdGroup } from "../lib/group";
 import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
+import { kernelOf, watchKernel } from "./kernel";
+import { keySheet, typed } from "./keys";
+import { lectureMode } from "./lecture";
 
 /**
  * Keep the focus when a button disables itself: from a start button to Cancel, and back after the run. Returns a stop function.
@@ -79,7 +84,70 @@ function themeSwitch(themes: Themes) {
   return menu;
 }
 
-function render({ el }: Drawing<object>) {
+/**
+ * On a narrow page the form is closed, above the run: a button of the header opens it, and cancels a run in progress. Returns the
+ * button and a function that stops following the form's buttons.
+ */
+function formSwitch(app: HTMLElement, button: HTMLButtonElement) {
+  const cancel = app.querySelector<HTMLButtonElement>(".hsd-cancel");
+  const run = app.querySelector<HTMLButtonElement>(".hsd-controls .hsd-primary");
+  if (!cancel || !run) return () => {};
+  const show = (open: boolean) => {
+    app.classList.toggle("hsd-form-open", open);
+    button.setAttribute("aria-expanded", String(open));
+    button.textContent = cancel.disabled ? (open ? "Close form" : "New run") : "Cancel run";
+  };
+  const pressed = () => {
+    if (!cancel.disabled) cancel.click();
+    else show(button.getAttribute("aria-expanded") !== "true");
+  };
+  let busy = run.disabled;
+  const watch = new MutationObserver(() => {
+    const started = run.disabled && !busy;
+    busy = run.disabled;
+    if (started && button.getClientRects().length) {
+      // The run appears above the form.
+      const focused = app.querySelector(".hsd-controls")?.contains(document.activeElement);
+      show(false);
+      if (focused) button.focus({ preventScroll: true });
+      app.querySelector(".hsd-readout")?.scrollIntoView({ block: "nearest" });
+    } else show(button.getAttribute("aria-expanded") === "true");
+  });
+  for (const node of [cancel, run]) watch.observe(node, { attributes: true, attributeFilter: ["disabled"] });
+  button.addEventListener("click", pressed);
+  show(false);
+  return () => {
+    watch.disconnect();
+    button.removeEventListener("click", pressed);
+  };
+}
+
+/** The banner of a page without a kernel; the parts that need it cannot be used. */
+function lostBanner(app: Element, why: string, served: boolean) {
+  app.querySelector(".hsd-lost")?.remove();
+  for (const part of app.querySelectorAll(".hsd-controls, .hsd-recordings, .hsd-measure, .hsd-tour-button"))
+    part.toggleAttribute("inert", Boolean(why));
+  if (!why) return;
+  const banner = make("div", "hsd-lost");
+  banner.setAttribute("role", "alert");
+  const words = served
+    ? "A run in progress was interrupted. Prompt, stack, settings and finished runs are kept in this browser."
+    : "Run the cell again to continue.";
+  banner.append(make("strong", "", why), make("span", "", words));
+  if (served) {
+    const again = make("button", "", "Reload");
+    again.addEventListener("click", () => location.reload());
+    banner.append(again);
+  }
+  app.prepend(banner);
+}
+
+interface Traits {
+  /** The name of the group of the run shown. */
+  group: string;
+}
+
+function render({ model, el }: Drawing<Traits>) {
   const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
   const root = document.createElement("div");
   root.className = "hsd-header";
@@ -112,50 +180,38 @@ function render({ el }: Drawing<object>) {
     (document.getElementById(uid)?.querySelector("select, button, input, [tabindex]") as HTMLElement | null)?.focus();
   });
   root.append(skip, name, line);
+  const form = make("button", "hsd-form-switch jupyter-button", "New run");
+  form.type = "button";
   // JupyterLab has its own theme menu.
   const themes = (window as { hsdTheme?: Themes }).hsdTheme;
   if (themes) root.append(themeSwitch(themes));
+  const tools = make("div", "hsd-header-tools");
+  const sheet = keySheet();
+  const keys = make("button", "", "Keys");
+  keys.title = "The keys of the page (?)";
+  keys.addEventListener("click", () => sheet.showModal());
+  const lecture = make("button", "", "Lecture mode");
+  lecture.title = "Large type and one view, for a class (L)";
+  tools.append(lecture, keys);
+  root.append(tools, form, sheet);
   el.append(root);
-
-  // plotly resizes figures on window resize only; late style sheets and JupyterLab panels also change the size. At most once per
-  // frame.
-  let asked = 0;
-  const observer = new ResizeObserver(() => {
-    cancelAnimationFrame(asked);
-    asked = requestAnimationFrame(() => window.dispatchEvent(new Event("resize")));
-  });
-  // Charts have a text description; hide their ticks and labels from screen readers.
-  const drawn = new MutationObserver((changes) => {
-    for (const { target } of changes) {
-      (target as Element)
-        .closest(".hsd-chart")
-        ?.querySelectorAll(".main-svg:not([aria-hidden])")
-        .forEach((svg) => svg.setAttribute("aria-hidden", "true"));
-    }
-  });
-  // Charts are created when their tab is first opened.
-  const attach = () => {
-    const charts = root.closest(".hsd-app")?.querySelectorAll(".hsd-chart");
-    for (const chart of charts ?? []) {
-      observer.observe(chart);
-      drawn.observe(chart, { childList: true, subtree: true });
-    }
+  const asked = (e: KeyboardEvent) => {
+    if (e.key !== "?" || sheet.open || typed(e, root.closest(".hsd-app"))) return;
+    e.preventDefault();
+    sheet.showModal();
   };
-  let due = 0;
-  const arrival = new MutationObserver(() => {
-    due ||= requestAnimationFrame(() => {
-      due = 0;
-      attach();
-    });
-  });
+  document.addEventListener("keydown", asked);
+
   let unkeep = () => {};
   const standing = new ResizeObserver(() => {
     const app = root.closest<HTMLElement>(".hsd-app");
     if (!app) return;
     standing.disconnect();
-    arrival.observe(app, { childList: true, subtree: true });
-    attach();
-    const stops = [keepFocus(app), runByKey(app)];
+    const kernel = kernelOf(model);
+    const group = () => (model.get("group") ? hsdGroup(model.get("group")) : null);
+    const stops = [keepFocus(app), runByKey(app), formSwitch(app, form), lectureMode(app, lecture, group)];
+    if (kernel) stops.push(watchKernel(kernel, (why) => lostBanner(app, why, Boolean(themes))));
+    form.hidden = !app.querySelector(".hsd-controls .hsd-primary");
     unkeep = () => stops.forEach((stop) => stop());
     tour.hidden = !app.querySelector(".hsd-tour-button");
     const main = app.querySelector(".hsd-main");
@@ -163,10 +219,7 @@ function render({ el }: Drawing<object>) {
   });
   standing.observe(root);
   return () => {
-    cancelAnimationFrame(due);
-    arrival.disconnect();
-    observer.disconnect();
-    drawn.disconnect();
+    document.removeEventListener("keydown", asked);
     standing.disconnect();
     unkeep();
     root.remove();

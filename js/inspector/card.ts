@@ -4,7 +4,7 @@ import type { Draft, Round } from "../lib/contract";
 import { make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import { figure, plural, VERDICT_MARKS } from "../lib/words";
+import { figure, glyphs, plural, temperatureWords, VERDICT_MARKS } from "../lib/words";
 import type { Layout } from "./round";
 import { asFigure } from "./round";
 import type { Own } from "./said";
@@ -94,8 +94,10 @@ export function createCard({
           ]
         : [["position", String(r.accepted + 1)]];
       if (t && t.raw !== null) pairs.push(["bytes", t.raw]);
-      const note =
-        t && greedy() ? [make("p", "hsd-ins-muted", "Greedy decoding: the most likely token counts as p = 1.")] : [];
+      const words = greedy()
+        ? "Greedy decoding: the most likely token counts as p = 1."
+        : temperatureWords(store.meta.sampling);
+      const note = t && words ? [make("p", "hsd-ins-muted", words)] : [];
       card.replaceChildren(
         heading(token(own?.text ?? ""), own?.source ?? "", r.outcome, r.outcome),
         make("p", "hsd-ins-muted", why),
@@ -125,6 +127,7 @@ export function createCard({
     if (d.key !== null) pairs.push(["key", plural(d.key, "token")]);
     if (d.count !== null) pairs.push(["seen", `${d.count} ×`]);
     if (d.score !== null) pairs.push(["score", figure(d.score)]);
+    if (d.recut?.length) pairs.push(["cut from", d.recut.map((t) => `“${glyphs(t)}”`).join(" + ")]);
     if (d.position !== null) {
       const jump = make("button", "hsd-ins-link", `text position ${d.position}`);
       jump.title = "Show the copied text";

@@ -20,7 +20,7 @@ import { createSums } from "./sums";
 /** Below this width a tree is vertical if that fits better; a chain always is. */
 const NARROW = 620;
 
-function createInspector({ root, group, store, palette, follow }: View<object>) {
+export function createInspector({ root, group, store, palette, follow }: View<object>) {
   const uid = `hsdins${Math.random().toString(36).slice(2, 9)}`;
   root.classList.add("hsd-inspector");
 
@@ -77,6 +77,9 @@ function createInspector({ root, group, store, palette, follow }: View<object>) 
   let drawn = "";
   let scene: Scene | null = null;
 
+  /** The last event of a target round; -1 for rounds of lower levels. */
+  const lastStep = (r: Round) => (store.index().rounds[store.index().placeOf.get(r.id) ?? -1]?.end ?? 0) - 1;
+  const topOf = (r: Round) => (r.parent === null ? r.id : null);
   const roundOf = (id: number) => store.rounds.get(id) as Round;
   const topShown = () => group.cursor.round ?? usual(state.round);
 
@@ -291,11 +294,20 @@ function createInspector({ root, group, store, palette, follow }: View<object>) 
   function mark() {
     if (!scene) return;
     const looked = state.peek ?? state.node ?? ROOT;
+    // In lecture mode verdicts after the cursor can be hidden.
+    const { shown } = group.cursor;
+    const last = lastStep(scene.r);
+    let guess = false;
     for (const [key, node] of scene.dom) {
+      const verdict = stepOf(topOf(scene.r), key);
+      const unknown = shown !== null && key !== ROOT && (verdict < 0 ? last : verdict) > group.cursor.step;
+      guess ||= unknown;
+      node.classList.toggle("hsd-unknown", unknown);
       node.classList.toggle("hsd-on", key === looked);
       node.classList.toggle("hsd-pinned", key === state.node && group.cursor.pinned);
       node.setAttribute("aria-selected", String(key === state.node));
     }
+    root.classList.toggle("hsd-guess", guess);
     tree.setAttribute("aria-activedescendant", scene.dom.get(state.node ?? NaN)?.id || "");
     const key = `${drawn}:${looked}`;
     if (key !== marked) {

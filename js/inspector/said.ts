@@ -90,9 +90,8 @@ export function createReading({ store, palette }: { store: Store; palette: Pick<
   /** The title of a round; `top` is its target round. */
   function titleOf(r: Round, top: number) {
     const n = store.order.get(top);
-    return isTarget(r)
-      ? `Round ${n} of ${store.order.size}`
-      : `Round ${n} of ${store.order.size}, ${levelName(r.level)}’s round ${siblings(r).indexOf(r) + 1}`;
+    const title = `${store.letter && `${store.letter}: `}Round ${n} of ${store.order.size}`;
+    return isTarget(r) ? title : `${title}, ${levelName(r.level)}’s round ${siblings(r).indexOf(r) + 1}`;
   }
   /** The drafter of a round. */
   function belowWords(r: Round) {

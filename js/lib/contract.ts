@@ -69,6 +69,7 @@ export interface Draft {
   score: number | null;
   position: number | null;
   h: number | null;
+  recut: string[] | null;
 }
 export type DraftRow = [
   round: number,
@@ -88,6 +89,7 @@ export type DraftRow = [
   score: number | null,
   position: number | null,
   h: number | null,
+  recut: string[] | null,
 ];
 export const DRAFT = [
   "round",
@@ -107,6 +109,7 @@ export const DRAFT = [
   "score",
   "position",
   "h",
+  "recut",
 ] as const;
 
 /** A verification (RoundRow). */

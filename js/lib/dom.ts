@@ -32,10 +32,9 @@ export function focusable<N extends HTMLElement | SVGElement>(node: N): N {
   return node;
 }
 /** A part of a table of boxes. */
-export function cell(role: string, cls?: string, text?: string, what?: string) {
+export function cell(role: string, cls?: string, text?: string) {
   const node = make("div", cls, text);
   node.setAttribute("role", role);
-  if (what) node.dataset.what = what;
   return node;
 }
 /** A legend entry: a sample and its meaning. */

@@ -8,10 +8,6 @@ export interface Box {
   bottom: number;
 }
 
-/** A path through points (pixels). */
-export const pathOf = (points: number[][]) =>
-  points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
-
 /** Axis labels: below `foot` (pixels) and left of the box. */
 export function axisNames(svg: SVGElement, box: Box, foot: number, x: string, y: string) {
   const middle = (box.top + box.bottom) / 2;

@@ -1,40 +1,48 @@
-// A group is one run (its store) and one cursor, identified by name.
+// A group is one run or several, and one cursor, identified by name.
 //
 //   hsdGroup(name) -> group
-//     store      the run (run.ts)
-//     cursor     {token, round, inner, step, pinned, hover, lit, shown, playing, speed}; replaced, never changed
+//     store      the run under the cursor (run.ts); with several runs a view of one of them
+//     runs       the stores of several runs, [] for a single one; load([{letter, run}…], first) sets them
+//     cursor     {run, token, round, inner, step, pinned, hover, lit, shown, playing, speed}; replaced, never changed
 //                  token    index of the token under the cursor, -1: none      round   target round id, null: none
 //                  step     event under the cursor, -1: none                   pinned  whether it stays when the pointer leaves
 //                  inner    the selected round of a lower level within it, or null
 //                  hover    {token, round, step} under the pointer, or null; equals the cursor unless something is pinned or played
 //                  lit      {position, reveal}: a highlighted text position (0: first prompt token), or null
 //                  shown    tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts
+//                  run      index in runs of the run under the cursor
+//                  selected ids of selected target rounds    matched  ids of the rounds that a filter keeps, or null without one
 //     listeners  called with (cursor, previous cursor) after every change
-//     hover(where | null), pin(where | null), go(where)        where is {step} or {token} or {round} (of any level)
+//     hover(where | null), pin(where | null), go(where)        where is {step} or {token} or {round} (of any level), and {run}
 //     light(position | null, reveal)                           reveal: scroll to it
 //     move(±n events), round(±1), token(±1), release()         release is Esc: unpins, stops playing, shows the whole text
+//     select(rounds), match(rounds | null)                     keys go by matched rounds
 //     follow(), scrub(step), play(), pause(), pace(speed)      following, the text counts up to the cursor; speed: events/s, or "recorded"
 //     keydown(event) -> whether it was handled: ← → event, with Shift round; , . token; Home End; Enter pins; Esc; Space plays
 import type { Append, Snapshot } from "./contract";
 import { listeners } from "./listeners";
-import { advance, createStore, lasts } from "./run";
+import { advance, createStore, lasts, type Store } from "./run";
 import type { Model } from "./widget";
 
 /** Events per second, or "recorded". */
 export type Speed = number | "recorded";
 /** A place in the run: one of an event, a token, or a round of any level. */
 export interface Where {
+  run?: number;
   step?: number;
   token?: number;
   round?: number;
 }
 export interface Place {
+  run: number;
+  /** -1: a position beyond the end of its run, as long as another run. */
   step: number;
   token: number;
-  round: number;
+  round: number | null;
   inner: number | null;
 }
 export interface Cursor {
+  readonly run: number;
   readonly token: number;
   readonly round: number | null;
   readonly inner: number | null;
@@ -45,10 +53,13 @@ export interface Cursor {
   readonly shown: number | null;
   readonly playing: boolean;
   readonly speed: Speed;
+  readonly selected: readonly number[];
+  readonly matched: ReadonlySet<number> | null;
 }
 export type Group = ReturnType<typeof createGroup>;
 
 const NOWHERE: Cursor = Object.freeze({
+  run: 0,
   token: -1,
   round: null,
   inner: null,
@@ -59,6 +70,8 @@ const NOWHERE: Cursor = Object.freeze({
   shown: null,
   playing: false,
   speed: 4,
+  selected: Object.freeze([]) as readonly number[],
+  matched: null,
 });
 
 /** Milliseconds without a view after which a group forgets its run. */
@@ -73,13 +86,19 @@ export function createGroup() {
   const at: Record<"hover" | "key" | "pin", Place | null> = { hover: null, key: null, pin: null };
   let lit: Cursor["lit"] = null;
   let run = store.run;
+  let active = 0;
+  let switching = false;
   let playing = false;
   let following = false;
   let speed = NOWHERE.speed;
+  let selected = NOWHERE.selected;
+  let matched = NOWHERE.matched;
   let timer = 0;
 
   function resolve(where: Where | null): Place | null {
     if (!where) return null;
+    const run = where.run ?? active;
+    const store = group.runs[run] ?? group.store;
     const { events, rounds, placeOf, stepOf } = store.index();
     let step = where.step;
     if (step === undefined && where.token !== undefined) step = stepOf[where.token];
@@ -87,16 +106,32 @@ export function createGroup() {
       step = rounds[placeOf.get(store.topRound(where.round) ?? NaN) ?? -1]?.begin;
     }
     const event = events[step ?? -1];
-    if (step === undefined || !event) return null;
+    if (step === undefined || !event) {
+      const longer = where.token !== undefined && group.runs.some((r) => (where.token as number) < r.tokens.length);
+      return longer ? { run, step: -1, token: where.token as number, round: null, inner: null } : null;
+    }
     const inner = where.round !== undefined && where.round !== event.round ? where.round : null;
-    return { step, token: event.token, round: event.round, inner };
+    return { run, step, token: event.token, round: event.round, inner };
+  }
+  /** Make a run the one that `store` shows; the cursor is set afterwards. */
+  function activate(next: number) {
+    const taken = group.runs[next];
+    if (!taken || (next === active && store.run === taken.run)) return;
+    active = next;
+    run = taken.run;
+    group.cursor = Object.freeze({ ...NOWHERE, run: next, playing, speed });
+    switching = true;
+    store.show(taken);
+    switching = false;
   }
   function tell() {
-    const here = at.pin || (playing ? at.key : at.hover || at.key) || NOWHERE;
+    const here = at.pin || (playing ? at.key : at.hover || at.key) || { ...NOWHERE, run: active };
+    activate(here.run);
     const mark = at.pin || at.key;
-    const shown = following && mark ? store.index().events[mark.step].shown : null;
+    const shown = following && mark ? (store.index().events[mark.step]?.shown ?? null) : null;
     const before = group.cursor;
     const next: Cursor = {
+      run: active,
       token: here.token,
       round: here.round,
       inner: here.inner,
@@ -107,6 +142,8 @@ export function createGroup() {
       shown,
       playing,
       speed,
+      selected,
+      matched,
     };
     if ((Object.keys(next) as (keyof Cursor)[]).every((k) => next[k] === before[k])) return;
     group.cursor = Object.freeze(next);
@@ -115,11 +152,28 @@ export function createGroup() {
   /** The event that keys start from, ignoring hover. */
   const base = () => (at.pin || at.key)?.step ?? -1;
   const last = () => store.index().events.length - 1;
-  const same = (a: Place | null, b: Place | null) => a === b || (a && b && a.step === b.step && a.inner === b.inner);
+  const same = (a: Place | null, b: Place | null) =>
+    a === b || (a && b && a.run === b.run && a.step === b.step && a.token === b.token && a.inner === b.inner);
 
   const group = {
     store,
+    runs: [] as Store[],
     cursor: NOWHERE,
+    /** Show several runs, `first` under the cursor. */
+    load(runs: { letter: string; run: Snapshot }[], first = 0) {
+      group.runs = runs.map(({ letter, run }) => {
+        const made = createStore(letter);
+        made.adopt(run);
+        return made;
+      });
+      at.hover = at.key = at.pin = lit = null;
+      following = false;
+      active = -1;
+      activate(Math.min(first, runs.length - 1));
+      tell();
+    },
+    /** The place that keys start from, ignoring hover. */
+    place: () => at.pin || at.key,
     listeners: listeners<[cursor: Cursor, before: Cursor]>(),
     hover(where: Where | null) {
       const place = resolve(where);
@@ -147,6 +201,16 @@ export function createGroup() {
       lit = position === null ? null : Object.freeze({ position, reveal });
       tell();
     },
+    select(rounds: readonly number[]) {
+      const known = rounds.filter((id) => store.order.has(id));
+      if (known.join() === selected.join()) return;
+      selected = Object.freeze(known);
+      tell();
+    },
+    match(rounds: ReadonlySet<number> | null) {
+      matched = rounds;
+      tell();
+    },
     move(by: number) {
       group.go({ step: Math.max(0, Math.min(last(), base() + by)) });
     },
@@ -156,7 +220,8 @@ export function createGroup() {
       if (step < 0) return group.move(1);
       const place = placeOf.get(events[step].round) ?? 0;
       // Back first goes to the start of the current round.
-      const next = by > 0 ? place + 1 : step > rounds[place].begin ? place : place - 1;
+      let next = by > 0 ? place + 1 : step > rounds[place].begin ? place : place - 1;
+      while (matched && rounds[next] && !matched.has(rounds[next].id)) next += by;
       if (rounds[next]) group.go({ step: rounds[next].begin });
     },
     token(by: number) {
@@ -166,9 +231,11 @@ export function createGroup() {
       const emitted = stepOf[event.shown - 1] === base();
       group.go({ step: stepOf[by > 0 ? event.shown : event.shown - (emitted ? 2 : 1)] });
     },
-    release() {
+    /** Unpin; `all`: forget the place of keys, too. */
+    release(all = false) {
       const held = at.pin || at.hover || following;
       at.pin = at.hover = null;
+      if (all) at.key = null;
       following = false;
       group.pause();
       tell();
@@ -258,9 +325,9 @@ export function createGroup() {
       };
     },
     /** Add a view's model, which may publish the run. Returns a function that removes it. */
-    join(model: Model<{ data: Partial<Snapshot> }>) {
+    join(model: Model<{ data: Partial<Snapshot> }>, take = () => store.adopt(model.get("data"))) {
       const adopt = () => {
-        if (!forgotten) store.adopt(model.get("data"));
+        if (!forgotten) take();
       };
       const receive = (message: Append) => {
         if (!forgotten && !store.receive(message)) model.send({ kind: "sync" });
@@ -279,14 +346,17 @@ export function createGroup() {
   function forget() {
     group.pause();
     store.clear();
+    group.runs = [];
     run = "";
-    at.hover = at.key = at.pin = lit = null;
+    active = 0;
+    at.hover = at.key = at.pin = lit = matched = null;
+    selected = NOWHERE.selected;
     following = false;
     tell();
     forgotten = true;
   }
   store.listeners.add((what) => {
-    if (what !== "reset") return;
+    if (what !== "reset" || switching) return;
     // A more complete copy of the same run keeps the cursor; another run resets it.
     const keep = store.run === run;
     run = store.run;
@@ -294,7 +364,10 @@ export function createGroup() {
       following = playing = false;
       clearTimeout(timer);
     }
-    if (!keep) lit = null;
+    if (!keep) {
+      lit = matched = null;
+      selected = NOWHERE.selected;
+    }
     for (const k of ["hover", "key", "pin"] as const) {
       const place = at[k];
       at[k] = keep && place ? resolve({ step: place.step }) : null;

@@ -17,6 +17,9 @@ export interface LinkedTraits {
   group: string;
   data: Partial<Snapshot>;
   palette: PaletteData;
+  /** The place under the cursor and the selected rounds, for Python. */
+  cursor?: { token?: number; round?: number; pinned?: boolean };
+  selected?: number[];
   /** Of views whose theme Python draws. */
   dark?: boolean;
 }
@@ -37,7 +40,7 @@ export interface View<T> {
 type Create<T> = (view: View<T>) => (() => void) | void;
 
 /** Open a view of a group in `el`; returns a function that closes it. */
-function open<T>({ model, el }: Drawing<LinkedTraits & T>, group: Group, create: Create<T>): () => void {
+export function open<T>({ model, el }: Drawing<LinkedTraits & T>, group: Group, create: Create<T>): () => void {
   const root = make("div", "hsd-linked");
   const palette = paletteOf(model.get("palette"));
   palette.paint(root);
@@ -89,6 +92,48 @@ function open<T>({ model, el }: Drawing<LinkedTraits & T>, group: Group, create:
   return close;
 }
 
+/** Milliseconds that the cursor rests before Python hears of it. */
+const REST = 50;
+
+/** Set the `cursor` and `selected` traits of a model from its group, and the group from those; one model of a group does. */
+function report(model: Model<LinkedTraits>, group: Group) {
+  let timer = 0;
+  const tell = () => {
+    timer = 0;
+    if (!reporters.get(group)?.has(model) || [...(reporters.get(group) ?? [])][0] !== model) return;
+    const { token, round, pinned, hover, playing, selected } = group.cursor;
+    if (playing || (hover && !pinned)) return;
+    const cursor = token < 0 || round === null ? {} : { token, round, pinned };
+    const changed = JSON.stringify([cursor, selected]) !== JSON.stringify([model.get("cursor"), model.get("selected")]);
+    if (!changed) return;
+    model.set("cursor", cursor);
+    model.set("selected", [...selected]);
+    model.save_changes();
+  };
+  const moved = () => {
+    clearTimeout(timer);
+    timer = setTimeout(tell, REST);
+  };
+  const select = () => group.select(model.get("selected") ?? []);
+  const pin = () => {
+    const { token, pinned } = model.get("cursor") ?? {};
+    if (token !== undefined && token !== group.cursor.token) (pinned ? group.pin : group.go)({ token });
+  };
+  const all = reporters.get(group) ?? new Set();
+  reporters.set(group, all.add(model));
+  group.listeners.add(moved);
+  model.on("change:selected", select);
+  model.on("change:cursor", pin);
+  return () => {
+    clearTimeout(timer);
+    all.delete(model);
+    group.listeners.delete(moved);
+    model.off("change:selected", select);
+    model.off("change:cursor", pin);
+  };
+}
+const reporters = new WeakMap<Group, Set<unknown>>();
+
 /** The anywidget of a linked view. `create` draws it and may return a function that cleans up. */
 export function linkedWidget<T>(create: Create<T>): () => Required<Widget<LinkedTraits & T>> {
   return () => {
@@ -106,7 +151,8 @@ export function linkedWidget<T>(create: Create<T>): () => Required<Widget<Linked
           quit();
           name = model.get("group");
           group = hsdGroup(name);
-          leave = group.join(model);
+          const stops = [group.join(model), ...(model.get("cursor") ? [report(model, group)] : [])];
+          leave = () => stops.forEach((stop) => stop());
         };
         join();
         model.on("change:group", join);

@@ -18,6 +18,24 @@ import type { Speed } from "./group";
 import { listeners } from "./listeners";
 
 export type Store = ReturnType<typeof createStore>;
+/** The rows of a run. */
+interface Rows {
+  readonly letter: string;
+  readonly run: string;
+  readonly seq: number;
+  readonly prompt: string;
+  readonly promptIds: number[];
+  readonly levels: string[];
+  readonly meta: Meta;
+  readonly pieces: Record<number, string>;
+  readonly tokens: Token[];
+  readonly rounds: Map<number, Round>;
+  readonly order: Map<number, number>;
+  readonly children: Map<number, number[]>;
+  readonly drafts: Map<number, Draft[]>;
+  readonly calls: Call[];
+  index(): Index;
+}
 /** What happened to a run: another one, or new steps of the same. */
 export type Change = "reset" | "append";
 /** The events and tokens of a target round. */
@@ -48,7 +66,7 @@ const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null
  * the rounds of the level below that served it); drafts: Map(round id → [DRAFT…]); calls: [CALL…]; levels: names, bottom first;
  * pieces: {token id: text}; prompt, promptIds; meta: {stack, sampling, prefill_ns, wall_ns} (times null during the run).
  */
-export function createStore() {
+export function createStore(letter = "") {
   let index: Index | null = null;
   const empty = () => ({
     pieces: {} as Record<number, string>,
@@ -60,6 +78,8 @@ export function createStore() {
     calls: [] as Call[],
   });
   const store = {
+    /** The name of the run among several: A, B, C. */
+    letter,
     run: "",
     seq: 0,
     prompt: "",
@@ -87,10 +107,28 @@ export function createStore() {
       Object.assign(store.pieces, part.pieces);
       for (const row of part.tokens) store.tokens.push(named<Token>(TOKEN, row));
     },
+    /** Become a view of another store's run: its rows are shared, not copied. */
+    show(other: Rows) {
+      index = other.index();
+      const { letter, run, seq, prompt, promptIds, levels, meta, pieces, tokens, rounds, order } = other;
+      const { children, drafts, calls } = other;
+      Object.assign(store, { letter, run, seq, prompt, promptIds, levels, meta, pieces, tokens, rounds, order });
+      Object.assign(store, { children, drafts, calls });
+      store.listeners.tell("reset", 0);
+    },
     /** Forget the run. */
     clear() {
       index = null;
-      Object.assign(store, { run: "", seq: 0, prompt: "", promptIds: [], levels: [], meta: NO_META, ...empty() });
+      Object.assign(store, {
+        letter: "",
+        run: "",
+        seq: 0,
+        prompt: "",
+        promptIds: [],
+        levels: [],
+        meta: NO_META,
+        ...empty(),
+      });
     },
     /** Take a snapshot, unless it is not newer. */
     adopt(taken: Partial<Snapshot> | null) {

@@ -38,10 +38,10 @@ test("each view of the dashboard draws its state, follows changes, and leaves no
     states.map((state) => ({ name, ...opened(VIEWS[`../${name}/index.ts`].default, state) })),
   );
   const drawn = all.filter(({ el }) => el.textContent?.trim()).map(({ name }) => name);
-  // A mark, names for sliders, and an empty notice have no text.
+  // A mark, names for sliders, an empty notice and what the browser keeps have no text.
   assert.deepEqual(
     [...new Set(drawn)].sort(),
-    names.filter((n) => !["chart_mark", "names", "notice"].includes(n)),
+    names.filter((n) => !["chart_mark", "names", "notice", "session"].includes(n)),
   );
   assert.equal(document.querySelector(".hsd-notice:not([hidden])"), null);
   const [stream] = STATES.stream;

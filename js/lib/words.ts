@@ -36,6 +36,14 @@ export const figure = (x: number | null | undefined) => {
   if (x === 0 || x === 1) return String(x);
   return Math.abs(x) >= 0.001 ? x.toFixed(3) : x.toExponential(1);
 };
+/** How the two p of one token differ, above temperature 0; "" where they are equal. */
+export function temperatureWords(sampling: Record<string, number | null> = {}) {
+  const { temperature = 0, top_k: k = 0, top_p: p = 1 } = sampling;
+  if (!temperature || (temperature === 1 && !k && (p ?? 1) >= 1)) return "";
+  const cuts = [k ? `top-k ${k}` : "", (p ?? 1) < 1 ? `top-p ${p}` : ""].filter(Boolean);
+  const settings = [`temperature ${temperature}`, ...cuts].join(" and ");
+  return `“p at T = 1” is before sampling settings; p and q of draft tokens are after ${settings}, so they differ for one token.`;
+}
 /** Format nanoseconds: 12.3 ms, 45 µs. */
 export const duration = (ns: number | null | undefined) => {
   if (ns === null || ns === undefined) return "–";

@@ -4,6 +4,7 @@ import { draw, entry, hued, make } from "../lib/dom";
 import { axisNames, figureIn, tickBelow, tickBeside } from "../lib/figure";
 import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
+import { visible } from "../lib/words";
 
 interface Spec {
   title?: string;
@@ -28,7 +29,7 @@ const STEPS: Record<string, number> = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1
 
 const STRIP = 14; // height of the row of sources
 const AROUND = 10; // tokens shown before and after a match
-const white = (text: string) => text.replace(/\n/g, "⏎").replace(/\t/g, "⇥");
+const white = (text: string) => visible(text).replace(/\n/g, "⏎").replace(/\t/g, "⇥");
 
 function render({ model, el }: Drawing<Traits>) {
   const figure = figureIn(el, "hsd-d-body");

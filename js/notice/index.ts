@@ -20,10 +20,15 @@ function render({ model, el }: Drawing<Traits>) {
     const [title, message, details] = [model.get("title"), model.get("message"), model.get("details")];
     drawNotice(root, { title, message, details }, dismiss);
   }
-  model.on("change:message change:details change:title", draw);
+  function tell() {
+    draw();
+    // An error answers an action that may be far down the page.
+    if (model.get("message")) root.scrollIntoView({ block: "nearest" });
+  }
+  model.on("change:message change:details change:title", tell);
   draw();
   return () => {
-    model.off("change:message change:details change:title", draw);
+    model.off("change:message change:details change:title", tell);
     root.remove();
   };
 }

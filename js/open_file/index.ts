@@ -6,6 +6,38 @@ interface Traits {
   label: string;
   accept: string;
   most: number;
+  /** Whether a file dropped anywhere on the page is opened. */
+  drops: boolean;
+}
+
+/** Open a file that is dropped on the page around `root`; the page is outlined meanwhile. Returns a function that stops. */
+function dropZone(root: HTMLElement, drop: (file: File) => void) {
+  const page = () => root.closest<HTMLElement>(".hsd-app");
+  const holds = (e: DragEvent) =>
+    page()?.contains(e.target as Node) && [...(e.dataTransfer?.types ?? [])].includes("Files");
+  const over = (e: DragEvent) => {
+    if (!holds(e)) return;
+    e.preventDefault();
+    page()?.classList.add("hsd-drop");
+  };
+  const leave = (e: DragEvent) => {
+    if (!page()?.contains(e.relatedTarget as Node | null)) page()?.classList.remove("hsd-drop");
+  };
+  const dropped = (e: DragEvent) => {
+    page()?.classList.remove("hsd-drop");
+    if (!holds(e)) return;
+    e.preventDefault();
+    const file = e.dataTransfer?.files[0];
+    if (file) drop(file);
+  };
+  document.addEventListener("dragover", over);
+  document.addEventListener("dragleave", leave);
+  document.addEventListener("drop", dropped);
+  return () => {
+    document.removeEventListener("dragover", over);
+    document.removeEventListener("dragleave", leave);
+    document.removeEventListener("drop", dropped);
+  };
 }
 
 function render({ model, el }: Drawing<Traits>) {
@@ -20,9 +52,7 @@ function render({ model, el }: Drawing<Traits>) {
   input.type = "file";
   input.accept = model.get("accept");
   input.hidden = true;
-  button.addEventListener("click", () => input.click());
-  input.addEventListener("change", async () => {
-    const file = input.files?.[0];
+  async function send(file: File | undefined) {
     if (!file) return;
     const content = { kind: "file", name: file.name, size: file.size };
     if (file.size > model.get("most")) model.send({ ...content, kind: "too large" });
@@ -32,11 +62,19 @@ function render({ model, el }: Drawing<Traits>) {
       if (bytes) model.send(content, undefined, [bytes]);
       else model.send({ ...content, kind: "unreadable" });
     }
+  }
+  button.addEventListener("click", () => input.click());
+  input.addEventListener("change", async () => {
+    await send(input.files?.[0]);
     input.value = ""; // allows opening the same file again
   });
+  const undrop = model.get("drops") ? dropZone(root, send) : () => {};
   root.append(button, input);
   el.append(root);
-  return () => root.remove();
+  return () => {
+    undrop();
+    root.remove();
+  };
 }
 
 export default { render: guarded(render) };

@@ -10,6 +10,7 @@ import type { Drawing } from "../lib/widget";
 interface Traits {
   origin: Partial<Origin>;
   tiles: Tile[];
+  verdict: string;
   stage: Partial<Progress>;
 }
 
@@ -29,7 +30,8 @@ function render({ model, el }: Drawing<Traits>) {
   meter.setAttribute("aria-label", "Progress");
   status.append(stage, meter);
   const tiles = make("div", "hsd-tiles");
-  root.append(origin, status, tiles);
+  const verdict = make("p", "hsd-verdict");
+  root.append(origin, status, tiles, verdict);
   el.append(root);
 
   function drawOrigin() {
@@ -67,6 +69,10 @@ function render({ model, el }: Drawing<Traits>) {
       note.textContent = t.note;
     });
   }
+  function drawVerdict() {
+    verdict.textContent = model.get("verdict");
+    verdict.hidden = !verdict.textContent;
+  }
   function drawStage() {
     const { text = "", done = null, total = null } = model.get("stage");
     const busy = Boolean(text);
@@ -85,6 +91,7 @@ function render({ model, el }: Drawing<Traits>) {
   const wires: [string, () => void][] = [
     ["change:origin", drawOrigin],
     ["change:tiles", drawTiles],
+    ["change:verdict", drawVerdict],
     ["change:stage", drawStage],
   ];
   for (const [event, f] of wires) {

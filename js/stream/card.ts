@@ -5,7 +5,7 @@ import { focusable, make } from "../lib/dom";
 import type { Group } from "../lib/group";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import { eventWords, figure, glyphs, plural, VERDICT_MARKS, WHY } from "../lib/words";
+import { eventWords, figure, glyphs, plural, temperatureWords, VERDICT_MARKS, WHY } from "../lib/words";
 import type { Pane } from "./pane";
 import { characterOf } from "./text";
 
@@ -19,6 +19,7 @@ export function streamCard({
   palette,
   pane,
   out,
+  notes,
 }: {
   card: HTMLElement;
   store: Store;
@@ -26,6 +27,7 @@ export function streamCard({
   palette: Palette;
   pane: Pane;
   out: HTMLElement;
+  notes: { get(i: number): string; set(i: number, text: string): void };
 }) {
   const { family, words: sourceWords, phrase: sourcePhrase } = palette;
   const { place, spans } = pane;
@@ -122,6 +124,7 @@ export function streamCard({
     if (has("key")) columns.push(["key", (d) => d.key ?? "–"]);
     if (has("count")) columns.push(["count", (d) => d.count ?? "–"]);
     if (has("score")) columns.push(["score", (d) => figure(d.score)]);
+    if (has("recut")) columns.push(["cut from", (d) => d.recut?.map(glyphs).join(" + ") || "–"]);
     if (has("position")) columns.push(["from", (d) => d.position ?? "–"]);
     const titles: Record<string, string> = {
       p: "the verifier's probability, as sampled",
@@ -133,6 +136,7 @@ export function streamCard({
       key: "matched text tokens",
       count: "count in the database",
       score: "estimated acceptance",
+      "cut from": "the draft model's own tokens: it has another tokenizer",
       from: "copied text position",
     };
     const top = make("tr");
@@ -193,6 +197,7 @@ export function streamCard({
     if (t.kind === "accepted" && row) {
       const parts = [`Drafted by ${sourcePhrase(t.source)}`];
       if (row.key) parts.push(`after ${plural(row.key, "matching token")}`);
+      if (row.recut?.length) parts.push(`cut from its own ${row.recut.map((t) => `“${glyphs(t)}”`).join(" + ")}`);
       if (row.position !== null) parts.push(`copied from position ${row.position}`);
       return `${parts.join(", ")}; accepted by the target at draft position ${t.depth}.`;
     }
@@ -217,6 +222,19 @@ export function streamCard({
     const words = `${plural(raw.length / 2, "byte")} of a character (${raw.match(/../g)?.join(" ")})`;
     if (!whole || whole.from === whole.to) return `${words}, not completed by adjacent tokens.`;
     return `${words}: tokens ${whole.from + 1} to ${whole.to + 1} form “${glyphs(whole.text)}”.`;
+  }
+  /** The note of a token: a field if the token is pinned. */
+  function noteOf(i: number, pinned: boolean) {
+    if (!pinned) return make("p", "hsd-note-text", notes.get(i));
+    const label = make("label", "hsd-note-field", "Note, saved with the trace");
+    const field = make("textarea");
+    field.rows = 2;
+    field.maxLength = 1000;
+    field.value = notes.get(i);
+    field.dataset.lmSuppressShortcuts = "true";
+    field.addEventListener("change", () => notes.set(i, field.value.trim()));
+    label.append(field);
+    return label;
   }
   function token(i: number, row: Draft | null, pinned: boolean) {
     const t = store.tokens[i];
@@ -257,6 +275,7 @@ export function streamCard({
     card.append(make("p", "hsd-story", story(t, row)));
     if (t.raw !== null) card.append(make("p", "hsd-why", partWords(i)));
     card.append(facts(pairs));
+    if (pinned || notes.get(i)) card.append(noteOf(i, pinned));
     if (pinned) card.append(jumpsOf());
     if (t.top) card.append(bars("Target's top 5 at temperature 1", t.top, t.id));
     if (t.residual)
@@ -270,6 +289,8 @@ export function streamCard({
         section.append(make("p", "hsd-why", `No draft: ${r.why} (${WHY[r.why] || r.why}).`));
     }
     if (drafts.length) section.append(table(drafts, row));
+    const scaled = temperatureWords(store.meta.sampling);
+    if (scaled) section.append(make("p", "hsd-hint", scaled));
     if (drafts.length && store.meta.sampling?.temperature === 0)
       section.append(
         make(

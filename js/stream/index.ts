@@ -18,6 +18,8 @@ interface Traits {
   ghosts: boolean;
   boundaries: boolean;
   whitespace: boolean;
+  /** Texts pinned to tokens, by index. */
+  notes: Record<string, string>;
 }
 type StreamModel = Model<LinkedTraits & Traits>;
 
@@ -129,7 +131,30 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
   card.setAttribute("aria-label", "Token details");
   const pane = tokenPane({ text, prompt, out, store, palette, blanks: () => Boolean(model.get("whitespace")) });
   const { spans, place } = pane;
-  const details = streamCard({ card, store, group, palette, pane, out });
+  const notes = {
+    get: (i: number) => model.get("notes")?.[i] ?? "",
+    set(i: number, text: string) {
+      const { [i]: _, ...others } = model.get("notes") ?? {};
+      model.set("notes", text ? { ...others, [i]: text } : others);
+      model.save_changes();
+    },
+  };
+  let noted: HTMLElement[] = [];
+  /** Mark the tokens with notes. */
+  function annotate() {
+    for (const node of noted) {
+      node.classList.remove("hsd-noted");
+      node.removeAttribute("title");
+    }
+    noted = Object.entries(model.get("notes") ?? {}).flatMap(([i, text]) =>
+      pane.nodes(Number(i)).map((node) => {
+        node.title = text;
+        node.classList.add("hsd-noted");
+        return node;
+      }),
+    );
+  }
+  const details = streamCard({ card, store, group, palette, pane, out, notes });
   const legend = streamLegend({ store, palette });
   const find = findBar({ pane, group, store, out, reveal: (node) => into(node) });
   const switches = [
@@ -190,6 +215,8 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
       find.again();
       root.classList.toggle("hsd-empty", !store.tokens.length && !store.prompt);
       scroll.scrollTop = model.get("live") ? scroll.scrollHeight : start();
+      noted = [];
+      annotate();
       show();
       return;
     }
@@ -259,8 +286,25 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     if (document.activeElement === out) span.scrollIntoView({ block: "nearest" });
     else into(span);
   }
+  let picked: HTMLElement[] = [];
+  /** Mark the tokens of selected rounds, and those of rounds that a filter leaves out. */
+  function pick({ selected, matched }: Cursor) {
+    for (const node of picked) node.classList.remove("hsd-selected", "hsd-unmatched");
+    picked = [];
+    if (!selected.length && !matched) return;
+    const chosen = new Set(selected);
+    store.tokens.forEach((t, i) => {
+      const cls = matched && !matched.has(t.round) ? "hsd-unmatched" : chosen.has(t.round) ? "hsd-selected" : "";
+      if (!cls) return;
+      for (const node of pane.nodes(i)) {
+        node.classList.add(cls);
+        picked.push(node);
+      }
+    });
+  }
   function onCursor(now: Cursor, before: Cursor) {
     show();
+    if (now.selected !== before.selected || now.matched !== before.matched) pick(now);
     if (now.token !== before.token && now.token >= 0) reveal(spans[now.token]);
     if (now.lit !== before.lit && now.lit?.reveal) reveal(place(now.lit.position));
     if (model.get("pinned") === pinned()) return;
@@ -297,6 +341,7 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
   follow(onStore, onCursor);
   model.on("change:pinned", onPinned);
   model.on("change:live", onLive);
+  model.on("change:notes", annotate);
   onPinned();
   onLive();
   onStore("reset", 0);
@@ -315,6 +360,7 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     laidOut.disconnect();
     model.off("change:pinned", onPinned);
     model.off("change:live", onLive);
+    model.off("change:notes", annotate);
     switches.forEach((f) => f.end());
     find.end();
     pane.end();

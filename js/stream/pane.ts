@@ -7,7 +7,7 @@ import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import { brief, glyphs, KIND_WORDS } from "../lib/words";
 import type { TextPart } from "./text";
-import { cutAt, endsLine, partsOf, promptPieces, wholeChars } from "./text";
+import { cutAt, endsLine, partsOf, promptPieces, RIGHT_TO_LEFT, wholeChars } from "./text";
 
 export type Pane = ReturnType<typeof tokenPane>;
 
@@ -125,6 +125,7 @@ export function tokenPane({
       `${glyphs(t.text)}: ${KIND_WORDS[t.kind] || t.kind}, ${palette.words(t.source)}, round ${store.order.get(t.round)}`,
     );
     if (t.raw !== null) span.classList.add("hsd-bytes");
+    span.classList.toggle("hsd-rtl", RIGHT_TO_LEFT.test(t.text));
     const chunk = tail || begin();
     const strip = t.depth === 0 ? ghostsOf(t.round) : null;
     if (strip) {
@@ -241,6 +242,7 @@ export function tokenPane({
       const texts = promptTexts.map((text) => ({ text }));
       promptSpans = texts.map((part, i) => {
         const span = make("span", "hsd-ptok");
+        span.classList.toggle("hsd-rtl", RIGHT_TO_LEFT.test(part.text));
         write(span, partsOf(part.text, blanks(), blanks() && endsLine(texts, i)));
         return span;
       });

@@ -26,6 +26,8 @@ export interface Found {
 
 /** Other blanks, joiners and variation selectors: shown only with visible whitespace. */
 const FAINT = /[\u1680\u2000-\u200a\u200d\u202f\u205f\u2800\u3000\ufe00-\ufe0f]/u;
+/** Text with letters of a script written from right to left. */
+export const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const ALWAYS = new RegExp(`\\n|^\\p{M}|${HIDDEN.source}`, "gu");
 const BLANKS_TOO = new RegExp(`\\n|^\\p{M}| +|\\t|\\u00a0|${FAINT.source}|${HIDDEN.source}`, "gu");
 

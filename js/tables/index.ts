@@ -1,6 +1,6 @@
-// A bench report: summary, speed-up figure, and tables (the first one open).
+// A bench report: summary and tables (the first one open).
 
-import { entry, followTheme, make } from "../lib/dom";
+import { followTheme, make } from "../lib/dom";
 import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
 
@@ -20,7 +20,6 @@ interface Spec {
   answer?: [string, boolean][];
   warnings?: string[];
   intro?: string[];
-  figure?: { title: string; note: string; legend: [string, string][]; drawn: [number, string][] } | null;
   tables?: Table[];
   colours?: Record<string, string[]>;
 }
@@ -115,57 +114,30 @@ function part(spec: Table, open: boolean) {
   return box;
 }
 
-/** Parse the pre-drawn figure, with escaped text, outside the page; scripts never run. */
-function drawing(svg: string) {
-  return document.importNode(new DOMParser().parseFromString(svg, "text/html").body.firstElementChild as Element, true);
-}
-
 function render({ model, el }: Drawing<Traits>) {
   const root = make("section", "hsd-report");
-  const figure = make("figure", "hsd-report-figure");
-  let shown = 0;
-  function fit() {
-    const drawn = model.get("spec").figure?.drawn || [];
-    const room = root.clientWidth;
-    const [width, svg] = drawn.find(([wide]) => wide <= room) ?? drawn.at(-1) ?? [0, ""];
-    if (!room || width === shown) return;
-    shown = width;
-    figure.replaceChildren(drawing(svg));
-  }
   function paint() {
     const dark = root.classList.contains("hsd-dark");
     for (const [kind, pair] of Object.entries(model.get("spec").colours || {}))
       root.style.setProperty(`--kind-${kind}`, pair[dark ? 1 : 0]);
   }
   function fill() {
-    const { answer, warnings, intro, figure: speeds, tables } = model.get("spec");
+    const { answer, warnings, intro, tables } = model.get("spec");
     const said = make("p", "hsd-report-answer");
     said.append(...(answer || []).map(([text, strong]) => make(strong ? "strong" : "span", "", text)));
     const parts: HTMLElement[] = answer?.length ? [said] : [];
     parts.push(...(warnings || []).map((line) => make("p", "hsd-report-warning", line)));
     parts.push(...(intro || []).map((line) => make("p", "hsd-report-intro", line)));
-    if (speeds) {
-      const box = make("div", "hsd-report-part"),
-        legend = make("ul", "hsd-report-legend");
-      legend.append(...speeds.legend.map(([kind, words]) => entry(key(kind), words)));
-      box.append(make("h3", "", speeds.title), make("p", "hsd-report-note", speeds.note), legend, figure);
-      parts.push(box);
-    }
     parts.push(...(tables || []).map((spec, i) => part(spec, !i)));
     root.replaceChildren(...parts);
-    shown = 0;
     paint();
-    fit();
   }
   const unfollow = followTheme(root, { behind: "--paper", changed: paint });
-  const resized = new ResizeObserver(fit);
-  resized.observe(root);
   model.on("change:spec", fill);
   fill();
   el.append(root);
   return () => {
     model.off("change:spec", fill);
-    resized.disconnect();
     unfollow();
     root.remove();
   };

@@ -73,6 +73,8 @@ function createTimeline({ root, group, store, palette, follow }: View<object>) {
   const note = make("p", "hsd-tl-note");
   root.append(bar, chart, readout, note);
 
+  const simulated = () => store.levels[0]?.endsWith("(simulated)");
+
   // --- state
   let end = 1;
   let view: Range = { from: 0, to: 1 };
@@ -135,7 +137,7 @@ function createTimeline({ root, group, store, palette, follow }: View<object>) {
       cell(laneTop(lanes.length), IDLE - 4, "idle", percent(idle / end), ""),
     );
     note.textContent = lanes.length
-      ? `Share: the lane’s time over ${duration(end)}, prefill included. Calls do not overlap; idle time is sampling, verification and bookkeeping. Number in a bar: tokens fed. Thin line above a lane’s bars: a round of that level.`
+      ? `Share: the lane’s time over ${duration(end)}, prefill included. ${simulated() ? "Simulated: look-ups for likely outcomes beside the verification before" : "Calls do not overlap"}; idle time is sampling, verification and bookkeeping. Number in a bar: tokens fed. Thin line above a lane’s bars: a round of that level.`
       : "";
   }
 

@@ -17,6 +17,7 @@ interface TourStep {
   title: string;
   text: string[];
   trouble?: string;
+  lesson?: string;
   targets?: string[];
 }
 interface Traits {
@@ -25,6 +26,8 @@ interface Traits {
 }
 
 const TOUR_KEPT = "hsd_viz.tour";
+/** How lessons name a step: at the default address of the dashboard. */
+const TOUR_ADDRESS = "http://127.0.0.1:8866/?tour=";
 /** Milliseconds after a step in which the layout may still change. */
 const SETTLES = [0, 120, 350, 800, 1600, 2600];
 
@@ -71,7 +74,10 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
   const body = make("div", "hsd-tour-body");
   const said = make("div", "hsd-tour-said");
   said.setAttribute("aria-live", "polite");
-  said.append(title, body);
+  const lesson = make("button", "hsd-tour-lesson");
+  lesson.type = "button";
+  lesson.title = "Open the lesson of the course about this step in a new window";
+  said.append(title, body, lesson);
   const trouble = make("div", "hsd-tour-trouble");
   const foot = make("div", "hsd-tour-foot");
   const track = make("div", "hsd-tour-track");
@@ -231,6 +237,8 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
       count.textContent = `${now.number} of ${now.count}`;
       track.style.setProperty("--part", `${(100 * now.number) / now.count}%`);
       title.textContent = now.title;
+      lesson.textContent = now.lesson ? `${now.lesson} ↗` : "";
+      lesson.hidden = !now.lesson;
       body.replaceChildren(...now.text.map((words) => make("p", "", visible(words))));
       body.scrollTop = 0;
       back.disabled = now.number === 1;
@@ -286,7 +294,22 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
   const onStore = (what: string) => {
     if (what === "reset") go();
   };
-  const onMessage = (message: { kind: string }) => {
+  // A window can only be opened by the click itself; the page of the lesson follows.
+  let opened: Window | null = null;
+  lesson.addEventListener("click", () => {
+    opened = window.open("", "_blank");
+    if (opened) opened.document.body.textContent = "Opening the lesson …";
+    send("lesson");
+  });
+  function showLesson(html: string) {
+    if (!opened || opened.closed) return;
+    const here = `${location.origin}${location.pathname}?tour=`;
+    const page = html.replaceAll(TOUR_ADDRESS, here);
+    opened.location.replace(URL.createObjectURL(new Blob([page], { type: "text/html" })));
+    opened = null;
+  }
+  const onMessage = (message: { kind: string; html?: string }) => {
+    if (message.kind === "lesson") showLesson(message.html || "");
     if (message.kind !== "here" || root.hidden) return;
     next.focus({ preventScroll: true });
     settle();

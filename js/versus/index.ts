@@ -1,8 +1,11 @@
 // Comparison of runs of one prompt: race, aligned texts, metrics, distributions. Python (hsd_viz/views/versus.py)
 // sends all data; the cursor and the clock are here.
 
+import { createInspector } from "../inspector";
 import type { PaletteData } from "../lib/contract";
 import { followTheme, make } from "../lib/dom";
+import { hsdGroup, release } from "../lib/group";
+import { open as openLinked } from "../lib/linked";
 import { drawNotice, guarded } from "../lib/notice";
 import { paletteOf } from "../lib/palette";
 import type { Drawing, Model } from "../lib/widget";
@@ -10,12 +13,11 @@ import { brief } from "../lib/words";
 import type { Draws, FigureRow } from "./figures";
 import { drawsOf, tableOf } from "./figures";
 import { raceOf } from "./lanes";
-import type { RunData } from "./race";
-import { readRun, roundStep } from "./race";
+import { type RunData, readRun, roundStep } from "./race";
 import type { Agreement } from "./score";
 import { agreementOf, scoreOf } from "./score";
 import type { RaceState } from "./state";
-import { createState } from "./state";
+import { createState, fewest } from "./state";
 
 interface Data {
   prompt: string;
@@ -34,6 +36,8 @@ interface Traits {
   group: string;
   chosen: string[];
   pinned: number;
+  /** The name of the group with the runs. */
+  link: string;
   palette: PaletteData;
 }
 
@@ -101,12 +105,21 @@ function render({ model, el }: Drawing<Traits>) {
   el.append(root);
   const motion = matchMedia("(prefers-reduced-motion: reduce)");
 
+  const runs = hsdGroup(model.get("link"));
+  // The round under the cursor, of the run that it is in.
+  const round = make("section", "hsd-vs-inspected");
+  round.setAttribute("aria-label", "Round of the selected run");
+  const inspected = { get: (name: string) => (name === "data" ? {} : model.get(name as "palette")) };
+  let closeRound = () => {};
   let state: RaceState | null = null;
   let race: ReturnType<typeof raceOf> | null = null;
   let score: ReturnType<typeof scoreOf> | null = null;
   const close = () => {
     race?.end();
     score?.end();
+    state?.close();
+    closeRound();
+    closeRound = () => {};
     state = race = score = null;
   };
   const refuse = () => {
@@ -117,7 +130,12 @@ function render({ model, el }: Drawing<Traits>) {
     const data = model.get("data");
     body.replaceChildren();
     if (!data?.runs?.length) return;
-    state = createState(data.runs.map(readRun));
+    const first = fewest(data.runs.map(({ run }) => ({ rounds: run.rounds.filter(([, parent]) => parent === null) })));
+    runs.load(data.runs, first);
+    state = createState(
+      runs,
+      data.runs.map((facts, k) => readRun(facts, runs.runs[k])),
+    );
     race = raceOf(state, palette, () => motion.matches);
     score = scoreOf(state, palette, data.agreement);
     const about = make("p", "hsd-vs-about");
@@ -130,7 +148,8 @@ function render({ model, el }: Drawing<Traits>) {
     score.root.prepend(texts, agreementOf(data.agreement));
     const figures = tableOf(data.table, state.runs);
     if (data.doubt) figures.querySelector("h3")?.after(make("p", "hsd-vs-caution", data.doubt));
-    body.append(race.root, score.root, figures, drawsOf(data.draws, state.runs, palette));
+    body.append(race.root, score.root, round, figures, drawsOf(data.draws, state.runs, palette));
+    closeRound = openLinked({ model: inspected as Model<never>, el: round }, runs, createInspector);
     const made = state;
     made.listeners.add((what) => {
       if (what !== "cursor" || model.get("pinned") === made.pin) return;
@@ -178,6 +197,7 @@ function render({ model, el }: Drawing<Traits>) {
     close();
     chooser.end();
     unfollow();
+    release(model.get("link"));
     motion.removeEventListener("change", again);
     model.off("change:data", open);
     model.off("change:refusal", refuse);

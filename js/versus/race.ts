@@ -1,64 +1,71 @@
-// Compared runs by output position and by time. Times are ns from the end of prefill. Pure. Rows come from
-// hsd_viz/views/versus_data.py.
+// Compared runs by output position and by time. Times are ns from the end of prefill. Pure.
+import type { Round, Snapshot, Token } from "../lib/contract";
+import type { Store } from "../lib/run";
 import { duration, glyphs, plural } from "../lib/words";
 
-export interface RunToken {
-  text: string;
-  kind: string;
-  source: string;
-  round: number;
-  p: number | null;
-  entropy: number | null;
+/** A run with its rounds as the race needs them; `round` of a token indexes `rounds`. */
+export interface Run extends RunFacts {
+  prefill_ns: number;
+  tokens: RunToken[];
+  rounds: RunRound[];
+  end: number;
 }
+export type RunToken = Omit<Token, "round"> & { round: number };
 export interface RunRound {
   first: number;
   count: number;
   drafted: number;
   deepest: number;
   accepted: number;
-  why: string | null;
+  /** Target forward passes so far. */
   forwards: number;
   start: number;
   end: number;
   /** Forward passes of the models below. */
   below: Record<string, number>;
 }
-interface RunFacts {
+export interface RunFacts {
   letter: string;
   title: string;
   stack: string;
-  prefill_ns: number;
   tokens_per_second: number | null;
 }
-/** A run as Python sends it: rows as lists. */
+/** A run as Python sends it. */
 export interface RunData extends RunFacts {
-  tokens: unknown[][];
-  rounds: unknown[][];
-}
-export interface Run extends RunFacts {
-  tokens: RunToken[];
-  rounds: RunRound[];
-  end: number;
+  run: Snapshot;
 }
 
-const RUN_TOKEN = ["text", "kind", "source", "round", "p", "entropy"];
-const RUN_ROUND = ["first", "count", "drafted", "deepest", "accepted", "why", "forwards", "start", "end", "below"];
 export const SPEEDS = [
   ["1", "real time"],
   ["0.1", "1/10 speed"],
   ["0.01", "1/100 speed"],
 ];
 
-/** A run of the payload with its rows by name. */
-export function readRun(run: RunData): Run {
-  const by = <T>(names: string[], row: unknown[]) => Object.fromEntries(names.map((n, i) => [n, row[i]])) as T;
-  const rounds = run.rounds.map((r) => by<RunRound>(RUN_ROUND, r));
-  return {
-    ...run,
-    tokens: run.tokens.map((t) => by<RunToken>(RUN_TOKEN, t)),
-    rounds,
-    end: rounds.length ? rounds[rounds.length - 1].end : 0,
-  };
+/** The rounds of a run on the race's clock: ns from the end of prefill. */
+export function readRun(facts: RunFacts, store: Store): Run {
+  const prefill = store.meta.prefill_ns ?? 0;
+  const spans = store.index().rounds;
+  const level = Math.max(...spans.map(({ id }) => store.rounds.get(id)?.level ?? 0));
+  const counts = spans.map(() => ({ forwards: 0, below: {} as Record<string, number> }));
+  const { placeOf } = store.index();
+  for (const call of store.calls) {
+    const round = counts[placeOf.get(store.topRound(call.round ?? NaN) ?? NaN) ?? -1];
+    if (!round || (call.kind !== "verify" && call.kind !== "draft")) continue;
+    if (call.level === level) round.forwards += 1;
+    else round.below[call.name] = (round.below[call.name] ?? 0) + call.steps;
+  }
+  let forwards = 0;
+  const rounds = spans.map(({ id, first, count }, k) => {
+    const round = store.rounds.get(id) as Round;
+    const deepest = (store.drafts.get(id) || []).reduce((most, d) => Math.max(most, d.depth), 0);
+    forwards += counts[k].forwards;
+    const start = round.start - prefill;
+    const { drafted, accepted } = round;
+    const times = { start, end: start + round.ns };
+    return { first, count, drafted, deepest, accepted, forwards, ...times, below: counts[k].below };
+  });
+  const tokens = store.tokens.map((t) => ({ ...t, round: placeOf.get(t.round) ?? 0 }));
+  return { ...facts, prefill_ns: prefill, tokens, rounds, end: rounds.at(-1)?.end ?? 0 };
 }
 
 /** A run's cost up to output position `k`: its round, `forwards` and time; null if it has no such token. */

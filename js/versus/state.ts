@@ -1,5 +1,6 @@
-// The cursor, the clock, and whether the texts follow the race. Pure.
+// The cursor in output positions, the clock, and whether the texts follow the race. Pure.
 
+import type { Group } from "../lib/group";
 import { type Listeners, listeners } from "../lib/listeners";
 import type { Run } from "./race";
 import { raceEnd } from "./race";
@@ -7,10 +8,11 @@ import { raceEnd } from "./race";
 export interface RaceState {
   readonly runs: Run[];
   readonly longest: number;
-  hover: number;
-  key: number;
-  pin: number;
-  row: number;
+  /** Output positions under the pointer, of the keys, and pinned; -1: none. The row is the run under the cursor. */
+  readonly hover: number;
+  readonly key: number;
+  readonly pin: number;
+  readonly row: number;
   /** Time of the race, ns; later tokens are not shown yet. */
   t: number;
   end: number;
@@ -25,56 +27,55 @@ export interface RaceState {
   keep(k: number, row?: number): void;
   release(): void;
   set(t: number, playing?: boolean): void;
+  close(): void;
 }
 
-/** The shared cursor over output positions, and the race clock. */
-export function createState(runs: Run[]): RaceState {
+/** The run with the fewest rounds: the one that the cursor starts in. */
+export const fewest = (runs: { rounds: unknown[] }[]) =>
+  runs.reduce((best, r, i) => (r.rounds.length < runs[best].rounds.length ? i : best), 0);
+
+/** The group's cursor as output positions of `runs`, and the race clock. */
+export function createState(group: Group, runs: Run[]): RaceState {
   const longest = Math.max(...runs.map((r) => r.tokens.length));
-  const fewest = runs.reduce((best, r, i) => (r.rounds.length < runs[best].rounds.length ? i : best), 0);
+  const clamped = (k: number) => Math.max(0, Math.min(longest - 1, k));
   const state: RaceState = {
     runs,
     longest,
-    hover: -1,
-    key: -1,
-    pin: -1,
-    row: fewest,
     t: raceEnd(runs),
     end: raceEnd(runs),
     playing: false,
     listeners: listeners(),
-    tell(what) {
-      state.listeners.tell(what);
+    tell: (what) => state.listeners.tell(what),
+    get hover() {
+      return group.cursor.hover?.token ?? -1;
     },
-    get at(): number {
-      return [state.pin, state.hover, state.key, longest - 1].find((k) => k >= 0) ?? 0;
+    get key() {
+      return group.place()?.token ?? -1;
     },
-    get chosen(): boolean {
-      return state.pin >= 0 || state.hover >= 0 || state.key >= 0;
+    get pin() {
+      return group.cursor.pinned ? group.cursor.token : -1;
     },
-    look(k: number, row?: number) {
-      if (state.hover === k && (row === undefined || state.row === row)) return;
-      state.hover = k;
-      if (row !== undefined && state.pin < 0) state.row = row;
-      state.tell("cursor");
+    get row() {
+      return group.cursor.run;
     },
-    go(k: number, row = state.row) {
-      const to = Math.max(0, Math.min(longest - 1, k));
-      Object.assign(state, { key: to, hover: -1, row, pin: state.pin >= 0 ? to : -1 });
-      state.tell("cursor");
+    get at() {
+      return group.cursor.token >= 0 ? group.cursor.token : longest - 1;
     },
-    keep(k: number, row = state.row) {
-      Object.assign(state, { pin: k, key: k >= 0 ? k : state.key, row });
-      state.tell("cursor");
+    get chosen() {
+      return group.cursor.token >= 0;
     },
-    release() {
-      Object.assign(state, { pin: -1, key: -1, hover: -1 });
-      state.tell("cursor");
-    },
-    set(t: number, playing = state.playing) {
+    look: (k, row) => group.hover(k < 0 ? null : { run: row ?? state.row, token: k }),
+    go: (k, row = state.row) => group.go({ run: row, token: clamped(k) }),
+    keep: (k, row = state.row) => group.pin(k < 0 ? null : { run: row, token: clamped(k) }),
+    release: () => void group.release(true),
+    set(t, playing = state.playing) {
       Object.assign(state, { t: Math.max(0, Math.min(state.end, t)), playing });
       state.tell("clock");
     },
+    close: () => void group.listeners.delete(moved),
   };
+  const moved = () => state.tell("cursor");
+  group.listeners.add(moved);
   return state;
 }
 

@@ -1,6 +1,9 @@
 // Runs side by side: what each had spent at a position, who is ahead at a time, where the cursor goes, what is written.
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { createGroup } from "../lib/group";
+import { createStore } from "../lib/run";
+import { draft, RECORDED, snapshot, token } from "../lib/testing";
 import {
   fitSpeed,
   gapWords,
@@ -14,20 +17,30 @@ import {
   spentAt,
   standing,
 } from "./race";
-import { createFollow, createState, topFor } from "./state";
+import { createFollow, createState, fewest, topFor } from "./state";
 
-/** A run whose rounds bring `counts` tokens and take `ns` each, one target forward pass per round, drafts as deep as they brought. */
-const run = (letter, counts, ns) => {
-  const rounds = [];
-  const tokens = [];
-  let first = 0;
+/** A snapshot whose rounds bring `counts` tokens and take `ns` each, one target forward pass per round, drafts as deep as they brought. */
+const rows = (counts, ns, name = "r") => {
+  const [rounds, drafts, tokens, calls] = [[], [], [], []];
   counts.forEach((count, k) => {
-    rounds.push([first, count, count, Math.max(0, count - 1), count - 1, null, k + 1, k * ns + 1, (k + 1) * ns, {}]);
-    for (let i = 0; i < count; i++)
-      tokens.push([`t${first + i}`, i < count - 1 ? "accepted" : "bonus", "nano", k, 0.5, 1]);
-    first += count;
+    const drafted = Math.max(0, count - 1);
+    rounds.push([k, null, 1, drafted, drafted, drafted, "bonus", null, ns - 1, k * ns + 1, "token"]);
+    calls.push([k, 1, "target", "verify", 1, count, 0, k * ns + 1, ns - 1]);
+    for (let i = 0; i < count; i++) {
+      const text = `t${tokens.length}`;
+      if (i < count - 1) drafts.push(draft(k, i, i + 1, "accepted", { text }));
+      tokens.push(
+        token(k, i < count - 1 ? "accepted" : "bonus", { text, source: "nano", depth: i < count - 1 ? i + 1 : 0 }),
+      );
+    }
   });
-  return readRun({ letter, title: "", stack: "", prefill_ns: 0, tokens_per_second: 1, tokens, rounds });
+  return snapshot({ rounds, drafts, tokens, calls, meta: { prefill_ns: 0, wall_ns: null } }, name);
+};
+const facts = (letter) => ({ letter, title: "", stack: "", tokens_per_second: 1 });
+const run = (letter, counts, ns) => {
+  const store = createStore();
+  store.adopt(rows(counts, ns));
+  return readRun(facts(letter), store);
 };
 const plain = run("A", Array(12).fill(1), 1e6);
 const quick = run("B", [4, 4, 4], 2e6);
@@ -151,7 +164,14 @@ test("differences to the first run have a direction", () => {
 });
 
 test("the cursor is pinned, hovered or keyed, in this order, and the last position counts where it is none of them", () => {
-  const state = createState([plain, quick]);
+  const group = createGroup();
+  const runs = [rows(Array(12).fill(1), 1e6, "a"), rows([4, 4, 4], 2e6, "b")];
+  assert.equal(fewest(runs), 1);
+  group.load(
+    runs.map((run, k) => ({ letter: "AB"[k], run })),
+    1,
+  );
+  const state = createState(group, [plain, quick]);
   const heard = [];
   state.listeners.add((what) => heard.push(what));
   assert.deepEqual([state.at, state.chosen, state.row], [11, false, 1]);
@@ -170,6 +190,67 @@ test("the cursor is pinned, hovered or keyed, in this order, and the last positi
   state.set(1e12);
   assert.equal(state.t, state.end);
   assert.deepEqual([...new Set(heard)], ["cursor", "clock"]);
+  // The group's store shows the run and the round of the cursor.
+  state.keep(5, 0);
+  assert.deepEqual([group.store.letter, group.cursor.round, group.cursor.run], ["A", 5, 0]);
+  state.keep(5, 1);
+  assert.deepEqual([group.store.letter, group.cursor.round, group.cursor.run], ["B", 1, 1]);
+  state.close();
+  heard.length = 0;
+  group.pin({ run: 0, token: 1 });
+  assert.deepEqual([heard, group.store.letter], [[], "A"]);
+});
+
+test("a position beyond the end of a run has a token in a longer one", () => {
+  const group = createGroup();
+  group.load([
+    { letter: "A", run: rows([2, 2], 1e6, "a") },
+    { letter: "B", run: rows([2], 1e6, "b") },
+  ]);
+  group.go({ run: 1, token: 3 });
+  assert.deepEqual([group.cursor.run, group.cursor.token, group.cursor.step, group.cursor.round], [1, 3, -1, null]);
+  group.go({ run: 1, token: 9 });
+  assert.equal(group.cursor.token, 3, "there is no such position");
+  const heard = [];
+  group.store.listeners.add((what) => heard.push([what, group.cursor.token]));
+  group.pin({ run: 0, token: 3 });
+  assert.deepEqual(heard, [["reset", -1]], "views that draw another run see no place of the one before");
+  assert.deepEqual([group.cursor.round, group.store.tokens.length], [1, 4]);
+});
+
+test("a recorded run has the counts and times of its trace", { skip: !Object.keys(RECORDED).length }, () => {
+  for (const snapshot of Object.values(RECORDED)) {
+    const store = createStore();
+    store.adopt(snapshot as never);
+    const read = readRun(facts("A"), store);
+    const sum = (values) => values.reduce((a, b) => a + b, 0);
+    const top = [...store.rounds.values()].filter((r) => r.parent === null);
+    assert.equal(read.rounds.length, top.length);
+    for (const name of ["drafted", "accepted"])
+      assert.equal(sum(read.rounds.map((r) => r[name])), sum(top.map((r) => r[name])), name);
+    assert.equal(sum(read.rounds.map((r) => r.count)), read.tokens.length);
+    assert.equal(
+      read.rounds.at(-1).forwards,
+      store.calls.filter((c) => c.kind === "verify" && c.level === store.levels.length - 1).length,
+    );
+    read.rounds.forEach((r, k) => {
+      assert.ok(r.accepted <= r.deepest && r.start < r.end);
+      assert.ok(r.start >= (read.rounds[k - 1]?.end ?? 0), "rounds follow one another");
+    });
+    const { wall_ns, prefill_ns } = store.meta;
+    assert.ok(wall_ns - prefill_ns - read.end < 20e6 && wall_ns - prefill_ns >= read.end);
+    read.tokens.forEach((t, k) => {
+      const { first, count } = read.rounds[t.round];
+      assert.ok(first <= k && k < first + count);
+    });
+    const below = {};
+    for (const c of store.calls)
+      if (["verify", "draft"].includes(c.kind) && c.level < store.levels.length - 1)
+        below[c.name] = (below[c.name] ?? 0) + c.steps;
+    const told = {};
+    for (const r of read.rounds) for (const [name, n] of Object.entries(r.below)) told[name] = (told[name] ?? 0) + n;
+    assert.deepEqual(told, below);
+  }
 });
 
 test("a pane keeps up with the race until the reader scrolls elsewhere", () => {

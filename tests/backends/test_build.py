@@ -97,6 +97,23 @@ def test_it_is_compiled_once(compiler, tmp_path):
 
 
 @needs_library
+@pytest.mark.parametrize("attack", ["content", "mode", "folder", "owner"])
+def test_a_library_that_others_may_have_changed_is_not_loaded(attack, compiler, tmp_path, monkeypatch):
+    assert compiler(copying()).wait(30)
+    (library,) = (tmp_path / "cache").glob("*.so")
+    content = library.read_bytes()
+    library.unlink()
+    library.write_bytes(content + (b"more" if attack == "content" else b""))  # it still loads
+    library.chmod(0o777 if attack == "mode" else 0o755)
+    (tmp_path / "cache").chmod(0o777 if attack == "folder" else 0o700)
+    if attack == "owner":
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        os.chown(library, 54321, -1)
+    assert compiler(copying()).wait(30)
+    assert (tmp_path / "c++.count").read_text().count("x") == 2, "it is compiled again"
+
+
+@needs_library
 def test_several_may_build_at_once(compiler, tmp_path):
     builds = [compiler("sleep 0.3\n" + copying()) for _ in range(4)]
     started = time.perf_counter()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import ROOT, free_port, server
+from hsd_viz.listen import free_port
+
+from .conftest import ROOT, server
 
 pytestmark = pytest.mark.browser
 BENCH = ROOT / "docs" / "bench"
@@ -49,7 +52,8 @@ def figures(tmp_path_factory):
 def opened(open_page, url: str, width: int):
     shown = open_page(width)
     shown.page.goto(url, wait_until="domcontentloaded")
-    expect(shown.page.locator(".hsd-latency")).to_have_count(3, timeout=60_000)
+    expect(shown.page.locator(".hsd-latency, .hsd-chart")).to_have_count(3, timeout=60_000)
+    expect(shown.page.locator(".hsd-chart .legend")).to_have_count(2, timeout=60_000)
     return shown
 
 
@@ -74,23 +78,23 @@ def test_map_bars_and_plane_follow_their_reader(open_page, figures):
     expect(the_map.locator("output")).to_have_text("1")
     page.wait_for_function("few => document.querySelectorAll('.hsd-d-again').length > few", arg=few)
 
-    # A part is as wide as its figure says.
-    widths = page.evaluate(
-        """() => [...document.querySelectorAll('.hsd-d-bars .hsd-d-group:first-of-type .hsd-d-bar')].slice(0, 7).map((bar) =>
-        [bar.getBoundingClientRect().width, Number(bar.closest('.hsd-d-row').querySelector('.hsd-num').textContent)])"""
+    # A bar is as long as its value says.
+    bars = page.get_by_role("region", name="Contribution of each database")
+    lengths = bars.locator(".subplot.xy .bars").evaluate_all(
+        """(groups) => groups.map((g) => [...g.querySelectorAll(".point path")].map((p) => p.getBBox()))
+        .flat().reduce((ends, box) => ({ ...ends, [Math.round(box.y)]: Math.max(ends[Math.round(box.y)] ?? 0, box.x + box.width) }), {})"""
     )
-    assert len(widths) == 7
-    assert all(w / widths[0][0] == pytest.approx(v / widths[0][1], rel=0.02) for w, v in widths)
+    ends = [lengths[y] for y in sorted(lengths, key=float)]
+    bars.get_by_text("Values as a table").click()
+    values = [float(row.locator("td").first.text_content()) for row in bars.locator("tbody tr").all()[:7]]
+    assert [w / ends[0] for w in ends] == pytest.approx([v / values[0] for v in values], rel=0.02)
 
     plane = page.get_by_role("region", name="Speed by latency and acceptance")
     plane.get_by_role("group").first.focus()
     page.keyboard.press("ArrowRight")
-    expect(plane.locator(".hsd-plot-readout")).to_contain_text("tokens/s on the curves")
+    expect(plane.locator(".hsd-heard")).to_contain_text("tokens/s on the curves")
     plane.get_by_text("Values as a table").click()
-    assert (
-        plane.locator("tbody tr").count()
-        == plane.locator("svg .hsd-d-mark").count() - plane.locator("ul .hsd-d-mark").count()
-    )
+    assert plane.locator("tbody tr").count() == plane.locator(".scatterlayer path.point").count()
     shown.check()
 
 
@@ -98,9 +102,9 @@ def test_map_bars_and_plane_follow_their_reader(open_page, figures):
 def test_dark_and_narrow_pages_hold_them(open_page, figures, width):
     shown = opened(open_page, figures + "?theme=dark", width)
     page = shown.page
-    expect(page.locator(".hsd-latency.hsd-dark")).to_have_count(3)
-    assert page.evaluate(
-        "[...document.querySelectorAll('.hsd-latency')].every((e) => e.scrollWidth <= e.clientWidth + 1)"
-    )
-    assert page.locator(".hsd-plot-frame svg").count() == 2
+    expect(page.locator(":is(.hsd-latency, .hsd-chart).hsd-dark")).to_have_count(3)
+    boxes = "[...document.querySelectorAll('.hsd-latency, .hsd-chart')]"
+    assert page.evaluate(f"{boxes}.every((e) => e.scrollWidth <= e.clientWidth + 1)")
+    pale = "getComputedStyle(document.querySelector('.hsd-chart .legendtext')).fill"
+    assert min(map(int, re.findall(r"\d+", page.evaluate(pale)))) > 150
     shown.check()

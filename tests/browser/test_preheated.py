@@ -6,10 +6,11 @@ import pytest
 from playwright.sync_api import expect
 
 from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.listen import free_port
 from hsd_viz.views.app.server import command
 from hsd_viz.views.events import events_of
 
-from .conftest import PATIENCE, Page, _offline, free_port, server
+from .conftest import PATIENCE, Page, _offline, server
 from .test_voila import TOKENS, field
 
 pytestmark = pytest.mark.browser

@@ -12,10 +12,11 @@ import pytest
 from playwright.sync_api import expect
 
 from hsd_viz import bundled, load_bundled
+from hsd_viz.listen import free_port
 from hsd_viz.trace import Trace
 from hsd_viz.views.app.server import command
 
-from .conftest import free_port, server
+from .conftest import server
 from .test_explorer import open_tab
 from .test_save_open import open_file, save
 from .test_voila import TOKENS, field, fill, idle, opened

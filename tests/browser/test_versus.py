@@ -316,15 +316,18 @@ def test_two_thousand_tokens_open_and_race_quickly(open_page):
     widget = Versus(traces)
     data = json.loads(json.dumps(widget.data))
     for run in data["runs"]:
-        n, end, last = len(run["rounds"]), run["rounds"][-1][8], run["rounds"][-1][6]
-        rounds, tokens = list(run["rounds"]), list(run["tokens"])
-        for copy in range(1, 16):
-            rounds += [
-                [r[0] + 128 * copy, r[1], *r[2:6], r[6] + last * copy, r[7] + end * copy, r[8] + end * copy, r[9]]
-                for r in run["rounds"]
+        rows = run["run"]
+        ids, end = 1 + max(r[0] for r in rows["rounds"]), rows["meta"]["wall_ns"]
+        whole = {name: list(rows[name]) for name in ("rounds", "drafts", "tokens", "calls")}
+        parent = lambda r, k, ids=ids: None if r is None else r + ids * k
+        for k in range(1, 16):
+            whole["rounds"] += [
+                [r[0] + ids * k, parent(r[1], k), *r[2:9], r[9] + end * k, r[10]] for r in rows["rounds"]
             ]
-            tokens += [[*t[:3], t[3] + n * copy, *t[4:]] for t in run["tokens"]]
-        run["rounds"], run["tokens"] = rounds, tokens
+            whole["drafts"] += [[d[0] + ids * k, *d[1:]] for d in rows["drafts"]]
+            whole["tokens"] += [[*t[:3], t[3] + ids * k, *t[4:]] for t in rows["tokens"]]
+            whole["calls"] += [[parent(c[0], k), *c[1:7], c[7] + end * k, c[8]] for c in rows["calls"]]
+        rows.update(whole)
     begun = page.evaluate("performance.now()")
     widget.data = data
     start(page, widget)

@@ -13,10 +13,10 @@ expect.set_options(timeout=60_000)
 TOKENS = ".hsd-out .hsd-tok"
 #: Every figure is drawn, and as wide as its box.
 FITTED = """() => {
-  const charts = [...document.querySelectorAll(".hsd-chart")];
-  return charts.length === 3 && charts.every((chart) => {
+  const charts = [...document.querySelectorAll(".hsd-chart-frame")];
+  return charts.length === 7 && charts.every((chart) => {
     const svg = chart.querySelector(".main-svg")?.getBoundingClientRect();
-    return svg && svg.height > 200 && Math.abs(svg.width - chart.getBoundingClientRect().width) < 4;
+    return svg && svg.height > 100 && Math.abs(svg.width - chart.getBoundingClientRect().width) < 4;
   });
 }"""
 NASTY = 'def f():\n    return "<script>window.pwned=1</script><img src=x onerror=window.pwned=1>"\n\n\ndef g():\n    return "<scr'
@@ -27,7 +27,10 @@ def field(page, label: str):
 
 
 def fill(page, label: str, value: str) -> None:
-    """Write into a field and leave it, so that the kernel hears of it."""
+    """Write into a field and leave it, so that the kernel hears of it. On a narrow page the form is opened first."""
+    switch = page.locator(".hsd-form-switch")
+    if switch.is_visible() and switch.get_attribute("aria-expanded") == "false":
+        switch.click()
     field(page, label).fill(value)
     field(page, label).blur()
 
@@ -40,7 +43,8 @@ def opened(open_page, url: str, width: int = 1400):
 
 
 def idle(page) -> None:
-    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+    # On a narrow page the form may be closed.
+    expect(page.locator(".hsd-controls .hsd-primary")).to_be_enabled()
 
 
 @pytest.fixture(scope="module")

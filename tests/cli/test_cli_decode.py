@@ -129,7 +129,7 @@ def test_a_model_with_another_tokenizer_gives_one_line(tmp_path, capsys):
     (one, i), (two, j) = list(vocabulary.items())[300:302]
     vocabulary |= {one: j, two: i}
     (nano / "tokenizer.json").write_text(json.dumps(tokenizer))
-    assert main(["decode", "--stack", f'"{nano}":3 > target', "--prompt", "x", *FEW]) == 2
+    assert main(["decode", "--stack", f'db > "{nano}":3 > target', "--prompt", "x", *FEW]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and "different tokenizers" in err
 

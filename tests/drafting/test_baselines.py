@@ -326,6 +326,8 @@ BOTTOMS = [
     DraftSource("recycling"),
     DraftSource("retrieval"),
     DraftSource("ngram-cache"),
+    DraftSource("ngram-mod"),
+    DraftSource("ngram-mod", ("short",)),
 ]
 CORPUS = Exact([[k % 7 for k in range(s, s + 40, 3)] for s in range(5)], longest=6)
 SHARED = SharedDatabases({"statistics": CORPUS})

@@ -265,9 +265,11 @@ def test_a_model_cannot_draft_for_itself_by_another_name(engine, paths):
         engine.run("ab", f"{paths['target']}:3 > target")
 
 
-def test_models_with_other_tokenizers_are_refused(engine, paths):
-    with pytest.raises(ValueError, match="different tokenizers"):
-        engine.run("ab", f"{paths['other']}:2 > target")
+def test_models_with_other_tokenizers_are_the_lowest_level(engine, paths):
+    with pytest.raises(ValueError, match=r"different tokenizers.*lowest level"):
+        engine.run("ab", f"{paths['draft']}:2 > {paths['other']}:2 > target")
+    plain = engine.run("ab", "target", max_new_tokens=20)
+    assert engine.run("ab", f"{paths['other']}:2 > target", max_new_tokens=20).token_ids == plain.token_ids
 
 
 def test_a_longer_context_of_the_target_does_not_outgrow_the_draft(paths):

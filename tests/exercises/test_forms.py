@@ -54,18 +54,18 @@ def test_the_form_locks_the_guess_and_shows_the_result_beside_it():
     [entry], [button], [output] = widgets(form, w.Text), widgets(form, w.Button), widgets(form, w.Output)
     entry.value = "many"
     button.click()
-    assert guess.guess is None and any("not a number" in label.value for label in widgets(form, w.Label))
+    assert guess.guess is None and any("not a number" in label.value for label in widgets(form, w.HTML))
     entry.value = "3"
     button.click()
     assert guess.guess == 3 and entry.disabled and button.disabled
     assert "seven" in output.outputs[0]["text"]
-    assert any("Your guess: 3.0" in label.value for label in widgets(form, w.Label))
+    assert any("Your guess: 3.0" in label.value for label in widgets(form, w.HTML))
 
 
 def test_a_form_with_options_has_no_choice_at_first():
     guess = predict_first("?", reveal=lambda: 1, options=["rises", "falls"])
     form = form_of(guess)
-    [entry], [button] = widgets(form, w.ToggleButtons), widgets(form, w.Button)
+    [entry], [button] = widgets(form, w.RadioButtons), widgets(form, w.Button)
     button.click()
     assert guess.guess is None
     entry.value = "falls"

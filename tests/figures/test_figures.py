@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +55,7 @@ def make(name: str, trace, runs, basis, dark: bool = False):
         "what_if_one_draft": lambda f: f(0.7, 0.15, dark),
         "what_if_second_draft": lambda f: f(basis, "small", dark),
         "levels": lambda f: f(trace, None, dark),
+        "replayed": lambda f: f(_replayed(trace), dark),
         **{
             name: (lambda f: f(ABLATION, dark))
             for name in ("database_ablation", "database_orders", "drafting_plane", "temperature_curves")
@@ -60,6 +64,14 @@ def make(name: str, trace, runs, basis, dark: bool = False):
     }
     function = getattr(figures, name)
     return special[name](function) if name in special else function(trace, dark)
+
+
+def _replayed(trace: Trace):
+    """The report of a log with the text of a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log.jsonl"
+        log.write_text(json.dumps({"prompt_ids": trace.meta["prompt_ids"], "output_ids": trace.token_ids}))
+        return hsd.replay(log, drafters=("lookup", "suffix"))
 
 
 NAMES = sorted(set(figures.__all__) - {"save", "template"})
@@ -73,13 +85,24 @@ def test_every_figure_has_one_form(name, dark, trace, runs, basis):
     assert layout["title"]["text"] and layout["meta"]["title"] and len(layout["meta"]["description"]) > 20
     assert layout["template"]["layout"]["paper_bgcolor"] == style.INKS[dark][3]
     assert "sendChartToCloud" in layout["template"]["layout"]["modebar"]["remove"]
-    # Each subplot names what its numbers count.
+    # Each subplot names what its numbers count, or shares the scale of the one below it.
     shown = [axis for key, axis in layout.items() if key.startswith("xaxis") and axis.get("visible", True)]
-    assert shown and all(axis["title"]["text"] for axis in shown)
+    assert shown[-1]["title"]["text"]
+    scales = {json.dumps(axis.get("range")) for axis in shown}
+    assert len(scales) == 1 or sum("title" in axis for axis in shown) >= len(scales)
     # Hover text is written for people, or there is none.
     for data in drawn.data:
         assert data.hovertemplate or data.hoverinfo == "skip", data.name
         assert "undefined" not in str(data.hovertemplate)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_light_figure_becomes_the_dark_one(name, trace, runs, basis):
+    light, dark = (json.loads(make(name, trace, runs, basis, theme).to_json()) for theme in (False, True))
+    changes = list(style.darkened(light))
+    for (*outer, last), value in changes:
+        functools.reduce(operator.getitem, outer, light)[last] = value
+    assert light == dark and changes
 
 
 def test_one_line_per_function_is_in_the_package_description():

@@ -57,11 +57,11 @@ def regimes(models: int, seed: int, stay: float = 0.97) -> list[torch.Tensor]:
     return tables
 
 
-def decode(tables, lookaheads, tokens: int, drafter=None, seed: int = 0) -> Trace:
+def decode(tables, lookaheads, tokens: int, drafter=None, seed: int = 0, rule: str = "token") -> Trace:
     """The loop's own rows as a trace."""
     torch.set_num_threads(1)
     # The token rule accepts each position by itself, so that its acceptance is known without a run.
-    loop = loop_of(tables, lookaheads, Sampling(temperature=1.0, seed=seed, rule="token"), tokens, drafter)
+    loop = loop_of(tables, lookaheads, Sampling(temperature=1.0, seed=seed, rule=rule), tokens, drafter)
     names = [f"m{k}:{g}" for k, g in enumerate(lookaheads)]
     trace = Trace({"stack": " > ".join([*(["db"] if drafter else []), *names, "target"])})
     loop.log.take()
@@ -128,6 +128,20 @@ def test_law_is_what_the_real_loop_does():
 @pytest.mark.slow
 def test_law_is_what_the_real_loop_does_at_length():
     compare(60_000, 0.01)
+
+
+@pytest.mark.parametrize("lookaheads", [[5], [2, 5]])
+def test_law_is_what_the_loop_does_under_block_verification(lookaheads):
+    """With curves estimated under the rule. Those of the token rule predict more forward passes than there are."""
+    tables, traces = even(len(lookaheads) + 1, 1), {}
+    for rule in ("token", "block"):
+        traces[rule] = decode(tables, lookaheads, 8_000, rule=rule)
+    found = {rule: estimate([trace]).calibration() for rule, trace in traces.items()}
+    assert {row.rule for row in traces["block"].round_rows} == {"block"}
+    own, other = (error(traces["block"], found[rule].edges, found[rule].tiers) for rule in ("block", "token"))
+    print(f"{lookaheads}: curves of the rule {own:+.2%}, of the token rule {other:+.2%}")
+    assert abs(own) <= 0.01 and other > 0.01
+    assert priced(traces["block"], COSTS) < priced(traces["token"], COSTS)
 
 
 def test_changing_difficulty_is_what_curves_are_for():

@@ -177,4 +177,4 @@ def test_flags_name_the_number_of_tokens():
         assert "5" in text
     assert "--speculative-num-draft-tokens 6" in flags("draft", 5)["sglang 0.5.9"]
     assert json.loads(flags("suffix", 8)["vllm 0.32.0"].split("'")[1])["method"] == "suffix"
-    assert flags("suffix", 8)["llama.cpp f5e85d4"] == flags("lookup", 8)["llama.cpp f5e85d4"]
+    assert flags("suffix", 8)["llama.cpp 0c1e570"] == flags("lookup", 8)["llama.cpp 0c1e570"]

@@ -104,6 +104,24 @@ def test_rounds_from_arrays_per_step_are_exact():
     ]
 
 
+def test_the_log_of_another_version_of_llama_server(tmp_path):
+    # Printed by llama-server 0c1e570 for the shipped ladder as GGUF files.
+    path = tmp_path / "server.log"
+    start = "2.54.072.160 I slot print_timing: id  0 | task 923 | "
+    lines = (
+        "prompt eval time =     332.73 ms /    61 tokens (    5.45 ms per token,   183.33 tokens per second)",
+        "       eval time =    1172.52 ms /    40 tokens (   30.06 ms per token,    33.26 tokens per second)",
+        "      total time =    1505.25 ms /   101 tokens",
+        "draft acceptance = 0.51020 (   25 accepted /    49 generated), mean len =  2.92",
+    )
+    path.write_text("".join(f"{start}{line}\n" for line in lines))
+    (trace,) = import_records(path)
+    counts = trace.meta["counts"]
+    expected = {"tokens": 40, "drafted": 49, "accepted": 25, "verifications": 13, "forwards": 15}
+    assert {name: counts[name] for name in expected} == expected
+    assert "verifications" in trace.meta["imported"]["derived"] and trace.meta["decode_ns"] == 1_172_520_000
+
+
 def test_iterations_of_several_requests_have_no_rounds(tmp_path):
     spec = {"numDraftTokens": 8, "numAcceptedTokens": 3, "numRequestsWithDraftTokens": 2, "acceptanceLength": 2.5}
     path = tmp_path / "stats.json"

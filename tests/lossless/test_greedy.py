@@ -71,6 +71,7 @@ PARTS = [
     ([], DraftSource("suffix")),
     ([], DraftSource("recycling")),
     ([], DraftSource("ngram-cache")),
+    ([], DraftSource("ngram-mod", ("short",))),
     ([3], DraftSource("recycling")),
 ]
 

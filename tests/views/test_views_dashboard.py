@@ -8,6 +8,7 @@ import time
 import pytest
 from make_trace import make_trace
 
+from hsd_viz.engine import PAIRS
 from hsd_viz.engine.replay import ReplayEngine, bundled
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage
@@ -70,8 +71,9 @@ def test_a_run_goes_to_the_engine_and_onto_the_page(page):
     press(page)
     wait(page)
     options = {"max_new_tokens": 4, "temperature": 0.8, "top_k": 40, "top_p": 1.0, "seed": 7, "rule": "token"}
-    # Then plainly, to say how much faster the stack is.
-    assert page.lender.engine.asked == [("go", "db > nano > target", options), ("go", "target", options)]
+    # Then plainly, to say how much faster the stack is, and again in pairs, for the spread.
+    pair = [("go", "db > nano > target", options), ("go", "target", options)]
+    assert page.lender.engine.asked == pair * PAIRS
     assert len(page.stream.data["tokens"]) == 3 and not page.stream.live
     assert page.readout.origin["kind"] == "finished" and page.readout.origin["badge"] == "Finished run"
     assert page.readout.stage["text"] == "" and not c.run.disabled and c.cancel.disabled

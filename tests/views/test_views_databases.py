@@ -136,12 +136,13 @@ def test_the_budget_of_the_replay_is_chosen_on_the_page():
     page.tabs.strip.selected = page.tabs.strip.titles.index("Databases")
     page.tabs.refresh()
     shown = page.tabs.shown
-    assert "32 draft tokens" in shown.saved.panels[0]["definition"]
+    shown_by = lambda chart: chart.drawn["layout"]["meta"]
+    assert "32 draft tokens" in shown_by(shown.saved)["text"]
     shown.budget.value = 8
-    (panel,) = shown.saved.panels
-    assert "8 draft tokens" in panel["definition"]
+    meta = shown_by(shown.saved)
+    assert "8 draft tokens" in meta["text"]
     trace = load_bundled("plain")
-    assert [row["cells"][0] for row in panel["rows"][1:]] == [
+    assert [row[1] for row in meta["table"][2:]] == [
         f"{r.length:.2f}" for r in alone(trace, available_databases(trace), 8)
     ]
-    assert page.tabs.notice.message == "" and shown.keys.panels[0]["empty"].startswith("No database drafted")
+    assert page.tabs.notice.message == "" and shown_by(shown.keys)["note"].startswith("No database drafted")

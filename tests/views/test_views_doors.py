@@ -28,16 +28,16 @@ def basis():
 
 def every_view(basis) -> dict[str, widgets.Widget]:
     trace = hsd.load_bundled("both")
-    chain = "nano > small > target"
-    ablation = measured_file("ablation.json")
-    report = measured_file("heldout-greedy-cpu.json")
-    linked = (views.TokenStream, views.RoundInspector, views.Timeline, views.Access, views.Player)
+    linked = (views.TokenStream, views.RoundInspector, views.Timeline, views.Access, views.Player, views.Rounds)
     made = [kind(trace) for kind in linked]
-    made += [views.LocalityMap(trace), views.Levels(trace), views.Versus(), views.StackBlocks("db > nano:4 > target")]
-    made += [views.HierarchyGraph(basis), views.Ranking(basis), views.LatencySurface(basis, chain)]
+    made += [
+        views.LocalityMap(trace),
+        views.Chart(figures.acceptance(trace)),
+        views.Versus(),
+        views.StackBlocks("db > nano:4 > target"),
+    ]
+    made += [views.HierarchyGraph(basis), views.RuleLab()]
     made += [views.OneDraftWhatIf(basis), views.SecondDraftWhatIf(basis)]
-    made += [views.DatabaseAblation(ablation), views.OrderAblation(ablation), views.LatencyAcceptance(ablation)]
-    made += [views.TemperatureCurves(ablation), views.CategoryBars(report), views.SpeedPlane(report)]
     return {type(view).__name__: view for view in made}
 
 
@@ -56,10 +56,24 @@ def test_every_view_has_the_doors_and_a_static_form(basis):
     m = hsd.load_bundled("both").metrics()
     assert f"{m['mean_acceptance_length']:.2f}" in shown["RoundInspector"]
     assert made["HierarchyGraph"].picked["stack"].replace(">", "&gt;") in shown["HierarchyGraph"]
-    assert made["SecondDraftWhatIf"].plot.spec["verdict"]["text"][:40] in shown["SecondDraftWhatIf"]
+    assert made["SecondDraftWhatIf"].spec["verdict"]["text"][:40] in shown["SecondDraftWhatIf"]
     assert "db &gt; nano:4 &gt; target" in shown["StackBlocks"]
-    row = made["Ranking"].spec["groups"][0]["rows"][0]
-    assert f"{row['predicted']:.3g}" in shown["Ranking"]
+    assert f"final mean acceptance length {m['mean_acceptance_length']:.2f}" in shown["Chart"]
+
+
+def test_charts_by_name_take_the_arguments_of_their_functions(basis):
+    report, ablation = measured_file("heldout-greedy-cpu.json"), measured_file("ablation.json")
+    given = {"LatencySurface": (basis, "nano > small > target"), "Levels": (hsd.load_bundled("both"),)}
+    given |= {"Ranking": (basis,), "CategoryBars": (report,), "SpeedPlane": (report,)}
+    for name, function in views._CHARTS.items():
+        arguments = given.get(name, (ablation,))
+        chart = getattr(views, name)(*arguments)
+        figure = getattr(figures, function)(*arguments)
+        assert chart.figure.to_json() == figure.to_json(), name
+        head, *rows = figure.layout.meta.get("table") or [[]]
+        assert all(len(row) == len(head) for row in rows), name
+        if rows:
+            assert f">{rows[0][1]}<" in chart._repr_mimebundle_()[0]["text/html"], name
 
 
 def test_static_text_is_escaped():
@@ -89,7 +103,7 @@ def test_views_take_the_path_of_a_trace(tmp_path):
         assert views.TokenStream(given).trace.token_ids == make_trace().token_ids
         assert views.LocalityMap(given).spec["prompt"] == 2
     hsd.load_bundled("both").save(path)
-    assert views.Levels(path).spec == views.Levels(hsd.load_bundled("both")).spec
+    assert views.Levels(path).drawn == views.Levels(hsd.load_bundled("both")).drawn
     with pytest.raises(TypeError, match="expected a Trace or the path"):
         views.Timeline(42)
 
@@ -102,7 +116,7 @@ def test_the_cursor_and_the_selection_are_visible_in_python():
     assert stream.cursor == {} and stream.selection.empty and views.RoundInspector().selection.empty
     seen = []
     stream.observe(lambda change: seen.append(change.new), "cursor")
-    stream.pinned = 2
+    stream.cursor = {"token": 2, "round": 2, "pinned": True}  # as the script reports it
     assert stream.cursor == {"token": 2, "round": 2, "pinned": True} == seen[0]
     assert list(stream.selection["index"]) == [2] and list(stream.selected_rounds["id"]) == [2]
     inspector.selected = [1, 2]
@@ -153,6 +167,20 @@ def test_a_file_is_written_by_its_ending(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match="SVG and PNG files need one"):
         view.save(tmp_path / "x.svg")
     assert [p.name for p in tmp_path.iterdir()] == ["x.html"]
+
+
+@pytest.mark.browser
+def test_a_chart_is_saved_as_svg_and_png_in_both_themes(tmp_path):
+    try:
+        figures.pictures.chromium()
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    chart = views.Ranking(views.recorded())
+    for dark, page in ((False, "rgb(255, 255, 255)"), (True, "rgb(23, 24, 26)")):
+        svg = chart.save(tmp_path / "x.svg", dark=dark, width=700).read_text()
+        assert svg.startswith("<svg") and "foreignObject" not in svg and "selected by the law" in svg and page in svg
+    png = chart.figure.save(tmp_path / "x.png", width=500, scale=1).read_bytes()
+    assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20]) == 500
 
 
 @pytest.mark.browser

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -9,9 +10,10 @@ from make_trace import make_trace
 
 from hsd_viz import figures as charts
 from hsd_viz import load_bundled
+from hsd_viz.figures import library
 from hsd_viz.figures.latency_sources import level_use
 from hsd_viz.trace import Trace
-from hsd_viz.views.chartbox import PLOTLY_MIME, ChartBox
+from hsd_viz.views.chart import Chart
 from hsd_viz.views.readout import Readout, lossless_words, origin, sampling_words, tiles
 
 FIGURES = (charts.by_source, charts.acceptance, charts.time_spent)
@@ -58,20 +60,46 @@ def test_one_run_has_one_account_of_its_time(name):
         assert use.calls == pytest.approx(calls, abs=1e-6) and use.ms >= use.calls - 1e-9
 
 
-def test_a_chart_box_holds_the_latest_figure_and_no_button_that_sends_it_away():
-    box = ChartBox()
-    box.show(charts.by_source(make_trace()))
-    output, words = box.outputs
-    content = output["data"][PLOTLY_MIME]
-    assert "sendChartToCloud" in content["config"]["modeBarButtonsToRemove"]
-    assert content["config"]["displaylogo"] is False
-    assert content["layout"]["title"]["text"] == "Tokens by source"
+def test_a_chart_holds_the_latest_figure_in_both_themes_and_no_button_that_sends_it_away():
+    chart = Chart()
+    chart.show(charts.time_spent(make_trace()))
+    chart.show(charts.by_source(make_trace()))
+    assert "sendChartToCloud" in chart.config["modeBarButtonsToRemove"] and chart.config["displaylogo"] is False
+    meta = chart.drawn["layout"]["meta"]
+    assert meta["title"] == "Tokens by source" and chart.library == "cartesian"
     # The same in words, for those who hear the page.
-    counts = [f"{name} {n} (" for name, n in zip(content["data"][0]["y"], content["data"][0]["x"], strict=True)]
-    assert words["data"]["text/html"].startswith('<p class="hsd-heard">Tokens by source: ')
-    assert all(count in words["data"]["text/html"] for count in counts)
-    box.clear()
-    assert box.outputs == ()
+    bar = chart.drawn["data"][0]
+    assert all(f"{name} {n} (" in meta["words"] for name, n in zip(bar["y"], bar["x"], strict=True))
+    light, dark = ({v for v in flat(figure)} for figure in (chart.drawn, json.loads(chart._dark().to_json())))
+    assert {"#ffffff", "#17181a"} & light == {"#ffffff"} and {"#ffffff", "#17181a"} & dark == {"#17181a"}
+
+
+def flat(data):
+    """The texts in plain data."""
+    if isinstance(data, dict | list):
+        for value in data.values() if isinstance(data, dict) else data:
+            yield from flat(value)
+    elif isinstance(data, str):
+        yield data
+
+
+def test_a_page_gets_the_library_when_it_asks():
+    sent = []
+    chart = Chart(charts.by_source(make_trace()))
+    chart.send = lambda content, buffers: sent.append((content, buffers))
+    for content in ({"kind": "other"}, {"kind": "library"}):
+        chart._on_message(chart, content, [])
+    ((content, (packed,)),) = sent
+    assert content == {"kind": "library"} and b"export" in gzip.decompress(packed)[-200:]
+
+
+def test_a_figure_of_others_is_shown_as_it_is_with_the_library_that_draws_it():
+    import plotly.graph_objects as go
+
+    chart = Chart(go.Figure(go.Scatter3d(x=[1], y=[1], z=[1], marker_color="#ffffff")))
+    assert chart.library == "whole" and chart.dark == []
+    assert b"export default" in gzip.decompress(library.packed("whole"))[-60:]
+    assert Chart(go.Figure(go.Violin(y=[1, 2]))).library == "cartesian"
 
 
 def test_tiles_are_the_metrics_of_the_trace():
@@ -170,3 +198,19 @@ def test_a_speed_up_that_cannot_be_says_so():
         trace.meta["plain"] = plain
         (tile,) = [t for t in tiles(trace) if t["label"] == "Speed-up"]
         assert ("disturbed" in tile["note"]) == doubted
+
+
+def test_a_shown_figure_has_an_svg_and_the_template_of_the_package_unless_it_has_its_own(monkeypatch):
+    import plotly.graph_objects as go
+    from hsd_viz.views.chartbox import show
+
+    from hsd_viz.figures import template
+
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
+    show(go.Figure(go.Bar(x=[1], y=[2])).update_layout(title="Bars"))
+    show(go.Figure(go.Bar(x=[1], y=[2]), {"template": template(dark=True), "title": "Bars"}))
+    show(go.Figure(go.Pie(values=[1])).update_layout(title="Pie"))
+    papers = [data[PLOTLY_MIME]["layout"]["template"]["layout"]["paper_bgcolor"] for data in shown]
+    assert papers == ["#ffffff", template(dark=True).layout.paper_bgcolor, "#ffffff"]
+    assert ["image/svg+xml" in data for data in shown] == [True, True, False]

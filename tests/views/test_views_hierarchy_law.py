@@ -14,9 +14,9 @@ from make_trace import make_trace
 from hsd_viz import views
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.figures import latency_figures as figures
-from hsd_viz.figures.latency_contours import contours
+from hsd_viz.figures.latency_compare import levels_spec, ranking_spec
 from hsd_viz.figures.latency_sources import level_use, rate
-from hsd_viz.figures.surface_specs import affine_along
+from hsd_viz.figures.surface_specs import affine_along, surface_of
 from hsd_viz.latency.affine import affine
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.mixture import MixedLaw, choose
@@ -52,7 +52,7 @@ from hsd_viz.engine.replay import load_bundled
 basis = views.recorded()
 views.HierarchyGraph(basis), views.Ranking(basis), views.LatencySurface(basis, "nano > small > target")
 views.Levels(load_bundled("both"), basis), views.OneDraftWhatIf(basis), views.SecondDraftWhatIf(basis)
-assert not {"torch", "transformers", "plotly"} & set(sys.modules)
+assert not {"torch", "transformers"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
 
@@ -171,25 +171,23 @@ def test_a_stack_has_one_predicted_figure_everywhere_and_it_is_the_plans():
     graph.out = ["db"]
     assert not graph.picked["stack"].startswith("db") and graph.picked["ms"] == expected(graph.picked["stack"])
 
-    shown = {
-        r["label"]: r["predicted"] for r in rows(views.Ranking(basis, measured={"nano:3 > small:2 > target": 2.5}))
-    }
+    shown = {r["label"]: r["predicted"] for r in rows(ranking_spec(basis, measured={"nano:3 > small:2 > target": 2.5}))}
     for stack, ms in shown.items():
         assert ms == expected(stack)
     chain = "nano:3 > small:2 > target"
     assert shown[chain] != pytest.approx(predict(chain, DEAR).ms_per_token, rel=1e-3)  # the pool's figure is another
-    spec = views.LatencySurface(basis, "nano > small > target", most=8).spec
+    spec = surface_of(basis, "nano > small > target", most=8)
     assert spec["cells"]["values"][1][2] == pytest.approx(shown[chain], abs=1e-4)
     affine_mark = next(m for m in spec["marks"] if m["kind"] == "affine")
     pick = f"nano:{affine_mark['x']} > small:{affine_mark['y']} > target"
     assert f"{law.predict(pick).ms_per_token:.3g} ms" in affine_mark["words"]
 
     trace = load_bundled("both")
-    whole = views.Levels(trace, basis).spec["groups"][1]["rows"][0]
+    whole = levels_spec(trace, basis)["groups"][1]["rows"][0]
     assert whole["predicted"] == expected(trace.meta["stack_resolved"])
     # Sliders have one acceptance: they say that theirs is another figure.
-    assert "pooled over texts" in views.OneDraftWhatIf(basis).plot.spec["source"]
-    assert "pooled over texts" not in views.OneDraftWhatIf(DEAR).plot.spec["source"]
+    assert "pooled over texts" in views.OneDraftWhatIf(basis).spec["source"]
+    assert "pooled over texts" not in views.OneDraftWhatIf(DEAR).spec["source"]
 
 
 # --- the surface -----------------------------------------------------------------------------------------------------
@@ -202,7 +200,7 @@ def test_a_surface_marks_the_least_value_and_the_measured_points_of_its_chain():
         "db > nano:3 > small:2 > target": 3.0,
         "nano:30 > small:2 > target": 9.0,
     }
-    spec = views.LatencySurface(DEAR, "nano > small > target", measured=runs, most=8).spec
+    spec = surface_of(DEAR, "nano > small > target", measured=runs, most=8)
     values = surface("nano > small > target", DEAR, most=8)
     np.testing.assert_allclose(np.array(spec["cells"]["values"]).T, values, atol=1e-4)  # columns are the lower model's
     marks = {m["kind"]: m for m in spec["marks"]}
@@ -211,7 +209,7 @@ def test_a_surface_marks_the_least_value_and_the_measured_points_of_its_chain():
     assert [kind for kind, _ in spec["legend"]] == ["best", "affine", "measured"]
     json.dumps(spec)
     with pytest.raises(ValueError, match="two neighbouring draft models"):
-        views.LatencySurface(DEAR, "nano:2 > target")
+        surface_of(DEAR, "nano:2 > target")
 
 
 @pytest.mark.parametrize("stack", ["nano > small > target", "db > nano > small > target"])
@@ -236,33 +234,17 @@ def test_the_affine_pick_of_a_chain_is_the_best_of_its_straight_lines(stack):
     assert affine(DEAR, most=most).stack != pick
 
 
-def test_contours_lie_on_their_level_and_close_where_they_should():
-    xs, ys = np.linspace(-2, 2, 21), np.linspace(-2, 2, 25)
-    hill = xs[None, :] ** 2 + ys[:, None] ** 2
-    (ring,) = contours(xs, ys, hill, 1.5)
-    assert ring[0] == ring[-1] and len(ring) > 20
-    assert max(abs(np.hypot(x, y) - np.sqrt(1.5)) for x, y in ring) < 0.01
-    plane = xs[None, :] + 2 * ys[:, None]
-    (line,) = contours(xs, ys, plane, 0.3)
-    assert all(x + 2 * y == pytest.approx(0.3) for x, y in line)
-    # A saddle: the two lines cut off the corners on the side that the mean of all four is not on.
-    for last, cut in ((0.0, {(0, 1), (1, 0)}), (0.4, {(0, 0), (1, 1)})):
-        lines = contours([0, 1], [0, 1], np.array([[0.0, 1.0], [1.0, last]]), 0.55)
-        assert {tuple(np.mean(line, axis=0).round().astype(int)) for line in lines} == cut
-    assert contours(xs, ys, hill, 100.0) == []
-
-
 # --- predicted beside measured ---------------------------------------------------------------------------------------
 
 
-def rows(ranking: views.Ranking) -> list[dict]:
-    (group,) = ranking.spec["groups"]
+def rows(spec: dict) -> list[dict]:
+    (group,) = spec["groups"]
     return group["rows"]
 
 
 def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain():
     runs = {"nano:4 > target": views.Measured(0.9, 0.8, 1.0), "target": 1.05, "db[context] > target": 0.2}
-    ranking = views.Ranking(DEAR, measured=runs)
+    ranking = ranking_spec(DEAR, measured=runs)
     choice = select(DEAR)
     found = {r["label"]: r for r in rows(ranking)}
     keys = [r["measured"] if r["measured"] is not None else r["predicted"] for r in rows(ranking)]
@@ -273,7 +255,7 @@ def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain()
     assert (found["nano:4 > target"]["low"], found["nano:4 > target"]["high"]) == (0.8, 1.0)
     assert found["target"]["off"] == pytest.approx(predict("target", DEAR).ms_per_token / 1.05 - 1)
     assert found["db[context] > target"]["predicted"] is None  # never calibrated, but it ran
-    json.dumps(ranking.spec)
+    json.dumps(ranking)
 
 
 def test_a_ranking_reads_what_plan_wrote(tmp_path):
@@ -304,23 +286,23 @@ def test_a_ranking_reads_what_plan_wrote(tmp_path):
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(plan))
     for given in (plan, str(path)):
-        found = rows(views.Ranking(given))
+        found = rows(ranking_spec(given))
         assert [(r["label"], [t for t, _ in r["tags"]]) for r in found] == [
             *(("db > target", ["pick"]), ("nano:2 > target", ["single"]), ("target", ["plain"])),
         ]
         assert (found[0]["low"], found[0]["high"], found[1]["measured"]) == (2.1, 2.3, None)
-    source = views.Ranking(plan).spec["source"]
+    source = ranking_spec(plan)["source"]
     assert "A processor, 2 threads" in source and "24 other prompts" in source
-    (row,) = [r for r in rows(views.Ranking({**plan, "best_measured": "target"})) if r["label"] == "target"]
+    (row,) = [r for r in rows(ranking_spec({**plan, "best_measured": "target"})) if r["label"] == "target"]
     assert [t for t, _ in row["tags"]] == ["fastest", "plain"]
     with pytest.raises(ValueError, match="not a plan"):
-        views.Ranking({"hierarchies": [{}]})
+        ranking_spec({"hierarchies": [{}]})
 
 
 def test_levels_show_the_counters_of_the_run_beside_the_laws():
     trace = load_bundled("both")
     basis = views.recorded()
-    spec = views.Levels(trace, basis).spec
+    spec = levels_spec(trace, basis)
     forwards, times = spec["groups"]
     p = predict(trace.meta["stack_resolved"], basis.calibration)
     assert [r["predicted"] for r in forwards["rows"]] == list(p.forwards_per_token[::-1])
@@ -330,12 +312,12 @@ def test_levels_show_the_counters_of_the_run_beside_the_laws():
     assert whole["predicted"] == pytest.approx(sum(r["predicted"] for r in levels))
     assert [r["label"] for r in levels] == ["target", "small", "nano", "db"]
     # With its own estimates the law is told more of this run: it is not further off.
-    own = views.Levels(trace).spec["groups"][1]["rows"][0]
-    assert abs(own["off"]) < 0.2 and "estimated from this run" in views.Levels(trace).spec["source"]
+    own = levels_spec(trace)["groups"][1]["rows"][0]
+    assert abs(own["off"]) < 0.2 and "estimated from this run" in levels_spec(trace)["source"]
     with pytest.raises(ValueError, match="no emitted tokens"):
-        views.Levels(Trace({}))
+        levels_spec(Trace({}))
     with pytest.raises(ValueError, match=r"the acceptance of .* is unknown"):
-        views.Levels(trace, Calibration(DEAR.models, DEAR.costs, {}))
+        levels_spec(trace, Calibration(DEAR.models, DEAR.costs, {}))
 
 
 # --- what if ---------------------------------------------------------------------------------------------------------
@@ -345,18 +327,18 @@ def test_one_draft_is_leviathans_law_where_checking_more_is_free():
     view = views.OneDraftWhatIf()
     view.set(acceptance=0.8, cost=0.1, lookahead=5, slope=0.0)
     law = lambda g: (1 - 0.8 ** (g + 1)) / (1 - 0.8) / (0.1 * g + 1)
-    shown = view.plot.spec["lines"][0]["points"]
+    shown = view.spec["lines"][0]["points"]
     assert [y for _, y in shown] == pytest.approx([law(g) for g in range(1, 17)], abs=1e-4)
     best = max(range(1, 17), key=law)
-    marks = {m["kind"]: m for m in view.plot.spec["marks"]}
+    marks = {m["kind"]: m for m in view.spec["marks"]}
     assert (marks["best"]["x"], marks["here"]["x"]) == (best, 5)
-    assert view.plot.spec["verdict"]["figure"] == f"{law(5):.2f} ×"
+    assert view.spec["verdict"]["figure"] == f"{law(5):.2f} ×"
     # One token drafted: (1 + a) / (1 + c) > 1 exactly when a > c.
-    assert "from an acceptance of 10%." in view.plot.spec["verdict"]["text"]
+    assert "from an acceptance of 10%." in view.spec["verdict"]["text"]
     view.set(cost=1.0)
     assert (
-        "no acceptance pays off" in view.plot.spec["verdict"]["text"]
-        and "remove the draft model" in view.plot.spec["verdict"]["text"]
+        "no acceptance pays off" in view.spec["verdict"]["text"]
+        and "remove the draft model" in view.spec["verdict"]["text"]
     )
 
 
@@ -364,11 +346,11 @@ def test_sliders_and_clicks_move_the_figure_and_leave_the_calibrated_models():
     basis = views.recorded()
     view = views.OneDraftWhatIf(basis)
     menu = view._start
-    assert menu.value and "recorded" in view.plot.spec["source"]
+    assert menu.value and "recorded" in view.spec["source"]
     view.plot.chosen = [2]
     assert view.value("lookahead") == 2 and menu.value
     view._sliders["cost"].value = 0.5
-    assert menu.value == "" and "nothing was measured" in view.plot.spec["source"]
+    assert menu.value == "" and "nothing was measured" in view.spec["source"]
     menu.value = "nano"
     slider = view._sliders["acceptance"]
     steps = (slider.value - slider.min) / slider.step
@@ -379,24 +361,24 @@ def test_sliders_and_clicks_move_the_figure_and_leave_the_calibrated_models():
 def test_the_map_is_the_laws_and_holds_the_calibrated_models():
     view = views.SecondDraftWhatIf()
     view.set(acceptance=0.85, cost=0.2, slope=0.0, second_acceptance=0.75, second_cost=0.02, closeness=0.0)
-    cells = view.plot.spec["cells"]
+    cells = view.spec["cells"]
     expected = second_draft(np.array(cells["y"]), np.array(cells["x"]), cost=0.2, acceptance=0.85)
     np.testing.assert_allclose(cells["values"], expected.gain, atol=1e-3)
     gain = second_draft(np.array([0.75]), np.array([0.02]), cost=0.2, acceptance=0.85).gain[0, 0]
-    assert gain > 0.3 and view.plot.spec["verdict"]["figure"] == f"+{gain * 100:.0f} %"
-    assert "pays" in view.plot.spec["verdict"]["text"]
+    assert gain > 0.3 and view.spec["verdict"]["figure"] == f"+{gain * 100:.0f} %"
+    assert "pays" in view.spec["verdict"]["text"]
     view.plot.chosen = [0.15, 0.4]
     assert (view.value("second_cost"), view.value("second_acceptance")) == pytest.approx((0.15, 0.4))
-    assert "does not pay off" in view.plot.spec["verdict"]["text"]
+    assert "does not pay off" in view.spec["verdict"]["text"]
 
     basis = views.recorded()
     view = views.SecondDraftWhatIf(basis)
     c = basis.calibration
-    (point,) = [m for m in view.plot.spec["marks"] if m["kind"] == "model"]
+    (point,) = [m for m in view.spec["marks"] if m["kind"] == "model"]
     plain = c.costs["target"].verifying(1)[1] + c.costs["target"].overhead
     assert (point["text"], point["x"]) == ("nano", pytest.approx(c.costs["nano"].drafting(1)[1] / plain))
     assert point["y"] == rate(c.edges["nano", "small"])
-    json.dumps(view.plot.spec)
+    json.dumps(view.spec)
 
 
 def test_sliders_and_map_are_one_law_where_checking_more_costs():
@@ -414,7 +396,7 @@ def test_lookaheads_on_the_sliders_are_never_faster_than_the_best():
     view = views.SecondDraftWhatIf()
     for g, h in ((1, 1), (4, 7), (16, 16)):
         view.set(second_lookahead=g, lookahead=h)
-        text = view.plot.spec["verdict"]["text"]
+        text = view.spec["verdict"]["text"]
         best, own = (
             text.split("a token takes ")[1].split(" target")[0],
             text.split("selected lookaheads: ")[1].split(". ")[0],

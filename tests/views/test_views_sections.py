@@ -60,23 +60,27 @@ def test_nothing_is_made_before_its_tab_is_opened(page):
 
 def test_what_shows_the_run_is_made_anew_for_another_run_and_only_then(page):
     databases = section(page, "Databases")
-    before = databases.figures.children
+    before = databases.views.children
     databases.open()
-    assert databases.figures.children is before
+    assert databases.views.children is before
     page.trace = load_bundled("databases")
     databases.open()
-    assert databases.figures.children is not before
-    assert "db > target" in databases.figures.children[0].spec["source"]
+    assert databases.views.children is not before
+    assert "db > target" in databases.views.children[0].spec["source"]
     assert all(w.comm is None for w in before), "what is no longer shown is let go"
 
 
-def test_charts_follow_run_and_theme(page):
+def test_charts_follow_the_run(page):
     acceptance = section(page, "Acceptance")
-    drawn = [box.outputs for box in acceptance.figures.values()]
-    assert all(drawn)
-    page.dark = True
+    drawn = {name: chart.drawn for name, chart in acceptance.charts.items()}
+    assert all(drawn.values()) and all(chart.dark for chart in acceptance.charts.values())
+    page.trace = load_bundled("databases")
     acceptance.open()
-    assert all(box.outputs != old for box, old in zip(acceptance.figures.values(), drawn, strict=True))
+    assert all(chart.drawn != drawn[name] for name, chart in acceptance.charts.items())
+
+
+def titles(box) -> list[str]:
+    return [w.drawn["layout"]["meta"]["title"] for w in all_in(box) if isinstance(w, views.Chart)]
 
 
 def test_while_another_run_goes_on_what_is_of_the_run_before_says_so(page):
@@ -91,13 +95,19 @@ def test_while_another_run_goes_on_what_is_of_the_run_before_says_so(page):
 def test_databases_have_the_map_of_the_run_and_measurements_by_temperature(page):
     databases = section(page, "Databases")
     assert has(databases.run, views.LocalityMap)
-    assert has(databases.study, views.DatabaseAblation, views.OrderAblation, views.TemperatureCurves)
-    greedy = databases.study.children[0].spec
-    assert "Published" in greedy["groups"][-1]["title"]
+    greedy = titles(databases.study)
+    assert greedy == [
+        "Contribution of each database, greedy",
+        "Database order, greedy",
+        "Acceptance length by temperature",
+    ]
+    published = lambda: any(
+        "Published" in a["text"] for a in databases.study.children[0].drawn["layout"]["annotations"]
+    )
+    assert published()
     menu = next(w for w in all_in(databases.widget) if getattr(w, "description", "") == "Measured at")
     menu.value = menu.options[-1][1]
-    sampled = databases.study.children[0].spec
-    assert sampled["title"] != greedy["title"] and "Published" not in sampled["groups"][-1]["title"]
+    assert titles(databases.study)[0] == "Contribution of each database, temperature 1" and not published()
 
 
 def test_without_the_ablation_the_tab_says_how_to_measure_one(page, monkeypatch):
@@ -114,10 +124,11 @@ def test_a_trace_that_cannot_be_mapped_is_a_sentence(page):
 def test_the_hierarchy_stands_on_recordings_or_on_the_run_shown(page, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "folder", lambda: tmp_path)
     hierarchy = section(page, "Hierarchy")
-    assert has(hierarchy.law, views.HierarchyGraph, views.Ranking)
+    assert has(hierarchy.law, views.HierarchyGraph) and titles(hierarchy.law) == ["Stacks, fastest first"]
     assert has(hierarchy.what_if, views.OneDraftWhatIf, views.SecondDraftWhatIf)
     assert hierarchy.chain.value == "db > nano > small > target"
-    assert has(hierarchy.plot, views.LatencySurface) and has(hierarchy.level, views.Levels)
+    assert titles(hierarchy.plot) == ["Latency of db > nano > small > target by lookahead"]
+    assert titles(hierarchy.level)[0].startswith("Prediction and run by level")
     assert "recorded runs" in hierarchy.law.children[0].graph["source"]
     hierarchy.source.value = RUN
     assert "estimated from the run shown (temperature 0.7, 128 tokens on" in hierarchy.law.children[0].graph["source"]
@@ -187,10 +198,10 @@ def test_what_a_pick_rests_on_is_said_with_it(page, tmp_path, monkeypatch):
     graph, ranking = hierarchy.law.children
     assert graph.graph["warning"].startswith("Based on 128 tokens of one short run")
     # Draft models of this run stood beneath one another: nano never stood before the target.
-    assert "nano > target" in graph.picked["missed"] and "nano > target" in ranking.spec["text"]
+    assert "nano > target" in graph.picked["missed"] and "nano > target" in ranking.drawn["layout"]["meta"]["text"]
     graph.out = ["nano"]
     assert not any("nano" in pair for pair in graph.picked["missed"])
-    tags = [words for row in ranking.spec["groups"][0]["rows"] for _, words in row["tags"]]
+    tags = " ".join(ranking.drawn["layout"]["yaxis"]["ticktext"])
     assert "best measured single draft" in tags and "best single draft" not in tags
 
 
@@ -206,14 +217,21 @@ def test_a_basis_needs_a_run_and_chains_need_measured_neighbours():
 def test_benchmarks_are_the_projects_own_or_a_file(page):
     bench = section(page, "Benchmark")
     assert len(bench.choice.options) > 3
-    assert len(bench.report.children) == 3
-    assert has(bench.report, reports.ReportTables, views.CategoryBars, views.SpeedPlane)
-    first = bench.report.children[0].spec
-    assert json.loads(json.dumps(first)) == first and first["tables"][0]["head"][:2] == ["stack", "speed-up"]
+    summary, speedup, tables, *_ = bench.report.children
+    speed = [
+        "Speed-up over plain decoding",
+        "Results by kind of text, greedy",
+        "Speed by latency and acceptance, greedy",
+    ]
+    assert titles(bench.report) == speed and "db > target" in speedup.drawn["layout"]["yaxis"]["ticktext"]
+    assert summary.spec["answer"] and "tables" not in summary.spec and "answer" not in tables.spec
+    assert json.loads(json.dumps(tables.spec)) == tables.spec
+    assert tables.spec["tables"][0]["head"][:2] == ["stack", "speed-up"]
     ablation = next(value for title, value in bench.choice.options if "orders" in title)
     bench.choice.value = ablation
-    assert len(bench.report.children) == 3
-    assert has(bench.report, views.LatencyAcceptance, views.SpeedPlane, views.CategoryBars)
+    assert [title.partition(",")[0] for title in titles(bench.report)] == [
+        *("Drafting latency against acceptance", "Speed by latency and acceptance", "Results by kind of text")
+    ]
     report = reports.measured_file("heldout-t1-cpu.json").read_bytes()
     bench.file._on_message(None, {"kind": "file", "name": "mine.json", "size": len(report)}, [memoryview(report)])
     assert bench.choice.value == "" and "temperature 1" in bench.report.children[0].spec["intro"][0]

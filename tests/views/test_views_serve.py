@@ -21,15 +21,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hsd_viz.listen import check_address
+from hsd_viz.listen import check_address, free_port
 from hsd_viz.views.app import server as serve
 from hsd_viz.views.app.server import check_voila, command
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "", "192.0.2.1", "example.org", "::"])

@@ -2,7 +2,8 @@
 
 The library is in ``~/.cache/hsd_viz/native`` (below ``$XDG_CACHE_HOME`` where that is set, or in ``$HSD_VIZ_CACHE``).
 Its name is a hash over the sources, the compiler's version, the flags and the processor's features: a home directory
-that moves to another processor never runs instructions that it lacks. ``$CXX`` names the compiler,
+that moves to another processor never runs instructions that it lacks. The name ends in a digest of the content; a
+file with other content, of another user, or writable by others is never loaded. ``$CXX`` names the compiler,
 ``$HSD_VIZ_CXXFLAGS`` takes the place of ``-march=native``. When a library is added, those that were not loaded for a
 while are removed.
 """
@@ -19,6 +20,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -36,7 +38,7 @@ FLAGS = (
 NATIVE_FLAGS = (("-march=native",), ("-mcpu=native",), ())
 COMPILE_SECONDS = 300
 #: Every file that is made here: a library, and one that is being compiled.
-_OURS = re.compile(r"\.?[0-9a-f]{24}(?:\.so(?:\.\w+)?|\w+\.tmp)\Z")
+_OURS = re.compile(r"\.?[0-9a-f]{24}(?:(?:-[0-9a-f]{16})?\.so(?:\.\w+)?|\w+\.tmp)\Z")
 _DAY = 24 * 3600.0
 #: Seconds since a library was last loaded, and since a compiler began on a file, after which the file is removed. No
 #: compiler takes that long.
@@ -102,17 +104,18 @@ class Build:
         complaint = None
         for native in self._native_flags or native_flags():
             flags = (*FLAGS, *native)
-            path = folder / f"{_hash(identity, flags)}.so"
-            if path.is_file() and (library := _load(path)):
-                _touch(path)
-                return path, library
-            failed = _compile([*compiler, *flags], path)
-            if failed is None:
-                if library := _load(path):
-                    sweep(folder)
+            name = _hash(identity, flags)
+            for path in sorted(folder.glob(f"{name}-*.so")):
+                if _trusted(path) and (library := _load(path)):
+                    _touch(path)
                     return path, library
-                failed = "the compiled library cannot be loaded"
-            complaint = complaint or failed
+            made = _compile([*compiler, *flags], folder, name)
+            if isinstance(made, Path):
+                if library := _load(made):
+                    sweep(folder)
+                    return made, library
+                made = "the compiled library cannot be loaded"
+            complaint = complaint or made
         raise _Unavailable(f"{compiler[0]} failed: {complaint}")
 
 
@@ -199,26 +202,44 @@ def _hash(identity: str, flags: tuple[str, ...]) -> str:
     return digest.hexdigest()[:24]
 
 
-def _compile(command: list[str], path: Path) -> str | None:
-    """Compile to ``path``; returns the first line of the compiler's complaint, ``None`` when it went well."""
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def _trusted(path: Path) -> bool:
+    """Return whether this user (or root) has built the library, and no other can have changed it."""
+    try:
+        for place in (path, path.parent):
+            found = place.stat()
+            if hasattr(os, "getuid") and (found.st_uid not in (os.getuid(), 0) or found.st_mode & 0o002):
+                return False
+        return path.stem.rpartition("-")[2] == _digest(path)
+    except OSError:
+        return False
+
+
+def _compile(command: list[str], folder: Path, name: str) -> Path | str:
+    """Compile into ``folder``; return the library's path, or the first line of the compiler's complaint."""
     command = [*command, str(SOURCES / "runtime.cpp"), "-o"]
     try:
-        with contextlib.ExitStack() as files:
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                temporary = files.enter_context(disk.replacing(path, mode=0o755))
-            except OSError as error:
-                raise _Unavailable(f"{path.parent} cannot be written: {error.strerror}") from None
-            subprocess.run(
-                [*command, str(temporary)],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=COMPILE_SECONDS,
-                stdin=subprocess.DEVNULL,
-                check=True,
-            )
-        return None
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, file = tempfile.mkstemp(dir=folder, prefix=f".{name}.so.")
+    except OSError as error:
+        raise _Unavailable(f"{folder} cannot be written: {error.strerror}") from None
+    os.close(handle)
+    temporary = Path(file)
+    try:
+        subprocess.run(
+            [*command, str(temporary)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=COMPILE_SECONDS,
+            stdin=subprocess.DEVNULL,
+            check=True,
+        )
+        temporary.chmod(0o755)
+        return temporary.replace(folder / f"{name}-{_digest(temporary)}.so")
     except subprocess.CalledProcessError as failed:
         lines = [line.strip() for line in (failed.stderr + "\n" + failed.stdout).splitlines() if line.strip()]
         errors = [line for line in lines if "error" in line.lower()]
@@ -227,6 +248,8 @@ def _compile(command: list[str], path: Path) -> str | None:
         return f"it took more than {COMPILE_SECONDS} seconds"
     except OSError as error:
         return str(error)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _load(path: Path) -> ctypes.CDLL | None:

@@ -27,6 +27,9 @@ class Node:
     children: dict[int, Node | tuple[int, int]] = field(default_factory=dict)
 
 
+#: A sum of probabilities may exceed its bound by the rounding of floats.
+_ROUNDING = 1 + 1e-9
+
 #: A position in the tree: a node or a leaf, and its depth in tokens.
 Spot = tuple[Node | tuple[int, int], int]
 
@@ -210,17 +213,21 @@ class SuffixDecoding:
                 low = middle
             else:
                 high = middle - 1
-        for matched in range(low, 0, -1):
-            most = min(budget, matched)
-            # No probability is above 1, and shorter matches are allowed fewer tokens.
-            if most <= score:
+        # The probabilities of a level sum to at most 1, so a score is at most the number of levels that are left in the
+        # trie, and at most the tree's size. The most promising matches come first; the rest often cannot win.
+        bound = lambda matched: min(budget, matched, trie.depth - matched)
+        first = len(key) + 1
+        for matched in sorted(range(low, 0, -1), key=bound, reverse=True):
+            if bound(matched) * _ROUNDING < score:
                 break
+            if matched < first and min(budget, matched) <= score:
+                continue
             spot = trie.locate(key[len(key) - matched :])
             assert spot is not None, "every suffix of a match matches"
-            tree = self._speculate(trie, spot, matched, most, local)
+            tree = self._speculate(trie, spot, matched, min(budget, matched), local)
             total = sum(score for score in tree.scores if score is not None)
-            if total > score:
-                best, score = tree, total
+            if total > score or (total == score and matched > first):
+                best, score, first = tree, total, matched
         return best, score, low > 0
 
     def _speculate(self, trie: SuffixTree, spot: Spot, matched: int, most: int, local: bool) -> DraftTree:

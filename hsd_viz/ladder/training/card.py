@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hsd_viz.disk import write_whole
+
 from ..load import info, weights_dir
 from .corpus import RESERVED, Limits
 from .evaluation import markdown
@@ -178,7 +180,7 @@ def write_card(root: Path | None = None, out: Path | None = None) -> Path:
     """
     root = Path(root) if root is not None else weights_dir()
     out = Path(out) if out is not None else root.parent / "MODEL_CARD.md"
-    out.write_text(render(info(root)), encoding="utf-8")
+    write_whole(out, render(info(root)))
     return out
 
 

@@ -12,6 +12,8 @@ import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
+from hsd_viz.disk import write_whole
+
 from . import corpus
 from .recipe import Profile
 
@@ -101,7 +103,7 @@ def _tokenize(files: list[corpus.SourceFile], tokenizer: Tokenizer, folder: Path
         np.save(folder / f"{name}.npy", ids)
         manifest["total"][f"{name}_tokens"] = len(ids)
     # Written last: its presence means that the rest is complete.
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
+    write_whole(folder / "manifest.json", json.dumps(manifest, indent=1))
 
 
 def line_breaks(tokenizer: Tokenizer) -> np.ndarray:

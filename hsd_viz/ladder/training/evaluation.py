@@ -17,6 +17,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from hsd_viz.disk import write_whole
 from hsd_viz.prompts.suites import load_suite
 
 from ..load import NAMES, load_model, load_tokenizer, weights_hash
@@ -130,7 +131,7 @@ def evaluate_ladder(
     trained, root = Path(trained), Path(root) if root is not None else Path(trained) / "weights"
     heldout = np.load(trained / "data" / "heldout.npy", mmap_mode="r")
     found = measure(root, heldout, prompts=prompts, **settings)
-    (out or root / "evaluation.json").write_text(json.dumps(found, indent=1) + "\n")
+    write_whole(out or root / "evaluation.json", json.dumps(found, indent=1) + "\n")
     if out is not None:
         return found
     shutil.copy(trained / "data" / "manifest.json", root / "manifest.json")

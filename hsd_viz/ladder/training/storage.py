@@ -17,6 +17,8 @@ from typing import Any
 
 import torch
 
+from hsd_viz.disk import write_whole
+
 LOG = "log.jsonl"
 PART_BYTES = 15 * 2**20
 
@@ -106,5 +108,5 @@ def split_weights(trained: Path, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     for start in range(0, len(content), PART_BYTES):
         paths.append(folder / f"ladder.tar.{len(paths):02d}")
-        paths[-1].write_bytes(content[start : start + PART_BYTES])
+        write_whole(paths[-1], content[start : start + PART_BYTES])
     return paths

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from hsd_viz.disk import write_whole
+
 from . import data as text
 from .learner import Learner, Teacher, rate_at
 from .network import Network, export
@@ -169,7 +171,7 @@ class Stage:
             folder = out / "weights" / learner.name
             export(learner.best(), self.profile, out / "tokenizer", folder)
             record = {**self.record(), "heldout": learner.heldout}
-            (folder / "training.json").write_text(json.dumps(record, indent=1) + "\n")
+            write_whole(folder / "training.json", json.dumps(record, indent=1) + "\n")
 
 
 def to_stderr(line: str) -> None:

@@ -20,14 +20,18 @@ from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.views.app.server import ENGINE_TOKEN, ENGINE_URL
 from hsd_viz.views.controls import LIVE, Controls, Prose, Request
+from hsd_viz.views.doctor_card import DoctorCard
+from hsd_viz.views.doors import Given, trace_of
 from hsd_viz.views.files import Files
 from hsd_viz.views.guide import Guide
+from hsd_viz.views.history import History
 from hsd_viz.views.lender import LADDER, Lender
 from hsd_viz.views.notice import Notice
-from hsd_viz.views.page_run import PageRun
+from hsd_viz.views.page_run import PageRun, replay_pace
 from hsd_viz.views.readout import Readout
 from hsd_viz.views.run_views import Player
 from hsd_viz.views.sections import sections
+from hsd_viz.views.session import KEPT, Session
 from hsd_viz.views.shell import header
 from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.tabs import Tabs
@@ -46,10 +50,9 @@ class Dashboard(widgets.VBox):
         self.lender = Lender(engine, allow_models, lambda: self.controls.offer_cuda())
         self._run = PageRun(self)
         self.trace: Trace | None = None
-        #: The last run decoded here.
-        self._decoded: Trace | None = None
         self.notice = Notice()
         self.readout = Readout()
+        self.doctor = DoctorCard(self)
         self.stream = TokenStream()
         self.player = Player(group=self.stream.group)
         self.tabs = Tabs(sections(self), "Views of the run")
@@ -58,7 +61,7 @@ class Dashboard(widgets.VBox):
         self.controls = Controls([(r.label, r.name) for r in recordings], self.model_names, live, LADDER)
         self._blurbs = {r.name: r.blurb for r in recordings}
         self._opened: Trace | None = None
-        self._listing = False
+        self.history = History(self, lambda: self._pick(None))
         self.files = Files(lambda: self.trace, self._on_opened, self.notice)
         self.controls.picker[-1].children += (self.files.open, self.files.save)
         self.blurb = Prose()
@@ -70,12 +73,15 @@ class Dashboard(widgets.VBox):
         self.stream.add_class("hsd-text-view")
         self.player.add_class("hsd-transport")
         main = widgets.VBox(
-            [*self.controls.picker, self.blurb, self.notice, self.readout, self.stream, self.player, self.tabs]
+            [
+                *(*self.controls.picker, self.blurb, self.notice, self.readout),
+                *(self.doctor, self.stream, self.player, self.tabs),
+            ]
         )
         main.add_class("hsd-main")
         layout = widgets.Box([self.controls, main] if live else [main])
         layout.add_class("hsd-layout" if live else "hsd-wide")
-        super().__init__([header(), layout, self.guide.tour])
+        super().__init__([header(self.group), layout, self.guide.tour, self.guide.session])
         self.add_class("hsd-app")
         if recordings:
             self.guide.arrive()
@@ -95,6 +101,11 @@ class Dashboard(widgets.VBox):
     def group(self) -> str:
         """The group of the page's linked views."""
         return self.stream.group
+
+    @property
+    def session(self) -> Session:
+        """What the browser keeps of the page."""
+        return self.guide.session
 
     @property
     def busy(self) -> bool:
@@ -143,7 +154,11 @@ class Dashboard(widgets.VBox):
     def _wire(self) -> None:
         c, guard = self.controls, self.notice.guard
         c.recording.observe(guard(self._pick), "value")
-        c.stack.observe(guard(self._check), "value")
+        # An error is about the form as it was.
+        for field in (c.stack, c.prompt):
+            field.observe(lambda _change: self.notice.clear(), "value")
+        for field in c.numbers:
+            field.observe(lambda _change: self.notice.clear(), "text")
         c.run.on_click(guard(self._on_run))
         c.replay.on_click(guard(self._on_replay))
         c.cancel.on_click(guard(self._on_cancel))
@@ -151,35 +166,40 @@ class Dashboard(widgets.VBox):
 
     def _pick(self, _change: Any) -> None:
         name = self.controls.recording.value
-        trace = self._decoded if name == LIVE else self._recording(name) if name else None
-        if trace is None or self.busy or self._listing:
+        if not name or self.busy or self.controls.lists:
+            return
+        trace = self._recording(name)
+        if trace is None:
             return
         self.notice.clear()
-        self.show(trace, "live" if name == LIVE else "recording")
-        self.guide.shows(name)
-        self.blurb.value = self._blurbs.get(name, "")
-        if self.guide.fills:
-            self.controls.fill(trace.meta)
-        self.controls.busy(False)
+        with self.guide.followed():
+            self.show(trace, "live" if name == LIVE or name.startswith(KEPT) else "recording")
+            self.guide.shows(name)
+            self.blurb.value = self._blurbs.get(name, "")
+            if self.guide.fills:
+                self.controls.fill(trace.meta)
+            self.controls.busy(False)
 
-    def _recording(self, name: str) -> Trace:
+    def _recording(self, name: str) -> Trace | None:
+        if name == LIVE or name.startswith(KEPT):
+            return self.history.trace_of(name)
         return self._opened if name == OPENED and self._opened is not None else load_bundled(name)
+
+    def add_trace(self, trace: Trace) -> None:
+        """Add a trace to the menu and show it."""
+        self._on_opened(trace, trace.stack or "trace")
 
     def _on_opened(self, trace: Trace, name: str) -> None:
         """Add an opened file to the menu, replacing the previous one, and show it."""
         menu = self.controls.recording
         self._opened = trace
         self._blurbs[OPENED] = f"Opened from {name}."
-        # Setting options selects the first one.
-        self._listing = True
-        menu.options = [option for option in menu.options if option[1] != OPENED] + [(f"{name} (your file)", OPENED)]
-        self._listing = False
+        with self.controls.listing():
+            menu.options = [option for option in menu.options if option[1] != OPENED] + [
+                (f"{name} (your file)", OPENED)
+            ]
         menu.value = OPENED
         # Its stack may not be allowed here, which matters only for a new run.
-        self.notice.clear()
-
-    def _check(self, _change: Any) -> None:
-        # Errors of the stack are shown in the block editor.
         self.notice.clear()
 
     def _on_run(self, _button: Any) -> None:
@@ -194,9 +214,12 @@ class Dashboard(widgets.VBox):
             return
         self.notice.clear()
         trace = self._recording(self.controls.recording.value)
+        if trace is None:
+            return
         self.blurb.value = self._blurbs.get(self.controls.recording.value, "")
         self.readout.show(trace, "replay")
-        self._run.start(lambda: ReplayEngine().replay(trace), "replay", "replaying a recording")
+        pace = replay_pace(trace)
+        self._run.start(lambda: ReplayEngine(pace=pace).replay(trace), "replay", "replaying a recording", pace)
 
     def _on_cancel(self, _button: Any) -> None:
         if self.busy:
@@ -204,10 +227,11 @@ class Dashboard(widgets.VBox):
 
     def decoded(self, trace: Trace | None) -> None:
         """See :class:`~hsd_viz.views.page_run.RunPage`."""
-        self._decoded = trace
-        self.controls.name_live()
+        self.history.decoded(trace)
         self.guide.shows("")
         self.blurb.value = ""
+        if trace is not None:
+            self.guide.changed()
 
     # --- showing ------------------------------------------------------------------------------------------------------
 
@@ -220,12 +244,22 @@ class Dashboard(widgets.VBox):
         threading.Thread(target=self.notice.guard(self.tabs.refresh), name="hsd-viz tabs", daemon=True).start()
 
 
-def dashboard(engine: Engine | None = None, *, allow_models: bool = False) -> Dashboard:
+def dashboard(
+    shown: Given | Engine | None = None, *, engine: Engine | None = None, allow_models: bool = False
+) -> Dashboard:
     """Create the dashboard widget; as the last line of a notebook cell it is displayed.
 
-    ``engine`` replaces the one loaded on the first run. ``allow_models`` allows hub models and paths in stacks;
+    ``shown`` is a trace, or the path of its file, to open in it; an engine there is the same as ``engine``. ``engine``
+    replaces the one loaded on the first run. ``allow_models`` allows hub models and paths in stacks;
     otherwise only ladder names are allowed. A served page may be configured to use the engine of a server
     (:func:`hsd_viz.views.app.server.command`)."""
+    if shown is not None and not isinstance(shown, Trace | str | os.PathLike):
+        if not hasattr(shown, "decode"):
+            raise TypeError(f"dashboard() shows a trace or the path of its file, not {type(shown).__name__}")
+        shown, engine = None, shown
     if engine is None and (url := os.environ.get(ENGINE_URL)):
         engine = RemoteEngine(url, os.environ.get(ENGINE_TOKEN) or None)
-    return Dashboard(engine, allow_models=allow_models)
+    page = Dashboard(engine, allow_models=allow_models)
+    if shown is not None:
+        page.add_trace(trace_of(shown))
+    return page

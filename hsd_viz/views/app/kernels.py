@@ -33,10 +33,11 @@ class PageKernels(AsyncMappingKernelManager):
         #: ``time.monotonic()`` since when a kernel has no page.
         self._left: dict[str, float] = {}
 
-    async def _async_start_kernel(self, **kwargs: Any) -> str:
+    async def start_kernel(self, **kwargs: Any) -> str:
+        """Start a kernel. Raises: HTTPError: 503 if all pages are in use."""
         if self.pages and len(self.list_kernel_ids()) >= self.pages:
-            raise HTTPError(503, f"all {self.pages} pages of this server are in use: try again in a minute")
-        return await super()._async_start_kernel(**kwargs)
+            raise HTTPError(503, reason=f"all {self.pages} pages of this server are in use: try again in a minute")
+        return await super().start_kernel(**kwargs)
 
     def notify_connect(self, kernel_id: str) -> None:
         self._left.pop(kernel_id, None)

@@ -33,7 +33,6 @@ EXTENSIONS = (
     "@jupyter-widgets/jupyterlab-manager",
     "@voila-dashboards/widgets-manager8",
     "anywidget",
-    "jupyterlab-plotly",
 )
 
 
@@ -111,7 +110,7 @@ def command(
         notebook = Path(folder.name) / "dashboard.ipynb"
         notebook.write_text(json.dumps(_notebook(allow_models)), encoding="utf-8")
     arguments = [
-        *(sys.executable, "-m", "voila", str(notebook), "--no-browser"),
+        *(sys.executable, "-m", "hsd_viz.views.app.pages", str(notebook), "--no-browser"),
         f"--Voila.ip={host}",
         f"--port={port}",
         "--template=hsd",
@@ -120,6 +119,8 @@ def command(
         f"--PageKernels.cull_interval={look}",
         f"--PageKernels.cull_idle_timeout={gone}",
         r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
+        "--VoilaConfiguration.allow_template_override=NO",
+        "--VoilaConfiguration.allow_theme_override=NO",
         *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
     ]
     if pages is not None:

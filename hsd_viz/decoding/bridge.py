@@ -1,0 +1,310 @@
+"""Drafts by a model with another tokenizer than the target's: two lossless bridges (Timor et al. 2025, arXiv
+2502.05202).
+
+* **SLEM**, string-level exact match: the draft model continues the text with its own likeliest tokens; its text is cut
+  again into the target's tokens and proposed as a chain of point masses. Any such chain is lossless.
+* **TLI**, token-level intersection: the draft model's row is restricted to the tokens that both vocabularies have and
+  renormalised. This row is sampled and is the draft's q, so that verification is exact.
+
+Either way the draft model reads the text in its own tokens: the text is encoded again, and the cache is kept as far as
+its tokens are the same. Only the lowest level can have a bridge: above it, levels need a row for each of the target's
+tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import takewhile
+
+import torch
+from torch import Tensor
+
+from hsd_viz.decoding.model import CachedModel, Model
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.text import TokenText
+
+#: Share of the draft model's tokens that the target must have, too, for TLI to be chosen.
+MIN_SHARED = 0.5
+#: Tokens of the text that are encoded again in each round, at least.
+WINDOW = 64
+#: Tokens of the text before a draft that its cut takes into account.
+_CONTEXT = 16
+#: Forward passes of a SLEM draft for each token it may propose, at most.
+_STEPS = 2
+
+
+class Lexicon:
+    """The tokens of one tokenizer as bytes. ``pieces[t]`` is ``None`` for special tokens and unused ids."""
+
+    def __init__(self, text: TokenText, size: int) -> None:
+        self._text = text
+        self.size = size
+        self.pieces: list[bytes | None] = [text.content(token) for token in range(size)]
+        tokenizer = text.tokenizer
+        #: Special tokens by name, and by role.
+        self.special = {tokenizer.convert_ids_to_tokens(t): t for t in tokenizer.all_special_ids if t < size}
+        self.bos: int | None = tokenizer.bos_token_id
+        self.eos: int | None = tokenizer.eos_token_id
+        #: The tokens that the tokenizer itself puts before a text.
+        self.start = [t for t in text.encode("") if t < size and t != self.eos]
+
+    @cached_property
+    def by_bytes(self) -> Mapping[bytes, int]:
+        """The token of each sequence of bytes; of several, the first."""
+        found: dict[bytes, int] = {}
+        for token, piece in enumerate(self.pieces):
+            if piece:
+                found.setdefault(piece, token)
+        return found
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self.by_bytes), default=0)
+
+    def encode(self, data: bytes) -> list[int]:
+        """Return tokens that spell ``data``, as the tokenizer cuts it; bytes that no token spells are left out."""
+        found: list[int] = []
+        while data:
+            try:
+                whole, broken = data.decode(), b""
+            except UnicodeDecodeError as error:
+                whole, broken = data[: error.start].decode(), data[error.start : max(error.end, error.start + 1)]
+            found += [*self._cut(whole), *self._match(broken)]
+            data = data[len(whole.encode()) + len(broken) :]
+        return found
+
+    def _cut(self, text: str) -> list[int]:
+        """Cut whole characters by the tokenizer, and by longest match where its tokens do not spell them."""
+        if not text:
+            return []
+        data, ids = text.encode(), self._text.tokenizer.encode(text, add_special_tokens=False, verbose=False)
+        pieces = [self.pieces[t] if t < self.size else None for t in ids]
+        if None not in pieces:
+            spelled = b"".join(pieces)  # type: ignore[arg-type]
+            if spelled == data:
+                return ids
+            if spelled == b" " + data:  # tokenizers that put a space before a text
+                return [*self._match(pieces[0][1:]), *ids[1:]]  # type: ignore[index]
+        return self._match(data)
+
+    def _match(self, data: bytes) -> list[int]:
+        """Cut into the longest tokens there are, from the left."""
+        found, at = [], 0
+        while at < len(data):
+            ends = range(min(len(data), at + self._longest), at, -1)
+            end = next((e for e in ends if data[at:e] in self.by_bytes), None)
+            if end is not None:
+                found.append(self.by_bytes[data[at:end]])
+            at = end or at + 1
+        return found
+
+
+class Bridge:
+    """What a draft model's tokenizer and the target's have in common."""
+
+    def __init__(self, draft: Lexicon, target: Lexicon) -> None:
+        self.draft, self.target = draft, target
+        #: Special tokens of the target that the draft model has, too: of the same name, else of the same role.
+        self.special = {t: draft.special[name] for name, t in target.special.items() if name in draft.special}
+        for role in ("bos", "eos"):
+            mine, theirs = getattr(draft, role), getattr(target, role)
+            if mine is not None and theirs is not None and mine not in self.special.values():
+                self.special.setdefault(theirs, mine)
+        same = {t: draft.by_bytes[piece] for piece, t in target.by_bytes.items() if piece in draft.by_bytes}
+        #: Shared tokens, the target's id to the draft's.
+        self.shared: dict[int, int] = {**same, **self.special}
+
+    def choose(self, sampling: Sampling) -> str:
+        """Return the bridge for this sampling: SLEM proposes the draft's likeliest text, TLI samples."""
+        enough = len(self.shared) >= MIN_SHARED * self.draft.size
+        return "tli" if enough and not sampling.greedy else "slem"
+
+    def read(self, tokens: Sequence[int]) -> list[int]:
+        """Return the draft's tokens for these tokens of the target; special tokens it does not have are left out."""
+        found, data = [], b""
+        for token in tokens:
+            piece = self.target.pieces[token]
+            if piece is not None:
+                data += piece
+            elif token in self.special:
+                found += [*self.draft.encode(data), self.special[token]]
+                data = b""
+        return found + self.draft.encode(data)
+
+    def cut(self, text: Sequence[int], data: bytes) -> list[int]:
+        """Return the target's tokens that spell ``data``, whole characters of it, after ``text``."""
+        pieces = [self.target.pieces[token] for token in text[-_CONTEXT:]]
+        tail = b"".join([p for p in takewhile(lambda p: p is not None, reversed(pieces)) if p is not None][::-1])
+        data = _whole(tail + data)[len(tail) :]
+        ids, at = self.target.encode(tail + data), 0
+        for k, token in enumerate(ids):
+            if at == len(tail):
+                return ids[k:]
+            at += len(self.target.pieces[token] or b"")
+        # A token covers the end of the text and the start of the draft: the text is fixed, so it cannot be proposed.
+        return self.target.encode(data)
+
+
+def _common(one: list[int], other: list[int]) -> int:
+    """Return how many tokens two lists begin with in common."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:  # comparing slices is faster than comparing tokens
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
+
+
+def _whole(data: bytes) -> bytes:
+    """Return ``data`` without a character that is not complete at its end."""
+    for n in range(1, min(4, len(data) + 1)):
+        byte = data[-n]
+        if byte >= 0xC0:
+            return data[:-n] if n < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4) else data
+        if byte < 0x80:
+            break
+    return data
+
+
+class BridgedModel:
+    """A draft model with another tokenizer behind the interface of a model with the target's (``vocab_size`` tokens).
+
+    ``kind`` is one of :data:`~hsd_viz.decoding.settings.BRIDGES`.
+
+    Raises:
+        ValueError: for TLI without a shared token.
+    """
+
+    positions = None
+
+    def __init__(self, model: Model, bridge: Bridge, kind: str, vocab_size: int) -> None:
+        if kind == "tli" and not bridge.shared:
+            raise ValueError(f"{model.name} and the target share no token: use the bridge slem")
+        self.model, self.bridge, self.kind, self.vocab_size = model, bridge, kind, vocab_size
+        self.name, self.device, self.dtype, self.runtime = model.name, model.device, model.dtype, model.runtime
+        pairs = [(t, d) for t, d in bridge.shared.items() if t < vocab_size and d < model.vocab_size]
+        self.shared = torch.tensor(pairs, dtype=torch.long, device=model.device).reshape(-1, 2).T
+
+    @property
+    def parameters(self) -> int:
+        return self.model.parameters
+
+    def session(self) -> TLISession:
+        """Open an empty sequence."""
+        return (TLISession if self.kind == "tli" else SLEMSession)(self)
+
+    def describe(self) -> dict[str, int | str]:
+        """Return what a trace says of the bridge."""
+        sizes = {"draft_tokens": self.model.vocab_size, "target_tokens": self.vocab_size}
+        return {"bridge": self.kind, "shared_tokens": self.shared.shape[1], **sizes}
+
+
+class TLISession:
+    """One sequence of the target's tokens, read by the draft model in its own: see
+    :class:`~hsd_viz.decoding.model.CachedModel`. Its rows are restricted to the shared tokens."""
+
+    can_sample = can_verify = False
+
+    def __init__(self, model: BridgedModel) -> None:
+        self._model, self._bridge = model, model.bridge
+        self._inner: CachedModel = model.model.session()
+        self._text: list[int] = []
+        #: The draft's tokens in its cache.
+        self._ids: list[int] = []
+        #: The text's first tokens whose cut no longer changes: how many, and the draft's tokens for them.
+        self._fixed: tuple[int, list[int]] = 0, []
+
+    @property
+    def length(self) -> int:
+        return len(self._text)
+
+    def forward(
+        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None
+    ) -> Tensor:
+        assert rows == 1 and parents is None and tail is None, "a bridged model is the lowest level"
+        self._text += tokens
+        row = self._read()
+        out = row.new_full((1, self._model.vocab_size), -torch.inf)
+        to, of = self._model.shared
+        out[0, to] = row[0, of]
+        return out
+
+    def truncate(self, length: int) -> None:
+        del self._text[length:]
+        if self._fixed[0] > length:
+            self._fixed = 0, []
+
+    def keep(self, base: int, places: Sequence[int]) -> None:
+        raise AssertionError("a bridged model verifies no drafts")
+
+    def _read(self, room: int = 1) -> Tensor:
+        """Return the draft's logits ``[1, V']`` after the text; there is ``room`` for so many tokens after it."""
+        count, before = self._fixed
+        if len(self._text) - count > 3 * WINDOW:
+            self._fixed = count, before = (
+                len(self._text) - WINDOW,
+                before + self._bridge.read(self._text[count:-WINDOW]),
+            )
+        lexicon = self._bridge.draft
+        ids = before + self._bridge.read(self._text[count:])
+        if ids[: len(lexicon.start)] != lexicon.start:
+            ids = lexicon.start + ids
+        ids = ids or [t for t in (lexicon.bos, lexicon.eos, 0) if t is not None][:1]
+        if (most := self._model.model.positions) is not None and len(ids) + room > most:
+            half = max(1, most // 2)
+            ids = ids[-(-(len(ids) + room - most) // half) * half :] or ids[-1:]
+        same = _common(ids[:-1], self._ids)
+        self._inner.truncate(same)
+        self._ids = ids
+        return self._inner.forward(ids[same:], 1)
+
+
+class SLEMSession(TLISession):
+    """The same, for point masses: a :class:`~hsd_viz.decoding.model.Launcher` without rows.
+
+    ``forwards`` counts the forward passes of the last draft; ``recut`` has for each of its tokens the texts of the
+    draft's own tokens that it was cut from.
+    """
+
+    can_sample = True
+
+    def __init__(self, model: BridgedModel) -> None:
+        super().__init__(model)
+        self.forwards, self.recut = 0, []  # type: ignore[var-annotated]
+
+    def sample(
+        self, tokens: Sequence[int], n: int, sampling: Sampling, chances: Sequence[float], eos: frozenset[int]
+    ) -> tuple[list[int], None]:
+        self._text += tokens
+        bridge, most = self._bridge, _STEPS * n
+        row, own, found = self._read(most), [], []  # type: ignore[var-annotated]
+        last: int | None = None
+        for self.forwards in range(1, most + 1):
+            token = int(row[0].argmax())
+            piece = bridge.draft.pieces[token]
+            if piece is None:
+                last = next((t for t, d in bridge.special.items() if d == token and t in eos), None)
+                break
+            own.append(piece)
+            found = bridge.cut(self._text, b"".join(own))
+            # One token more than is asked for: the last one could still grow.
+            if len(found) > n or self.forwards == most:
+                break
+            row = self._inner.forward([token], 1)
+            self._ids.append(token)
+        found = (found if last is None else [*found, last])[:n]
+        self.recut = _covering([bridge.target.pieces[t] or b"" for t in found], own)
+        return found, None
+
+
+def _covering(cut: Sequence[bytes], own: Sequence[bytes]) -> list[tuple[str, ...]]:
+    """Return for each piece of ``cut`` the texts of the pieces of ``own`` that it has bytes of."""
+    ends, at = [], 0
+    for piece in own:
+        ends.append((at, at := at + len(piece), piece.decode(errors="backslashreplace")))
+    found, at = [], 0
+    for piece in cut:
+        end = at + len(piece)
+        found.append(tuple(text for a, b, text in ends if a < end and b > at))
+        at = end
+    return found

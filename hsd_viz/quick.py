@@ -1,0 +1,146 @@
+"""Decode and compare in one call, with an engine that the process loads once. Imports torch only to decode."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.card import card, line, table
+from hsd_viz.engine import Engine
+from hsd_viz.engine.running import options_of
+from hsd_viz.stack import Stack
+from hsd_viz.terminal import progress_bar, table_lines
+from hsd_viz.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hsd_viz.views import Versus
+
+_CAUTION = "One run per stack: speeds are noisy. hsd-viz bench measures them."
+_DIFFERENT = "The prompts differ, so that neither speeds nor texts can be compared."
+_YES = {True: "yes", False: "no"}
+
+
+@cache
+def default_engine() -> Engine:
+    """Return the engine of :func:`run` and :func:`compare`: the shipped models on the best device."""
+    from hsd_viz.engine.local import load_engine
+
+    return load_engine()
+
+
+@options_of(Engine.decode)
+def run(
+    prompt: Any,
+    stack: str | Stack = "target",
+    *,
+    engine: Engine | None = None,
+    budget: int | None = None,
+    **options: Any,
+) -> Any:
+    """Decode a prompt with the shipped models and return the trace; a list of prompts returns the list of traces.
+
+    The options are those of :meth:`hsd_viz.engine.LocalEngine.decode`; ``engine`` replaces the default engine.
+    """
+    return (engine or default_engine()).run(prompt, stack, **_with(budget, options))
+
+
+@options_of(Engine.decode)
+def compare(
+    stacks: Iterable[str | Stack | Trace | os.PathLike],
+    prompt: str | Sequence[int] | None = None,
+    *,
+    engine: Engine | None = None,
+    budget: int | None = None,
+    **options: Any,
+) -> Comparison:
+    """Decode a prompt with each stack, and return the runs as a table; the first is the reference of speed and text.
+
+    Traces and paths of trace files can be given among the stacks. The options are those of :func:`run`.
+
+    Raises:
+        ValueError: if there is nothing to compare, or a stack but no prompt.
+    """
+    if isinstance(stacks, str | Stack | Trace):
+        stacks = [stacks]
+    asked = list(stacks)
+    if not asked:
+        raise ValueError("there is nothing to compare: give a list of stacks, such as ['target', 'db > target']")
+    traces = []
+    with progress_bar() as update:
+        for n, one in enumerate(asked):
+            update(n, len(asked), str(one) if isinstance(one, str | Stack) else "")
+            if isinstance(one, Trace):
+                traces.append(one)
+            elif isinstance(one, os.PathLike) or (isinstance(one, str) and one.endswith((".json", ".json.gz"))):
+                traces.append(Trace.load(one))
+            elif prompt is None:
+                raise ValueError(f"the stack '{one}' needs a prompt: compare([...], prompt='def main(')")
+            else:
+                traces.append((engine or default_engine()).run(prompt, one, **_with(budget, options)))
+        update(len(asked), len(asked), "")
+    return Comparison(traces)
+
+
+def _with(budget: int | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with the budget, which only a local engine takes, where there is one."""
+    return options if budget is None else {**options, "budget": budget}
+
+
+class Comparison(list[Trace]):
+    """Runs to compare: a list of traces with a table."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row per run: stack, tokens, speed, acceptance, and whether its text is the first one's."""
+        found = []
+        for trace in self:
+            m, first = trace.metrics(), self[0].metrics()
+            speed, reference = m["tokens_per_second"], first["tokens_per_second"]
+            found.append(
+                {
+                    "stack": trace.stack,
+                    "tokens": m["tokens"],
+                    "tokens/s": speed,
+                    "× first": speed / reference if speed and reference else None,
+                    "tokens per target pass": m["mean_acceptance_length"],
+                    "acceptance rate": m["acceptance_rate"],
+                    "same text as first": trace.token_ids == self[0].token_ids,
+                }
+            )
+        return found
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The rows as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+    def show(self) -> Versus:
+        """Return two or three runs of one prompt side by side, for a notebook."""
+        from hsd_viz.views import Versus
+
+        return Versus(list(self))
+
+    def _cells(self) -> list[list[str]]:
+        forms = {"tokens/s": ".0f", "× first": ".2f", "tokens per target pass": ".2f", "acceptance rate": ".0%"}
+        shown = lambda name, value: _YES[value] if isinstance(value, bool) else format(value, forms.get(name, ""))
+        cell = lambda name, value: "–" if value is None else shown(name, value)
+        return [[cell(name, value) for name, value in row.items()] for row in self.rows()]
+
+    def _note(self) -> str:
+        return _CAUTION if len({trace.prompt for trace in self}) < 2 else _DIFFERENT
+
+    def __repr__(self) -> str:
+        return (
+            "\n".join([*table_lines([list(self.rows()[0]), *self._cells()]), self._note()])
+            if self
+            else "Comparison([])"
+        )
+
+    def _repr_html_(self) -> str:
+        head = list(self.rows()[0]) if self else ()
+        return card("Comparison", f"{len(self)} runs", table(head, self._cells()), line(self._note()))

@@ -1,0 +1,81 @@
+"""Voilà with what strangers could misuse closed; run as ``python -m hsd_viz.views.app.pages`` by
+:func:`hsd_viz.views.app.server.command`.
+
+Voilà itself answers any Host header, lets a visitor set a password for all, writes tokens to its log, passes them to
+kernels, and sends a visitor's query to anyone who asks for it by kernel.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import os
+from typing import Any
+from urllib.parse import quote
+
+from jupyter_server import DEFAULT_STATIC_FILES_PATH
+from jupyter_server.auth.identity import PasswordIdentityProvider
+from traitlets import default
+from voila.app import Voila
+from voila.request_info_handler import RequestInfoSocketHandler
+
+from hsd_viz.listen import is_loopback
+
+
+class Identity(PasswordIdentityProvider):
+    """The token alone lets a visitor in; it is compared in constant time."""
+
+    def get_token(self, handler: Any) -> str | None:
+        """Return the token of a request, or None if it is wrong."""
+        return self.token if self._accepts(super().get_token(handler)) else None
+
+    def process_login_form(self, handler: Any) -> Any:
+        """Return a user if the form has the token."""
+        accepted = self._accepts(handler.get_argument("password", default=""))
+        return self.generate_anonymous_user(handler) if accepted else None
+
+    def _accepts(self, given: str | None) -> bool:
+        return bool(self.token and given) and hmac.compare_digest(given.encode(), self.token.encode())
+
+
+class Pages(Voila):
+    """The server of the pages."""
+
+    @default("identity_provider_class")
+    def _identity(self) -> type:
+        return Identity
+
+    def init_settings(self) -> dict[str, Any]:
+        """Return the settings of the web application."""
+        settings = super().init_settings()
+        token = self.identity_provider.token
+        if token:
+            os.environ.pop("JUPYTER_TOKEN", None)  # kernels need no token
+            _hide(token)
+        # Any page of the web may make its name resolve to 127.0.0.1; with a token that does not help it.
+        settings["allow_remote_access"] = bool(token) or not is_loopback(self.ip)
+        settings["static_path"] = DEFAULT_STATIC_FILES_PATH  # pages of errors need it
+        return settings
+
+    def init_handlers(self) -> list:
+        """Return the handlers, without the socket that would send a visitor's query to anyone."""
+        return [handler for handler in super().init_handlers() if handler[1] is not RequestInfoSocketHandler]
+
+
+def _hide(secret: str) -> None:
+    """Replace a secret in all log records of this process."""
+    make = logging.getLogRecordFactory()
+
+    def record(*args: Any, **kwargs: Any) -> logging.LogRecord:
+        made = make(*args, **kwargs)
+        text = made.getMessage()
+        for form in (secret, quote(secret, safe="")):
+            text = text.replace(form, "[token]")
+        made.msg, made.args = text, ()
+        return made
+
+    logging.setLogRecordFactory(record)
+
+
+if __name__ == "__main__":
+    Pages.launch_instance()

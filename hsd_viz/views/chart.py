@@ -1,0 +1,90 @@
+"""A figure on a page: drawn by plotly, which a page loads once, in the page's theme."""
+
+from __future__ import annotations
+
+import copy
+import json
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from hsd_viz.figures.library import CONFIG, library_of, packed
+from hsd_viz.figures.pictures import checked_ending
+from hsd_viz.figures.pictures import save as save_figure
+from hsd_viz.figures.style import darkened
+from hsd_viz.views.doors import WIDTH, View
+from hsd_viz.views.scripts import STATIC
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+PLOTLY_MIME = "application/vnd.plotly.v1+json"
+
+
+class Chart(View):
+    """A figure of :mod:`hsd_viz.figures`, or another plotly figure.
+
+    ``Chart(figures.ranking(plan))``: in the theme of the page, if the figure is one of ours made for a light page.
+    ``chosen`` is the point (x, y) selected by click or Enter in figures for which this means something.
+    """
+
+    _esm = STATIC / "plot.js"
+    _css = STATIC / "plot.css"
+
+    #: The figure for a light page, and how a dark one differs: (path, value).
+    drawn = traitlets.Dict().tag(sync=True)
+    dark = traitlets.List().tag(sync=True)
+    # The view itself follows the width of its place.
+    config = traitlets.Dict({**CONFIG, "responsive": False}).tag(sync=True)
+    library = traitlets.Unicode().tag(sync=True)
+    chosen = traitlets.List().tag(sync=True)
+
+    def __init__(self, figure: go.Figure | None = None) -> None:
+        super().__init__()
+        self.figure = figure
+        self.on_msg(self._on_message)
+        if figure is not None:
+            self.show(figure)
+
+    def show(self, figure: go.Figure) -> None:
+        """Replace the figure. May be called from any thread."""
+        self.figure, plain = figure, _plain(figure)
+        own = "head" in (plain["layout"].get("meta") or {})
+        with self.hold_sync():
+            self.library, self.drawn = library_of(figure), plain
+            self.dark = list(darkened(plain)) if own else []
+
+    def save(self, path: str | Path, *, dark: bool | None = None, width: int = WIDTH, scale: float = 2.0) -> Path:
+        """Write the figure as ``.html``, ``.svg`` or ``.png``, and return the path; see :meth:`View.save`."""
+        if self.figure is None or checked_ending(Path(path)) == ".html":
+            return super().save(path, dark=dark, width=width, scale=scale)
+        return save_figure(self._dark() if dark else self.figure, path, width=width, scale=scale)
+
+    def _dark(self) -> go.Figure:
+        import plotly.graph_objects as go
+
+        plain = copy.deepcopy(self.drawn)
+        for path, value in self.dark:
+            *outer, last = path
+            reduce(getitem, outer, plain)[last] = value
+        return go.Figure(plain)
+
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        if isinstance(content, dict) and content.get("kind") == "library":
+            self.send({"kind": "library"}, [packed(self.library)])
+
+
+def show(figure: go.Figure) -> None:
+    """Display a figure in a notebook cell through plotly's JupyterLab extension."""
+    from IPython.display import display
+
+    content = _plain(figure)
+    title = str(content["layout"]["title"]["text"])
+    display({PLOTLY_MIME: {**content, "config": CONFIG}, "text/plain": title}, raw=True)
+
+
+def _plain(figure: go.Figure) -> dict[str, Any]:
+    return json.loads(figure.to_json())

@@ -1,0 +1,70 @@
+// plotly, loaded once per page when the first chart is drawn: from the kernel, or from the page itself if it was exported.
+
+import type { Model } from "../lib/widget";
+
+/** A point of a chart, as plotly reports and takes it. */
+export interface Point {
+  curveNumber: number;
+  /** A cell of a map is given by its values instead. */
+  pointNumber?: number;
+  xval?: unknown;
+  yval?: unknown;
+  x?: unknown;
+  y?: unknown;
+}
+export interface Plotly {
+  react(at: HTMLElement, data: unknown[], layout: object, config: object): Promise<unknown>;
+  purge(at: HTMLElement): void;
+  Fx: { hover(at: HTMLElement, points: Point[]): void; unhover(at: HTMLElement): void };
+}
+export interface Asking {
+  library: string;
+}
+interface Loader {
+  ready: Promise<Plotly>;
+  load(text: Blob): void;
+  /** The models that wait; the first one has asked. */
+  waiting: Set<Model<Asking>>;
+}
+
+const LOADERS = Symbol.for("hsd_viz.plotly");
+const page = globalThis as unknown as { [LOADERS]?: Record<string, Loader> };
+
+function loaderOf(name: string) {
+  page[LOADERS] ??= {};
+  const all = page[LOADERS];
+  if (!all[name]) {
+    let load = (_text: Blob) => {};
+    const ready = new Promise<Plotly>((resolve, reject) => {
+      load = (text) => import(URL.createObjectURL(text)).then((found) => resolve(found.default), reject);
+    });
+    all[name] = { ready, load, waiting: new Set() };
+  }
+  return all[name];
+}
+
+const ask = (model: Model<Asking>) => model.send({ kind: "library" });
+
+/** The library of a chart's model, and a function to call when the chart is removed. */
+export function libraryOf(model: Model<Asking>) {
+  const loader = loaderOf(model.get("library"));
+  const { waiting } = loader;
+  const heard = async (content: { kind?: string }, buffers: DataView<ArrayBuffer>[]) => {
+    if (content?.kind !== "library") return;
+    const packed = new Blob([buffers[0]]).stream().pipeThrough(new DecompressionStream("gzip"));
+    loader.load(new Blob([await new Response(packed).arrayBuffer()], { type: "text/javascript" }));
+  };
+  model.on("msg:custom", heard);
+  waiting.add(model);
+  if (waiting.size === 1) ask(model);
+  const leave = () => {
+    model.off("msg:custom", heard);
+    const asked = waiting.values().next().value === model;
+    waiting.delete(model);
+    // Its answer will not arrive.
+    const next = waiting.values().next().value;
+    if (asked && next) ask(next);
+  };
+  loader.ready.then(() => waiting.clear());
+  return { ready: loader.ready, leave };
+}

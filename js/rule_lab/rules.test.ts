@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import type { Models } from "./rules";
+import { disagreeing, drawFrom, judge, lawOf, numbers, outcomes, RULES } from "./rules";
+
+/** Rows that are random, with a zero now and then. */
+function random(seed: number, v: number): Models {
+  const next = numbers(seed);
+  const row = () => {
+    const raw = Array.from({ length: v }, () => (next() < 0.15 ? 0 : next() ** 2 + 0.01));
+    raw[0] += 0.05;
+    const total = raw.reduce((a, b) => a + b, 0);
+    return raw.map((x) => x / total);
+  };
+  return { p: row(), q: row(), epsilon: 0.2 };
+}
+const CASES = Array.from({ length: 30 }, (_, seed) => ({
+  models: random(seed + 1, 3 + (seed % 2)),
+  n: 1 + (seed % 3),
+}));
+
+test("the three lossless rules emit the target's law, typical acceptance does not", () => {
+  let lossy = 0;
+  for (const { models, n } of CASES) {
+    for (const rule of ["token", "block", "match"] as const) assert.ok(lawOf(rule, models, n).distance < 1e-12);
+    lossy = Math.max(lossy, lawOf("typical", models, n).distance);
+  }
+  assert.ok(lossy > 0.1);
+});
+test("the chances of a round's outcomes sum to 1", () => {
+  for (const { models, n } of CASES)
+    for (const rule of RULES) {
+      let total = 0;
+      for (const { chance } of outcomes(rule, models, n)) total += chance;
+      assert.ok(Math.abs(total - 1) < 1e-12);
+    }
+});
+test("block emits no fewer tokens than token, and token no fewer than sampler-match", () => {
+  let gain = 0;
+  for (const { models, n } of CASES) {
+    const [token, block, match] = RULES.map((rule) => lawOf(rule, models, n).tokens);
+    assert.ok(block > token - 1e-12 && token > match - 1e-12);
+    gain = Math.max(gain, block / token - 1);
+  }
+  assert.ok(gain > 0.01);
+});
+test("verdicts on random numbers have the frequencies of the law", () => {
+  const models = random(7, 4);
+  const next = numbers(99);
+  for (const rule of RULES) {
+    const law = lawOf(rule, models, 2);
+    const first = new Array(4).fill(0);
+    let tokens = 0;
+    const runs = 40_000;
+    for (let k = 0; k < runs; k++) {
+      const draft = [drawFrom(models.q, next()), drawFrom(models.q, next())];
+      const found = judge(rule, models, draft, [next(), next()], [next(), next(), next()]);
+      first[found.accepted ? draft[0] : found.token] += 1 / runs;
+      tokens += (found.accepted + 1) / runs;
+    }
+    assert.ok(Math.abs(tokens - law.tokens) < 0.02, rule);
+    first.forEach((share, t) => {
+      assert.ok(Math.abs(share - law.first[t]) < 0.012, `${rule} ${t}`);
+    });
+  }
+});
+test("disagreement 0 is the target's row, 1 its reverse", () => {
+  assert.deepEqual(disagreeing([0.5, 0.3, 0.2], 0), [0.5, 0.3, 0.2]);
+  assert.deepEqual(
+    disagreeing([0.5, 0.3, 0.2], 1).map((x) => Math.round(x * 10)),
+    [2, 3, 5],
+  );
+});

@@ -1,0 +1,207 @@
+// Four verification rules on one draft, exactly: the law of what each emits, and its verdict on given random numbers.
+// The models have no memory: p and q are the same row at every place.
+
+export type Rule = "token" | "block" | "match" | "typical";
+export const RULES: Rule[] = ["token", "block", "match", "typical"];
+export type Row = readonly number[];
+
+export interface Models {
+  p: Row;
+  q: Row;
+  /** The threshold of typical acceptance: a token is accepted if p >= min(epsilon, epsilon^(1/2) exp(-entropy of p)). */
+  epsilon: number;
+}
+/** How one place of a draft was judged: the numbers that were compared, left < right accepts. */
+export interface Step {
+  place: number;
+  left: number;
+  right: number;
+  accepted: boolean;
+  /** For sampler-match: the target's own token. */
+  drew?: number;
+}
+export interface Verdict {
+  accepted: number;
+  token: number;
+  steps: Step[];
+  /** The row that the last token was drawn from, not normalized. */
+  from: Row;
+}
+/** What a round emits, with its probability. */
+export interface Outcome {
+  tokens: number[];
+  accepted: number;
+  chance: number;
+}
+
+const sum = (row: Row) => row.reduce((a, b) => a + b, 0);
+const over = (row: Row, by: number) => row.map((x) => x / by);
+const left = (w: number, { p, q }: Models) => p.map((x, t) => Math.max(w * x - q[t], 0));
+const without = (p: Row, token: number) => p.map((x, t) => (t === token ? 0 : x));
+/** Where p and q agree, nothing is left and a rejection has probability 0. */
+const orRow = (row: Row, p: Row) => (sum(row) > 0 ? row : p);
+
+/** A token drawn with the uniform number `r`, as in `hsd_viz.decoding.sampling.draw`. */
+export function drawFrom(row: Row, r: number): number {
+  const mark = r * sum(row);
+  let total = 0;
+  for (let t = 0; t < row.length; t++) {
+    total += row[t];
+    if (total > mark) return t;
+  }
+  return row.reduce((last, x, t) => (x > 0 ? t : last), 0);
+}
+export const entropy = (p: Row) => -sum(p.map((x) => (x > 0 ? x * Math.log(x) : 0)));
+export const typicalThreshold = ({ p, epsilon }: Models) =>
+  Math.min(epsilon, Math.sqrt(epsilon) * Math.exp(-entropy(p)));
+
+/** w_1, w_2, ... of block verification, after w_0 = 1. */
+function weights({ p, q }: Models, draft: number[]) {
+  const w = [1];
+  for (const d of draft) w.push(Math.min(1, (w[w.length - 1] * p[d]) / q[d]));
+  return w;
+}
+/** h_k of block verification, k = 1 .. n. */
+function thresholds(m: Models, draft: number[]) {
+  const w = weights(m, draft);
+  return draft.map((_, k) => {
+    const s = sum(left(w[k + 1], m));
+    return k + 1 === draft.length ? w[k + 1] : w[k + 1] >= 1 ? 1 : s / (s + 1 - w[k + 1]);
+  });
+}
+/** The chance of accepting exactly k tokens, k = 0 .. n. */
+function chances(rule: Rule, m: Models, draft: number[]) {
+  const n = draft.length;
+  if (rule === "block") {
+    const h = thresholds(m, draft);
+    const found = new Array(n + 1).fill(0);
+    let open = 1;
+    for (let k = n; k > 0; k--) {
+      found[k] = open * h[k - 1];
+      open *= 1 - h[k - 1];
+    }
+    found[0] = open;
+    return found;
+  }
+  const passes = (d: number) =>
+    rule === "token" ? Math.min(1, m.p[d] / m.q[d]) : rule === "match" ? m.p[d] : Number(m.p[d] >= typicalThreshold(m));
+  const found: number[] = [];
+  let reach = 1;
+  for (const d of draft) {
+    found.push(reach * (1 - passes(d)));
+    reach *= passes(d);
+  }
+  return [...found, reach];
+}
+/** The row of the token after k accepted ones, not normalized. */
+function after(rule: Rule, m: Models, draft: number[], k: number): Row {
+  if (k === draft.length || rule === "typical") return m.p;
+  if (rule === "match") return without(m.p, draft[k]);
+  return orRow(left(rule === "block" ? weights(m, draft)[k] : 1, m), m.p);
+}
+
+function* texts(vocabulary: number, n: number): Generator<number[]> {
+  if (n === 0) yield [];
+  else for (const head of texts(vocabulary, n - 1)) for (let t = 0; t < vocabulary; t++) yield [...head, t];
+}
+/** Every outcome of one round with a draft of `n` tokens sampled from q. */
+export function* outcomes(rule: Rule, m: Models, n: number): Generator<Outcome> {
+  for (const draft of texts(m.q.length, n)) {
+    const drafted = draft.reduce((chance, d) => chance * m.q[d], 1);
+    if (drafted === 0) continue;
+    const stops = chances(rule, m, draft);
+    for (let k = 0; k <= n; k++) {
+      if (stops[k] === 0) continue;
+      const row = after(rule, m, draft, k);
+      const whole = sum(row);
+      for (let t = 0; t < row.length; t++)
+        if (row[t] > 0)
+          yield { tokens: [...draft.slice(0, k), t], accepted: k, chance: (drafted * stops[k] * row[t]) / whole };
+    }
+  }
+}
+export interface Law {
+  /** Of the first token of a text. */
+  first: number[];
+  /** Total variation distance between texts of n + 1 tokens by the rule's rounds and by the target. */
+  distance: number;
+  /** Expected tokens of a round: accepted ones and one more. */
+  tokens: number;
+}
+/** The law of the text that rounds of a rule emit, with drafts of `n` tokens. */
+export function lawOf(rule: Rule, m: Models, n: number): Law {
+  const v = m.p.length;
+  const rounds = [...outcomes(rule, m, n)];
+  // texts[r]: the law of a text of r tokens, by its digits in base v.
+  const laws: number[][] = [[1]];
+  for (let r = 1; r <= n + 1; r++) {
+    const law = new Array(v ** r).fill(0);
+    for (const { tokens, chance } of rounds) {
+      const head = tokens.slice(0, r);
+      const place = head.reduce((at, t) => at * v + t, 0);
+      const rest = laws[r - head.length];
+      for (let k = 0; k < rest.length; k++) law[place * rest.length + k] += chance * rest[k];
+    }
+    laws.push(law);
+  }
+  const last = laws[n + 1];
+  let distance = 0;
+  last.forEach((found, place) => {
+    let expected = 1;
+    for (let k = 0, at = place; k <= n; k++, at = Math.floor(at / v)) expected *= m.p[at % v];
+    distance += Math.abs(found - expected) / 2;
+  });
+  return { first: laws[1], distance, tokens: rounds.reduce((e, o) => e + o.chance * o.tokens.length, 0) };
+}
+
+/** The verdict of a rule on a draft: `u[k]` decides on token k, `r[k]` draws the token at place k. */
+export function judge(rule: Rule, m: Models, draft: number[], u: number[], r: number[]): Verdict {
+  const n = draft.length;
+  const steps: Step[] = [];
+  let k = 0;
+  if (rule === "block") {
+    const h = thresholds(m, draft);
+    for (k = n; k > 0; k--) {
+      const accepted = u[k - 1] < h[k - 1];
+      steps.push({ place: k - 1, left: u[k - 1], right: h[k - 1], accepted });
+      if (accepted) break;
+    }
+  } else {
+    for (; k < n; k++) {
+      const d = draft[k];
+      const step: Step = { place: k, left: u[k] * m.q[d], right: m.p[d], accepted: u[k] * m.q[d] < m.p[d] };
+      if (rule === "match") {
+        step.drew = drawFrom(m.p, r[k]);
+        step.accepted = step.drew === d;
+      } else if (rule === "typical") {
+        step.left = typicalThreshold(m);
+        step.accepted = m.p[d] >= step.left;
+      }
+      steps.push(step);
+      if (!step.accepted) break;
+    }
+  }
+  const from = after(rule, m, draft, k);
+  const last = steps[steps.length - 1];
+  const token = rule === "match" && k < n ? (last.drew as number) : drawFrom(from, r[k]);
+  return { accepted: k, token, steps, from };
+}
+
+/** A row between `p` (0: the draft model agrees) and its reverse order (1). */
+export function disagreeing(p: Row, share: number): number[] {
+  const order = p.map((x, t) => [x, t] as const).sort((a, b) => a[0] - b[0]);
+  const turned = p.map((_, t) => order[order.length - 1 - order.findIndex(([, at]) => at === t)][0]);
+  const row = p.map((x, t) => (1 - share) * x + share * turned[t]);
+  return over(row, sum(row));
+}
+
+/** Uniform numbers in [0, 1) from a seed (mulberry32). */
+export function numbers(seed: number): () => number {
+  let state = (seed * 0x9e3779b9) >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}

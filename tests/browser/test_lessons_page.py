@@ -1,0 +1,68 @@
+"""Slides by keys, and the way from the tour to a lesson and back, in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from hsd_viz.exercises import editions
+from hsd_viz.views import lessons
+
+pytestmark = pytest.mark.browser
+
+
+def test_slides_follow_keys_views_keep_theirs_and_results_are_revealed(chromium, tmp_path):
+    file = tmp_path / "deck.html"
+    file.write_text(lessons.deck(editions.masters()[:3]), encoding="utf-8")
+    page = chromium.new_page(viewport={"width": 1400, "height": 800})
+    problems, asked = [], []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(file.as_uri())
+    page.wait_for_selector("#view-2 *", state="attached")
+    place = lambda: page.inner_text("#place")
+    shown = lambda: page.inner_text(".deck > section.shown")
+    assert place().startswith("1 /")
+    for key, words in [
+        ("ArrowRight", "1 · One pass"),
+        (" ", "memory-bound"),
+        ("3", "3 · Why sampling"),
+        ("ArrowLeft", "take home"),
+    ]:
+        page.keyboard.press(key)
+        assert words in shown(), key
+    page.keyboard.press("1")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.is_hidden(".deck > section.shown details pre")
+    page.keyboard.press("r")
+    assert "times" in page.inner_text(".deck > section.shown details pre")
+    page.keyboard.press("End")
+    last = place()
+    page.keyboard.press("ArrowRight")
+    assert place() == last and last.split(" / ")[0] == last.split(" / ")[1]
+    page.goto(f"{file.as_uri()}#12")
+    page.reload()
+    assert place().startswith("12 /")
+    page.click(".deck > section.shown .view button:has-text('Next round')")
+    assert place().startswith("12 /") and "Round 2 of" in shown()
+    page.keyboard.press("ArrowRight")
+    assert place().startswith("12 /"), "the key belongs to the view"
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowRight")
+    assert place().startswith("13 /")
+    assert problems == [] and [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
+    page.close()
+
+
+def test_the_tour_opens_a_lesson_whose_link_opens_the_step(voila, chromium):
+    page = chromium.new_page()
+    page.goto(f"{voila}?tour=chance")
+    page.wait_for_selector(".hsd-tour-title:has-text('Sampling')", timeout=60_000)
+    with page.context.expect_page() as opened:
+        page.click(".hsd-tour-lesson")
+    lesson = opened.value
+    lesson.wait_for_selector("h1:has-text('Why sampling stays exact')", timeout=60_000)
+    lesson.wait_for_selector("#view-0 *", state="attached")
+    link = lesson.get_attribute("a:has-text('Tour')", "href")
+    assert link.startswith(voila.rstrip("/")) and link.endswith("?tour=chance")
+    page.close()

@@ -1,0 +1,28 @@
+"""The static site opened from its folder: every page draws, and no request leaves it."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from hsd_viz.views.site import build
+
+pytestmark = pytest.mark.browser
+
+
+def test_every_page_opens_from_the_folder_and_asks_for_nothing_else(chromium, tmp_path):
+    out = tmp_path / "a folder" / "site"
+    build(out)
+    page, asked, errors = chromium.new_page(), [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((out / "index.html").as_uri())
+    links = [link.get_attribute("href") for link in page.get_by_role("main").get_by_role("link").all()]
+    assert len(links) > 10
+    for link in links:
+        page.goto((out / link).as_uri())
+        expect(page.locator("h1, [role=heading], table, svg").first).to_be_visible()
+    page.close()
+    assert errors == []
+    folder = out.as_uri()
+    assert [url for url in asked if not url.startswith((folder, "blob:", "data:"))] == []

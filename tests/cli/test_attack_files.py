@@ -1,0 +1,197 @@
+"""Hostile files: every command that reads one ends with a result or one line, and shows text as text."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import zlib
+from pathlib import Path
+
+import pytest
+
+from hsd_viz import bundled, load_bundled
+from hsd_viz.cli import main
+from hsd_viz.trace import Trace
+from hsd_viz.trace.trace import TraceError
+from hsd_viz.views import reports, standalone, standalone_versus
+from hsd_viz.views.open_trace import read_trace
+
+SCRIPT = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
+RECORDS = Path(__file__).parents[1] / "logs" / "records"
+NESTED = b'{"a":' * 100_000
+#: Values put in the place of others.
+WRONG = (
+    10**30,
+    -(2**63),
+    2**63,
+    -1,
+    0,
+    1e999,
+    float("nan"),
+    "",
+    SCRIPT,
+    "\ud800",
+    "\0",
+    None,
+    True,
+    [],
+    {},
+    [[[]]],
+    "9" * 5000,
+)
+
+
+def leaves(data, path=()):
+    """Yield the paths of all values, tables as their first row."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from leaves(value, (*path, key))
+    elif isinstance(data, list):
+        for index, value in enumerate(data[:2]):
+            yield from leaves(value, (*path, index))
+    yield path
+
+
+def changed(data, path, value):
+    """Return a copy with one value replaced; the rest is shared."""
+    if not path:
+        return value
+    copy = data.copy()
+    copy[path[0]] = changed(data[path[0]], path[1:], value)
+    return copy
+
+
+def mutants(data, count, seed=0):
+    chance = random.Random(seed)
+    paths = list(leaves(data))
+    for _ in range(count):
+        mutant = data
+        for _ in range(chance.choice((1, 1, 2))):
+            path = chance.choice(paths)
+            try:
+                mutant = changed(mutant, path, chance.choice(WRONG))
+            except (TypeError, KeyError, IndexError, AttributeError):
+                continue
+        yield json.dumps(mutant).encode()
+
+
+@pytest.fixture
+def one_line(capsys):
+    """Run a command; its exit code is 0 or 2, and an error is one line."""
+
+    def run(*argv) -> int:
+        code = main([str(word) for word in argv])
+        err = capsys.readouterr().err
+        assert code in (0, 2) and "Traceback" not in err, argv
+        if code == 2:
+            assert err.count("\n") == 1, err
+        return code
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return load_bundled(bundled()[0].name)
+
+
+def test_changed_traces_export_or_are_refused(one_line, trace, tmp_path):
+    path, codes = tmp_path / "run.json", []
+    for number, content in enumerate(mutants(trace.to_dict(), 40)):
+        path.write_bytes(content)
+        forms = ("--csv", "--html", "--perfetto", "--aiperf")
+        codes.append(one_line("export", path, forms[number % 4], tmp_path / f"out{number % 4}"))
+        codes.append(one_line("doctor", path))
+        try:
+            read_trace(content, "run.json")
+        except ValueError as refused:
+            assert "\n" not in str(refused)
+    assert {0, 2} == set(codes)
+
+
+def test_changed_reports_are_shown_or_refused(one_line, tmp_path):
+    data = json.loads(next(s.path for s in reports.saved_reports() if s.path.stem.startswith("heldout")).read_bytes())
+    path, codes = tmp_path / "report.json", []
+    for content in mutants(data, 30):
+        path.write_bytes(content)
+        codes.append(one_line("bench", "--from", path, "--html", tmp_path / "page.html"))
+        codes.append(one_line("doctor", path))
+        try:
+            reports.report_of(content, "report.json")
+        except ValueError as refused:
+            assert "\n" not in str(refused)
+    assert {0, 2} == set(codes)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in RECORDS.iterdir()))
+def test_changed_records_of_engines_are_read_or_refused(one_line, name, tmp_path):
+    original, chance, path = (RECORDS / name).read_bytes(), random.Random(1), tmp_path / name
+    variants = [bytes(b ^ (chance.random() < 0.002) * chance.randrange(256) for b in original) for _ in range(4)]
+    if name.endswith(".jsonl"):
+        data = [json.loads(line) for line in original.splitlines() if line.strip()]
+        variants += [
+            b"\n".join(json.dumps(line).encode() for line in json.loads(m)) for m in mutants(data, 12) if m[:1] == b"["
+        ]
+    for content in variants:
+        path.write_bytes(content)
+        one_line("import", path)
+        one_line("doctor", path)
+
+
+@pytest.mark.parametrize(
+    "command", [("export", "--csv", "x"), ("doctor",), ("import",), ("bench", "--from"), ("replay",)]
+)
+def test_nested_and_endless_files_are_refused(one_line, command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number, content in enumerate((NESTED, b"[" * 200_000, gzip.compress(NESTED), b"9" * 100_000, b"\xff\xfe" * 50)):
+        path = tmp_path / f"{number}.json"
+        path.write_bytes(content)
+        words = [command[0], path, *command[1:]] if command[0] != "bench" else [*command, path]
+        one_line(*words)
+
+
+def test_a_small_file_unpacks_to_a_limited_size(monkeypatch):
+    packer = zlib.compressobj(9, wbits=31)
+    bomb = b"".join(packer.compress(b" " * 10_000_000) for _ in range(10)) + packer.flush()
+    assert len(bomb) < 200_000
+    with pytest.raises(TraceError, match=r"bomb.gz is too large: the maximum is 64 MB unpacked"):
+        read_trace(bomb, "bomb.gz")
+    monkeypatch.setattr(Trace.from_bytes.__func__, "__defaults__", ("trace", 1_000_000))
+    with pytest.raises(TraceError, match=r"trace is too large: the maximum is 1 MB unpacked"):
+        Trace.from_bytes(bomb)
+
+
+def with_script_everywhere(trace: Trace) -> Trace:
+    """Return a trace with the script in every text that decides nothing about its structure."""
+    structure = {"kind", "outcome", "verdict", "why_no_draft", "raw", "format", "rule"}
+
+    def put(value, key=None):
+        if isinstance(value, dict):
+            return {k: put(v, k) for k, v in value.items()}
+        if isinstance(value, list):
+            return [put(v, key) for v in value]
+        return value + SCRIPT if isinstance(value, str) and key not in structure else value
+
+    return Trace.from_dict(put(trace.to_dict()))
+
+
+def test_script_in_every_text_is_text_in_every_export(trace, tmp_path):
+    hostile = with_script_everywhere(trace)
+    pages = [standalone.page(hostile), standalone_versus.page([hostile, hostile]), hostile._repr_html_()]
+    data = json.loads(next(s.path for s in reports.saved_reports() if s.path.stem.startswith("heldout")).read_bytes())
+    data["suite"]["name"] = data["machine"]["cpu"] = SCRIPT
+    for stack in data["stacks"]:
+        stack["stack"] += SCRIPT
+    report, page = tmp_path / "report.json", tmp_path / "page.html"
+    report.write_text(json.dumps(data))
+    if main(["bench", "--from", str(report), "--html", str(page)]) == 0:
+        pages.append(page.read_text())
+    for path in RECORDS.glob("vllm*.jsonl"):
+        log = tmp_path / path.name
+        log.write_text(path.read_text().replace('"model": "', f'"model": "{SCRIPT}'.replace("/", "\\/")))
+        if main(["doctor", str(log), "--html", str(page)]) == 0:
+            pages.append(page.read_text())
+    assert len(pages) >= 4
+    for text in pages:
+        assert "onerror=alert" not in text.replace("&lt;img src=x onerror", "")

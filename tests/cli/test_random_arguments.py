@@ -1,0 +1,95 @@
+"""Random combinations of options: no command ends with a traceback."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import random
+
+import pytest
+
+from hsd_viz.cli import build_parser, main
+
+VALUES = (
+    "",
+    "-1",
+    "0",
+    "1",
+    "2",
+    "1e999",
+    "nan",
+    "9" * 30,
+    "x",
+    "db > target",
+    "nano:4 > target",
+    "a/b",
+    ".",
+    "\udcff",
+    "auto",
+    "?",
+    "--",
+    "-",
+    "1,2,,",
+    "[",
+    "é",
+)
+#: Commands that serve or work until they are stopped when their options are valid; their parsing is tried, not they.
+ENDLESS = {"dashboard", "serve", "classroom", "rebuild", "train", "fetch"}
+
+
+def commands(parser, words=()):
+    """Yield the words and the parser of each command that runs."""
+    children = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for action in children:
+        for name, child in action.choices.items():
+            yield from commands(child, (*words, name))
+    if not children:
+        yield words, parser
+
+
+#: Combinations for each command.
+COUNT = 1000
+COMMANDS = dict(commands(build_parser()))
+
+
+def words_of(parser, chance) -> list[str]:
+    """Return some options of a parser with values that may fit, in any order."""
+    found = []
+    actions = [action for action in parser._actions if not isinstance(action, argparse._HelpAction)]
+    for action in chance.sample(actions, chance.randint(0, min(6, len(actions)))):
+        values = [*VALUES, *map(str, action.choices or ())] if action.nargs != 0 else ()
+        count = {None: 1, "+": 2, "*": 1, "?": 1}.get(action.nargs, action.nargs)
+        value = [chance.choice(values) for _ in range(count if chance.random() < 0.95 else count + 1)] if values else []
+        found.append(([chance.choice(action.option_strings)] if action.option_strings else []) + value)
+    chance.shuffle(found)
+    return [word for part in found for word in part]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS, ids=" ".join)
+def test_random_options_end_without_a_traceback(name, tmp_path, monkeypatch, capsys):
+    """At least 1 000 for each command: nearly all are refused while they are parsed, the others run up to the engine."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("hsd_viz.cli.arguments.engine", _no_engine)
+    monkeypatch.setattr("hsd_viz.engine.local.load_engine", _no_engine)
+    for heavy in ("hsd_viz.cli.audit._exact", "hsd_viz.cli.audit._statistical", "hsd_viz.cli.databases._build_ladder"):
+        monkeypatch.setattr(heavy, _no_engine)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    chance, codes, parser = random.Random(" ".join(name)), set(), build_parser()
+    monkeypatch.setattr("hsd_viz.cli.build_parser", lambda: parser)
+    for _ in range(COUNT):
+        words = [*name, *words_of(COMMANDS[name], chance)]
+        if ENDLESS & set(name):
+            try:
+                parser.parse_args(words)
+                codes.add(0)
+            except SystemExit as stop:
+                codes.add(stop.code)
+        else:
+            codes.add(main(words))
+        assert "Traceback" not in capsys.readouterr().err, words
+    assert 2 in codes and codes <= {0, 1, 2, 130}
+
+
+def _no_engine(*args, **kwargs):
+    raise ValueError("no engine in this test")

@@ -1,0 +1,178 @@
+"""Draft models that are made for a target: behind a bridge, or of its own layers; through the engine and the command line."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+import torch
+from checkpoints import save_tokenizer
+from safetensors.torch import load_file, save_file
+from transformers import AutoTokenizer
+
+from hsd_viz.cli import main
+from hsd_viz.decoding import bridge as bridge_module
+from hsd_viz.decoding.bridge import Bridge, Lexicon
+from hsd_viz.decoding.text import TokenText
+from hsd_viz.engine import load_engine
+from hsd_viz.ladder.load import model_path
+from hsd_viz.trace import Stage, Trace
+from hsd_viz.trace.metrics import check
+
+PROMPT = "def mean(values):\n    total = 0\n    for value in values:\n"
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """nano with another tokenizer: its ids are shuffled and a quarter of the merges are gone."""
+    path = tmp_path_factory.mktemp("other") / "nano"
+    path.mkdir()
+    for file in model_path("nano").iterdir():
+        (path / file.name).write_bytes(file.read_bytes())
+    tokenizer = json.loads((path / "tokenizer.json").read_text())
+    vocabulary, special = tokenizer["model"]["vocab"], {t["id"] for t in tokenizer["added_tokens"]}
+    ids = [i for i in vocabulary.values() if i not in special]
+    moved = dict(zip(ids, random.Random(0).sample(ids, len(ids)), strict=True))
+    tokenizer["model"]["vocab"] = {token: moved.get(i, i) for token, i in vocabulary.items()}
+    merges = tokenizer["model"]["merges"]
+    tokenizer["model"]["merges"] = merges[: 3 * len(merges) // 4]
+    (path / "tokenizer.json").write_text(json.dumps(tokenizer))
+    for file in path.glob("*.safetensors"):
+        tensors = load_file(file)
+        for name, weight in tensors.items():
+            if "embed_tokens" in name or "lm_head" in name:
+                rows = torch.arange(len(weight))
+                for old, new in moved.items():
+                    rows[new] = old
+                tensors[name] = weight[rows].contiguous()
+        save_file(tensors, file, metadata={"format": "pt"})
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    engine = load_engine(device="cpu", runtime="eager")
+    return {t: engine.run(PROMPT, "target", max_new_tokens=32, temperature=t, seed=5) for t in (0.0, 1.0)}
+
+
+@pytest.mark.parametrize("stack", ['"{}":4 > target', '"{}":2 > small:4 > target'])
+@pytest.mark.parametrize(("bridge", "temperature"), [("slem", 0.0), ("tli", 0.0), ("slem", 1.0)])
+def test_the_text_is_that_of_plain_decoding(other, plain, stack, bridge, temperature):
+    engine = load_engine(device="cpu", runtime="eager", bridge=bridge)
+    if temperature and "small" in stack:
+        return  # small draws for itself: equal in distribution only
+    trace = engine.run(PROMPT, stack.format(other), max_new_tokens=32, temperature=temperature, seed=5)
+    assert trace.token_ids == plain[temperature].token_ids
+    check(trace)
+    assert trace.metrics()["accepted"] > 0
+    about = trace.meta["models"][0]["bridge"]
+    assert about["bridge"] == bridge and about["shared_tokens"] > 4_000
+    cut = [row.recut for row in trace.draft_rows if row.source == trace.meta["models"][0]["name"] and row.level == 1]
+    assert cut and all((pieces is not None and len(pieces) > 0) is (bridge == "slem") for pieces in cut)
+
+
+def test_the_cut_is_recorded_and_old_traces_lack_it(other, tmp_path):
+    engine = load_engine(device="cpu", runtime="eager")
+    trace = engine.run(PROMPT, f'"{other}":4 > target', max_new_tokens=24)
+    assert trace.meta["models"][0]["bridge"]["bridge"] == "slem", "the choice at temperature 0"
+    rows = [row for row in trace.draft_rows if row.recut]
+    assert rows
+    for row in rows:
+        assert row.text in "".join(row.recut)
+    again = Trace.load(trace.save(tmp_path / "run.json.gz"))
+    assert again.draft_rows == trace.draft_rows
+    data = trace.to_dict()
+    del data["drafts"]["recut"]
+    assert {row.recut for row in Trace.from_dict(data).draft_rows} == {None}
+    sampled = engine.run(PROMPT, f'"{other}":4 > target', max_new_tokens=8, temperature=1.0)
+    assert sampled.meta["models"][0]["bridge"]["bridge"] == "tli"
+
+
+def test_text_in_bytes_is_cut_into_the_targets_tokens(tmp_path):
+    """The draft's tokens are bytes; the cut takes the end of the text into account and leaves a half character out."""
+    save_tokenizer(tmp_path)
+    target = load_engine(device="cpu").models.text("target")
+    draft = TokenText(AutoTokenizer.from_pretrained(tmp_path))
+    bridge = Bridge(Lexicon(draft, draft.size), Lexicon(target, target.size))
+    text = target.encode(PROMPT + "        total")
+    for written, expected in ((" += value", " += value"), (" = \u00e9", " = \u00e9"), ("s\n", "s\n")):
+        found = bridge.cut(text, written.encode())
+        assert target.tokenizer.decode(found) == expected
+        pieces = [bridge.target.pieces[t] for t in found]
+        cut = bridge_module._covering(pieces, [bytes([b]) for b in written.encode()])
+        assert [sum(len(part) > 0 for part in parts) for parts in cut] == [len(piece) for piece in pieces]
+    assert len(bridge.cut(text, b" += value")) < 9
+    assert target.tokenizer.decode(bridge.cut(text, b" = \xc3")) == " = "
+    read = bridge.read(text)
+    assert bytes(b for t in read for b in bridge.draft.pieces[t]) == (PROMPT + "        total").encode()
+
+
+def test_tli_drafts_as_well_as_the_same_model_with_the_targets_tokenizer(other):
+    """All tokens are shared: only the reading of the text differs."""
+    engine = load_engine(device="cpu", runtime="eager")
+    rates = []
+    for draft in ("nano", f'"{other}"'):
+        runs = [engine.run(PROMPT, f"{draft}:3 > target", max_new_tokens=48, temperature=0.7, seed=s) for s in range(6)]
+        sums = [[run.metrics()[name] for run in runs] for name in ("accepted", "drafted")]
+        rates.append(sum(sums[0]) / sum(sums[1]))
+    assert rates[1] > 0.8 * rates[0]
+
+
+def test_refusals_are_one_line(other, capsys):
+    for stack in (f'db > "{other}":2 > target', f'small:2 > "{other}":2 > target'):
+        assert main(["decode", "--stack", stack, "--prompt", "x", "--max-new-tokens", "4"]) == 2
+        out, err = capsys.readouterr()
+        assert out == "" and err.count("\n") == 1 and "lowest level" in err
+    with pytest.raises(ValueError, match="unknown bridge 'tly': use slem or tli"):
+        load_engine(bridge="tly")
+
+
+# --- layers left out ----------------------------------------------------------------------------------------------------
+
+
+def test_layers_are_found_once_and_kept(monkeypatch, tmp_path, plain):
+    monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
+    from hsd_viz.calibration import skips
+
+    monkeypatch.setattr(skips, "PROMPTS", 2)
+    monkeypatch.setattr(skips, "TOKENS", 12)
+    engine = load_engine("small", device="cpu", runtime="eager")
+    events = list(engine.decode(PROMPT, "target[skip]:2 > target", max_new_tokens=16))
+    finding = [e for e in events if isinstance(e, Stage) and "finding the layers" in e.text]
+    trace = events[-1].trace
+    assert finding[-1].done == finding[-1].total
+    assert trace.meta["stack"] == "target[skip]:2 > target" and "[skip=" in trace.meta["stack_resolved"]
+    assert trace.token_ids == engine.run(PROMPT, "target", max_new_tokens=16).token_ids
+    check(trace)
+    kept = skips.load(next((tmp_path / "skips").iterdir()))
+    assert kept.layers and 0 < kept.cost < 1 and 0 < kept.overlap <= 1
+    again = list(engine.decode(PROMPT, "target[skip]:2 > target", max_new_tokens=4))
+    assert not any(isinstance(e, Stage) and "finding" in e.text for e in again)
+    assert again[-1].trace.meta["stack_resolved"] == trace.meta["stack_resolved"]
+
+
+@pytest.mark.parametrize("runtime", ["eager", "auto"])
+def test_self_drafts_write_the_targets_text(runtime, plain):
+    engine = load_engine(device="cpu", runtime=runtime)
+    engine.wait_ready()
+    expected = engine.run(PROMPT, "target", max_new_tokens=32).token_ids
+    for stack in ("target[skip=5]:3 > target", "target[skip=1,3]:2 > target", "db > target[skip=2]:3 > target"):
+        trace = engine.run(PROMPT, stack, max_new_tokens=32)
+        assert trace.token_ids == expected, stack
+        check(trace)
+
+
+@pytest.mark.parametrize(
+    ("stack", "says"),
+    [
+        ("target[skip=9]:2 > target", "layer 9 of 'target"),
+        ("target[skip=0,1,2,3,4,5]:2 > target", "leaves out all"),
+        ("target[skip]", "leaves out no layers"),
+        ("target[skip=a]:2 > target", "use numbers from 0"),
+    ],
+)
+def test_bad_layers_are_one_line(stack, says, capsys):
+    assert main(["decode", "--stack", stack, "--prompt", "x", "--max-new-tokens", "4"]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and says in err

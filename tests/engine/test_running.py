@@ -1,0 +1,77 @@
+"""``run`` of every engine: one prompt or several, a parsed stack, and options that are listed and checked."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import pytest
+
+from hsd_viz.engine import LocalEngine, ReplayEngine, load_engine
+from hsd_viz.engine.remote import RemoteEngine
+from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.stack import LargerDraftWarning, parse
+
+
+def recorded():
+    trace = load_bundled(bundled()[0].name)
+    sampling = {k: trace.meta["sampling"][k] for k in ("temperature", "top_k", "top_p", "seed")}
+    return trace, sampling
+
+
+@pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine, ReplayEngine])
+def test_run_lists_the_options_of_decode(engine):
+    options = lambda f: {n for n, p in inspect.signature(f).parameters.items() if p.kind is p.KEYWORD_ONLY}
+    assert options(engine.run) == options(engine.decode) > {"temperature", "seed"}
+    assert not [p for p in inspect.signature(engine.run).parameters.values() if p.kind is p.VAR_KEYWORD]
+
+
+def test_an_unknown_option_is_named_with_a_suggestion():
+    with pytest.raises(TypeError, match=r"run\(\) has no option 'max_tokens' .*did you mean 'max_new_tokens'"):
+        ReplayEngine().run("def main(", max_tokens=3)
+
+
+def test_a_parsed_stack_is_a_stack():
+    trace, sampling = recorded()
+    found = ReplayEngine().run(trace.prompt, parse(trace.meta["stack"]), **sampling)
+    assert found.token_ids == trace.token_ids
+
+
+def test_a_list_of_prompts_gives_a_list_of_traces_in_order():
+    trace, sampling = recorded()
+    found = ReplayEngine().run([trace.prompt] * 3, trace.meta["stack"], **sampling)
+    assert [t.token_ids for t in found] == [trace.token_ids] * 3
+    assert ReplayEngine().run((trace.prompt,), trace.meta["stack"], **sampling)[0].token_ids == trace.token_ids
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    with load_engine(threads=1) as engine:
+        yield engine
+
+
+def test_token_ids_are_one_prompt_and_lists_of_them_are_many(shipped):
+    ids = shipped.tokenizer("def main(")["input_ids"]
+    one = shipped.run(ids, max_new_tokens=4)
+    assert [t.token_ids for t in shipped.run([ids, "def main("], max_new_tokens=4)] == [one.token_ids] * 2
+
+
+def test_a_draft_larger_than_its_verifier_warns_and_has_a_name_of_its_own(shipped):
+    with pytest.warns(LargerDraftWarning, match=r"target \(.* M parameters\) drafts for the smaller nano"):
+        trace = shipped.run("def main(", "target:4 > nano", max_new_tokens=24)
+    assert {d.source for d in trace.draft_rows} == {"ladder-target"}
+    by_kind = {(t.source, t.kind == "accepted") for t in trace.token_rows}
+    assert by_kind == {("ladder-target", True), ("target", False)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain = shipped.run("def main(", "nano:4 > target", max_new_tokens=8)
+    assert {d.source for d in plain.draft_rows} == {"nano"}
+
+
+def test_a_closed_engine_holds_no_models_and_says_so():
+    with load_engine(threads=1) as engine:
+        engine.run("x", "nano", max_new_tokens=1)
+        assert engine.models.loaded("nano")
+    assert not engine.models.loaded("nano")
+    with pytest.raises(ValueError, match="the engine is closed: load another one"):
+        engine.run("x")

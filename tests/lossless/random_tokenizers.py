@@ -1,0 +1,87 @@
+"""Tokenizers that disagree in every way: alphabets, merges, spaces, bytes, parts of characters, special tokens, ids."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from hsd_viz.audit.stacks import ToySession
+from hsd_viz.decoding.bridge import Bridge, BridgedModel, Lexicon
+from hsd_viz.decoding.text import TokenText, byte_alphabet
+
+#: What pieces are made of: letters, a space, a character of two bytes and its halves.
+ALPHABET = [b"a", b"b", b"A", b" ", b"\xc3", b"\xa9"]
+JOINED = [b"ab", b"ba", b" a", b"\xc3\xa9", b"a ", b"b\xc3", b"aab", b" \xc3\xa9"]
+KINDS = ("bytes", "metaspace", "unigram", "lowercase")
+
+
+def make_tokenizer(kind: str, size: int, seed: int, special: str | None) -> PreTrainedTokenizerFast:
+    """A tokenizer of ``size`` tokens in random order; with ``special``, one of them is its end token."""
+    rng = random.Random(seed)
+    plain = size - (special is not None)
+    single = rng.sample(ALPHABET, min(len(ALPHABET), max(1, plain - rng.randint(0, 2))))
+    pieces = single + rng.sample(JOINED, plain - len(single))
+    rng.shuffle(pieces)
+    if kind == "bytes":
+        letters = {b: c for c, b in byte_alphabet().items()}
+        tokens = ["".join(letters[b] for b in piece) for piece in pieces]
+    else:
+        tokens = [_text(piece, k) for k, piece in enumerate(pieces)]
+    vocabulary = {t: k for k, t in enumerate(tokens)}
+    if kind == "unigram":
+        # A token <unk> is required: the first one serves.
+        made = Tokenizer(models.Unigram([(t, -float(1 + k)) for k, t in enumerate(tokens)], unk_id=0))
+    else:
+        merges = [
+            (t[:c], t[c:]) for t in tokens for c in range(1, len(t)) if t[:c] in vocabulary and t[c:] in vocabulary
+        ]
+        made = Tokenizer(models.BPE(vocabulary, merges, byte_fallback=kind == "metaspace"))
+    if kind == "bytes":
+        made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    elif kind == "metaspace":
+        made.pre_tokenizer, made.decoder = pre_tokenizers.Metaspace(prepend_scheme="first"), decoders.Metaspace()
+    elif kind == "lowercase":
+        made.normalizer = normalizers.Lowercase()
+    if special is not None:
+        made.add_special_tokens([special])
+    return PreTrainedTokenizerFast(tokenizer_object=made, **({"eos_token": special} if special else {}))
+
+
+def _text(piece: bytes, k: int) -> str:
+    """A piece as text: bytes that form no character as byte tokens, alone."""
+    try:
+        return piece.decode().replace(" ", "\u2581")
+    except UnicodeDecodeError:
+        return f"<0x{piece[0]:02X}>" if len(piece) == 1 else f"{chr(0x3B1 + k)}"
+
+
+def make_bridge(seed: int, target_size: int) -> tuple[Bridge, int]:
+    """A random pair, and the size of the draft's vocabulary."""
+    rng = random.Random(seed)
+    size = rng.randint(3, 6)
+    kinds = KINDS[seed % len(KINDS)], KINDS[(seed // len(KINDS)) % len(KINDS)]
+    ends = rng.choice([(None, None), ("<end>", "<end>"), ("<stop>", "<end>"), ("<stop>", None), (None, "<end>")])
+    sides = zip(kinds, (size, target_size), (seed, seed + 1000), ends, strict=True)
+    made = [(make_tokenizer(kind, n, s, end), n) for kind, n, s, end in sides]
+    draft, target = (Lexicon(TokenText(tokenizer), n) for tokenizer, n in made)
+    return Bridge(draft, target), size
+
+
+def make_draft(seed: int, target_size: int, kind: str, positions: int | None = None) -> BridgedModel:
+    """A toy draft model with another tokenizer: a random table over its own tokens."""
+    bridge, size = make_bridge(seed, target_size)
+    table = 1.5 * np.random.default_rng(seed).normal(size=(size,) * 3)
+    about = {
+        "name": "draft",
+        "device": torch.device("cpu"),
+        "dtype": torch.float64,
+        "runtime": "eager",
+        "parameters": 1,
+    }
+    model = SimpleNamespace(vocab_size=size, positions=positions, session=lambda: ToySession(table), **about)
+    return BridgedModel(model, bridge, kind, target_size)

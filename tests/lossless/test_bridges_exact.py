@@ -1,0 +1,146 @@
+"""Drafts by a model with another tokenizer, by exact enumeration: random pairs of tokenizers, both bridges, 1e-12."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from random_tokenizers import make_bridge, make_draft
+from test_chi_square import LEVEL, p_value
+from toys import HOST, Markov, V, distribution, models
+
+from hsd_viz.audit.exact import exact
+from hsd_viz.audit.stacks import loop_decoder, models_in
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.settings import BRIDGES, Sampling
+
+TOLERANCE = 1e-12
+PAIRS = range(32)
+#: (stack, vocabulary of the target, new tokens).
+STACKS = [("draft:2 > target", 4, 3), ("draft:3 > target", 3, 3), ("draft:1 > small:2 > target", 3, 3)]
+
+
+def shares_tokens(seed: int, size: int) -> bool:
+    return bool(make_bridge(seed, size)[0].shared)
+
+
+def audit(seed: int, kind: str, stack: str, size: int, tokens: int, cls: type[Loop] = Loop):
+    model = make_draft(seed, size, kind, positions=4 if seed % 3 == 0 else None)
+    decode = loop_decoder(stack, "block" if seed % 2 else "token", cls, lowest=model.session)
+    return exact(decode, models=models_in(stack), vocabulary=size, new_tokens=tokens, instances=2, seed=seed)
+
+
+@pytest.mark.parametrize("kind", BRIDGES)
+@pytest.mark.parametrize("seed", PAIRS)
+def test_the_law_is_the_targets(seed, kind):
+    stack, size, tokens = STACKS[seed % len(STACKS)]
+    if kind == "tli" and not shares_tokens(seed, size):
+        with pytest.raises(ValueError, match="share no token"):
+            make_draft(seed, size, kind)
+        return
+    found = audit(seed, kind, stack, size, tokens)
+    assert found.lossless and found.error < TOLERANCE, str(found)
+
+
+def test_the_pairs_disagree_and_their_drafts_are_accepted():
+    """Enough pairs have shared tokens, other ones have none; the drafts of both bridges are long enough to matter."""
+    sharing = [seed for seed in PAIRS if shares_tokens(seed, STACKS[seed % len(STACKS)][1])]
+    assert len(sharing) >= 20 and len(sharing) < len(PAIRS)
+    for kind in BRIDGES:
+        drafted = accepted = 0
+        for seed in sharing:
+            _, size, _ = STACKS[seed % len(STACKS)]
+            for verified in run(seed, kind, size, 60).rounds():
+                drafted, accepted = drafted + len(verified.draft), accepted + len(verified.accepted)
+        assert drafted > 10 * len(sharing) and accepted > 3 * len(sharing), (kind, drafted, accepted)
+
+
+def run(seed: int, kind: str, size: int, tokens: int, target=None, sampling: Sampling | None = None) -> Loop:
+    if target is None:
+        target = torch.randn(size, size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    levels = [Level("target", Markov(target))]
+    if kind:
+        levels.insert(0, Level("draft", make_draft(seed, size, kind).session(), 3))
+    loop = Loop(levels, None, sampling or Sampling(1.0, seed=seed), [0], max_new_tokens=tokens, backend=HOST)
+    for _ in loop.prefill():
+        pass
+    return loop
+
+
+@pytest.mark.parametrize(("kind", "temperature"), [("slem", 0.0), ("slem", 1.0), ("tli", 0.0)])
+def test_greedy_and_point_mass_drafts_give_the_tokens_of_plain_decoding(kind, temperature):
+    for seed in PAIRS:
+        size = STACKS[seed % len(STACKS)][1]
+        if kind == "tli" and not shares_tokens(seed, size):
+            continue
+        texts = []
+        for drafting in (kind, ""):
+            loop = run(seed, drafting, size, 80, sampling=Sampling(temperature, seed=seed))
+            for _ in loop.rounds():
+                loop.log.take()
+            texts.append(loop.text)
+        assert texts[0] == texts[1], seed
+
+
+# --- mutants -----------------------------------------------------------------------------------------------------------
+
+
+class NotRenormalised(Loop):
+    """q is the draft's row over its own vocabulary, without the tokens that the target lacks."""
+
+    def _sample(self, i, n):
+        out = super()._sample(i, n)
+        out.rows = out.rows * 0.7
+        return out
+
+
+class OtherIds(Loop):
+    """The row's ids are the draft's, not the target's."""
+
+    def _sample(self, i, n):
+        out = super()._sample(i, n)
+        out.rows = (out.rows.roll(1, -1) + 1e-3) / (1 + 1e-3 * out.rows.shape[1])
+        return out
+
+
+class SoftmaxOfText(Loop):
+    """The tokens cut from the draft's text are verified with a row, not as point masses."""
+
+    def _sample(self, i, n):
+        out = super()._sample(i, n)
+        vocabulary = self.levels[-1].model._logits.shape[-1]
+        out.rows = torch.full((len(out), vocabulary), 1 / vocabulary, dtype=torch.float64)
+        return out
+
+
+@pytest.mark.parametrize(("mutant", "kind"), [(NotRenormalised, "tli"), (OtherIds, "tli"), (SoftmaxOfText, "slem")])
+def test_mutants_are_caught(mutant, kind):
+    seeds = [seed for seed in PAIRS if len(make_bridge(seed, 4)[0].shared) >= 2][:3]
+    found = [audit(seed, kind, "draft:2 > target", 4, 3, mutant) for seed in seeds]
+    assert any(not f.lossless and f.error > 1e-4 for f in found), [str(f) for f in found]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["token", "block"])
+def test_chi_square_of_restricted_rows(rule):
+    """200 000 tokens in runs of 2 000."""
+    seed = next(s for s in PAIRS if len(make_bridge(s, V)[0].shared) >= 3)
+    target, tokens = models(2)[1], []
+    for k in range(50):
+        loop = run(seed, "tli", V, 2_000, target, Sampling(1.0, seed=k, rule=rule))
+        for _ in loop.rounds():
+            loop.log.take()
+        tokens += loop.text[1:]
+    exact_rows = distribution(target, Sampling(1.0)).numpy()
+    # Runs are joined: the first token of each is drawn after token 0, whatever the run before ended in.
+    kept = np.array(tokens).reshape(50, 2_000)
+    assert min(p_value(_joined(kept), exact_rows, order) for order in (1, 2)) > LEVEL
+
+
+def _joined(runs: np.ndarray) -> list[int]:
+    """One text of all runs: each is cut so that the next one's start follows a 0, as in its prompt."""
+    out: list[int] = []
+    for text in runs.tolist():
+        last = max((k for k, token in enumerate(text) if token == 0), default=-1)
+        out += text[: last + 1]
+    return out

@@ -1,0 +1,237 @@
+"""Attacks on served pages: code over a kernel's socket, other visitors' kernels, other sites, tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import re
+import subprocess
+import time
+import uuid
+
+import pytest
+from tornado.httpclient import HTTPClientError, HTTPRequest
+from tornado.websocket import websocket_connect
+
+from hsd_viz.listen import free_port
+from hsd_viz.views.app.server import command
+
+SECRET = "s3cret/token"
+PROTOCOL = "v1.kernel.websocket.jupyter.org"
+
+
+class Server:
+    def __init__(self, port: int, log) -> None:
+        self.port, self.log = port, log
+        #: The kernel of the first visitor's page.
+        self.kernel = ""
+
+    def ask(self, path, method="GET", body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        content = answer.read().decode(errors="replace")
+        connection.close()
+        return answer.status, answer.headers, content
+
+    def answers(self) -> bool:
+        try:
+            return self.ask("/voila/static/x")[0] > 0
+        except OSError:
+            return False
+
+    def visit(self, query="") -> str:
+        """Open a page and keep its cookie; return the id of its kernel."""
+        _, headers, content = self.ask(f"/{query}")
+        self.cookie = headers["Set-Cookie"].split(";")[0]
+        return re.search('"kernelId": "([^"]+)"', content)[1]
+
+    def socket(self, path, messages=(), *, protocol=None, **headers):
+        """Open a socket and send messages; return the answers until that to a kernel_info_request, which is sent last."""
+
+        async def talk():
+            request = HTTPRequest(f"ws://127.0.0.1:{self.port}{path}", headers=headers)
+            socket = await websocket_connect(request, subprotocols=[protocol] if protocol else None)
+            found = []
+            for message in [*messages, ("kernel_info_request", "shell", {})]:
+                await socket.write_message(*_framed(message, protocol))
+            while (answer := await asyncio.wait_for(socket.read_message(), 60)) is not None:
+                found.append(answer if isinstance(answer, str) else answer.decode("latin-1"))
+                if "kernel_info_reply" in found[-1]:
+                    break
+            socket.close()
+            return found
+
+        return asyncio.run(talk())
+
+    def refused(self, path, **headers) -> int:
+        try:
+            self.socket(path, **headers)
+        except HTTPClientError as refused:
+            return refused.code
+        return 200
+
+
+def _framed(message, protocol) -> tuple[bytes | str, bool]:
+    kind, channel, content = message
+    header = {"msg_id": uuid.uuid4().hex, "username": "", "session": "x", "msg_type": kind, "version": "5.3"}
+    header["date"] = "2026-01-01T00:00:00Z"
+    if protocol is None:
+        whole = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": channel}
+        return json.dumps(whole | {"buffers": []}), False
+    parts = [channel.encode(), *(json.dumps(part).encode() for part in (header, {}, {}, content))]
+    offsets, at = [], 8 * (len(parts) + 2)
+    for part in parts:
+        offsets.append(at)
+        at += len(part)
+    numbers = [len(parts) + 1, *offsets, at]
+    return b"".join(n.to_bytes(8, "little") for n in numbers) + b"".join(parts), True
+
+
+@pytest.fixture(scope="module", params=["", SECRET], ids=["no token", "token"])
+def server(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": "1", "execution_count": None, "outputs": []}
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    notebook = folder / "page.ipynb"
+    notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
+    server = Server(free_port(), folder / "log")
+    arguments, environment, temporary = command(
+        "127.0.0.1", server.port, request.param or None, notebook=notebook, pages=2
+    )
+    with temporary, server.log.open("wb") as log:
+        process = subprocess.Popen(arguments, env=environment, stdout=log, stderr=log, cwd=folder)
+        try:
+            until = time.monotonic() + 120
+            while not server.answers():
+                assert process.poll() is None and time.monotonic() < until, server.log.read_text()
+                time.sleep(0.2)
+            server.kernel = server.visit("?token=s3cret%2Ftoken")
+            server.secret = bool(request.param)
+            yield server
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+@pytest.mark.parametrize("protocol", [None, PROTOCOL])
+def test_a_visitor_may_send_widget_messages_only(server, protocol, tmp_path):
+    mark = tmp_path / "ran"
+    code = f"open({str(mark)!r}, 'w').write('x')"
+    messages = [
+        (kind, channel, {"code": code, "silent": False, "cursor_pos": 3, "user_expressions": {"a": code}})
+        for kind in ("execute_request", "inspect_request", "complete_request", "EXECUTE_REQUEST", "history_request")
+        for channel in ("shell", "control")
+    ]
+    messages += [
+        ("debug_request", "control", {"type": "request", "command": "evaluate", "arguments": {"expression": code}}),
+        ("interrupt_request", "control", {}),
+        ("input_reply", "stdin", {"value": code}),
+        ("comm_open", "shell", {"comm_id": "c", "target_name": "os", "target_module": "os", "data": {}}),
+        ("comm_msg", "shell", {"comm_id": "nix", "data": {"method": "custom", "content": code}}),
+        ("comm_open", "shell", {"comm_id": "d", "target_name": "jupyter.widget", "data": {"state": {"_esm": code}}}),
+    ]
+    token = "?token=s3cret%2Ftoken"
+    answers = server.socket(f"/api/kernels/{server.kernel}/channels{token}", messages, protocol=protocol)
+    assert "kernel_info_reply" in answers[-1]  # the kernel answers what is allowed
+    assert not [answer for answer in answers if re.search("(execute|inspect|complete|history|debug)_reply", answer)]
+    assert not mark.exists()
+
+
+def test_sockets_of_other_sites_and_names_are_refused(server):
+    path = f"/api/kernels/{server.kernel}/channels"
+    assert server.refused(path, Origin="http://evil.example", Cookie=server.cookie) == 403
+    assert server.refused(path, Cookie=server.cookie) == 200
+    if not server.secret:  # a name of another site that resolves to 127.0.0.1
+        evil = {"Host": f"evil.example:{server.port}", "Origin": f"http://evil.example:{server.port}"}
+        assert server.refused(path, **evil) == 403
+        assert server.ask("/", Host="evil.example")[0] == 403
+
+
+def test_kernels_are_not_listed_and_guessed_ones_do_not_exist(server):
+    token = "?token=s3cret%2Ftoken"
+    for path in ("kernels", "sessions", "contents", "terminals", "status", "kernelspecs", "me", "config/x"):
+        assert server.kernel not in server.ask(f"/api/{path}{token}")[2]
+        assert server.ask(f"/voila/files/api/{path}{token}")[0] == 403
+    assert server.ask(f"/api/kernels/{uuid.uuid4()}{token}")[0] == 404
+    assert server.refused(f"/api/kernels/{uuid.uuid4()}/channels{token}") == 404
+    assert server.refused(f"/voila/query/{server.kernel}") != 200
+    for method, path in (("POST", ""), ("DELETE", f"/{server.kernel}"), ("POST", f"/{server.kernel}/restart")):
+        assert server.ask(f"/api/kernels{path}", method)[0] in (403, 405)
+    assert server.ask(f"/voila/api/shutdown/{server.kernel}", "POST")[0] == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/voila/files/page.ipynb",
+        "/voila/files/..%2f..%2fetc/passwd",
+        "/voila/static/../../../etc/passwd",
+        "/voila/templates/..%2f..%2fetc/passwd/x",
+        "/voila/labextensions/../../../../etc/passwd",
+        "/voila/api/themes/..%2f..%2f..%2fetc/passwd",
+    ],
+)
+def test_files_are_not_served(server, path):
+    status, _, content = server.ask(f"{path}?token=s3cret%2Ftoken")
+    assert status >= 400
+    assert "root:" not in content and "nbformat" not in content
+
+
+def test_one_page_more_than_allowed_is_refused_and_tells_why(server):
+    token = "?token=s3cret%2Ftoken"
+    page = server.ask(f"/{token}&voila-template=lab&voila-theme=dark")[2]
+    assert "kernelId" in page and "unpkg" not in page and "jsdelivr" not in page  # nor does a visitor choose a template
+    status, _, content = server.ask(f"/{token}")
+    assert status == 503
+    assert "all 2 pages of this server are in use" in content
+    assert server.refused(f"/api/kernels/{server.kernel}/channels{token}") == 200
+
+
+def test_without_the_token_nothing_answers(server):
+    if not server.secret:
+        pytest.skip("no token")
+    for token in ("", "?token=wrong", "?token=s3cret", "?token=s3cret/tokem", "?token=%00", "?token=%ff"):
+        assert server.refused(f"/api/kernels/{server.kernel}/channels{token}") in (400, 403), token
+        assert server.ask(f"/api/kernels/{server.kernel}{token}")[0] in (400, 403)
+        assert "kernelId" not in server.ask(f"/{token}")[2]
+    assert server.ask("/", Authorization="Bearer wrong")[0] == 302
+    assert server.ask("/", Cookie="username-127-0-0-1-8888=x")[0] == 302
+
+
+def test_a_visitor_sets_no_password(server):
+    if not server.secret:
+        pytest.skip("no token")
+    status, headers, _ = server.ask("/login")
+    assert status == 200
+    cookie = headers["Set-Cookie"].split(";")[0]
+    xsrf = cookie.partition("=")[2]
+    body = f"_xsrf={xsrf}&password=s3cret%2Ftoken&new_password=mine"
+    kind = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": cookie}
+    assert server.ask("/login", "POST", body, **kind)[0] == 302  # the token lets in, without its page
+    wrong = server.ask("/login", "POST", body.replace("s3cret", "x"), **kind)
+    assert wrong[0] != 302
+    assert server.ask("/login", "POST", f"_xsrf={xsrf}&password=mine", **kind)[0] != 302
+    assert not list(server.log.parent.glob("*.json"))
+
+
+def test_the_token_is_not_in_the_log_nor_in_the_environment_of_kernels(server):
+    if not server.secret:
+        pytest.skip("no token")
+    import psutil
+
+    server.ask("/voila/files/none?token=s3cret%2Ftoken")
+    server.ask("/voila/templates/x?token=s3cret/token")
+    log = server.log.read_text()
+    assert "token=[token]" in log
+    assert "s3cret/token" not in log and "s3cret%2Ftoken" not in log
+    kernels = [
+        child
+        for child in psutil.Process().children(recursive=True)
+        if "ipykernel_launcher" in " ".join(child.cmdline())
+    ]
+    assert kernels
+    assert "JUPYTER_TOKEN" not in kernels[0].environ()
+    assert os.environ.get("JUPYTER_TOKEN") is None

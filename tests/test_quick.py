@@ -1,0 +1,161 @@
+"""``hsd.run``, ``hsd.compare``, ``hsd.dashboard(trace)``, the cell magic, and what a trace offers."""
+
+from __future__ import annotations
+
+import inspect
+
+import pandas as pd
+import pytest
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+import hsd_viz as hsd
+from hsd_viz import quick
+from hsd_viz.engine.replay import SIDE_BY_SIDE
+from hsd_viz.trace import Trace
+from hsd_viz.trace.records import TokenRow
+
+
+class Scripted:
+    """An engine that returns bundled runs by their stack."""
+
+    def __init__(self):
+        self.calls = []
+
+    def run(self, prompt, stack="target", **options):
+        self.calls.append((prompt, str(stack), options))
+        return race()[str(stack)]
+
+
+def race() -> dict[str, Trace]:
+    folder = SIDE_BY_SIDE / "greedy"
+    return {t.meta["stack"]: t for t in (hsd.load_bundled(r.name, folder) for r in hsd.bundled(folder))}
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    found = Scripted()
+    monkeypatch.setattr(quick, "default_engine", lambda: found)
+    return found
+
+
+def test_run_uses_one_engine_for_the_process_and_lists_its_options(engine):
+    trace = hsd.run("def main(", hsd.parse("target"), seed=3, budget=8)
+    assert trace.stack == "target" and engine.calls == [("def main(", "target", {"seed": 3, "budget": 8})]
+    assert "temperature" in inspect.signature(hsd.run).parameters
+    other = Scripted()
+    hsd.run("x", engine=other)
+    assert other.calls and len(engine.calls) == 1
+
+
+def test_compare_tables_runs_against_the_first(engine):
+    stacks = list(race())
+    found = hsd.compare(stacks, "def main(")
+    assert [t.stack for t in found] == [race()[s].stack for s in stacks]
+    first, *others = found.rows()
+    assert first["× first"] == 1 and first["same text as first"]
+    speeds = [t.metrics()["tokens_per_second"] for t in found]
+    assert [r["× first"] for r in others] == pytest.approx([s / speeds[0] for s in speeds[1:]])
+    assert isinstance(found.table, pd.DataFrame) and len(found.table) == len(stacks)
+    assert all(t.stack in repr(found) for t in found) and "One run per stack" in repr(found)
+    assert "<table>" in found._repr_html_()
+
+
+def test_compare_takes_traces_and_paths_without_an_engine(tmp_path, engine):
+    plain, other = list(race().values())[:2]
+    path = other.save(tmp_path / "run.json.gz")
+    found = hsd.compare([plain, path, str(path)])
+    assert not engine.calls and [len(t) for t in found] == [len(plain), len(other), len(other)]
+    assert type(hsd.compare([plain, path]).show()).__name__ == "Versus"
+    assert "The prompts differ" in repr(hsd.compare([plain, Trace({**other.meta, "prompt": "another"})]))
+
+
+@pytest.mark.parametrize(
+    "stacks, words", [([], "nothing to compare"), (["db > target"], "'db > target' needs a prompt")]
+)
+def test_compare_names_what_is_missing(engine, stacks, words):
+    with pytest.raises(ValueError, match=words):
+        hsd.compare(stacks)
+
+
+# --- a trace ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_has_its_prompt_stack_and_length():
+    trace = hsd.load_bundled("one-draft")
+    assert trace.prompt == trace.meta["prompt"] and hsd.parse(trace.stack).drafts
+    assert len(trace) == len(trace.token_ids) and bool(Trace({}))
+
+
+def test_tables_join_by_round_are_built_once_and_stay_whole(monkeypatch):
+    trace = hsd.load_bundled("hierarchy")
+    built = []
+    frame = Trace.frame
+    monkeypatch.setattr(Trace, "frame", lambda self, table: built.append(table) or frame(self, table))
+    joined = trace.tokens.merge(trace.rounds, on="round")
+    assert len(joined) == len(trace) and (joined["round"] == joined["id"]).all()
+    changed = trace.rounds
+    changed["drafted"] = 0
+    assert trace.rounds["drafted"].sum() == sum(r.drafted for r in trace.round_rows)
+    assert built == ["tokens", "rounds"]
+    trace.token_rows.append(TokenRow(0, 1, "x", None, 0, "plain", "target", (), 0))
+    assert len(trace.tokens) == len(trace) and built[2:] == ["tokens"]
+
+
+def test_show_links_the_views_and_to_html_is_a_whole_page():
+    trace = hsd.load_bundled("one-draft")
+    views = trace.show().children
+    assert len(views) == 4 and len({v.group for v in views}) == 1
+    page = trace.to_html()
+    assert page.startswith("<!doctype html>") and "src=" not in page.partition("<script")[0]
+    assert trace.stack.replace(">", "&gt;") in page
+
+
+def test_dashboard_shows_a_trace_or_its_file_and_refuses_the_rest(tmp_path):
+    trace = hsd.load_bundled("hierarchy")
+    page = hsd.dashboard(trace)
+    assert page.trace is trace and page.controls.recording.label.startswith(trace.stack)
+    assert len(hsd.dashboard(trace.save(tmp_path / "run.json")).trace) == len(trace)
+    own = Scripted()
+    own.decode = None
+    assert hsd.dashboard(own).lender.live
+    with pytest.raises(TypeError, match="shows a trace or the path of its file, not int"):
+        hsd.dashboard(3)
+
+
+# --- the cell magic ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shell(engine):
+    found = InteractiveShell()
+    found.run_line_magic("load_ext", "hsd_viz")
+    return found
+
+
+def test_the_cell_magic_decodes_its_cell_and_stores_the_trace(shell, engine, monkeypatch):
+    shown = []
+    monkeypatch.setattr(Trace, "show", lambda self: shown.append(self))
+    shell.run_cell_magic("decode", "target --temperature 0.7 --seed 2 --name mine", "def main(\n")
+    prompt, stack, options = engine.calls[0]
+    assert (prompt, stack, options["temperature"], options["seed"]) == ("def main(", "target", 0.7, 2)
+    assert shell.user_ns["mine"] is shown[0]
+
+
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("target --temprature 1", "did you mean"),
+        ("target --name 1x", "not the name of a variable"),
+        ("target --seed -1", "seed"),
+    ],
+)
+def test_the_cell_magic_reports_bad_options_in_one_line(shell, line, words):
+    with pytest.raises(UsageError, match=words) as found:
+        shell.run_cell_magic("decode", line, "x")
+    assert "\n" not in str(found.value)
+
+
+def test_the_cell_magic_has_help(shell, capsys):
+    shell.run_cell_magic("decode", "--help", "x")
+    assert "--temperature" in capsys.readouterr().out

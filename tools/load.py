@@ -1,0 +1,272 @@
+"""Load on the servers, by clients that speak their protocols; each prints one JSON object.
+
+    python -m tools.load class http://127.0.0.1:8866/?token=... --visitors 29 [--pid PID]
+    python -m tools.load clients http://127.0.0.1:8800 --number 200
+    python -m tools.load soak http://127.0.0.1:8800 --number 1000 --pid PID
+
+``class``: visitors open a page at once and run 64 tokens each, the first of them five times. ``--pid``: the memory of
+that process and all below it is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import http.client
+import json
+import os
+import re
+import threading
+import time
+import uuid
+from collections import Counter
+from urllib.parse import urlsplit
+
+import numpy as np
+import psutil
+
+from hsd_viz.engine.remote import RemoteEngine
+from hsd_viz.trace import Finished, Stage, Step
+from hsd_viz.trace.wire import ServerError
+
+TOKENS = 64
+CONTROL = "jupyter.widget.control"
+
+
+def summary(values: list[float]) -> dict[str, float]:
+    """Return median, 95th percentile and maximum."""
+    if not values:
+        return {}
+    return {
+        "median": round(float(np.median(values)), 2),
+        "p95": round(float(np.quantile(values, 0.95)), 2),
+        "max": round(max(values), 2),
+    }
+
+
+def memory(pid: int | None) -> dict[str, float]:
+    """Return the proportional memory in MB of a process and all below it, by kind, shared pages counted once."""
+    found: Counter = Counter()
+    if pid is None:
+        return {}
+    for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
+        try:
+            command = " ".join(process.cmdline())
+            kind = "kernels" if "ipykernel_launcher" in command else "ray" if "ray" in command else "servers"
+            found[kind] += process.memory_full_info().pss / 1e6
+            found[f"{kind}_count"] += 1
+        except psutil.Error:
+            continue
+    return {kind: round(value) for kind, value in found.items()}
+
+
+class Visitor:
+    """A page without a browser: it asks for the page, opens its kernel's socket and presses Run."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.parts = url, urlsplit(url)
+        self.states: dict[str, dict] = {}
+        self.changed = asyncio.Event()
+
+    async def open(self) -> float:
+        """Open the page; return the seconds until it has everything it shows at first."""
+        from tornado.httpclient import AsyncHTTPClient, HTTPRequest
+        from tornado.websocket import websocket_connect
+
+        begun = time.monotonic()
+        client = AsyncHTTPClient(force_instance=True)
+        answer = await client.fetch(self.url, request_timeout=600, connect_timeout=600)
+        kernel = re.search('"kernelId": "([^"]+)"', answer.body.decode())[1]
+        cookie = "; ".join(value.split(";")[0] for value in answer.headers.get_list("Set-Cookie"))
+        path = f"ws://{self.parts.netloc}/api/kernels/{kernel}/channels?session_id={uuid.uuid4().hex}"
+        request = HTTPRequest(path, headers={"Cookie": cookie}, connect_timeout=600, request_timeout=600)
+        self.socket = await websocket_connect(request, max_message_size=2**30)
+        self.reader = asyncio.create_task(self._read())
+        comm = uuid.uuid4().hex
+        self._send("comm_open", {"comm_id": comm, "target_name": CONTROL, "data": {}}, {"version": "1.0.0"})
+        self._send("comm_msg", {"comm_id": comm, "data": {"method": "request_states"}})
+        await self._until(lambda: self._find("description", "Run"))
+        return time.monotonic() - begun
+
+    async def run(self) -> float:
+        """Run 64 tokens; return the seconds until the page can run again."""
+        begun = time.monotonic()
+        button = self._find("description", "Run")
+        field = self._find("label", "New tokens")
+        self._send("comm_msg", {"comm_id": field, "data": {"method": "update", "state": {"text": str(TOKENS)}}})
+        self._send("comm_msg", {"comm_id": button, "data": {"method": "custom", "content": {"event": "click"}}})
+        await self._until(lambda: self.states[button]["disabled"])
+        await self._until(lambda: not self.states[button]["disabled"])
+        return time.monotonic() - begun
+
+    def problems(self) -> list[str]:
+        """Return the errors that the page shows."""
+        return [s["error"] for s in self.states.values() if s.get("error")] + [
+            str(s["value"]) for s in self.states.values() if "hsd-error" in str(s.get("_dom_classes"))
+        ]
+
+    def close(self) -> None:
+        """Leave the page."""
+        self.reader.cancel()
+        self.socket.close()
+
+    def _find(self, key: str, value: str) -> str | None:
+        return next((name for name, state in self.states.items() if state.get(key) == value), None)
+
+    async def _until(self, condition, seconds: float = 900) -> None:
+        until = time.monotonic() + seconds
+        while not condition():
+            if self.reader.done():
+                raise ConnectionError("the kernel's socket was closed")
+            await asyncio.wait_for(self.changed.wait(), until - time.monotonic())
+            self.changed.clear()
+
+    def _send(self, kind: str, content: dict, metadata: dict | None = None) -> None:
+        header = {"msg_id": uuid.uuid4().hex, "username": "", "session": "load", "msg_type": kind, "version": "5.3"}
+        header["date"] = "2026-01-01T00:00:00Z"
+        message = {"header": header, "parent_header": {}, "metadata": metadata or {}, "content": content}
+        self.socket.write_message(json.dumps(message | {"channel": "shell", "buffers": []}))
+
+    async def _read(self) -> None:
+        while (text := await self.socket.read_message()) is not None:
+            if isinstance(text, bytes):  # a message with buffers: its JSON is the first part
+                numbers = [int.from_bytes(text[4 * k : 4 * k + 4], "big") for k in range(3)]
+                text = text[numbers[1] : numbers[2] if numbers[0] > 1 else None].decode()
+            message = json.loads(text)
+            if message["msg_type"] in ("comm_open", "comm_msg"):
+                content = message["content"]
+                data = content["data"]
+                for name, state in data.get("states", {}).items():
+                    self.states.setdefault(name, {}).update(state["state"])
+                if "state" in data:
+                    self.states.setdefault(content["comm_id"], {}).update(data["state"])
+                self.changed.set()
+
+
+async def _class(args: argparse.Namespace) -> dict:
+    visitors = [Visitor(args.url) for _ in range(args.visitors)]
+    paint, first, all_runs, errors = [], [], [], []
+
+    async def visit(number: int, visitor: Visitor) -> None:
+        try:
+            paint.append(await visitor.open())
+            for run in range(5 if number == 0 else 1):
+                seconds = await visitor.run()
+                all_runs.append(seconds)
+                if run == 0:
+                    first.append(seconds)
+            errors.extend(visitor.problems())
+        except Exception as error:
+            errors.append(f"{type(error).__name__}: {error}")
+
+    begun = time.monotonic()
+    work = [asyncio.create_task(visit(k, v)) for k, v in enumerate(visitors)]
+    most: dict[str, float] = {}
+    while not all(task.done() for task in work):
+        now = await asyncio.to_thread(memory, args.pid)
+        if sum(now.values()) > sum(most.values()):
+            most = now
+        await asyncio.sleep(5)
+    found = {"visitors": args.visitors, "seconds": round(time.monotonic() - begun, 1), "first_paint": summary(paint)}
+    found |= {"first_run": summary(first), "runs": summary(all_runs), "memory_mb": most, "errors": errors}
+    for visitor in visitors:
+        if hasattr(visitor, "socket"):
+            visitor.close()
+    return found
+
+
+def _decode(url: str, token: str | None, outcomes: list, number: int) -> None:
+    """One client with an own place in the queue."""
+    begun, first = time.monotonic(), None
+    try:
+        parts = urlsplit(url)
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=600)
+        body = {"prompt": f"# {number}\ndef main(", "stack": "db > target", "max_new_tokens": TOKENS}
+        headers = {"Content-Type": "application/json", "X-Visitor": str(number)}
+        headers |= {"Authorization": f"Bearer {token}"} if token else {}
+        connection.request("POST", "/decode", json.dumps(body), headers)
+        answer, last = connection.getresponse(), {}
+        while line := answer.readline():
+            last = json.loads(line)
+            if last["event"] == "step" and first is None:
+                first = time.monotonic() - begun
+        outcomes.append(
+            (
+                answer.status if "error" in last and "event" not in last else last.get("event", "nothing"),
+                time.monotonic() - begun,
+                first,
+            )
+        )
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        outcomes.append((f"lost: {type(error).__name__}", time.monotonic() - begun, first))
+
+
+def _clients(args: argparse.Namespace) -> dict:
+    outcomes: list = []
+    threads = [threading.Thread(target=_decode, args=(args.url, args.token, outcomes, k)) for k in range(args.number)]
+    begun = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    counts = Counter(str(outcome) for outcome, *_ in outcomes)
+    served = [o for o in outcomes if o[0] == "finished"]
+    found = {
+        "clients": args.number,
+        "answers": len(outcomes),
+        "seconds": round(time.monotonic() - begun, 1),
+        "outcomes": counts,
+    }
+    return found | {
+        "finished": summary([s for _, s, _ in served]),
+        "first_token": summary([f for *_, f in served if f]),
+    }
+
+
+def _soak(args: argparse.Namespace) -> dict:
+    """Requests one after another; each tenth is cancelled at its first tokens, and timed until the next one runs."""
+    engine, outcomes, cancels, sizes = RemoteEngine(args.url, args.token), Counter(), [], []
+    for number in range(args.number):
+        if number % (args.number // 10) == 0:
+            sizes.append(memory(args.pid))
+        events = engine.decode(f"# {number}\ndef main(", "db > target", max_new_tokens=TOKENS if number % 10 else 1024)
+        try:
+            for event in events:
+                if isinstance(event, Finished):
+                    outcomes["finished"] += 1
+                if isinstance(event, Step) and number % 10 == 0:
+                    events.close()
+                    begun = time.monotonic()
+                    for after in engine.decode("x", max_new_tokens=1):
+                        if not isinstance(after, Stage):
+                            cancels.append(time.monotonic() - begun)
+                            break
+                    outcomes["cancelled"] += 1
+                    break
+        except ServerError as error:
+            outcomes[str(error)] += 1
+    sizes.append(memory(args.pid))
+    return {
+        "outcomes": outcomes,
+        "cancel_to_next_decode": summary(cancels),
+        "memory_mb": [sum(v for k, v in s.items() if not k.endswith("count")) for s in sizes],
+    }
+
+
+def main() -> int:
+    """Run one kind of load and print what was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=("class", "clients", "soak"))
+    parser.add_argument("url")
+    parser.add_argument("--visitors", type=int, default=29)
+    parser.add_argument("--number", type=int, default=200)
+    parser.add_argument("--token", default=os.environ.get("HSD_VIZ_TOKEN"))
+    parser.add_argument("--pid", type=int)
+    args = parser.parse_args()
+    found = asyncio.run(_class(args)) if args.kind == "class" else {"clients": _clients, "soak": _soak}[args.kind](args)
+    print(json.dumps(found | {"load_average": os.getloadavg()[0]}))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
