@@ -42,12 +42,8 @@ class Runtimes:
     until it is ready, and where it cannot be compiled, models on the CPU are eager and drafters are Python's.
     ``runtime="eager"`` requests the eager runtime for all, ``"strict"`` rows that do not depend on what is fed with
     them (:mod:`~hsd_viz.backends.cuda_graphs.strict`); native rows never do. ``free`` returns the bytes of memory that
-<<<<<<< HEAD
-    are available: native weights are a packed copy, and without room for it a model stays eager. Safe for several
-=======
     are available: native weights are a packed copy, and without room for it a model stays eager. With
     ``drafters="python"`` no drafter is native, which compares `db` with baselines on equal terms. Safe for several
->>>>>>> main
     threads.
     """
 
