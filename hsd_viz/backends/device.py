@@ -168,7 +168,8 @@ class TorchBackend:
     def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int]) -> Sequence[float]:
         every = len(rows) == len(logits)
         chosen = logits if every else logits.index_select(0, put(rows, logits.device, torch.long))
-        return sum(map(_finished, _described(chosen, put(tokens, logits.device, torch.long)).tolist()), [])
+        described = _described(chosen, put(tokens, logits.device, torch.long)).tolist()
+        return [number for row in described for number in _finished(row)]
 
     def likeliest(self, weights: Tensor) -> tuple[Top, float]:
         whole, *pairs = _ranked(weights[None]).tolist()[0]
@@ -222,8 +223,8 @@ def fetch(
 def _described(logits: Tensor, tokens: Tensor) -> Tensor:
     """Return what :func:`_finished` needs of each row ``[n, V]``, which gave ``tokens`` ``[n]``; nothing is fetched.
 
-    With scores x and p = softmax(x): log p = x - log Z and log Z = max x - log max p, so the entropy is log Z - sum p x.
-    That spares a logarithm for every token of the vocabulary.
+    With scores x and p = softmax(x): log p = x - log Z and log Z = max x - log max p, so the entropy is log Z - sum p
+    x. That spares a logarithm for every token of the vocabulary.
     """
     x = logits.float()
     p = torch.softmax(x, dim=-1)

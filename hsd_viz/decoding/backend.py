@@ -24,10 +24,10 @@ Number = Callable[[int], float]
 class Notes:
     """What a round of the target needs of the device beside its verdict, fetched in the verdict's own transfer.
 
-    Requests: ``details`` of each row (see :meth:`Backend.describe`) and what a sampled correction was drawn from; ``top``
-    likeliest tokens of each row for the drafter, with their probabilities at ``temperature`` unless that is ``None``.
-    Answers: ``described`` and ``left`` have a row for each row of logits (``left`` of a sampled chain one in all: its
-    residual): the sum of the weights, then tokens and shares in turns; ``q`` is the drafter's row there likewise.
+    Requests: ``details`` of each row (see :meth:`Backend.describe`) and what a sampled correction was drawn from;
+    ``top`` likeliest tokens of each row for the drafter, with their probabilities at ``temperature`` unless that is
+    ``None``. Answers: ``described`` and ``left`` have a row for each row of logits (``left`` of a sampled chain one in
+    all: its residual): the sum of the weights, then tokens and shares in turns; ``q`` is the drafter's row there.
     """
 
     details: bool = False

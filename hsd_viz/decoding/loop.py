@@ -147,6 +147,8 @@ class Loop:
         #: Whether several plain rounds may be one call of the target.
         self.in_one_call = not self.drafting and levels[-1].model.can_verify and (self.greedy or sampling.top_p == 1)
         self._run = 1
+        #: What the device is to fetch with the verdict that is being found.
+        self._wanted: Notes | None = None
         self._observes, self._observes_logits = isinstance(drafter, Observer), isinstance(drafter, LogitsObserver)
         # The proposals of rounds without a draft; never modified.
         self._off, self._no_room = Draft(DraftTree(why_empty="off")), Draft(DraftTree(why_empty="no room"))
@@ -201,8 +203,8 @@ class Loop:
 
         start = self.log.now()
         forward = self._forward(i, draft, pending, parents)
-        notes = self._notes() if i == len(self.levels) - 1 and forward.verdict is None else None
-        verdict, p = self._judge(i, draft, forward, notes)
+        self._wanted = notes = self._notes() if i == len(self.levels) - 1 and forward.verdict is None else None
+        verdict, p = self._judge(i, draft, forward)
         accepted, stopped = _until_eos(verdict.accepted, tree.tokens, self.eos)
         if chain:
             model.truncate(base + len(accepted))
@@ -262,9 +264,7 @@ class Loop:
         warm = None if self._observes else max(self.sampling.temperature, MIN_TEMPERATURE)
         return Notes(bool(self.details), top, warm)
 
-    def _judge(
-        self, i: int, draft: Draft, forward: ForwardResult, notes: Notes | None
-    ) -> tuple[Verdict, Tensor | None]:
+    def _judge(self, i: int, draft: Draft, forward: ForwardResult) -> tuple[Verdict, Tensor | None]:
         """Apply the rule that fits the draft. Returns the verdict and the level's rows p, the walked places' first,
         where needed.
 
@@ -274,13 +274,15 @@ class Loop:
             return forward.verdict, None
         tree, number, target = draft.tree, self._numbers(i), i == len(self.levels) - 1
         if draft.rows is None:
-            return self.backend.verify_tree(tree, forward.logits, self.sampling, number, draft.ids, not target, notes)
+            return self.backend.verify_tree(
+                tree, forward.logits, self.sampling, number, draft.ids, not target, self._wanted
+            )
         p = self.backend.rows(forward.logits, self.sampling)
         r = [number(k) for k in range(len(tree) + 1)]
         drafted = tree.tokens if draft.ids is None else draft.ids
         rule = self.levels[i].rule or self.sampling.rule
         verdict = self.backend.verify_chain(
-            drafted, draft.rows, p, self.draws.fresh(len(tree)), r, rule, forward.logits, notes
+            drafted, draft.rows, p, self.draws.fresh(len(tree)), r, rule, forward.logits, self._wanted
         )
         tree.tokens[:] = verdict.tokens
         return verdict, p

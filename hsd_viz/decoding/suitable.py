@@ -71,8 +71,8 @@ def context(config: PreTrainedConfig) -> int | None:
 
 
 def row_error(rows: Tensor, own: Tensor) -> float:
-    """Return the mean over rows ``[n, V]`` of logits of ‖rows − own‖ / ‖own − its mean‖: 0 for equal rows, about 1.4 for
-    rows of other texts.
+    """Return the mean over rows ``[n, V]`` of logits of ‖rows − own‖ / ‖own − its mean‖: 0 for equal rows, about 1.4
+    for rows of other texts.
 
     A mean, not a maximum: over 32 layers half precision moves the worst logit by as much as a wrong mask does.
     """

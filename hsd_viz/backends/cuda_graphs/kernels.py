@@ -121,27 +121,27 @@ def _rotate(mixed, cos, sin, q_norm, k_norm, positions, places, q, keys, values,
     x = tl.load(source + d, mask=inside, other=0.0)
     place = tl.load(places + token)
     if head >= heads + kv_heads:
-        to = values + ((head - heads - kv_heads) * capacity + place) * SIZE
-        tl.store(to + d, x, mask=inside)
+        tl.store(values + ((head - heads - kv_heads) * capacity + place) * SIZE + d, x, mask=inside)
     else:
         other = (d + SIZE // 2) % SIZE
         y = tl.load(source + other, mask=inside, other=0.0).to(tl.float32)
-        x = x.to(tl.float32)
+        # Another name: a variable keeps its type through a branch.
+        mine = x.to(tl.float32)
         if NORMED:
             norm = q_norm
             if head >= heads:
                 norm = k_norm
-            root = tl.rsqrt(tl.sum(x * x, 0) / SIZE + eps)
-            x = x * root * tl.load(norm + d, mask=inside, other=0.0).to(tl.float32)
+            root = tl.rsqrt(tl.sum(mine * mine, 0) / SIZE + eps)
+            mine = mine * root * tl.load(norm + d, mask=inside, other=0.0).to(tl.float32)
             y = y * root * tl.load(norm + other, mask=inside, other=0.0).to(tl.float32)
         angle = tl.load(positions + token) * SIZE + d
-        turned = x * tl.load(cos + angle, mask=inside, other=0.0).to(tl.float32)
+        turned = mine * tl.load(cos + angle, mask=inside, other=0.0).to(tl.float32)
         turned += y * tl.load(sin + angle, mask=inside, other=0.0).to(tl.float32)
         if head < heads:
             tl.store(q + (token * heads + head) * SIZE + d, turned.to(q.dtype.element_ty), mask=inside)
         else:
-            to = keys + ((head - heads) * capacity + place) * SIZE
-            tl.store(to + d, turned.to(keys.dtype.element_ty), mask=inside)
+            at = ((head - heads) * capacity + place) * SIZE + d
+            tl.store(keys + at, turned.to(keys.dtype.element_ty), mask=inside)
 
 
 def rotate(mixed: Tensor, weights: Layer, shape: Shape, keys: Tensor, values: Tensor, step: Step) -> Tensor:

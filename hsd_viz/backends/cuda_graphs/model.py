@@ -101,7 +101,8 @@ class GraphModel:
 
     @property
     def runtime(self) -> str:
-        """``cuda-graphs`` (``, strict``), or ``eager`` where there is nothing to capture with or the model cannot be run this way."""
+        """``cuda-graphs``, ``cuda-graphs, strict``, or ``eager``: nothing to capture with, or the model cannot run this
+        way."""
         if self._reason is not None or self._replays.capturer is None:
             return "eager"
         return "cuda-graphs, strict" if self.strict else "cuda-graphs"
