@@ -155,7 +155,7 @@ function roundsView({ root, group, store, palette, follow }: View<object>) {
     table.style.setProperty("--columns", String(columns.length));
     table.replaceChildren(
       line(
-        "",
+        "sum",
         columns.map(([name]) => name),
         "columnheader",
       ),

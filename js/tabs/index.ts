@@ -32,6 +32,7 @@ function render({ model, el }: Drawing<Traits>) {
     tabs.forEach((tab, i) => {
       const panel = box.querySelector(`.hsd-panel-${i}`);
       if (!panel) return;
+      panel.classList.toggle("hsd-panel-open", i === chosen);
       panel.id ||= `${uid}-p${i}`;
       panel.setAttribute("role", "tabpanel");
       panel.setAttribute("aria-labelledby", tab.id);

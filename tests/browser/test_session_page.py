@@ -16,6 +16,8 @@ from .conftest import free_port, server
 from .test_voila import TOKENS, field, fill, idle, opened
 
 pytestmark = pytest.mark.browser
+#: Milliseconds for a kernel's first run, which loads the models.
+FIRST_RUN = 240_000
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +54,7 @@ def test_form_run_tab_and_recording_come_back(open_page, own_server):
     fill(page, "Prompt", "def kept(")
     fill(page, "New tokens", "12")
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.locator(".hsd-badge")).to_have_text("Finished run")
+    expect(page.locator(".hsd-badge")).to_have_text("Finished run", timeout=FIRST_RUN)
     idle(page)
     expect(page.locator(".hsd-verdict")).to_contain_text("Stopped: token limit.")
     page.wait_for_url("**trace=kept*")
@@ -106,7 +108,7 @@ def test_on_a_narrow_page_a_run_is_two_presses_away(open_page, own_server):
     fill(page, "New tokens", "8")
     run.click()
     expect(page.locator(".hsd-controls")).to_be_hidden()
-    expect(page.locator(TOKENS)).to_have_count(8)
+    expect(page.locator(TOKENS)).to_have_count(8, timeout=FIRST_RUN)
     shown.check()
 
 

@@ -116,9 +116,9 @@ def test_tiles_are_the_metrics_of_the_trace():
 
 def test_the_speed_up_is_over_the_plain_decoding_run_beside_it():
     trace = make_trace()
-    trace.meta["plain"] = {"tokens": 3, "tokens_per_second": 60.0}
+    trace.meta["plain"] = {"tokens": 3, "tokens_per_second": 120.0}
     (tile,) = [t for t in tiles(trace) if t["label"] == "Speed-up"]
-    assert (tile["value"], tile["unit"]) == ("2.50", "×") and "60 tokens/s" in tile["note"]
+    assert (tile["value"], tile["unit"]) == ("1.25", "×") and "120 tokens/s" in tile["note"]
     trace.meta["stack_resolved"] = "target"
     (tile,) = [t for t in tiles(trace) if t["label"] == "Speed-up"]
     assert (tile["value"], tile["note"]) == ("–", "this is plain decoding")
