@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from contextlib import suppress
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -14,7 +15,8 @@ import traitlets
 from hsd_viz.figures.library import CONFIG, library_of, packed
 from hsd_viz.figures.pictures import checked_ending
 from hsd_viz.figures.pictures import save as save_figure
-from hsd_viz.figures.style import darkened
+from hsd_viz.figures.style import darkened, template
+from hsd_viz.figures.svg import COLOURS, svg
 from hsd_viz.views.doors import WIDTH, View
 from hsd_viz.views.scripts import STATIC
 
@@ -78,12 +80,21 @@ class Chart(View):
 
 
 def show(figure: go.Figure) -> None:
-    """Display a figure in a notebook cell through plotly's JupyterLab extension."""
+    """Display a figure in a notebook cell through plotly's JupyterLab extension; as SVG where scripts do not run.
+
+    A figure in plotly's default template gets the one of :mod:`hsd_viz.figures`.
+    """
+    import plotly.graph_objects as go
+    import plotly.io as pio
     from IPython.display import display
 
+    if figure.layout.template == pio.templates[pio.templates.default]:
+        figure = go.Figure(figure).update_layout(template=template(), colorway=COLOURS)
     content = _plain(figure)
-    title = str(content["layout"]["title"]["text"])
-    display({PLOTLY_MIME: {**content, "config": CONFIG}, "text/plain": title}, raw=True)
+    data = {PLOTLY_MIME: {**content, "config": CONFIG}, "text/plain": str(content["layout"]["title"]["text"])}
+    with suppress(ValueError):
+        data["image/svg+xml"] = svg(figure)
+    display(data, raw=True)
 
 
 def _plain(figure: go.Figure) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hsd_viz import load_bundled
 from hsd_viz.figures import library
 from hsd_viz.figures.latency_sources import level_use
 from hsd_viz.trace import Trace
-from hsd_viz.views.chart import Chart
+from hsd_viz.views.chart import PLOTLY_MIME, Chart, show
 from hsd_viz.views.readout import Readout, lossless_words, origin, sampling_words, tiles
 
 FIGURES = (charts.by_source, charts.acceptance, charts.time_spent)
@@ -202,7 +202,6 @@ def test_a_speed_up_that_cannot_be_says_so():
 
 def test_a_shown_figure_has_an_svg_and_the_template_of_the_package_unless_it_has_its_own(monkeypatch):
     import plotly.graph_objects as go
-    from hsd_viz.views.chartbox import show
 
     from hsd_viz.figures import template
 
