@@ -11,7 +11,7 @@ from hsd_viz.drafting.tree import DraftTree, as_eos_set
 SLOTS, FACTOR = 1 << 22, 6364136223846793005
 #: A table that is this full at the start of a run is cleared.
 FULL = SLOTS // 4
-#: Tokens by which the text has to grow before it is added to the table.
+#: The text is added to the table when it is longer by more than this than what was added.
 STRIDE = 32
 #: So many drafts in a row with a smaller accepted share than this clear the table.
 LOW, STREAK = 0.25, 5
@@ -28,10 +28,10 @@ class NgramMod:
     """``ngram-mod`` for one run.
 
     Source: llama.cpp's ``--spec-type ngram-mod`` (ggml-org/llama.cpp, ``common/ngram-mod.cpp``, pull request 19164,
-    MIT), re-implemented from its description, with its defaults: n-grams of ``match`` tokens, hashed to one of
+    MIT), re-implemented, with its defaults: n-grams of ``match`` tokens, hashed to one of
     4 194 304 slots, the latest next token in each. A draft follows the table from slot to slot, up to 64 tokens, and is
-    dropped if it has fewer than ``least`` (than the budget, if that is smaller). The text is added when it has grown by
-    32 tokens. A table that is a quarter full when a run begins is cleared, and after 5 drafts in a row of which less
+    dropped if it has fewer than ``least`` (than the budget, if that is smaller). The text but its newest token is
+    added in pieces. A table that is a quarter full when a run begins is cleared, and after 5 drafts in a row of which less
     than a quarter was accepted. ``ngram-mod[short]`` is for small models and short texts: 6 tokens, any length.
     """
 
@@ -58,7 +58,7 @@ class NgramMod:
         if len(self.table.slots) > FULL:
             self.table.slots.clear()
         self._text, self._added, self._low, self._drafted = list(prompt), 0, 0, []
-        self._add()
+        self._add(len(self._text))
 
     def extend(self, tokens: Sequence[int]) -> None:
         if self._drafted:
@@ -68,10 +68,10 @@ class NgramMod:
             self._drafted = []
             if self._low >= STREAK:
                 self.table.slots.clear()
-                self._low = 0
+                self._low = self._added = 0
         self._text += tokens
-        if len(self._text) > self._added + self.match + STRIDE:
-            self._add()
+        if len(self._text) - 1 > self._added + STRIDE:
+            self._add(len(self._text) - 1)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree, most = DraftTree(), min(self.nodes, budget)
@@ -92,16 +92,16 @@ class NgramMod:
         self._drafted = list(tree.tokens)
         return tree.or_reason(budget, "not worth it" if found else "no match")
 
-    def _add(self) -> None:
-        """Add the n-grams of the text that are not in the table yet."""
+    def _add(self, end: int) -> None:
+        """Add the n-grams of the first ``end`` tokens that are not in the table yet."""
         text, n = self._text, self.match
-        if len(text) <= max(n, self._added + n):
+        if end <= self._added + n:
             return
         place = self._hash(text[self._added : self._added + n])
-        for k in range(self._added, len(text) - n):
+        for k in range(self._added, end - n):
             self.table.slots[place] = text[k + n]
             place = self._next(place, text[k], text[k + n])
-        self._added = len(text) - n
+        self._added = end - n
 
     def _hash(self, tokens: Sequence[int]) -> int:
         place = 0
