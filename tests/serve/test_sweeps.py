@@ -12,6 +12,8 @@ from hsd_viz.bench.checkpoint import Checkpoint
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.slow
 STACKS = ["db > target", "nano:4 > target"]
+#: With a budget drafts do not depend on measured times.
+SETTINGS = Settings(max_new_tokens=16, repeats=1, budget=16)
 OPTIONS = {"threads": 1, "device": "cpu"}
 
 
@@ -31,7 +33,7 @@ def suite():
 def alone(suite):
     from hsd_viz.engine.local import load_engine
 
-    return counts(run_bench(load_engine(**OPTIONS), STACKS, suite, Settings(max_new_tokens=16, repeats=1)))
+    return counts(run_bench(load_engine(**OPTIONS), STACKS, suite, SETTINGS))
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["two nodes", "one node killed"])
@@ -55,7 +57,7 @@ def test_two_nodes_count_as_one_process(lost, suite, alone, tmp_path):
             OPTIONS,
             STACKS,
             suite,
-            Settings(max_new_tokens=16, repeats=1),
+            SETTINGS,
             address=cluster.address,
             checkpoint=Checkpoint(path, {}),
             progress=progress,
@@ -84,9 +86,7 @@ def test_finished_parts_are_not_run_again(suite, alone, monkeypatch):
             yield Part(number, work(part), "here", None)
 
     monkeypatch.setattr(sharded, "sweep", sweep)
-    run = lambda: sharded.run_sharded(
-        OPTIONS, STACKS, suite, Settings(max_new_tokens=16, repeats=1), address="local", checkpoint=store
-    )
+    run = lambda: sharded.run_sharded(OPTIONS, STACKS, suite, SETTINGS, address="local", checkpoint=store)
     assert not run()[0].complete
     found, shards = run()
     assert found.complete and counts(found) == alone
