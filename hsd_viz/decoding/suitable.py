@@ -8,6 +8,8 @@ trees).
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from transformers import PreTrainedConfig
@@ -19,6 +21,21 @@ from hsd_viz.words import first_line
 #: Rotary tables that change with the longest position fed: cached keys would no longer fit later ones.
 _CHANGING_ROPE = ("dynamic", "longrope")
 _PROBE = 8
+
+
+#: The largest plausible sizes of a model; the libraries would try to build any.
+_MOST = {"num_hidden_layers": 10_000} | dict.fromkeys(
+    ("hidden_size", "intermediate_size", "vocab_size", "num_attention_heads", "num_key_value_heads"), 10**7
+)
+
+
+def check_sizes(config: dict[str, Any]) -> None:
+    """Raise ``ValueError`` if a size in a ``config.json`` is beyond any model, before a library builds it."""
+    for name, value in config.items():
+        if isinstance(value, dict):
+            check_sizes(value)
+        elif isinstance(value, int | float) and name in _MOST and not value <= _MOST[name]:
+            raise ValueError(f"{name} is {value} in its config: expected at most {_MOST[name]}")
 
 
 def check_config(name: str, config: PreTrainedConfig) -> None:

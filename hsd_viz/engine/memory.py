@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM, PreTrainedConfig
 
 from hsd_viz.decoding.cache import capacity
 from hsd_viz.decoding.loop import PREFILL_CHUNK
+from hsd_viz.words import first_line
 
 #: Rows of a wide verification, and bytes per vocabulary entry of each: logits, probabilities, and their sum in float64.
 _ROWS, _ROW_BYTES = 33, 20
@@ -32,8 +33,11 @@ def parameter_bytes(config: PreTrainedConfig, dtype: torch.dtype, where: str) ->
     """Return the bytes of a model's weights in ``dtype``; for a quantized checkpoint those of its local files."""
     if getattr(config, "quantization_config", None) is not None:
         return sum(file.stat().st_size for pattern in ("*.safetensors", "*.bin") for file in Path(where).glob(pattern))
-    with torch.device("meta"):
-        module = AutoModelForCausalLM.from_config(copy.deepcopy(config))
+    try:
+        with torch.device("meta"):
+            module = AutoModelForCausalLM.from_config(copy.deepcopy(config))
+    except Exception as error:  # any error of the libraries for the values of a config
+        raise ValueError(f"{where} has a config that no model can be built from: {first_line(error)}") from None
     return sum(p.numel() for p in module.parameters()) * dtype.itemsize
 
 

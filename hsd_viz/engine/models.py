@@ -21,7 +21,7 @@ from transformers.utils import logging as hf_logging
 from hsd_viz.decoding.bridge import Bridge, Lexicon
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.decoding.settings import BRIDGES, PromptTooLong
-from hsd_viz.decoding.suitable import check_config, check_forward, context
+from hsd_viz.decoding.suitable import check_config, check_forward, check_sizes, context
 from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.engine import memory
 from hsd_viz.engine.loading import Report, reported, with_progress
@@ -143,7 +143,9 @@ class Models:
         """The configuration of a checkpoint."""
         if where not in self._configs:
             try:
-                config = AutoConfig.from_pretrained(where, **self._source(where))
+                source = self._source(where)
+                check_sizes(PreTrainedConfig.get_config_dict(where, **source)[0])
+                config = AutoConfig.from_pretrained(where, **source)
             except Exception as error:  # any error of the libraries for files and formats
                 raise ValueError(f"{name} cannot be loaded: {self._reason(where, error)}") from None
             check_config(name, config)

@@ -111,8 +111,7 @@ class NativeDatabaseDrafter:
             out[4 * n : 5 * n],
             self._scores[:n],
             [None if place < 0 else place for place in out[5 * n : 6 * n]],
-            None,
-            out[6 * n :],
+            _depths=out[6 * n :],
         )
 
     # --- inside ----------------------------------------------------------------------------------------------------
