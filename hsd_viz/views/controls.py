@@ -92,7 +92,9 @@ class Controls(widgets.VBox):
         self.top_k = NumberField("Top-k (0: off)", 0, 0, 1_000_000, whole=True)
         self.top_p = NumberField("Top-p (1: off)", 1, 0.01, 1)
         self.seed = NumberField("Seed", 0, 0, 2**31 - 1, whole=True)
-        self.rule = widgets.Dropdown(options=RULES, value=DEFAULT_RULE, description="Verification rule")
+        self.rule = widgets.Dropdown(
+            options=[(rule, rule) for rule in RULES], value=DEFAULT_RULE, description="Verification rule"
+        )
         self.length = NumberField("New tokens", 128, 1, MAX_NEW_TOKENS, whole=True)
         self.numbers = tuple(getattr(self, name) for name in NUMBERS)
         self.device = widgets.Dropdown(options=[("automatic", ""), ("cpu", "cpu")], description="Device")
