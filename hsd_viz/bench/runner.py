@@ -144,7 +144,8 @@ def measured(
     template: str | None,
 ) -> Measurement:
     """Return the measurement of the decodes in ``store``: of the prompts that all ``rows`` have finished."""
-    done = tuple(p for p in suite.prompts if all((name, p.id) in store.done for name in rows))
+    finished = (p for p in suite.prompts if all((name, p.id) in store.done for name in rows))
+    done = tuple(p for p in finished if p.id not in store.left_out)
     outputs = {name: tuple(median_of(store.done[name, p.id]) for p in done) for name in rows}
     about = {"template": template, "left_out": store.left_out}
     return Measurement(suite, settings, done, outputs, complete, profiles, store.tuned, **about)

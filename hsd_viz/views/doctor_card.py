@@ -67,7 +67,7 @@ def diagnosis_spec(trace: Trace) -> dict[str, Any]:
 
     try:
         found = diagnose(from_traces([trace], "this run"))
-    except ValueError:  # no drafts, as in plain decoding
+    except (ValueError, KeyError):  # no drafts, as in plain decoding; a trace that does not name its levels
         return {}
     causes = sorted(found.shares.items(), key=lambda item: -item[1])
     tables = [

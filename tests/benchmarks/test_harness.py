@@ -46,7 +46,8 @@ def test_variants_take_turns():
 def test_rows_take_a_line_each(tmp_path):
     report = {"format": "x", "rows": [{"a": 1}, {"a": [2, 3]}]}
     write(tmp_path / "r.json", report, "rows")
-    assert json.loads((tmp_path / "r.json").read_text()) == report
+    written = json.loads((tmp_path / "r.json").read_text())
+    assert written.pop("command").startswith("python -m benchmarks.") and written == report
     assert '  {"a": [2, 3]}\n' in (tmp_path / "r.json").read_text()
     assert [p.name for p in tmp_path.iterdir()] == ["r.json"]
 
@@ -56,7 +57,7 @@ def test_resuming_needs_the_same_settings(tmp_path):
     assert resumed(path, "x", settings) is None
     report = {"format": "x", "machine": describe(), "settings": settings, "points": []}
     write(path, report)
-    assert resumed(path, "x", settings | {"layers": [2]}, free=("layers",)) == report
+    assert resumed(path, "x", settings | {"layers": [2]}, free=("layers",)).items() >= report.items()
     for kind, other in (("y", settings), ("x", {"seed": 2, "layers": [0]})):
         with pytest.raises(ValueError, match="other settings or on another machine"):
             resumed(path, kind, other)

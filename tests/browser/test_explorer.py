@@ -211,7 +211,7 @@ def test_sections_follow_another_recording(shared):
     picker.select_option(label=next(title for title in titles if "two\u00a0draft\u00a0models" in title))
     expect(page.locator(".hsd-origin-stack")).not_to_have_text(stack)
     new = page.locator(".hsd-origin-stack").text_content()
-    expect(page.locator(".hsd-panel .hsd-source").first).to_contain_text(new)
+    expect(page.locator(".hsd-panel .hsd-source", has_text=new).first).to_be_visible()
     expect(page.locator(".hsd-player-place")).to_contain_text("events in")
     shared.check()
 

@@ -17,7 +17,7 @@ def engine():
 
 
 def test_plain_decoding_follows_the_run_and_its_speed_is_noted(engine):
-    events = list(decode_beside_plain(engine, PROMPT, "db > target", max_new_tokens=40, seed=3))
+    events = list(decode_beside_plain(engine, PROMPT, "db > target", pairs=1, max_new_tokens=40, seed=3))
     (end,) = [i for i, e in enumerate(events) if isinstance(e, Finished)]
     trace, after = events[end].trace, events[end + 1 :]
     assert [t.token_id for e in events if isinstance(e, Step) for t in e.tokens] == [

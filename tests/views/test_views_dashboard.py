@@ -80,7 +80,7 @@ def test_a_run_goes_to_the_engine_and_onto_the_page(page):
     assert page.notice.message == ""
     page.tabs.strip.selected = page.tabs.strip.titles.index("Acceptance")
     page.tabs.refresh()
-    assert all(box.outputs for box in page.tabs.shown.figures.values())
+    assert all(chart.drawn for chart in page.tabs.shown.charts.values())
 
 
 def test_it_opens_on_the_first_recording_and_lists_all_with_their_speed_ups(page):
