@@ -135,6 +135,7 @@ def test_the_form_says_what_it_cannot_take_and_the_page_names_the_run_it_shows(o
     # The tour shows recordings, and gives back what it found.
     page.get_by_role("button", name="Take the tour").click()
     expect(badge).to_have_text("Recording")
+    expect(page.locator(".hsd-tour-card")).to_be_visible()
     page.keyboard.press("Escape")
     expect(badge).to_have_text("Finished run")
     expect(page.locator(".hsd-out")).to_have_text(text)
