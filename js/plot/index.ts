@@ -26,12 +26,12 @@ interface Traits {
 type Chart = HTMLElement & { on?(event: string, heard: (event: { points?: Point[] }) => void): void };
 
 /** The values of a chart as a table that can be opened. */
-function tableOf([head, ...rows]: string[][], open: boolean) {
+function tableOf([head, ...rows]: string[][], title: string, open: boolean) {
   const box = make("details", "hsd-values");
   box.open = open;
   const wrap = focusable(make("div", "hsd-values-scroll"));
   wrap.setAttribute("role", "region");
-  wrap.setAttribute("aria-label", "Values");
+  wrap.setAttribute("aria-label", `Values of: ${title}`);
   const table = make("table");
   for (const [k, cells] of [head, ...rows].entries()) {
     const row = (k ? (table.tBodies[0] ?? table.createTBody()) : table.createTHead()).insertRow();
@@ -87,7 +87,10 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     if (text) parts.push(make("p", "hsd-note", text));
     const open = foot.querySelector("details")?.open ?? false;
     head.replaceChildren(...parts);
-    foot.replaceChildren(...(table ? [tableOf(table, open)] : []), ...(note ? [make("p", "hsd-source", note)] : []));
+    foot.replaceChildren(
+      ...(table ? [tableOf(table, name, open)] : []),
+      ...(note ? [make("p", "hsd-source", note)] : []),
+    );
   }
 
   async function draw() {
