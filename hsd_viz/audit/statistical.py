@@ -94,7 +94,7 @@ def statistical(
     The test of pairs stops as soon as it is decided. Ctrl-C ends it with a partial result.
 
     Raises:
-        ValueError: if there is no prompt, or an endpoint does not answer.
+        ValueError: if the prompts are missing, or an endpoint does not answer.
     """
     if not prompts:
         raise ValueError("an audit needs at least one prompt")

@@ -47,8 +47,8 @@ def plane(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
         line = {"color": colour, "width": 2 if colour == accent else 1.5, "dash": dash}
         shown = {"mode": "lines+markers", "marker": {"size": 7}} if curve["kind"] == "law" else {"mode": "lines"}
         phrase = curve.get("phrase", "")
-        told = {"customdata": [hover(phrase.format(x=x, v=f"{y:.2f}")) for x, y in curve["points"]]}
-        over = {**told, "hovertemplate": HOVER} if phrase else {"hoverinfo": "skip"}
+        labelled = {"customdata": [hover(phrase.format(x=x, v=f"{y:.2f}")) for x, y in curve["points"]]}
+        over = {**labelled, "hovertemplate": HOVER} if phrase else {"hoverinfo": "skip"}
         label = {"name": curve.get("label", ""), "showlegend": bool(curve.get("label"))}
         data.append(go.Scatter(x=xs, y=ys, line=line, **shown, **over, **label))
     data += marks(spec.get("points") or spec.get("marks") or (), names, dark)
