@@ -1,8 +1,8 @@
-"""Write a Llama checkpoint as a GGUF file, the format of llama.cpp. Imports no torch.
+"""Write a Llama or Qwen3 checkpoint as a GGUF file, the format of llama.cpp. Imports no torch.
 
 A GGUF file (version 3) is a header, key-value pairs, the list of tensors, and their aligned data, little-endian. See
-https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. llama.cpp rotates neighbouring rows of a head's queries and
-keys, transformers the two halves of a head, so these rows are stored in another order.
+https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. In a Llama, llama.cpp rotates neighbouring rows of a head's
+queries and keys, transformers the two halves of a head, so these rows are stored in another order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from hsd_viz.disk import replacing
 from hsd_viz.ladder.load import NAMES, model_path
 
 #: GGML's numbers of the data types, and its ``general.file_type``; vectors are always float32.
-DTYPES = {"float32": 0, "float16": 1}
+DTYPES = {"float32": (0, 0), "float16": (1, 1), "bfloat16": (30, 32)}
+#: numpy has no bfloat16: its upper 16 bits stand in such an array.
+_KINDS = {"float32": 0, "float16": 1, "uint16": 30}
 _ALIGNMENT = 32
 _LAYER = {
     "input_layernorm": "attn_norm",
@@ -27,6 +29,8 @@ _LAYER = {
     "self_attn.k_proj": "attn_k",
     "self_attn.v_proj": "attn_v",
     "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
     "post_attention_layernorm": "ffn_norm",
     "mlp.gate_proj": "ffn_gate",
     "mlp.up_proj": "ffn_up",
@@ -39,7 +43,7 @@ _NORMAL, _CONTROL = 1, 3
 def write_gguf(model: str | Path, path: Path, dtype: str = "float16") -> Path:
     """Write a shipped model, or a checkpoint folder, to ``path`` and return it.
 
-    Raises: ValueError: if it is not a Llama with a byte-level BPE tokenizer, or for another data type.
+    Raises: ValueError: if it is no Llama or Qwen3 with a byte-level BPE tokenizer, or for another data type.
     """
     if dtype not in DTYPES:
         raise ValueError(f"unknown data type '{dtype}': use {' or '.join(DTYPES)}")
@@ -53,7 +57,7 @@ def write_gguf(model: str | Path, path: Path, dtype: str = "float16") -> Path:
             file.write(_text(key) + _value(value))
         offset = 0
         for name, tensor in tensors.items():
-            kind = DTYPES[str(tensor.dtype)]
+            kind = _KINDS[str(tensor.dtype)]
             shape = struct.pack(f"<I{tensor.ndim}Q", tensor.ndim, *tensor.shape[::-1])
             file.write(_text(name) + shape + struct.pack("<IQ", kind, offset))
             offset += _padded(tensor.nbytes)
@@ -65,32 +69,39 @@ def write_gguf(model: str | Path, path: Path, dtype: str = "float16") -> Path:
 
 def _hyperparameters(config: dict[str, Any], dtype: str, name: str) -> dict[str, Any]:
     rope = config.get("rope_parameters") or {}
+    family = config.get("model_type")
     if (
-        config.get("model_type") != "llama"
+        family not in ("llama", "qwen3")
         or rope.get("rope_type", "default") != "default"
         or config.get("rope_scaling")
+        or config.get("use_sliding_window")
         or config.get("attention_bias")
         or config.get("mlp_bias")
     ):
-        raise ValueError(f"'{name}' is not a plain Llama (without biases and scaled rotations): it cannot be exported")
+        raise ValueError(
+            f"'{name}' is not a plain Llama or Qwen3 (without biases, windows and scaled rotations): it cannot be exported"
+        )
     head = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
-    return {
-        "general.architecture": "llama",
+    general = {
+        "general.architecture": family,
         "general.name": f"hsd_viz {name}",
-        "general.file_type": DTYPES[dtype],
-        "llama.block_count": config["num_hidden_layers"],
-        "llama.context_length": config["max_position_embeddings"],
-        "llama.embedding_length": config["hidden_size"],
-        "llama.feed_forward_length": config["intermediate_size"],
-        "llama.attention.head_count": config["num_attention_heads"],
-        "llama.attention.head_count_kv": config.get("num_key_value_heads") or config["num_attention_heads"],
-        "llama.attention.key_length": head,
-        "llama.attention.value_length": head,
-        "llama.rope.dimension_count": head,
-        "llama.rope.freq_base": float(rope.get("rope_theta") or config.get("rope_theta") or 10_000.0),
-        "llama.attention.layer_norm_rms_epsilon": float(config["rms_norm_eps"]),
-        "llama.vocab_size": config["vocab_size"],
+        "general.file_type": DTYPES[dtype][1],
     }
+    sizes = {
+        "block_count": config["num_hidden_layers"],
+        "context_length": config["max_position_embeddings"],
+        "embedding_length": config["hidden_size"],
+        "feed_forward_length": config["intermediate_size"],
+        "attention.head_count": config["num_attention_heads"],
+        "attention.head_count_kv": config.get("num_key_value_heads") or config["num_attention_heads"],
+        "attention.key_length": head,
+        "attention.value_length": head,
+        "rope.dimension_count": head,
+        "rope.freq_base": float(rope.get("rope_theta") or config.get("rope_theta") or 10_000.0),
+        "attention.layer_norm_rms_epsilon": float(config["rms_norm_eps"]),
+        "vocab_size": config["vocab_size"],
+    }
+    return general | {f"{family}.{key}": value for key, value in sizes.items()}
 
 
 def _vocabulary(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
@@ -122,6 +133,8 @@ def _tensors(folder: Path, config: dict[str, Any], dtype: str) -> dict[str, np.n
 
     heads = config["num_attention_heads"]
     groups = {"attn_q": heads, "attn_k": config.get("num_key_value_heads") or heads}
+    if config["model_type"] == "qwen3":
+        groups = {}  # rotated by halves there too
     found = {}
     for shard in sorted(folder.glob("*.safetensors")):
         for name, tensor in load_file(shard).items():
@@ -134,10 +147,17 @@ def _tensors(folder: Path, config: dict[str, Any], dtype: str) -> dict[str, np.n
                 if _LAYER[part] in groups:
                     halves = tensor.reshape(groups[_LAYER[part]], 2, -1, tensor.shape[1])
                     tensor = halves.swapaxes(1, 2).reshape(tensor.shape)
-            found[f"{new}.weight"] = tensor.astype(dtype if tensor.ndim > 1 else "float32")
+            found[f"{new}.weight"] = _stored(tensor, dtype if tensor.ndim > 1 else "float32")
     if config.get("tie_word_embeddings"):
         found.pop("output.weight", None)
     return found
+
+
+def _stored(tensor: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype != "bfloat16":
+        return tensor.astype(dtype)
+    bits = tensor.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)  # to the nearest, ties to even
 
 
 def _padded(size: int) -> int:

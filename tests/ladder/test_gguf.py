@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.ladder.gguf import write_gguf
+from hsd_viz.ladder.gguf import DTYPES, write_gguf
 from hsd_viz.ladder.load import load_model, model_path
 
 PROMPTS = ((11, 402, 37, 1900, 5), (260, 261, 262), tuple(range(300, 330)))
@@ -42,7 +42,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         for _ in range(n):
             name = text(file)
             shape = [unpack(file, "Q") for _ in range(unpack(file, "I"))]
-            rows.append((name, shape[::-1], {0: "<f4", 1: "<f2"}[unpack(file, "I")], unpack(file, "Q")))
+            rows.append((name, shape[::-1], {0: "<f4", 1: "<f2", 30: "<u2"}[unpack(file, "I")], unpack(file, "Q")))
         start = -(-file.tell() // 32) * 32
         data = path.read_bytes()
     assert all(offset % 32 == 0 for *_, offset in rows)
@@ -50,13 +50,15 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         name: np.frombuffer(data, kind, int(np.prod(shape)), start + offset).reshape(shape)
         for name, shape, kind, offset in rows
     }
-    return values, tensors
+    widened = lambda bits: (bits.astype(np.uint32) << 16).view(np.float32)  # bfloat16: the upper half of a float32
+    return values, {name: widened(t) if t.dtype == np.uint16 else t for name, t in tensors.items()}
 
 
 def logits(values: dict[str, Any], tensors: dict[str, np.ndarray], ids: list[int]) -> np.ndarray:
-    """A Llama's forward pass, in float64."""
+    """A Llama's or a Qwen3's forward pass, in float64."""
+    family = values["general.architecture"]
     weight = lambda name: tensors[f"{name}.weight"].astype(np.float64)
-    at = lambda key: values[f"llama.{key}"]
+    at = lambda key: values[f"{family}.{key}"]
     n, size, heads = len(ids), at("rope.dimension_count"), at("attention.head_count")
     eps = at("attention.layer_norm_rms_epsilon")
     norm = lambda x, w: x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * w
@@ -64,6 +66,9 @@ def logits(values: dict[str, Any], tensors: dict[str, np.ndarray], ids: list[int
     cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
 
     def rotated(x: np.ndarray) -> np.ndarray:
+        if family == "qwen3":
+            a, b = np.split(x, 2, -1)
+            return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
         even, odd = x[..., ::2], x[..., 1::2]
         return np.stack([even * cos - odd * sin, even * sin + odd * cos], -1).reshape(x.shape)
 
@@ -71,7 +76,10 @@ def logits(values: dict[str, Any], tensors: dict[str, np.ndarray], ids: list[int
     for layer in range(at("block_count")):
         part = lambda name, layer=layer: weight(f"blk.{layer}.{name}")
         h = norm(x, part("attn_norm"))
-        q, k, v = ((h @ part(f"attn_{name}").T).reshape(n, heads, size) for name in "qkv")
+        q, k, v = ((h @ part(f"attn_{name}").T).reshape(n, -1, size) for name in "qkv")
+        if family == "qwen3":
+            q, k = norm(q, part("attn_q_norm")), norm(k, part("attn_k_norm"))
+        k, v = (np.repeat(x, heads // x.shape[1], 1) for x in (k, v))
         scores = np.einsum("qhd,khd->hqk", rotated(q), rotated(k)) / np.sqrt(size)
         scores = np.where(np.tri(n, dtype=bool), scores, -np.inf)
         p = np.exp(scores - scores.max(-1, keepdims=True))
@@ -83,19 +91,54 @@ def logits(values: dict[str, Any], tensors: dict[str, np.ndarray], ids: list[int
     return norm(x, weight("output_norm")) @ weight("token_embd").T
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_the_file_computes_the_same_greedy_tokens(tmp_path: Path, dtype: str) -> None:
+def save(folder: Path, family: str) -> Path:
+    """A small random model whose norms are no ones, with the ladder's tokenizer."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config = AutoConfig.for_model(
+        family,
+        vocab_size=4096,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2 if family == "qwen3" else 4,
+        head_dim=8,
+        max_position_embeddings=128,
+        bos_token_id=0,
+        eos_token_id=0,
+        tie_word_embeddings=True,
+    )
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config)
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.normal_(1 if weights.ndim == 1 else 0, 0.3)
+    model.to(torch.float16).save_pretrained(folder)
+    (folder / "tokenizer.json").symlink_to(model_path("nano") / "tokenizer.json")
+    return folder
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("family", ["llama", "qwen3"])
+def test_the_file_computes_the_same_greedy_tokens(tmp_path: Path, family: str, dtype: str) -> None:
     import torch
 
-    values, tensors = read(write_gguf("nano", tmp_path / "nano.gguf", dtype))
-    assert tensors["blk.0.attn_q.weight"].dtype == dtype and tensors["blk.0.attn_norm.weight"].dtype == "float32"
-    model = load_model("nano", dtype="float64")
+    folder = save(tmp_path, family)
+    values, tensors = read(write_gguf(folder, tmp_path / "x.gguf", dtype))
+    assert tensors["blk.0.attn_norm.weight"].dtype == "float32"
+    engine = load_model(folder, dtype="float64")
+    if dtype == "bfloat16":
+        matrices = [w for w in engine.parameters() if w.ndim > 1]
+        with torch.no_grad():
+            for weights in matrices:
+                weights.copy_(weights.to(torch.bfloat16))
     for prompt in PROMPTS:
         with torch.inference_mode():
-            ids = model.generate(torch.tensor([prompt]), max_new_tokens=24, do_sample=False)
-            ours = model(ids).logits[0].numpy()
+            ids = engine.generate(torch.tensor([prompt]), max_new_tokens=24, do_sample=False)
+            ours = engine(ids).logits[0].numpy()
         row = logits(values, tensors, ids[0].tolist())
-        # The shipped weights are float16: both data types hold them exactly.
         np.testing.assert_allclose(row, ours, rtol=0, atol=1e-4)
         assert (row.argmax(-1)[len(prompt) - 1 : -1] == ids[0, len(prompt) :].numpy()).all()
 
@@ -112,13 +155,13 @@ def test_the_vocabulary_is_that_of_the_tokenizer(tmp_path: Path) -> None:
 def test_the_command_writes_the_ladder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ladder", "export", "nano", "--gguf", str(tmp_path / "out")]) == 0
     path = tmp_path / "out" / "nano.gguf"
-    assert capsys.readouterr().out.strip() == str(path) and read(path)[0]["llama.block_count"] == 2
+    assert capsys.readouterr().out.strip() == str(path) and read(path)[0]["general.name"] == "hsd_viz nano"
 
 
 @pytest.mark.parametrize(
     ("file", "change", "message"),
     [
-        ("config.json", {"model_type": "qwen3"}, "not a plain Llama"),
+        ("config.json", {"model_type": "gemma3"}, "not a plain Llama"),
         ("config.json", {"attention_bias": True}, "not a plain Llama"),
         ("tokenizer.json", {"normalizer": {"type": "NFC"}}, "not byte-level BPE"),
         ("config.json", None, "cannot read"),
