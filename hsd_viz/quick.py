@@ -8,8 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.card import card, line, table
-from hsd_viz.engine import Engine
-from hsd_viz.engine.running import options_of
+from hsd_viz.engine import Engine, options_of
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar, table_lines
 from hsd_viz.trace import Trace

@@ -1,28 +1,64 @@
 """Engines: :func:`load_engine` decodes in this process, :class:`ReplayEngine` replays recorded traces,
 :class:`RemoteEngine` decodes on a server. No torch."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
 from hsd_viz.decoding.settings import DEFAULT_RULE
-from hsd_viz.engine.running import options_of, run_to_end
 from hsd_viz.machine import cores, load_average
 from hsd_viz.stack import Stack, parse
+from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Event, Finished, Stage, Step, Trace
+from hsd_viz.words import did_you_mean
 
 #: Tokens between two progress events of a decode beside another; it can only be cancelled at one.
 REPORT_EVERY = 16
 #: Runs beside plain ones that are timed at most, and the seconds within which repetitions start.
 PAIRS, PAIRS_SECONDS = 5, 3.0
+#: Characters of a prompt in a progress bar.
+_SHOWN = 32
 
 _LAZY = {"load_engine": "local", "LocalEngine": "local", "ReplayEngine": "replay", "RemoteEngine": "remote"}
 
 __all__ = ["Engine", "decode_beside_plain", "note_plain", "prepare", *_LAZY]
 
 
+def options_of(decode: Callable) -> Callable[[Callable], Callable]:
+    """Give a function the keyword-only options of ``decode`` in place of its ``**options``.
+
+    Help and completion list them, and any other option is a TypeError that names them.
+    """
+    options = [p for p in inspect.signature(decode).parameters.values() if p.kind is p.KEYWORD_ONLY]
+
+    def decorate(function: Callable) -> Callable:
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        parameters = [*own, *(o for o in options if o.name not in signature.parameters)]
+        names = [p.name for p in parameters if p.name != "self"]
+
+        @functools.wraps(function)
+        def checked(*args: Any, **given: Any) -> Any:
+            if unknown := next((name for name in given if name not in names), None):
+                hint = did_you_mean(unknown, names)
+                raise TypeError(f"{function.__name__}() has no option '{unknown}' (use {', '.join(names)}){hint}")
+            return function(*args, **given)
+
+        checked.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return checked
+
+    return decorate
+
+
 class Engine(Protocol):
     """Decode prompts with stacks and report events as they happen."""
+
+    def __init_subclass__(cls) -> None:
+        """List the options of the subclass's ``decode`` in its ``run``."""
+        super().__init_subclass__()
+        cls.run = options_of(cls.decode)(inspect.unwrap(cls.run))  # type: ignore[method-assign]
 
     def decode(
         self,
@@ -48,13 +84,28 @@ class Engine(Protocol):
         Raises ValueError for invalid arguments.
         """
 
-    @options_of(decode)
     def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
         """Decode to the end and return the trace; takes the options of :meth:`decode`.
 
-        A list of prompts returns the list of their traces and shows a progress bar.
+        A list of prompts returns the list of their traces and shows a progress bar. A prompt is text or a list of token
+        ids; so a list that does not begin with an integer is a list of prompts.
         """
-        return run_to_end(self, prompt, stack, options)
+        if not isinstance(prompt, list | tuple) or not prompt or isinstance(prompt[0], int):
+            return _last(self.decode(prompt, stack, **options))
+        traces = []
+        with progress_bar() as update:
+            for n, one in enumerate(prompt):
+                update(n, len(prompt), " ".join(one.split())[:_SHOWN] if isinstance(one, str) else "token ids")
+                traces.append(_last(self.decode(one, stack, **options)))
+            update(len(prompt), len(prompt), "")
+        return traces
+
+
+def _last(events: Iterator[Event]) -> Trace:
+    for event in events:
+        if isinstance(event, Finished):
+            return event.trace  # type: ignore[return-value]
+    raise AssertionError("a decode that is not closed ends with Finished")
 
 
 def prepare() -> None:

@@ -30,10 +30,10 @@ from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.make import check_folder
 from hsd_viz.drafting.tree import Drafter
+from hsd_viz.engine import Engine
 from hsd_viz.engine.drafts import bridged, find_skips, sessions_of
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.models import Models
-from hsd_viz.engine.running import options_of, run_to_end
 from hsd_viz.ladder.load import names, weights_dir
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.machine import cpu_model
@@ -108,7 +108,7 @@ class _Request:
     rules: Mapping[str, str]
 
 
-class LocalEngine:
+class LocalEngine(Engine):
     """Decodes in this process. Weights and databases are shared by all decodes; each decode has its own caches."""
 
     def __init__(self, models: Models, runtimes: Runtimes, databases: str | Path | None = None) -> None:
@@ -256,14 +256,6 @@ class LocalEngine:
                 prompt, written, parsed, choosing, sampling, max_new_tokens, record, chat, memory, budget, by_level
             )
         )
-
-    @options_of(decode)
-    def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
-        """Decode to the end and return the trace; takes the options of :meth:`decode`.
-
-        A list of prompts returns the list of their traces and shows a progress bar.
-        """
-        return run_to_end(self, prompt, stack, options)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 

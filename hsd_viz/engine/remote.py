@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from hsd_viz.card import card, line
 from hsd_viz.decoding.settings import DEFAULT_RULE
-from hsd_viz.engine.running import options_of, run_to_end
+from hsd_viz.engine import Engine
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.wire import EventReader, ServerError
@@ -34,7 +34,7 @@ def connect(url: str, token: str | None = None) -> RemoteEngine:
     return engine
 
 
-class RemoteEngine:
+class RemoteEngine(Engine):
     """Decodes on a server: the same events and traces as :class:`hsd_viz.engine.local.LocalEngine`."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
@@ -87,14 +87,6 @@ class RemoteEngine:
         if rule != DEFAULT_RULE:  # servers of earlier versions do not know it
             body["rule"] = rule if isinstance(rule, str) else dict(rule)
         return self._events(json.dumps(body).encode())
-
-    @options_of(decode)
-    def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
-        """Decode to the end and return the trace; takes the options of :meth:`decode`.
-
-        A list of prompts returns the list of their traces and shows a progress bar.
-        """
-        return run_to_end(self, prompt, stack, options)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from hsd_viz.card import card, table
 from hsd_viz.decoding.settings import DEFAULT_RULE
-from hsd_viz.engine.running import options_of, run_to_end
+from hsd_viz.engine import Engine
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace, TraceError
 from hsd_viz.trace.metrics import target_round_of
@@ -99,7 +99,7 @@ def steps(trace: Trace) -> list[Step]:
     return list(found.values())
 
 
-class ReplayEngine:
+class ReplayEngine(Engine):
     """Replay recorded decodes. ``pace`` 1 replays at the recorded speed, 2 twice as fast, 0 without waiting."""
 
     def __init__(self, folder: Path = TRACES, pace: float = 1.0) -> None:
@@ -143,10 +143,9 @@ class ReplayEngine:
             "pip install 'hsd-viz[models]', or choose a recorded trace"
         )
 
-    @options_of(decode)
     def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
         """Replay to the end without waiting and return the trace; a list of prompts returns the list of traces."""
-        return run_to_end(ReplayEngine(self._folder, pace=0), prompt, stack, options)
+        return Engine.run(ReplayEngine(self._folder, pace=0), prompt, stack, **options)
 
     def replay(self, trace: Trace) -> Iterator[Event]:
         """Yield the events of a trace at this engine's pace."""
