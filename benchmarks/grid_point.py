@@ -104,7 +104,7 @@ def needed(calibration: Calibration, drafts: Sequence[str]) -> dict[str, Any] | 
             edges = {
                 pair: e.shifted(by) if pair[1] != calibration.target else e for pair, e in calibration.edges.items()
             }
-            found = picks(Mixture.of(replace(calibration, costs=costs, edges=edges)), drafts, bottom=None)
+            found = picks(Mixture(replace(calibration, costs=costs, edges=edges)), drafts, bottom=None)
             row.append(found.single[0].ms_per_token / found.models[0].ms_per_token)
         gain.append(row)
     return {"cheaper": list(CHEAPER), "closer": list(CLOSER), "gain": gain}

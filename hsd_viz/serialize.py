@@ -2,7 +2,8 @@
 
 An :class:`~hsd_viz.intervals.Estimate` becomes two keys, ``name`` and ``name_ci: [low, high]``. Field metadata: ``key``
 is the key in the data, ``first`` puts it before the inherited fields, ``omit`` leaves it out where it is ``None`` or
-unknown. When read, keys that are missing take the field's default, and keys without a field are ignored.
+unknown, ``bare`` makes its value that of the whole record. A mapping of tuples becomes a list of ``[*key, value]``.
+When read, keys that are missing take the field's default, and keys without a field are ignored.
 """
 
 from __future__ import annotations
@@ -16,19 +17,41 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from hsd_viz.intervals import UNKNOWN, Estimate
 
 T = TypeVar("T")
+R = TypeVar("R", bound="Record")
 _SCALARS = {float: (int, float), int: (int,), str: (str,), bool: (bool,)}
+
+
+class Record:
+    """Methods of a dataclass that is JSON data by itself."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return to_dict(self)
+
+    @classmethod
+    def from_dict(cls: type[R], data: Any) -> R:
+        """Return the record of :meth:`to_dict`. Raises: ValueError: if the data have another form."""
+        try:
+            return from_dict(cls, data)
+        except (KeyError, TypeError, AttributeError) as error:
+            what = f"unexpected form of its parts ({type(error).__name__})"
+            raise ValueError(f"not a {cls.__name__.lower()}: {what}") from None
 
 
 def to_dict(record: Any) -> dict[str, Any]:
     """Return a dataclass instance as JSON data."""
     found: dict[str, Any] = {}
-    for field in sorted(fields(record), key=lambda field: not field.metadata.get("first")):
+    for field, hint in sorted(_fields(type(record)), key=lambda pair: not pair[0].metadata.get("first")):
         key, value = _key(field), getattr(record, field.name)
         if field.metadata.get("omit") and value in (None, UNKNOWN):
             continue
         if isinstance(value, Estimate):
             found[key] = value.value
             found[f"{key}_ci"] = None if value.interval is None else list(value.interval)
+        elif _has_tuples(hint):
+            found[key] = [[*pair, _to_data(item)] for pair, item in value.items()]
         else:
             found[key] = _to_data(value)
     return found
@@ -61,7 +84,8 @@ def _key(field: Field) -> str:
 
 def _to_data(value: Any) -> Any:
     if is_dataclass(value):
-        return to_dict(value)
+        bare = _bare(type(value))
+        return to_dict(value) if bare is None else _to_data(getattr(value, bare[0].name))
     if isinstance(value, Mapping):
         return {key: _to_data(item) for key, item in value.items()}
     return [_to_data(item) for item in value] if isinstance(value, list | tuple) else value
@@ -73,17 +97,30 @@ def _fields(kind: type) -> list[tuple[Field, Any]]:
     return [(field, hints[field.name]) for field in fields(kind)]
 
 
+def _bare(kind: type) -> tuple[Field, Any] | None:
+    return next((pair for pair in _fields(kind) if pair[0].metadata.get("bare")), None)
+
+
+def _has_tuples(hint: Any) -> bool:
+    """Return whether ``hint`` is a mapping of tuples."""
+    return get_origin(hint) in (dict, Mapping) and get_origin(get_args(hint)[0]) is tuple
+
+
 def _read(hint: Any, value: Any) -> Any:
     if hint is Any:
         return value
     if is_dataclass(hint):
-        return from_dict(hint, value)
+        if bare := _bare(hint):
+            return hint(_read(bare[1], value))
+        return hint.from_dict(value) if issubclass(hint, Record) else from_dict(hint, value)
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         (inner,) = (part for part in parts if part is not type(None))
         return None if value is None else _read(inner, value)
-    if origin is dict and isinstance(value, Mapping):
-        return {str(key): _read(parts[1], item) for key, item in value.items()}
+    if _has_tuples(hint) and isinstance(value, list):
+        return {_read(parts[0], key): _read(parts[1], item) for *key, item in value}
+    if origin in (dict, Mapping) and isinstance(value, Mapping):
+        return {parts[0](key): _read(parts[1], item) for key, item in value.items()}
     if origin is tuple and isinstance(value, list | tuple):
         kinds = parts[:1] * len(value) if parts[-1] is Ellipsis else parts
         return tuple(_read(part, item) for part, item in zip(kinds, value, strict=True))

@@ -1,11 +1,12 @@
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from hsd_viz.intervals import UNKNOWN, Estimate
-from hsd_viz.serialize import from_dict, to_dict
+from hsd_viz.serialize import Record, from_dict, to_dict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,3 +66,28 @@ def test_a_field_without_a_default_is_needed():
         from_dict(Whole, {"name": "x", "speed": 1, "parts": {}})
     with pytest.raises(TypeError, match="needs an object"):
         from_dict(Whole, [])
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    values: tuple[int, ...] = field(metadata={"bare": True})
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Record):
+    rows: Mapping[tuple[str, str], Pair]
+    inner: Mapping[int, float] = field(default_factory=dict)
+
+
+def test_a_mapping_of_tuples_is_a_list_and_a_bare_record_its_value():
+    table = Table({("a", "b"): Pair((1, 2))}, {3: 0.5})
+    data = json.loads(json.dumps(table.to_dict()))
+    assert data == {"rows": [["a", "b", [1, 2]]], "inner": {"3": 0.5}}
+    assert Table.from_dict(data) == table
+    assert Table.from_dict({"rows": []}).rows == {}
+
+
+@pytest.mark.parametrize("data", [{}, [], {"rows": 3}, {"rows": [["a", "b", 3]]}, {"rows": [["a", 1, [1]]]}])
+def test_a_record_of_another_form_is_named(data):
+    with pytest.raises(ValueError, match="not a table: unexpected form"):
+        Table.from_dict(data)

@@ -164,7 +164,7 @@ def estimate_mixture(texts: Sequence[Sequence[Trace]], pooled: Calibration) -> M
     groups = [[trace for text in order[a:b] for trace in text] for a, b in pairwise(bounds)]
     tokens = [sum(len(trace.token_rows) for trace in group) for group in groups]
     if not sum(tokens) or count == 1:
-        return Mixture.of(pooled)
+        return Mixture(pooled)
     parts = []
     for group, n in zip(groups, tokens, strict=True):
         rounds, looked_up = rounds_of(group)

@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,6 @@ FORMAT, SCHEMA = "hsd_viz calibration", 2
 #: Days after which a calibration expires: drivers, clocks and background load change.
 MAX_AGE_DAYS = 14.0
 _DAY = 86_400.0
-#: The fields of a stored calibration that are JSON data.
-_PLAIN = ("identity", "texts", "created", "seconds", "lookups", "forwards", "isolated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +154,12 @@ def newest(wanted: Mapping[str, Any]) -> StoredCalibration | None:
 
 def to_dict(stored: StoredCalibration) -> dict[str, Any]:
     """Return plain JSON data."""
-    plain = {name: getattr(stored, name) for name in _PLAIN}
-    acceptance = [asdict(counts) for counts in stored.acceptance]
-    return {"format": FORMAT, "schema": SCHEMA, **plain, **stored.mixture.to_dict(), "acceptance": acceptance}
+    data = serialize.to_dict(stored)
+    return {"format": FORMAT, "schema": SCHEMA, **data.pop("mixture"), **data}
 
 
 def from_dict(data: Any) -> StoredCalibration:
     """Return the calibration of :func:`to_dict`; ``ValueError``, ``KeyError`` or ``TypeError`` for other data."""
     if data["format"] != FORMAT or data["schema"] != SCHEMA:
         raise ValueError("another format")
-    plain = {name: data[name] for name in _PLAIN} | {key: float(data[key]) for key in ("created", "seconds")}
-    # JSON has no whole numbers as keys.
-    plain["isolated"] = {m: {int(n): float(ms) for n, ms in times.items()} for m, times in data["isolated"].items()}
-    acceptance = tuple(serialize.from_dict(AcceptanceCounts, counts) for counts in data["acceptance"])
-    return StoredCalibration(**plain, mixture=Mixture.from_dict(data), acceptance=acceptance)
+    return serialize.from_dict(StoredCalibration, {**data, "mixture": data})

@@ -72,7 +72,7 @@ class Basis:
     @property
     def mixture(self) -> Mixture:
         """The calibration for stack predictions."""
-        return self.kinds or Mixture.of(self.calibration)
+        return self.kinds or Mixture(self.calibration)
 
 
 def recorded() -> Basis:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hsd_viz.serialize import from_dict, to_dict
+from hsd_viz.serialize import Record
 
 _SUM_TOLERANCE = 1e-9
 
@@ -112,7 +112,7 @@ class Tier:
     sum to 1.
     """
 
-    outcomes: tuple[tuple[int, int, float], ...]
+    outcomes: tuple[tuple[int, int, float], ...] = field(metadata={"bare": True})
 
     def __post_init__(self) -> None:
         total = sum(chance for _, _, chance in self.outcomes)
@@ -169,7 +169,7 @@ class Tier:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Record):
     """Measured figures by name. ``models`` are names as in stacks, smallest first, the target last.
 
     ``costs`` has every model; ``edges`` the pairs (draft model, verifier) whose acceptance is known, ``tiers`` the
@@ -230,30 +230,6 @@ class Calibration:
             edges={pair: edge for pair, edge in self.edges.items() if set(pair) <= set(kept)},
             tiers={(d, v): tier for (d, v), tier in self.tiers.items() if d in allowed and v in kept},
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {
-            "models": list(self.models),
-            "costs": {m: to_dict(cost) for m, cost in self.costs.items()},
-            "edges": [[*pair, to_dict(edge)] for pair, edge in self.edges.items()],
-            "tiers": [[*pair, [list(o) for o in tier.outcomes]] for pair, tier in self.tiers.items()],
-            "lookups": {d: to_dict(cost) for d, cost in self.lookups.items()},
-        }
-
-    @classmethod
-    def from_dict(cls, data: Any) -> Calibration:
-        """Return the calibration of :meth:`to_dict`. Raises: ValueError: if the data have another form."""
-        try:
-            return cls(
-                models=tuple(data["models"]),
-                costs={m: from_dict(LevelCost, cost) for m, cost in data["costs"].items()},
-                edges={(d, v): from_dict(Edge, edge) for d, v, edge in data["edges"]},
-                tiers={(d, v): from_dict(Tier, {"outcomes": outcomes}) for d, v, outcomes in data["tiers"]},
-                lookups={d: from_dict(LookupCost, cost) for d, cost in data["lookups"].items()},
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"not a calibration: unexpected form of its parts ({type(error).__name__})") from None
 
 
 def _extended(curve: tuple[float, ...], fed: int) -> NDArray[Any]:

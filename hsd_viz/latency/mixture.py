@@ -24,24 +24,25 @@ from hsd_viz.latency.affine import MOST, Affine, check_limits
 from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.select import Choice, Hierarchy, join, refine, select, split
 from hsd_viz.latency.vectorised import Law, Prediction
+from hsd_viz.serialize import Record
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.words import check_range
 
 
 @dataclass(frozen=True, slots=True)
-class Mixture:
+class Mixture(Record):
     """Calibrations of several kinds of text.
 
-    ``parts`` are (share of the tokens, calibration); the shares sum to 1. ``pooled`` is the calibration over all texts.
+    ``parts`` are (share of the tokens, calibration); the shares sum to 1. ``pooled`` is the calibration over all texts,
+    and without parts the only kind of text.
     """
 
     pooled: Calibration
-    parts: tuple[tuple[float, Calibration], ...]
+    parts: tuple[tuple[float, Calibration], ...] = ()
 
-    @classmethod
-    def of(cls, pooled: Calibration) -> Mixture:
-        """Return a mixture of one kind of text."""
-        return cls(pooled, ((1.0, pooled),))
+    def __post_init__(self) -> None:
+        if not self.parts:
+            object.__setattr__(self, "parts", ((1.0, self.pooled),))
 
     def each(self, change: Callable[[Calibration], Calibration]) -> Mixture:
         """Return the mixture with ``change`` applied to the pool and to every part."""
@@ -50,24 +51,6 @@ class Mixture:
     def priced(self, costs: Mapping[str, LevelCost]) -> Mixture:
         """Return the same acceptances with other ``costs``, by model."""
         return self.each(lambda calibration: replace(calibration, costs=costs))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {"pooled": self.pooled.to_dict(), "parts": [[share, part.to_dict()] for share, part in self.parts]}
-
-    @classmethod
-    def from_dict(cls, data: Any) -> Mixture:
-        """Return the mixture of :meth:`to_dict`; without parts one kind of text.
-
-        Raises: ValueError: if the data have another form.
-        """
-        try:
-            pooled = Calibration.from_dict(data["pooled"])
-            parts = tuple((float(share), Calibration.from_dict(part)) for share, part in data["parts"])
-        except (KeyError, TypeError) as error:
-            why = f"unexpected form of its parts ({type(error).__name__})"
-            raise ValueError(f"not a mixture of calibrations: {why}") from None
-        return cls(pooled, parts) if parts else cls.of(pooled)
 
 
 class MixedLaw:

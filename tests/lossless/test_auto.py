@@ -25,7 +25,7 @@ def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Mixture:
     costs = {"nano": LevelCost((0.02,)), "small": LevelCost((0.2,)), "target": LevelCost((1.0,))}
     edges = {pair: Edge(tail=nano if pair[0] == "nano" else small) for pair in combinations(NAMES, 2)}
     tiers = {("db", name): Tier(((0, 0, 1 - hit), (4, 4, hit))) for name in NAMES}
-    return Mixture.of(Calibration(NAMES, costs, edges, tiers))
+    return Mixture(Calibration(NAMES, costs, edges, tiers))
 
 
 @pytest.mark.parametrize(
