@@ -117,8 +117,8 @@ class Plan:
     complete: bool
 
 
-#: Figures by stack, costs by model, and whether the measurement is complete.
-Measured = tuple[dict[str, "MeasuredStack"], dict[str, LevelCost], bool]
+#: The decodes by (number of the prompt, stack), costs by model, and whether nothing is missing.
+Decodes = tuple[dict[tuple[int, str], list["_Decode"]], dict[str, LevelCost], bool]
 
 
 def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
@@ -146,11 +146,11 @@ def plan(
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
     note: Callable[[str], None] = lambda message: None,
-    measuring: Callable[..., Measured] | None = None,
+    decoding: Callable[..., Decodes] | None = None,
 ) -> Plan | None:
     """Calibrate, rank and measure; ``None`` if it was interrupted before the first calibration prompt was finished.
 
-    ``measuring`` takes the place of :func:`measure`.
+    ``decoding`` takes the place of :func:`decodes`.
 
     Ctrl-C and ``cancelled`` end it with a partial result.
 
@@ -180,8 +180,9 @@ def plan(
     if request.measured and complete:
         wanted = (*choice.ranked[: request.measured], *_always(choice, ranked), *asked)
         chosen = tuple(dict.fromkeys(p.stack for p in wanted))
-        options = {"sampling": request.sampling, "max_new_tokens": request.max_new_tokens, "repeats": request.repeats}
-        found, costs, complete = (measuring or measure)(engine, chosen, others, **options, **calls)
+        measured = Work(chosen, others, request.sampling, request.max_new_tokens, request.repeats)
+        done, costs, complete = (decoding or decodes)(engine, measured, range(len(others.prompts)), **calls)
+        found = pooled(measured, done)
     kind = "prompts of the calibration" if request.same_prompts else "other prompts"
     limits = {} if request.max_levels is None else {"max_drafts": max(0, request.max_levels - 2)}
     return Plan(
@@ -244,32 +245,9 @@ def _drafts(engine: Any, suite: Suite, request: PlanRequest, stacks: Sequence[St
     return tuple(sorted(drafts, key=lambda name: sizes.get(name, 0)))
 
 
-def measure(
-    engine: Any,
-    stacks: Sequence[str],
-    suite: Suite,
-    *,
-    sampling: Sampling | None = None,
-    max_new_tokens: int,
-    repeats: int = 3,
-    progress: Callable[[Progress], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> Measured:
-    """Decode each prompt with all stacks in turn; return (figures by stack, costs by model, whether it is complete).
-
-    The costs are those of these decodes, in case the machine has changed since its calibration. The time of a prompt is
-    the median over the ``repeats``. After an interruption the figures cover the prompts that every stack has finished
-    at least once.
-    """
-    sampling = sampling or Sampling()
-    work = Work(tuple(stacks), suite, sampling, max_new_tokens, repeats)
-    done, costs, complete = decodes(engine, work, range(len(suite.prompts)), progress, cancelled)
-    return pooled(work, done), costs, complete
-
-
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What :func:`measure` decodes."""
+    """What a plan measures: each prompt with all stacks, ``repeats`` times."""
 
     stacks: tuple[str, ...]
     suite: Suite
@@ -284,8 +262,11 @@ def decodes(
     numbers: Sequence[int],
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> tuple[dict[tuple[int, str], list[_Decode]], dict[str, LevelCost], bool]:
-    """Decode the prompts of these numbers with all stacks in turn; return (decodes, costs, whether it is complete)."""
+) -> Decodes:
+    """Decode the prompts of these ``numbers`` with all stacks in turn.
+
+    The costs are those of these decodes, in case the machine has changed since its calibration.
+    """
     stacks, suite, sampling = work.stacks, work.suite, work.sampling
     done: dict[tuple[int, str], list[_Decode]] = {}
     traces: list[Trace] = []
@@ -310,7 +291,10 @@ def decodes(
 
 
 def pooled(work: Work, done: Mapping[tuple[int, str], list[_Decode]]) -> dict[str, MeasuredStack]:
-    """Return the figures by stack over the prompts that every stack has finished."""
+    """Return the figures by stack over the prompts that every stack has finished at least once.
+
+    The time of a prompt is the median over its repeats.
+    """
     finished = [k for k in range(len(work.suite.prompts)) if all((k, stack) in done for stack in work.stacks)]
     found = {}
     for stack in work.stacks:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.bench.checkpoint import Checkpoint
@@ -66,7 +66,7 @@ class Measurement:
 
     ``profiles`` has the target rounds of the profiled decodes by row, ``tuned`` the settings that were found by row.
     ``template`` is the one that questions were written with, ``left_out`` has the questions, by id, of which a turn did
-    not fit the context, and why. ``rows`` has the stack and state of each row that is more than a stack.
+    not fit the context, and why. ``rows`` has the stack and state of each row.
     """
 
     suite: Suite
@@ -130,14 +130,13 @@ def run_bench(
     finally:
         gc.unfreeze()
     used = writer.name if writer else None
-    found = measured(suite, bench.settings, bench.decoders, store, complete, bench.profiles, used)
-    return replace(found, rows=bench.rows)
+    return measured(suite, bench.settings, bench.rows, store, complete, bench.profiles, used)
 
 
 def measured(
     suite: Suite,
     settings: Settings,
-    rows: Mapping[str, Any],
+    rows: dict[str, Row],
     store: Checkpoint,
     complete: bool,
     profiles: dict[str, list[Round]],
@@ -147,8 +146,7 @@ def measured(
     finished = (p for p in suite.prompts if all((name, p.id) in store.done for name in rows))
     done = tuple(p for p in finished if p.id not in store.left_out)
     outputs = {name: tuple(median_of(store.done[name, p.id]) for p in done) for name in rows}
-    about = {"template": template, "left_out": store.left_out}
-    return Measurement(suite, settings, done, outputs, complete, profiles, store.tuned, **about)
+    return Measurement(suite, settings, done, outputs, complete, profiles, store.tuned, template, store.left_out, rows)
 
 
 @dataclass(slots=True)
@@ -218,9 +216,9 @@ class _Bench:
         """Add a row with the best settings after each of transformers' loops; they are stored in the checkpoint."""
         from hsd_viz.bench.hf import TUNING_TOKENS, tune
 
-        found: dict[str, Decoder] = {}
-        for name, decoder in self.decoders.items():
-            found[name] = decoder
+        rows, self.rows = self.rows, {}
+        for name, row in rows.items():
+            self.rows[name] = row
             stack, best = self.stacks.get(name), f"{name} (best)"
             if not isinstance(stack, HFStack):
                 continue
@@ -238,8 +236,9 @@ class _Bench:
                 if tuned is None:
                     continue
                 self.checkpoint.tune(best, tuned)
-            found[best] = self._decoder(self.rows[name], self.checkpoint.tuned[best].settings)
-        self.decoders = found
+            self.rows[best] = Row(best, name)
+            self.decoders[best] = self._decoder(row, self.checkpoint.tuned[best].settings)
+        self.decoders = {name: self.decoders[name] for name in self.rows}
 
     def _warm_up(self, decode: Decoder, tokens: int) -> None:
         """Decode up to ``tokens`` tokens after the first prompt, without questions that do not fit the context."""

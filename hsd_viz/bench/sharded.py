@@ -11,11 +11,10 @@ from typing import Any
 
 from hsd_viz.bench.checkpoint import Checkpoint
 from hsd_viz.bench.output import rows_of
-from hsd_viz.bench.plan import Measured, Work, decodes, pooled
+from hsd_viz.bench.plan import Decodes, Work, decodes
 from hsd_viz.bench.report import Shard
 from hsd_viz.bench.runner import Measurement, Settings, measured, read_stacks, run_bench
 from hsd_viz.cluster import sweep
-from hsd_viz.decoding.settings import Sampling
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.terminal import Progress
 
@@ -68,29 +67,23 @@ def run_sharded(
         complete = True
     except KeyboardInterrupt:
         pass
-    whole = measured(suite, settings, rows, checkpoint, complete, profiles, used)
-    return replace(whole, rows=rows), tuple(found)
+    return measured(suite, settings, rows, checkpoint, complete, profiles, used), tuple(found)
 
 
-def planning(options: dict[str, Any], address: str) -> Callable[..., Measured]:
-    """Return what takes the place of :func:`hsd_viz.bench.plan.measure`: its decodes on the nodes of a cluster.
+def planning(options: dict[str, Any], address: str) -> Callable[..., Decodes]:
+    """Return what takes the place of :func:`hsd_viz.bench.plan.decodes`, on the nodes of a cluster.
 
     The costs by model are those of the first part that finishes.
     """
 
-    def measure(
+    def decode_parts(
         engine: Any,
-        stacks: Sequence[str],
-        suite: Suite,
-        *,
-        sampling: Sampling,
-        max_new_tokens: int,
-        repeats: int,
+        work: Work,
+        numbers: Sequence[int],
         progress: Callable[[Progress], None],
         cancelled: Callable[[], bool],
-    ) -> Measured:
-        work, count = Work(tuple(stacks), suite, sampling, max_new_tokens, repeats), len(suite.prompts)
-        parts = [(options, work, range(k, min(k + SHARD, count))) for k in range(0, count, SHARD)]
+    ) -> Decodes:
+        parts = [(options, work, numbers[k : k + SHARD]) for k in range(0, len(numbers), SHARD)]
         done: dict[tuple[int, str], list] = {}
         costs: dict[str, Any] = {}
         complete = False
@@ -99,14 +92,15 @@ def planning(options: dict[str, Any], address: str) -> Callable[..., Measured]:
                 own, prices, _ = part.result
                 done |= own
                 costs = costs or prices
-                progress(Progress(len(done) // len(stacks), count, "", "", f"measured on {part.node}"))
+                finished = len(done) // len(work.stacks)
+                progress(Progress(finished, len(numbers), "", "", f"measured on {part.node}"))
                 if cancelled():
                     break
             else:
                 complete = True
-        return pooled(work, done), costs, complete
+        return done, costs, complete
 
-    return measure
+    return decode_parts
 
 
 def _plan(part: tuple) -> tuple:

@@ -17,9 +17,7 @@ from typing import Any, NoReturn
 from hsd_viz.cli import (
     audit,
     bench,
-    classroom,
     course,
-    dashboard,
     databases,
     decode,
     doctor,
@@ -29,7 +27,6 @@ from hsd_viz.cli import (
     plan,
     replay,
     serve,
-    site,
     traces,
 )
 from hsd_viz.cli.arguments import drop_stdout, say
@@ -112,7 +109,7 @@ def build_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"hsd-viz {__version__}", help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     measuring = (decode, bench, plan, replay, importing, doctor, audit)
-    for module in (*measuring, dashboard, serve, classroom, site, export, traces, databases, ladder, course):
+    for module in (*measuring, serve, export, traces, databases, ladder, course):
         module.add(commands)
     return parser
 

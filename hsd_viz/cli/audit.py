@@ -35,8 +35,7 @@ Exit code 0: lossless, or no difference found; 1: not lossless; 2: bad usage or 
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    text = "test whether a decoder is lossless"
-    parser = commands.add_parser("audit", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
+    parser = arguments.add_command(commands, "audit", "test whether a decoder is lossless", run, epilog=_EPILOG)
     add = parser.add_argument_group("exact").add_argument
     add("--stack", action="append", default=[], metavar="S", help="audit the loop of this stack; may be repeated")
     add("--rule", choices=RULES, default=DEFAULT_RULE, help=f"verification rule of --stack (default {DEFAULT_RULE})")
@@ -62,7 +61,6 @@ def add(commands: argparse._SubParsersAction) -> None:
     text = "difference of log probabilities that rounding may explain, in nats (default 0.05)"
     add("--near-tie", type=arguments.number(0.0, 10.0, float), default=0.05, metavar="D", help=text)
     parser.add_argument("--html", type=arguments.file_name, metavar="OUT", help="write the report as a page")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

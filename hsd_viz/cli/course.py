@@ -19,16 +19,15 @@ The lessons need neither PyTorch nor a network. `copy` never overwrites a notebo
 
 def add(commands: argparse._SubParsersAction) -> None:
     """Add the command."""
-    text = "copy the lessons as notebooks"
-    parser = commands.add_parser("course", help=text, description=f"{text.capitalize()}.", epilog=_EPILOG)
+    command = arguments.add_command
+    parser = command(commands, "course", "copy the lessons as notebooks", epilog=_EPILOG)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
     text = "copy the notebooks into a folder"
-    copy = actions.add_parser("copy", help=text, description=f"{text.capitalize()}; it is created if missing.")
+    copy = command(actions, "copy", text, _copy, about=f"{text.capitalize()}; it is created if missing.")
     copy.add_argument("folder", type=arguments.folder_name, metavar="DIR", help="the folder; existing notebooks stay")
     copy.add_argument("--solutions", action="store_true", help="only the solved notebooks, instead of the exercises")
-    copy.set_defaults(run=_copy)
     text = "build the editions of the course"
-    build = actions.add_parser("build", help=text, description=f"{text.capitalize()}, for teachers.")
+    build = command(actions, "build", text, _build, about=f"{text.capitalize()}, for teachers.")
     help_text = "each edition is written to a folder of its name in DIR; files are replaced"
     build.add_argument("folder", type=arguments.folder_name, metavar="DIR", help=help_text)
     help_text = "student, solution, otter or nbgrader; repeat for several (default: all)"
@@ -36,16 +35,12 @@ def add(commands: argparse._SubParsersAction) -> None:
     build.add_argument("--edition", action="append", choices=names, metavar="NAME", help=help_text)
     help_text = "store the figures in the student edition, which web pages then show without running it"
     build.add_argument("--figures", action="store_true", help=help_text)
-    build.set_defaults(run=_build)
     text = "write slides of the lessons to an HTML file"
-    about = (
-        f"{text.capitalize().replace('html', 'HTML')}: figures, recorded runs and questions, offline in any browser."
-    )
-    slides = actions.add_parser("slides", help=text, description=about)
+    about = "Write slides of the lessons to an HTML file: figures, recorded runs and questions, offline in any browser."
+    slides = command(actions, "slides", text, _slides, about=about)
     slides.add_argument("file", type=arguments.file_name, metavar="FILE.html", help="the file; it is replaced")
     help_text = "only this lesson, 1 to 8; repeat for several (default: all)"
     slides.add_argument("--lesson", action="append", type=arguments.number(1, 8), metavar="N", help=help_text)
-    slides.set_defaults(run=_slides)
 
 
 def _copy(args: argparse.Namespace) -> int:

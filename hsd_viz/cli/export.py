@@ -1,4 +1,4 @@
-"""``hsd-viz export``: a saved trace in other formats, and a page that compares two or three."""
+"""``hsd-viz export``: a saved trace in other formats, and a page that compares two or three; ``hsd-viz site``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,14 @@ Times are nanoseconds from the start of the decode; lists (path, top, ...) are J
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
+    """Add the commands."""
+    parser = arguments.add_command(commands, "site", "build a static site of recorded runs, races, lessons and reports")
+    actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    text = "write the site to a folder, to open from there or to upload to a static host"
+    build = arguments.add_command(actions, "build", text, run_site)
+    build.add_argument(
+        "out", type=arguments.folder_name, metavar="OUT", help="a new or empty folder, or an earlier site"
+    )
     text = "write a saved trace as a page, a timeline or tables"
     parser = arguments.add_command(commands, "export", text, run, epilog=_EPILOG)
     text = "a trace written by decode --save; two or three with --html, to compare, any number with --aiperf"
@@ -101,3 +108,15 @@ def _page(traces: Sequence[Trace]) -> str:
     from hsd_viz.views.standalone_versus import page as side_by_side
 
     return side_by_side(traces)
+
+
+def run_site(args: argparse.Namespace) -> int:
+    """Build the site and print where its index is."""
+    from hsd_viz.views.site import build
+
+    out: Path = args.out
+    with arguments.writing(out):
+        size = build(out, arguments.status)
+    arguments.status()
+    print(f"{out / 'index.html'} ({size / 1e6:.1f} MB)")
+    return 0

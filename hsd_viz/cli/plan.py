@@ -87,12 +87,12 @@ def run(args: argparse.Namespace) -> int:
         doing = p.note or f"{p.stack}  {p.prompt or 'warming up'}"
         arguments.status(f"{p.done}/{p.total}  {doing}" if p.total else doing)
 
-    measuring = None
+    decoding = None
     if args.ray is not None:
         from hsd_viz.bench.sharded import planning
 
-        measuring = planning(arguments.engine_options(args), args.ray)
-    found = plan(engine, suite, request, progress=show, note=arguments.say, measuring=measuring)
+        decoding = planning(arguments.engine_options(args), args.ray)
+    found = plan(engine, suite, request, progress=show, note=arguments.say, decoding=decoding)
     arguments.status()
     if found is None:
         raise KeyboardInterrupt

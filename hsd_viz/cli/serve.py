@@ -1,14 +1,37 @@
-"""``hsd-viz serve``: the engine as a service for many visitors, on one machine or a Ray cluster."""
+"""``hsd-viz dashboard``, ``serve`` and ``classroom``: the explorer and the engine for browsers and other programs."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import secrets
+import socket
+import subprocess
+import sys
+from contextlib import closing
 from typing import Any
 
-from hsd_viz.cli.arguments import add_command, add_machine, check_output, engine_options, file_name, number, write_text
+from hsd_viz.cli.arguments import (
+    add_command,
+    add_machine,
+    check_output,
+    engine_options,
+    file_name,
+    number,
+    say,
+    write_text,
+)
 
-_EPILOG = """\
+_DASHBOARD = """\
+examples:
+  hsd-viz dashboard
+  hsd-viz dashboard --port 9000 --open-browser
+  hsd-viz dashboard --host 0.0.0.0 --token SECRET
+
+The page makes no network requests. Hosts other than loopback need a token. Only the models of the ladder can be run unless
+--allow-models is given.
+"""
+_SERVE = """\
 examples:
   hsd-viz serve
   hsd-viz serve --port 8800 --replicas 2
@@ -20,12 +43,45 @@ POST /decode streams events as lines of JSON; GET /models, /health and /metrics 
 hsd_viz.connect("http://127.0.0.1:8800"). A full queue answers 503 with Retry-After. Only models of the ladder are
 offered. Hosts other than loopback need a token; put a proxy with TLS in front of them.
 """
+_CLASSROOM = """\
+examples:
+  hsd-viz classroom --host 0.0.0.0
+  hsd-viz classroom --host 0.0.0.0 --pages 30 --new-tokens 128
+
+One process decodes for all, in turns; the pages load no models. Prints the address for the class with its token, and as
+a QR code. Hosts other than loopback get a random token unless --token is given.
+"""
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
+    """Add the commands."""
+    _add_dashboard(commands)
+    _add_serve(commands)
+    _add_classroom(commands)
+
+
+def _add_dashboard(commands: argparse._SubParsersAction) -> None:
+    about = "Serve the explorer to a browser until Ctrl-C."
+    add = add_command(
+        commands, "dashboard", "serve the explorer to a browser", run_dashboard, about=about, epilog=_DASHBOARD
+    ).add_argument
+    add("--host", default="127.0.0.1", help="the address to serve on (default 127.0.0.1: this machine only)")
+    add("--port", type=int, default=8866, help="the port to serve on (default 8866)")
+    add("--token", help="access token for visitors; required for a host other than loopback")
+    add("--allow-models", action="store_true", help="allow models by hub id or path")
+    add("--open-browser", action="store_true", help="open the page in a browser")
+    add("--no-preheat", action="store_true", help="do not keep a kernel ready for the next visitor")
+    text = "address of a running `hsd-viz serve` that decodes for all pages; they then load no models"
+    add("--engine", metavar="URL", help=text)
+    text = "its token (also read from HSD_VIZ_TOKEN)"
+    add("--engine-token", default=os.environ.get("HSD_VIZ_TOKEN"), metavar="SECRET", help=text)
+    text = "the most pages that may be open, one kernel each (default: no limit)"
+    add("--pages", type=number(1, 10_000), metavar="N", help=text)
+
+
+def _add_serve(commands: argparse._SubParsersAction) -> None:
     text, about = "serve the engine to many visitors (needs the extra cluster)", "Serve the engine until Ctrl-C."
-    parser = add_command(commands, "serve", text, run, about=about, epilog=_EPILOG)
+    parser = add_command(commands, "serve", text, run_serve, about=about, epilog=_SERVE)
     add = parser.add_argument_group("server").add_argument
     add("--host", default="127.0.0.1", help="the address to serve on (default 127.0.0.1: this machine only)")
     add("--port", type=number(1, 65535), default=8800, help="the port to serve on (default 8800)")
@@ -53,7 +109,42 @@ def add(commands: argparse._SubParsersAction) -> None:
     add_machine(parser, threads=1)
 
 
-def run(args: argparse.Namespace) -> int:
+def _add_classroom(commands: argparse._SubParsersAction) -> None:
+    text = "serve the explorer to a class (needs the extras app and cluster)"
+    about = "Serve the explorer to a class, with one engine and a page for each student, until Ctrl-C."
+    parser = add_command(commands, "classroom", text, run_classroom, about=about, epilog=_CLASSROOM)
+    text = "the address to serve on; 0.0.0.0: to the network (default 127.0.0.1: this machine only)"
+    parser.add_argument("--host", default="127.0.0.1", help=text)
+    parser.add_argument("--port", type=number(1, 65535), default=8866, help="the port to serve on (default 8866)")
+    parser.add_argument("--token", help="access token for the class (default: a random one where it is needed)")
+    text = "the most pages that may be open (default 40)"
+    parser.add_argument("--pages", type=number(1, 10_000), default=40, metavar="N", help=text)
+    text = "the most tokens of one run (default 256)"
+    parser.add_argument("--new-tokens", type=number(1, 100_000), default=256, metavar="N", help=text)
+    text = "processes that decode, each with its own models (default 1)"
+    parser.add_argument("--replicas", type=number(1, 64), default=1, metavar="N", help=text)
+
+
+def run_dashboard(args: argparse.Namespace) -> int:
+    """Serve until interrupted."""
+    from hsd_viz.engine.remote import connect
+    from hsd_viz.views.app.server import serve
+
+    engine = None
+    if args.engine is not None:
+        connect(args.engine, args.engine_token)
+        engine = (args.engine, args.engine_token)
+    options = {
+        "engine": engine,
+        "pages": args.pages,
+        "allow_models": args.allow_models,
+        "open_browser": args.open_browser,
+        "preheat": not args.no_preheat,
+    }
+    return serve(args.host, args.port, token=args.token, **options) or 0
+
+
+def run_serve(args: argparse.Namespace) -> int:
     """Serve until interrupted, or write the configuration."""
     from hsd_viz.ladder.load import names
     from hsd_viz.listen import check_address, is_loopback
@@ -86,3 +177,47 @@ def run(args: argparse.Namespace) -> int:
     from hsd_viz.serve.run import serve
 
     return serve(args.host, args.port, arguments, args.address)
+
+
+def run_classroom(args: argparse.Namespace) -> int:
+    """Start the engine, then the pages; both end together."""
+    import segno
+
+    from hsd_viz.listen import check_address, free_port, is_loopback, url
+    from hsd_viz.views.app.server import serve as serve_pages
+
+    token = args.token or (None if is_loopback(args.host) else secrets.token_urlsafe(9))
+    check_address(args.host, args.port, token)
+    engine_token = secrets.token_urlsafe(16)
+    port = free_port()
+    command = [sys.executable, "-m", "hsd_viz", "serve", "--port", str(port), "--per-visitor", "5"]
+    command += ["--queue", str(args.pages * 2), "--new-tokens", str(args.new_tokens), "--replicas", str(args.replicas)]
+    environment = os.environ | {"HSD_VIZ_TOKEN": engine_token}
+    engine = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    try:
+        say("starting the engine (about a minute at the first start)")
+        # Its first line is its address; without one it has explained why on stderr.
+        if not engine.stdout.readline():  # type: ignore[union-attr]
+            return engine.wait()
+        address = url(reachable(args.host), args.port) + (f"?token={token}" if token else "")
+        print(f"for the class: {address}")
+        segno.make(address, error="m").terminal(compact=True)
+        return serve_pages(
+            args.host, args.port, token, engine=(f"http://127.0.0.1:{port}", engine_token), pages=args.pages
+        )
+    finally:
+        engine.terminate()
+        engine.wait()
+
+
+def reachable(host: str) -> str:
+    """Return the address at which others reach ``host``; sends nothing."""
+    if host not in ("", "0.0.0.0"):
+        return host
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
+        try:
+            # Connecting a datagram socket only selects a route.
+            probe.connect(("192.0.2.1", 9))
+            return probe.getsockname()[0]
+        except OSError:
+            return socket.gethostname()

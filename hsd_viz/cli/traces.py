@@ -52,25 +52,12 @@ def run_list(args: argparse.Namespace) -> int:
 
 def run_record(args: argparse.Namespace) -> int:
     """Record and print the paths of the files."""
-    for path in record(args.out, args.side_by_side):
+    tool = checkout_tool("record")
+    paths = (tool.record_side_by_side if args.side_by_side else tool.record_traces)(args.out, progress=arguments.status)
+    arguments.status()
+    for path in paths:
         print(path)
     return 0
-
-
-def record(out: Path | None = None, side_by_side: bool = False) -> list[Path]:
-    """Record the bundled traces into ``out`` (default: the package's folder) and return the paths of the files.
-
-    Raises ValueError if this is an installed package and not a checkout.
-    """
-    tool = recorder()
-    found = (tool.record_side_by_side if side_by_side else tool.record_traces)(out, progress=arguments.status)
-    arguments.status()
-    return found
-
-
-def recorder() -> ModuleType:
-    """Return ``tools.record`` of the checkout. Raises ValueError if there is none."""
-    return checkout_tool("record")
 
 
 def checkout_tool(name: str) -> ModuleType:

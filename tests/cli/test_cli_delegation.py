@@ -175,14 +175,14 @@ def test_traces_are_listed_where_only_one_kind_is_there(monkeypatch, capsys):
 def test_traces_are_recorded_one_kind_or_the_other(tmp_path, monkeypatch, capsys):
     for kind in ("record_traces", "record_side_by_side"):
         monkeypatch.setattr(tools.record, kind, lambda out, progress, kind=kind: [out / kind])
-    monkeypatch.setattr(hsd_viz.cli.traces, "recorder", lambda: tools.record)
+    monkeypatch.setattr(hsd_viz.cli.traces, "checkout_tool", {"record": tools.record}.get)
     assert main(["traces", "record", "--out", str(tmp_path)]) == 0
     assert main(["traces", "record", "--out", str(tmp_path), "--side-by-side"]) == 0
     assert capsys.readouterr().out.split() == [str(tmp_path / "record_traces"), str(tmp_path / "record_side_by_side")]
 
 
 def test_recording_needs_a_checkout(tmp_path, monkeypatch, capsys):
-    assert hsd_viz.cli.traces.recorder().RECIPES
+    assert hsd_viz.cli.traces.checkout_tool("record").RECIPES
     monkeypatch.setattr(hsd_viz.cli.traces, "__file__", str(tmp_path / "hsd_viz" / "cli" / "traces.py"))
     assert main(["traces", "record"]) == 2
     err = capsys.readouterr().err
