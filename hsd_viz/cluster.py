@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hsd_viz.words import first_line
+
 #: The address that means: start Ray on this machine.
 LOCAL = "local"
 #: How often a part is run again after its node or process was lost.
@@ -51,9 +53,7 @@ def start(address: str = LOCAL, cpus: int = 1) -> Any:
             cpus = max(os.cpu_count() or 1, cpus)
             ray.init(num_cpus=cpus, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
     except Exception as error:  # Ray raises plain exceptions
-        raise ValueError(
-            f"Ray did not start: {(str(error).strip().splitlines() or [type(error).__name__])[0]}"
-        ) from None
+        raise ValueError(f"Ray did not start: {first_line(error)}") from None
     return ray
 
 

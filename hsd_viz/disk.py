@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 def cache_folder(kind: str) -> Path:
@@ -17,6 +20,12 @@ def cache_folder(kind: str) -> Path:
     if named := os.environ.get("HSD_VIZ_CACHE"):
         return Path(named).expanduser() / kind
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "hsd_viz" / kind
+
+
+def cache_file(kind: str, identity: Any) -> Path:
+    """Return the cached JSON file of what is identified by JSON data."""
+    key = json.dumps(identity, sort_keys=True).encode()
+    return cache_folder(kind) / f"{hashlib.sha256(key).hexdigest()[:24]}.json"
 
 
 @contextmanager

@@ -90,24 +90,26 @@ def busy_words() -> str:
     return f"The machine had more to do than its {has}: times and speeds are unsure."
 
 
-def process_bytes(name: str) -> int | None:
-    """Return an entry of ``/proc/self/status`` such as ``VmRSS`` in bytes, ``None`` where the system has none."""
+def system_value(file: str, name: str) -> str | None:
+    """Return the first value of ``name`` in a file of ``/proc``, ``None`` where the system has none."""
     try:
-        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        lines = Path("/proc", file).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:")), None)
+    return next(
+        (value.strip() for key, _, value in (line.partition(":") for line in lines) if key.strip() == name), None
+    )
+
+
+def system_bytes(file: str, name: str) -> int | None:
+    """Return a value in kB, such as ``VmRSS`` of ``self/status``, in bytes; ``None`` where the system has none."""
+    value = system_value(file, name)
+    return None if value is None else int(value.split()[0]) * 1024
 
 
 def cpu_model() -> str:
     """Return the processor's name as the system reports it."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    return system_value("cpuinfo", "model name") or platform.processor() or platform.machine()
 
 
 def _memory() -> int | None:

@@ -61,7 +61,8 @@ class SpecBench:
 
 def task_figures(answers: Sequence[Answers], plain: Sequence[Answers]) -> TaskFigures:
     """Return the figures over some questions; ``plain[k]``: plain decoding's answers to question ``k``."""
-    speed, plain_speed = (_mean([_tokens_per_second(turns) for turns in side]) for side in (answers, plain))
+    speed_of = lambda turns: sum(len(t.output.token_ids) for t in turns) / sum(t.seconds for t in turns)
+    speed, plain_speed = (_mean(list(map(speed_of, side))) for side in (answers, plain))
     steps = [n for turns in answers for turn in turns for n in turn.output.emitted]
     speedup = speed / plain_speed if speed is not None and plain_speed else None
     return TaskFigures(len(answers), speed, speedup, _mean(steps))
@@ -98,10 +99,6 @@ def text_tables(section: SpecBench) -> Iterator[list[list[str]]]:
             values = [getattr(block, name) for block in (*s.tasks.values(), s.overall)]
             rows.append([s.stack, *("-" if value is None else form.format(value) for value in values)])
         yield rows
-
-
-def _tokens_per_second(turns: Answers) -> float:
-    return sum(len(t.output.token_ids) for t in turns) / sum(t.seconds for t in turns)
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -9,7 +9,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.machine import process_bytes
+from hsd_viz.machine import system_bytes
 from hsd_viz.stack import HFStack, parse_bench
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def main() -> None:
         engine.wait_ready()
     stack, tokens = parse_bench(task["stack"]), task["max_new_tokens"]
     # Where the system does not report the current memory, the peak so far.
-    before = process_bytes("VmRSS") or _peak()
+    before = system_bytes("self/status", "VmRSS") or _peak()
     if isinstance(stack, HFStack):
         from hsd_viz.bench.hf import HFDecoder
 
@@ -65,7 +65,7 @@ def _peak() -> int:
     """Return the peak memory of this process in bytes."""
     # The second choice: on Linux a new process inherits this value from its parent.
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return process_bytes("VmHWM") or (most if sys.platform == "darwin" else most * 1024)
+    return system_bytes("self/status", "VmHWM") or (most if sys.platform == "darwin" else most * 1024)
 
 
 if __name__ == "__main__":

@@ -10,18 +10,16 @@ pass reads. Similar searches: SWIFT (Xia et al. 2024), CLaSp (Chen et al. 2025),
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hsd_viz.decoding.sampling import distribution
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.disk import cache_folder, write_whole
+from hsd_viz.disk import cache_file, write_whole
 from hsd_viz.latency.law import expected_latency
 
 if TYPE_CHECKING:
@@ -104,21 +102,15 @@ def _survival(overlaps: Sequence[np.ndarray]) -> list[float]:
     return found
 
 
-def path_of(identity: Any) -> Path:
-    """Return the file that keeps the choice for a model, device and sampling."""
-    key = json.dumps(identity, sort_keys=True)
-    return cache_folder("skips") / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
-
-
-def load(path: Path) -> SkipChoice | None:
-    """Return a kept choice, ``None`` if there is none that can be read."""
+def load(identity: Any) -> SkipChoice | None:
+    """Return the choice kept for a model, device and sampling, ``None`` if there is none that can be read."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(cache_file("skips", identity).read_text(encoding="utf-8"))
         return SkipChoice(**{**data, "layers": tuple(map(int, data["layers"]))})
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
-def save(path: Path, choice: SkipChoice) -> None:
+def save(identity: Any, choice: SkipChoice) -> None:
     """Keep a choice. Raises: OSError: if the file cannot be written."""
-    write_whole(path, json.dumps(asdict(choice)) + "\n")
+    write_whole(cache_file("skips", identity), json.dumps(asdict(choice)) + "\n")

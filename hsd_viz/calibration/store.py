@@ -18,7 +18,7 @@ from typing import Any
 
 from hsd_viz import serialize
 from hsd_viz.calibration.estimate import AcceptanceCounts
-from hsd_viz.disk import cache_folder, write_whole
+from hsd_viz.disk import cache_file, cache_folder, write_whole
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.mixture import Mixture
 
@@ -113,8 +113,7 @@ def folder() -> Path:
 
 def path_of(identity: Mapping[str, Any], texts: Mapping[str, Any]) -> Path:
     """Return the file of a calibration."""
-    key = json.dumps([identity, texts], sort_keys=True)
-    return folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
+    return cache_file("calibration", [identity, texts])
 
 
 def save(stored: StoredCalibration) -> Path:

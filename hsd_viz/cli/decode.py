@@ -14,7 +14,7 @@ from typing import Any
 from hsd_viz.cli import arguments
 from hsd_viz.prompts import read_text
 from hsd_viz.stack import HFStack, parse_bench
-from hsd_viz.trace import Event, Finished, Stage, Started, Step, TokenRow, Trace
+from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.words import counted
 
 _EPILOG = """\
@@ -113,7 +113,7 @@ def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | N
                 elif isinstance(event, Step) and trace is not None:
                     trace.append(event)
                     if show:
-                        sys.stdout.write(decoder.decode(_bytes(event.tokens)))
+                        sys.stdout.write(decoder.decode(b"".join(t.bytes for t in event.tokens)))
                         sys.stdout.flush()
                 elif isinstance(event, Finished):
                     trace = event.trace
@@ -130,10 +130,6 @@ def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | N
             arguments.drop_stdout()
             stopped = _CLOSED
     return trace, stopped
-
-
-def _bytes(tokens: list[TokenRow]) -> bytes:
-    return b"".join(bytes.fromhex(t.raw) if t.raw is not None else t.text.encode() for t in tokens)
 
 
 def summary(trace: Trace) -> dict[str, Any]:

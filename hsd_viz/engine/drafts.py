@@ -65,8 +65,7 @@ def _found(engine: Any, name: str, sampling: Sampling) -> Generator[Stage, None,
     temperature = min(BUCKETS, key=lambda bucket: abs(bucket - sampling.temperature))
     models, at = engine.models, Sampling(temperature)
     identity = [models.where(name), name, models.hash(name), engine.device, engine.dtype, temperature]
-    path = skips.path_of(identity)
-    if (kept := skips.load(path)) is not None:
+    if (kept := skips.load(identity)) is not None:
         return kept
     count = models.config(name).get_text_config(decoder=True).num_hidden_layers
     if count < 2:
@@ -92,5 +91,5 @@ def _found(engine: Any, name: str, sampling: Sampling) -> Generator[Stage, None,
     best = max(found, key=lambda c: c.speedup)
     models.forget({skip_name(name, c.layers) for c in found} - {skip_name(name, best.layers)})
     with suppress(OSError):
-        skips.save(path, best)
+        skips.save(identity, best)
     return best

@@ -154,10 +154,6 @@ class LocalEngine(Engine):
         self._databases, self._stored, self._measured, self._costs = {}, {}, {}, DraftCosts()
         self._closed = True
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ValueError("the engine is closed: load another one with load_engine()")
-
     @property
     def device(self) -> str:
         return str(self.models.device)
@@ -223,7 +219,8 @@ class LocalEngine(Engine):
 
         What can be checked without loading anything is checked at once, before the first event is requested.
         """
-        self._check_open()
+        if self._closed:
+            raise ValueError("the engine is closed: load another one with load_engine()")
         written = str(stack)
         by_level = rule if isinstance(rule, Mapping) else {}
         sampling = Sampling(float(temperature), top_k, float(top_p), seed, DEFAULT_RULE if by_level is rule else rule)

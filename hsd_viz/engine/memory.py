@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM, PreTrainedConfig
 
 from hsd_viz.decoding.cache import capacity
 from hsd_viz.decoding.loop import PREFILL_CHUNK
+from hsd_viz.machine import system_bytes
 from hsd_viz.words import first_line
 
 #: Rows of a wide verification, and bytes per vocabulary entry of each: logits, probabilities, and their sum in float64.
@@ -92,17 +93,9 @@ def free_bytes(device: torch.device) -> int | None:
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return min((value for value in (_system_free(), _group_free()) if value is not None), default=None)
-
-
-def _system_free() -> int | None:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
+    return min(
+        (value for value in (system_bytes("meminfo", "MemAvailable"), _group_free()) if value is not None), default=None
+    )
 
 
 def _group_free() -> int | None:

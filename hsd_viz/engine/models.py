@@ -30,7 +30,7 @@ from hsd_viz.ladder.pad import check_padding, pad, padded_config, padded_name, p
 from hsd_viz.ladder.skip import check_skip, skip_layers, skipping_config
 from hsd_viz.stack import skip_name, split_skip
 from hsd_viz.trace import Stage
-from hsd_viz.words import did_you_mean
+from hsd_viz.words import did_you_mean, first_line
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "float64": torch.float64}
 _HUB_TIMEOUT = 3.0
@@ -373,9 +373,8 @@ class Models:
 
     def _reason(self, where: str, error: BaseException) -> str:
         """The library's reason in one line; where its first line only announces a list, that the files are missing."""
-        text = str(error).strip()
-        line = (text.splitlines() or [type(error).__name__])[0]
-        if "trust_remote_code" in text:
+        line = first_line(error)
+        if "trust_remote_code" in str(error):
             return "it needs program code that comes with it, and such code is never run here"
         if isinstance(error, OSError) and self._hub.get(where):
             return self._hub[where]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hsd_viz.prompts import Prompt
-from hsd_viz.words import did_you_mean
+from hsd_viz.words import did_you_mean, first_line
 
 #: Template -> description.
 TEMPLATES = {
@@ -61,10 +61,8 @@ class Template:
         except ImportError:
             raise ValueError("chat templates need the package jinja2: install it with `pip install jinja2`") from None
         except Exception as error:  # a template is a program and may raise anything
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise ValueError(
-                f"the chat template of the target's tokenizer rejects {len(turns)} turns: {reason}"
-            ) from None
+            what = f"the chat template of the target's tokenizer rejects {len(turns)} turns"
+            raise ValueError(f"{what}: {first_line(error)}") from None
         # The template writes its special tokens as text; no others are added.
         return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
 

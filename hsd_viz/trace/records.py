@@ -56,6 +56,11 @@ class TokenRow(NamedTuple):
     q_top: Top | None = None
     residual_sum: float | None = None
 
+    @property
+    def bytes(self) -> bytes:
+        """The token as it is in the text."""
+        return self.text.encode() if self.raw is None else bytes.fromhex(self.raw)
+
 
 class DraftRow(NamedTuple):
     """One token submitted to a verifier. A token that passes several levels has a row in each of their rounds.

@@ -6,13 +6,14 @@ import gzip
 import json
 import os
 import zlib
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from hsd_viz.card import card, line, table
 from hsd_viz.disk import write_whole
 from hsd_viz.trace import metrics
-from hsd_viz.trace.html import trace_html
 from hsd_viz.trace.records import CallRow, DraftRow, RoundRow, Rows, TokenRow, Top
 from hsd_viz.words import counted
 
@@ -42,6 +43,19 @@ _KINDS: dict[Any, tuple[type, ...]] = {
     tuple[str, ...] | None: (list, tuple, type(None)),
     Top | None: (list, tuple, type(None)),
 }
+
+#: Characters of the prompt and of the text in the form for notebooks.
+_SHOWN = 240
+#: The metrics in it: key, title, format.
+_FIGURES: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+    ("tokens", "tokens", str),
+    ("rounds", "target rounds", str),
+    ("mean_acceptance_length", "tokens per target forward pass", "{:.2f}".format),
+    ("acceptance_rate", "acceptance rate", "{:.0%}".format),
+    ("tokens_per_second", "tokens/s after prefill", "{:.0f}".format),
+    ("seconds", "decoding, seconds", "{:.3f}".format),
+    ("repetition_share", "repetition", "{:.0%}".format),
+)
 
 
 class TraceError(ValueError):
@@ -97,7 +111,20 @@ class Trace(Rows):
 
     def _repr_html_(self) -> str:
         """Return the stack, the machine, the metrics and the beginning of the text for a notebook."""
-        return trace_html(self, self.metrics(), self.text)
+        meta, metrics = self.meta, self.metrics()
+        short = lambda text: text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
+        sampling = meta.get("sampling") or {}
+        temperature = sampling.get("temperature")
+        drawn = None if temperature is None else f"temperature {temperature:g}" if temperature else "greedy"
+        facts = [drawn, meta.get("device_name") or meta.get("device"), meta.get("dtype"), meta.get("stop_reason")]
+        rows = [
+            (words, "–" if metrics[key] is None else write(metrics[key]))
+            for key, words, write in _FIGURES
+            if key in metrics
+        ]
+        texts = [("prompt", short(self.prompt)), ("text", short(self.text))]
+        about = line(" · ".join(str(fact) for fact in facts if fact))
+        return card("Trace", self.stack or "?", about, table((), rows), table((), texts))
 
     def frame(self, table: str) -> pd.DataFrame:
         """Return one table as a DataFrame, one column per field of its row class."""
@@ -144,8 +171,7 @@ class Trace(Rows):
     @property
     def text(self) -> str:
         """The emitted text; bytes that form no character become U+FFFD."""
-        raw = b"".join(bytes.fromhex(t.raw) if t.raw is not None else t.text.encode() for t in self.token_rows)
-        return raw.decode("utf-8", errors="replace")
+        return b"".join(t.bytes for t in self.token_rows).decode("utf-8", errors="replace")
 
     def metrics(self) -> dict[str, Any]:
         """Return rounds, acceptance, speed and sources of the run: see :func:`hsd_viz.trace.metrics.metrics`."""
@@ -181,7 +207,7 @@ class Trace(Rows):
             for name, row in TABLES.items():
                 columns = {field: _column(data[name], row, field) for field in row._fields}
                 _check_columns(name, row, columns)
-                trace.rows(name).extend(row(*map(_tuples, values)) for values in zip(*columns.values(), strict=True))
+                trace.rows(name).extend(row(*map(tuples, values)) for values in zip(*columns.values(), strict=True))
             missing = [key for key in _META if key not in trace.meta]
         except KeyError as error:
             raise TraceError(f"the trace is not valid: {error} is missing") from None
@@ -287,5 +313,6 @@ def _check_columns(table: str, row: Any, columns: dict[str, list]) -> None:
             )
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
+def tuples(value: Any) -> Any:
+    """Return the lists in a JSON value as tuples."""
+    return tuple(tuples(v) for v in value) if isinstance(value, list) else value

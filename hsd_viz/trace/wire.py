@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from hsd_viz.trace.records import Event, Finished, Stage, Started, Step
-from hsd_viz.trace.trace import TABLES, Trace, TraceError
+from hsd_viz.trace.trace import TABLES, Trace, TraceError, tuples
 
 #: Why a record cannot be read: the server has another version.
 _DAMAGED = "the server sent an invalid event: client and server need the same version of hsd_viz"
@@ -67,7 +67,8 @@ class EventReader:
                 self.trace.pieces.update(_by_id(record["pieces"]))
                 return Started(self.trace.meta, dict(self.trace.pieces))
             case "step":
-                step = _step(record)
+                rows = {name: [row(*map(tuples, values)) for values in record[name]] for name, row in TABLES.items()}
+                step = Step(**rows, pieces=_by_id(record["pieces"]))
                 self.trace.append(step)  # type: ignore[union-attr]
                 return step
             case "finished":
@@ -79,18 +80,9 @@ class EventReader:
         raise ServerError(_DAMAGED)
 
 
-def _step(record: dict[str, Any]) -> Step:
-    rows = {name: [row(*map(_tuples, values)) for values in record[name]] for name, row in TABLES.items()}
-    return Step(**rows, pieces=_by_id(record["pieces"]))
-
-
 def _texts(pieces: dict[int, str]) -> dict[str, str]:
     return {str(token): text for token, text in pieces.items()}
 
 
 def _by_id(pieces: dict[str, str]) -> dict[int, str]:
     return {int(token): str(text) for token, text in pieces.items()}
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -7,7 +7,6 @@ from typing import Any
 
 from hsd_viz.card import card, escape, line, table
 from hsd_viz.trace import Trace
-from hsd_viz.trace.html import trace_html
 
 #: Rows and tokens that a static form shows.
 ROWS, TOKENS = 40, 600
@@ -28,7 +27,7 @@ def _content(view: Any) -> str:
     name = type(view).__name__
     trace = getattr(view, "trace", None)
     if isinstance(trace, Trace):
-        return _tokens(trace) if hasattr(view, "ghosts") else trace_html(trace, trace.metrics(), trace.text)
+        return _tokens(trace) if hasattr(view, "ghosts") else trace._repr_html_()
     if drawn := getattr(getattr(view, "plot", view), "drawn", None):
         return _chart(drawn["layout"])
     if spec := getattr(view, "spec", None):
