@@ -20,12 +20,10 @@ from hsd_viz.cli import (
     course,
     databases,
     decode,
-    doctor,
     export,
-    importing,
     ladder,
+    logs,
     plan,
-    replay,
     serve,
     traces,
 )
@@ -108,8 +106,7 @@ def build_parser() -> Parser:
     text = "print the version and exit"
     parser.add_argument("--version", action="version", version=f"hsd-viz {__version__}", help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    measuring = (decode, bench, plan, replay, importing, doctor, audit)
-    for module in (*measuring, serve, export, traces, databases, ladder, course):
+    for module in (decode, bench, plan, logs, audit, serve, export, traces, databases, ladder, course):
         module.add(commands)
     return parser
 

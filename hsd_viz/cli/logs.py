@@ -1,0 +1,252 @@
+"""``hsd-viz import``, ``replay`` and ``doctor``: runs and logs of other programs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace as changed
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hsd_viz.cli import arguments
+from hsd_viz.terminal import progress_bar, show
+
+if TYPE_CHECKING:
+    from hsd_viz.logs.observe import Observation
+    from hsd_viz.trace import Trace
+
+ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "aiperf")
+_IMPORT = """\
+examples:
+  hsd-viz import responses.jsonl --save runs/request.json.gz
+  hsd-viz import llama-server.log --engine llama.cpp --save run.json.gz
+  curl -s localhost:8000/metrics > metrics.txt; hsd-viz import metrics.txt --save server.json.gz
+  hsd-viz import http://127.0.0.1:8080 --prompt "def main(" --max-new-tokens 64 --save request.json.gz
+
+Read are: responses with metrics.speculative_decoding (vLLM, --per-request-spec-decode-metrics), its log lines and the
+text of /metrics; responses with meta_info (SGLang); responses with timings and the log of llama-server; iteration
+statistics with specDecodingStats (TensorRT-LLM); profile_export.jsonl (AIPerf). JSON is read as one object, lines or an
+array. What a source does not report is not observed in the trace; nothing is guessed. `hsd-viz doctor` explains a trace.
+
+The address of an OpenAI-compatible server streams one request: the text goes to standard output as it arrives, the
+figures to standard error. Ctrl-C ends it: the trace then has what arrived, and the exit code is 130.
+"""
+_REPLAY = """\
+examples:
+  hsd-viz replay log.jsonl --tokenizer owner/model
+  hsd-viz replay log.jsonl --tokenizer target --drafter db --drafter suffix --state both --json report.json
+  hsd-viz replay sharegpt.json --tokenizer path/to/tokenizer.json --build-databases mine/
+  hsd-viz replay log.jsonl --tokenizer target --verify-cost free16 --html report.html
+
+Drafts never change the text of greedy or sampled decoding, so the forward passes that each drafter would have saved
+follow from the log alone. Logs: JSON lines or one array, also .gz: prompt and output as text or ids, OpenAI chat logs,
+AIPerf raw records, ShareGPT. Files of any size are streamed. Drafters that read the target's probabilities (recycling,
+db[logits], hd[window]) cannot be replayed. Reports hold no text of the log unless --include-text is given. With --json,
+an interrupted replay (Ctrl-C, exit code 130) resumes when the same command is given again.
+"""
+_DOCTOR = """\
+examples:
+  hsd-viz doctor run.json.gz
+  hsd-viz doctor report.json --stack "nano:4 > target" --batch 8
+  hsd-viz doctor responses.jsonl --step-ms 12 --verify-ms 14 --draft-ms 6
+  hsd-viz doctor --measure "nano:4 > target"
+
+Read are: a trace (decode --save), a report (bench --profile --json) and records of other engines (see `hsd-viz import`).
+The latter report acceptance but rarely times: give what you know with --step-ms, --verify-ms, --draft-ms and --overhead-ms,
+all at batch size 1. The verdict names the cause with the largest share of what is lost of the ideal speed-up.
+"""
+
+
+def add(commands: argparse._SubParsersAction) -> None:
+    """Add the commands."""
+    _add_replay(commands)
+    _add_import(commands)
+    _add_doctor(commands)
+
+
+def _add_replay(commands: argparse._SubParsersAction) -> None:
+    text = "count what drafters would have brought on a log, without a model"
+    parser = arguments.add_command(commands, "replay", text, run_replay, epilog=_REPLAY)
+    add = parser.add_argument
+    add("log", type=Path, metavar="LOG", help="a file of requests with their outputs")
+    text = (
+        "tokenizer of the log's model: a ladder name, a hub id, a folder or a tokenizer.json; not needed for token ids"
+    )
+    add("--tokenizer", metavar="T", help=text)
+    text = "a draft source, as in a stack (repeatable; default db, db[context], hd, lookup, sam, suffix, ngram-cache)"
+    add("--drafter", action="append", metavar="NAME", help=text)
+    text = "suffix and ngram-cache learn from request to request: cold starts each one empty (default cold)"
+    add("--state", choices=("cold", "warm", "both"), default="cold", help=text)
+    text = "at most N draft tokens per round for all, cost stopping off, 1-256 (default: each drafter's own limit)"
+    add("--budget", type=arguments.number(1, 256), metavar="N", help=text)
+    text = (
+        "cost of verifying drafts: cpu (0.15 steps per token), free16 (free up to 16 tokens), measured (the ladder's "
+        "target on this machine), a number, or c(0),c(1),... (default cpu)"
+    )
+    add("--verify-cost", default="cpu", metavar="C", help=text)
+    text = "temperature the log was sampled at, 0-100: the initial trust of db in its drafts (default 0)"
+    add("--temperature", type=arguments.number(0.0, 100.0, float), default=0.0, metavar="T", help=text)
+    add("--eos", type=arguments.number(0, 2**21), metavar="ID", help="end-of-text token id (default: the tokenizer's)")
+    text = "use the databases in this folder (default: the shipped ones, if they have this tokenizer)"
+    add("--databases", type=arguments.folder_name, metavar="DIR", help=text)
+    text = "build databases in this folder from the first part of the log, and judge the rest"
+    add("--build-databases", type=arguments.folder_name, metavar="DIR", help=text)
+    text = "the part of the log that databases are built from, 0.01-0.99 (default 0.5)"
+    add("--train-share", type=arguments.number(0.01, 0.99, float), default=0.5, metavar="S", help=text)
+    add("--suite", metavar="S", help="the questions of an answer file: a suite or a file (Spec-Bench, SPEED-Bench)")
+    add("--limit", type=arguments.number(1, 10**9), metavar="N", help="replay at most N requests")
+    add("--strict", action="store_true", help="stop at a broken record instead of counting it")
+    add("--include-text", action="store_true", help="list the start of prompts and outputs in the report")
+    add("--json", type=arguments.file_name, metavar="OUT", help="write the report; makes the replay resumable")
+    add("--html", type=arguments.file_name, metavar="OUT", help="write the report as a page")
+    arguments.add_ray(parser, "one drafter")
+    add("--restart", action="store_true", help="do not resume an interrupted replay")
+
+
+def _add_import(commands: argparse._SubParsersAction) -> None:
+    text = "convert records of vLLM, SGLang, llama.cpp, TensorRT-LLM or AIPerf to traces"
+    parser = arguments.add_command(commands, "import", text, run_import, epilog=_IMPORT)
+    text = "a file of responses, a log or a copy of /metrics; or the address of a server, with --prompt"
+    parser.add_argument("record", metavar="RECORD", help=text)
+    parser.add_argument("--engine", choices=ENGINES, help="read records of this engine only (default: any)")
+    text = "write the traces; of several, each gets a number before its suffix"
+    parser.add_argument("--save", type=arguments.file_name, metavar="FILE", help=text)
+    add = parser.add_argument_group("a request to a server").add_argument
+    add("--prompt", metavar="TEXT", help="the prompt")
+    add("--chat", action="store_true", help="send it as a user message of a chat")
+    add("--model", metavar="M", help="the model, for servers with several")
+    limit = arguments.number(1, 100_000)
+    add("--max-new-tokens", type=limit, default=128, metavar="N", help="token limit, 1-100000 (default 128)")
+    add("--temperature", type=arguments.number(0.0, 100.0, float), default=0.0, metavar="T", help="0-100 (default 0)")
+    add("--api-key", metavar="SECRET", help="sent to the server as its bearer token")
+
+
+def _add_doctor(commands: argparse._SubParsersAction) -> None:
+    text = "explain why speculative decoding is not faster, and what to set"
+    parser = arguments.add_command(commands, "doctor", text, run_doctor, epilog=_DOCTOR)
+    add = parser.add_argument
+    add("record", nargs="?", type=Path, metavar="FILE", help="a trace, a bench report or a record of another engine")
+    add("--measure", metavar="STACK", help="measure a few short decodes with this stack instead")
+    add("--target", default="target", metavar="M", help="the target of --measure (default target)")
+    add("--stack", metavar="S", help="the row of a bench report (default: the first with a drafter)")
+    add("--batch", type=arguments.number(1, 4096), default=1, metavar="N", help="requests per batch (default 1)")
+    ms = arguments.number(0.0, 1e6, float)
+    add("--step-ms", type=ms, metavar="MS", help="time of a plain step of the target")
+    add("--verify-ms", type=ms, metavar="MS", help="time of the target's forward pass over a draft")
+    add("--draft-ms", type=ms, metavar="MS", help="time of drafting per round")
+    add("--overhead-ms", type=ms, metavar="MS", help="other time per round")
+    add("--json", type=arguments.file_name, metavar="OUT", help="write the diagnosis")
+    add("--html", type=arguments.file_name, metavar="OUT", help="write the diagnosis as a page")
+
+
+def run_replay(args: argparse.Namespace) -> int:
+    """Replay, print the tables and write the reports."""
+    from hsd_viz.logs.report import replay, replay_sharded
+
+    for path in filter(None, (args.json, args.html)):
+        arguments.check_output(path)
+    if args.databases is not None and args.build_databases is not None:
+        raise ValueError("--databases and --build-databases exclude each other: use one of them")
+    names = ("tokenizer", "state", "budget", "temperature", "eos", "databases", "build_databases", "train_share")
+    options = {name: getattr(args, name) for name in (*names, "suite", "limit", "strict", "include_text", "restart")}
+    if args.drafter:
+        options["drafters"] = args.drafter
+    state = None if args.json is None else args.json.with_name(args.json.name + ".partial")
+    if args.ray is not None:
+        options["address"] = args.ray
+    with progress_bar() as update:
+        work = replay if args.ray is None else replay_sharded
+        report = work(args.log, verify_cost=args.verify_cost, state_file=state, progress=update, **options)
+    print(report)
+    if args.json is not None:
+        arguments.write_json(args.json, report.to_dict())
+    if args.html is not None:
+        from hsd_viz.logs.page import page
+
+        arguments.write_text(args.html, page(f"Replay of {args.log.name}", report.introduction(), report.tables()))
+    if not report.complete:
+        arguments.say("interrupted" + (": the same command resumes" if state else ""))
+    return 0 if report.complete else 130
+
+
+def run_import(args: argparse.Namespace) -> int:
+    """Import, print what was observed, and save."""
+    from hsd_viz.logs.engines import import_records, save, summary
+
+    if args.save is not None:
+        arguments.check_output(args.save)
+    code = 0
+    if "://" in args.record:
+        code, traces = _live(args)
+    elif args.prompt is not None:
+        raise ValueError(f"--prompt needs the address of a server, such as http://127.0.0.1:8080, not '{args.record}'")
+    else:
+        with arguments.reading(args.record):
+            traces = import_records(Path(args.record), args.engine)
+    print(summary(traces), file=sys.stderr if "://" in args.record else sys.stdout)
+    if args.save is not None:
+        with arguments.writing(args.save):
+            for path in save(traces, args.save):
+                print(path)
+    return code
+
+
+def _live(args: argparse.Namespace) -> tuple[int, list[Trace]]:
+    """Send one request, print its text as it arrives, and return the exit code and its trace."""
+    from hsd_viz.logs.live import LiveRequest, lines, printable
+
+    if args.prompt is None:
+        raise ValueError("a request to a server needs --prompt TEXT")
+    options: dict[str, Any] = {"max_tokens": args.max_new_tokens, "temperature": args.temperature}
+    if args.model is not None:
+        options["model"] = args.model
+    request, code = LiveRequest(args.record, args.prompt, args.chat, args.api_key, options), 0
+    try:
+        for text in request:
+            sys.stdout.write(printable(text))
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = 130
+    print()
+    for line in lines(request):
+        print(line, file=sys.stderr)
+    return code, [request.trace()]
+
+
+def run_doctor(args: argparse.Namespace) -> int:
+    """Diagnose, print and write."""
+    from hsd_viz.logs.observe import measure, observe
+
+    if (args.record is None) == (args.measure is None):
+        raise ValueError("give a FILE or --measure STACK, not both")
+    for path in filter(None, (args.json, args.html)):
+        arguments.check_output(path)
+    if args.record is None:
+        _diagnose(args, measure(args.target, args.measure))
+        return 0
+    with arguments.reading(args.record):
+        _diagnose(args, observe(args.record, args.stack))
+    return 0
+
+
+def _diagnose(args: argparse.Namespace, seen: Observation) -> None:
+    from hsd_viz.logs.doctor import diagnose
+
+    given = {name: getattr(args, f"{name}_ms") for name in ("step", "verify", "draft", "overhead")}
+    given = {name: value for name, value in given.items() if value is not None}
+    # Measured curves do not apply to given times.
+    found = diagnose(changed(seen, batch=args.batch, **given, **({"calibration": None} if given else {})))
+    parts: list[Any] = found.lines()
+    for table in found.tables():
+        parts += ["", f"{table.title}: {table.note}" if table.note else table.title, table.rows]
+    # On lines of their own, to be pasted.
+    settings = [f"  {engine}: {text}" for engine, text in found.flags.items()]
+    show([*parts, *(["", f"{found.settings().title}:", *settings] if settings else [])])
+    if args.json is not None:
+        arguments.write_json(args.json, found.to_dict())
+    if args.html is not None:
+        from hsd_viz.logs.page import page
+
+        arguments.write_text(
+            args.html, page(f"Diagnosis of {seen.source}", found.lines(), [*found.tables(), found.settings()])
+        )
