@@ -7,6 +7,7 @@ import json
 import ssl
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -91,32 +92,35 @@ class RemoteEngine(Engine):
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _events(self, body: bytes) -> Iterator[Event]:
-        connection = self._connection()
-        reader = EventReader()
-        ended = False
-        try:
-            response = self._request(connection, "POST", "/decode", body)
+        cut = "the server closed the connection before the end"
+        broke = f"the connection to {self.url} broke"
+        reader, ended = EventReader(), False
+        with self._answer("POST", "/decode", body, broke, ServerError(cut, retry=True)) as response:
             while line := response.readline():
                 event = reader.read(json.loads(line))
                 ended = isinstance(event, Finished)
                 yield event
             if not ended:
-                raise ServerError("the server closed the connection before the end", retry=True)
-        except (OSError, http.client.HTTPException) as error:
-            raise ServerError(f"the connection to {self.url} broke: {_reason(error)}", retry=True) from None
-        except json.JSONDecodeError:
-            raise ServerError("the server closed the connection before the end", retry=True) from None
-        finally:
-            connection.close()
+                raise ServerError(cut, retry=True)
 
     def _get(self, path: str) -> Any:
+        other = ServerError(f"{self.url} is not a server of hsd_viz")
+        with self._answer("GET", path, None, f"{self.url} cannot be reached", other) as response:
+            return json.loads(response.read())
+
+    @contextmanager
+    def _answer(
+        self, method: str, path: str, body: bytes | None, broken: str, no_json: ServerError
+    ) -> Iterator[http.client.HTTPResponse]:
+        """Send a request; a failed connection is an error that begins with ``broken``, damaged JSON is ``no_json``."""
         connection = self._connection()
         try:
-            return json.loads(self._request(connection, "GET", path).read())
+            yield self._request(connection, method, path, body)
         except (OSError, http.client.HTTPException) as error:
-            raise ServerError(f"{self.url} cannot be reached: {_reason(error)}", retry=True) from None
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise ServerError(f"{broken}: {reason}", retry=True) from None
         except json.JSONDecodeError:
-            raise ServerError(f"{self.url} is not a server of hsd_viz") from None
+            raise no_json from None
         finally:
             connection.close()
 
@@ -128,7 +132,7 @@ class RemoteEngine(Engine):
         return http.client.HTTPConnection(host, port, timeout=CONNECT_SECONDS)
 
     def _request(
-        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None = None
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None
     ) -> http.client.HTTPResponse:
         connection.connect()
         connection.sock.settimeout(SILENT_SECONDS)
@@ -147,7 +151,3 @@ def _message(response: http.client.HTTPResponse, url: str) -> str:
         return str(json.loads(response.read(65536))["error"])
     except (ValueError, KeyError, TypeError):
         return f"{url} answered {response.status} {response.reason}: it is not a server of hsd_viz, or is starting"
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 
 from hsd_viz.prompts import Prompt, Suite, read_text
-from hsd_viz.prompts.specbench import TASKS, question_file, read_questions
-from hsd_viz.prompts.speedbench import HOW, is_speed_bench, read_speed_bench
+from hsd_viz.prompts.questions import HOW, TASKS, is_speed_bench, question_file, read_questions, read_speed_bench
 from hsd_viz.words import did_you_mean
 
 _FOLDER = Path(__file__).parent / "data"

@@ -8,8 +8,8 @@ import pytest
 from hsd_viz.bench import Prompt, load_suite
 from hsd_viz.bench.answers import TaskFigures, answer_lines, answer_paths, build_section, task_figures, text_tables
 from hsd_viz.bench.output import Answer, Output
-from hsd_viz.prompts import specbench
-from hsd_viz.prompts.specbench import question_file
+from hsd_viz.prompts import questions
+from hsd_viz.prompts.questions import question_file
 
 QUESTIONS = [
     {"question_id": 81, "category": "writing", "turns": ["Write a line.", "Now another."]},
@@ -83,18 +83,18 @@ def test_a_file_without_questions_is_refused(tmp_path):
 @pytest.fixture
 def known(monkeypatch) -> bytes:
     data = json.dumps(GOOD).encode()
-    monkeypatch.setattr(specbench, "SHA256", hashlib.sha256(data).hexdigest())
+    monkeypatch.setattr(questions, "SHA256", hashlib.sha256(data).hexdigest())
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     return data
 
 
 def test_the_questions_are_downloaded_once_and_checked(tmp_path, known, monkeypatch):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
-    monkeypatch.setattr(specbench, "_fetch", lambda: known)
+    monkeypatch.setattr(questions, "_fetch", lambda: known)
     suite = load_suite("spec-bench")
     assert suite.name == "spec-bench" and len(suite.prompts) == 1
     (path,) = (tmp_path / "suites").iterdir()
-    monkeypatch.setattr(specbench, "_fetch", lambda: pytest.fail("downloaded again"))
+    monkeypatch.setattr(questions, "_fetch", lambda: pytest.fail("downloaded again"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert load_suite("spec-bench") == suite
     # A broken copy is not used.
@@ -122,10 +122,10 @@ def test_a_failed_or_wrong_download_is_a_one_line_error(tmp_path, known):
 
 def test_a_silent_network_times_out(monkeypatch):
     silence = threading.Event()
-    monkeypatch.setattr(specbench.urllib.request, "urlopen", lambda *a, **k: silence.wait(5))
-    monkeypatch.setattr(specbench, "_TIMEOUT", 0.05)
+    monkeypatch.setattr(questions.urllib.request, "urlopen", lambda *a, **k: silence.wait(5))
+    monkeypatch.setattr(questions, "_TIMEOUT", 0.05)
     with pytest.raises(OSError, match="no answer in"):
-        specbench._fetch()
+        questions._fetch()
     silence.set()
 
 

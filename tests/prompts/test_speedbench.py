@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hsd_viz.logs.report import replay
-from hsd_viz.prompts.speedbench import PLACEHOLDER
+from hsd_viz.prompts.questions import PLACEHOLDER
 from hsd_viz.prompts.suites import describe_suites, load_suite
 
 

@@ -1,7 +1,14 @@
-"""The questions of Spec-Bench (Xia et al. 2024, arXiv 2401.07851) and files in its format.
+"""Questions to chat models: Spec-Bench (Xia et al. 2024, arXiv 2401.07851), files in its format, and SPEED-Bench.
 
 Each line of a question file is a JSON object with ``question_id``, ``category`` and ``turns``. The 480 questions of
 Spec-Bench are six tasks of 80; the eight categories of MT-bench, two turns each, form one task.
+
+For SPEED-Bench (Abramovich et al. 2026, arXiv 2604.09557) NVIDIA publishes parquet files (``question_id``,
+``category``, ``sub_category``, ``turns``, ``source``, ``src_id``, ``difficulty``, ``multiturn``): ``qualitative`` with
+eleven categories, and ``throughput_1k`` to ``throughput_32k`` by length of the prompt, with the entropy of the output
+as category. Where the source of a question may not be redistributed, the text is a placeholder; NVIDIA's own
+``prepare_data.py`` (Model-Optimizer, specdec_bench) replaces it. Its output is read, too, and JSON lines with ``turns``
+or ``messages``. Nothing is downloaded: the licence of the data has to be accepted first.
 """
 
 from __future__ import annotations
@@ -12,8 +19,9 @@ import os
 import re
 import threading
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from hsd_viz.disk import cache_folder, write_whole
 from hsd_viz.prompts import Prompt, Suite, read_bytes
@@ -32,6 +40,12 @@ URL = "https://raw.githubusercontent.com/hemingkx/Spec-Bench/fd2c1cd7d2201ef71db
 SHA256 = "4b6d33e79484f9841c487ee87d1cf6aa8c6066f61d5d482ff09e5a007fafdf04"
 _BYTES = 698_768
 _TIMEOUT = 20.0
+_BOM = b"\xef\xbb\xbf"
+#: The text of a question that is not included.
+PLACEHOLDER = "FULL BENCHMARK DATA SHOULD BE FETCHED FROM THE SOURCE USING SPECDEC_BENCH"
+#: The parts of the data set: one of these is in the path of a published file.
+PARTS = re.compile(r"qualitative|throughput_\d+k")
+HOW = "prepare the files with NVIDIA's prepare_data.py and give their path with --suite"
 
 
 def read_questions(path: Path, name: str | None = None) -> Suite:
@@ -40,7 +54,7 @@ def read_questions(path: Path, name: str | None = None) -> Suite:
     Raises ValueError for a malformed line; the message names file and line.
     """
     prompts: dict[str, Prompt] = {}
-    for number, line in enumerate(read_bytes(path, "question").removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+    for number, line in enumerate(read_bytes(path, "question").removeprefix(_BOM).split(b"\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -79,8 +93,7 @@ def _question(line: bytes) -> Prompt:
         raise ValueError(f"category must be a non-empty string, not {category!r}")
     if not isinstance(turns, list) or not turns or not all(isinstance(t, str) and t.strip() for t in turns):
         raise ValueError("turns must be a list of one or more non-empty strings")
-    if any(re.search("[\ud800-\udfff]", text) for text in (category, *turns)):
-        raise ValueError("a text contains a lone surrogate and is not valid Unicode")
+    _check_unicode((category, *turns))
     task = "mt_bench" if category in MT_BENCH else category
     return Prompt(str(number), task, turns[0], {"question_id": number, "category": category}, tuple(turns))
 
@@ -137,3 +150,79 @@ def _fetch() -> bytes:
     if isinstance(found[0], OSError):
         raise found[0]
     return found[0]
+
+
+def is_speed_bench(path: Path) -> bool:
+    """Return whether a file has the form of SPEED-Bench: parquet, or JSON lines whose question_id is a text."""
+    if path.suffix.lower() == ".parquet":
+        return True
+    try:
+        with path.open("rb") as file:
+            line = file.readline().removeprefix(_BOM)
+        return isinstance(json.loads(line)["question_id"], str)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def read_speed_bench(path: Path) -> Suite:
+    """Return the questions of a file, without placeholders; the suite is named after its part of the data set.
+
+    Raises ValueError for a malformed row (the message names file and row), or if only placeholders are left.
+    """
+    prompts: dict[str, Prompt] = {}
+    left_out = 0
+    for number, row in enumerate(_rows(path), start=1):
+        try:
+            prompt = _speed_question(row)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"{path}, row {number}: not a question of SPEED-Bench ({error})") from None
+        if any(PLACEHOLDER in turn for turn in prompt.turns):
+            left_out += 1
+        elif prompts.setdefault(prompt.id, prompt) is not prompt:
+            raise ValueError(f"{path}, row {number}: question_id {prompt.id} occurs twice")
+    if not prompts:
+        what = f"only {left_out} placeholders: {HOW}" if left_out else "no question"
+        raise ValueError(f"the file {path} contains {what}")
+    part = PARTS.search(str(path))
+    about = f", without {left_out} placeholders in all" if left_out else ""
+    names = dict.fromkeys(p.category for p in prompts.values())
+    categories = {name: f"The category {name} of SPEED-Bench{about}." for name in names}
+    return Suite(f"speed-bench {part[0]}" if part else path.name, categories, tuple(prompts.values()))
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of a file; the longest part has more than 100 MB."""
+    if path.suffix.lower() == ".parquet":
+        try:
+            import pyarrow.parquet as parquet
+        except ModuleNotFoundError:
+            raise ValueError(f"reading {path} needs pyarrow: pip install pyarrow, or convert it to .jsonl") from None
+        try:
+            for batch in parquet.ParquetFile(path).iter_batches(batch_size=64):
+                yield from batch.to_pylist()
+        except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
+            raise ValueError(f"{path} is not a parquet file: {str(error).splitlines()[0]}") from None
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if line := line.removeprefix(_BOM).strip():
+                try:
+                    yield json.loads(line)
+                except (ValueError, RecursionError):
+                    raise ValueError(f"{path}, line {number}: not JSON") from None
+
+
+def _speed_question(row: Mapping[str, Any]) -> Prompt:
+    turns = row.get("turns") or [m["content"] for m in row["messages"] if m.get("role", "user") == "user"]
+    texts = (row["question_id"], row["category"], *turns)
+    if not turns or not all(isinstance(text, str) and text.strip() for text in texts):
+        raise ValueError("question_id, category and turns must be non-empty texts")
+    _check_unicode(texts)
+    names = ("question_id", "category", "sub_category", "source", "difficulty")
+    origin = {name: row[name] for name in names if row.get(name) is not None}
+    return Prompt(row["question_id"], row["category"], turns[0], origin, tuple(turns))
+
+
+def _check_unicode(texts: Iterable[str]) -> None:
+    if any(re.search("[\ud800-\udfff]", text) for text in texts):
+        raise ValueError("a text contains a lone surrogate and is not valid Unicode")
