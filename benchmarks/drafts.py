@@ -85,7 +85,7 @@ def random_model(layers: int = 24, hidden: int = 256) -> dict[str, Any]:
     from hsd_viz.backends import NativeModel, default_build
     from hsd_viz.calibration.forwards import time_forwards
     from hsd_viz.decoding.model import HFModel
-    from hsd_viz.ladder.skip import skip_layers
+    from hsd_viz.ladder.variants import skip_layers
 
     torch.manual_seed(0)
     sizes = {"vocab_size": 4096, "hidden_size": hidden, "intermediate_size": 3 * hidden, "num_attention_heads": 4}

@@ -2,11 +2,11 @@
 
     python -m benchmarks.grid --json OUT [--resume]
 
-The targets are cost-padded models (:mod:`hsd_viz.ladder.pad`): the shipped target with additional residual layers (real
-cost, the same output), and with noise in these layers, which lowers the agreement with the draft models. ``--noise`` is
-the noise of all padding layers together: each of N layers gets it divided by the square root of N, so a column of the
-grid has about the same acceptance at every cost. ``base`` among the draft models is the unpadded target: a draft model
-with any agreement (full agreement without noise).
+The targets are cost-padded models (:mod:`hsd_viz.ladder.variants`): the shipped target with additional residual layers
+(real cost, the same output), and with noise in these layers, which lowers the agreement with the draft models.
+``--noise`` is the noise of all padding layers together: each of N layers gets it divided by the square root of N, so a
+column of the grid has about the same acceptance at every cost. ``base`` among the draft models is the unpadded target:
+a draft model with any agreement (full agreement without noise).
 
 At each point the law selects, from a calibration on separate prompts, the best single draft of each model, the best
 hierarchies and the best over databases. These are measured on other prompts, interleaved with plain decoding. With one
@@ -34,7 +34,7 @@ from hsd_viz.cli.arguments import add_ray
 from hsd_viz.cluster import Part, sweep
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import model_path
-from hsd_viz.ladder.pad import check_padding
+from hsd_viz.ladder.variants import check_padding
 from hsd_viz.machine import describe
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.terminal import Progress

@@ -16,6 +16,7 @@ compiling.
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -24,7 +25,7 @@ from typing import Any
 
 from hsd_viz.calibration.estimate import estimate, estimate_mixture, stretches
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
-from hsd_viz.calibration.store import StoredCalibration, identity, load, path_of, save, texts_of
+from hsd_viz.calibration.store import StoredCalibration, identity, load, path_of, save
 from hsd_viz.decoding.settings import PromptTooLong, Sampling
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import Model, Stack, parse
@@ -76,9 +77,12 @@ class Workload:
 
     def texts(self, engine: Any, prompts: int) -> dict[str, Any]:
         """Return the description of the first ``prompts`` prompts and of the clock that times them."""
-        texts = [p.text for p in self.suite.prompts[:prompts]]
+        texts = "\0".join(p.text for p in self.suite.prompts[:prompts])
         return {
-            **texts_of(self.suite.name, texts, self.max_new_tokens),
+            "suite": self.suite.name,
+            "prompts": len(self.suite.prompts[:prompts]),
+            "hash": hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+            "max_new_tokens": self.max_new_tokens,
             "levels": self.max_levels,
             "drafts": list(self.drafts),
             "bottoms": list(self.databases),

@@ -7,7 +7,6 @@ and of the texts.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Mapping
@@ -98,12 +97,6 @@ def covers(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Return whether a calibration of identity ``stored`` includes the engine and models of identity ``wanted``."""
     same = all(stored.get(key) == wanted[key] for key in wanted if key != "models")
     return same and all(stored.get("models", {}).get(name) == model for name, model in wanted["models"].items())
-
-
-def texts_of(suite: str, prompts: list[str], max_new_tokens: int) -> dict[str, Any]:
-    """Return the description of what a calibration was measured on."""
-    digest = hashlib.sha256("\0".join(prompts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return {"suite": suite, "prompts": len(prompts), "hash": digest, "max_new_tokens": max_new_tokens}
 
 
 def folder() -> Path:

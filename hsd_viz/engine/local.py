@@ -70,13 +70,13 @@ def load_engine(
     torch dtype's name (default: float32 on the CPU, bfloat16 on a GPU), ``threads`` the CPU threads of torch, for the
     whole process. ``runtime`` is ``auto`` (the fastest available for each model; see
     :class:`hsd_viz.backends.choose.Runtimes`) or ``eager`` (transformers' own forward passes). ``pad_layers`` and
-    ``pad_noise`` make the target, and no draft, a cost-padded model (:func:`hsd_viz.ladder.pad.pad`): real cost and
-    real decoding at any cost and acceptance, named as such wherever it appears (``target+12``, ``target+12~0.05``).
+    ``pad_noise`` make the target, and no draft, a cost-padded model (:func:`hsd_viz.ladder.variants.pad`): real cost
+    and real decoding at any cost and acceptance, named as such wherever it appears (``target+12``, ``target+12~0.05``).
     ``databases`` is a folder with the databases to use in place of the shipped ones, which serve models of the ladder's
-    tokenizer. Models load when a stack first needs them.
-    ``bridge`` is how a draft model with another tokenizer than the target's drafts: ``slem`` (its text, cut again) or
-    ``tli`` (the tokens that both have); by default the one that fits the sampling. ``drafters="python"`` keeps the
-    look-ups of ``db`` in Python, as those of the baselines are; by default they are native.
+    tokenizer. Models load when a stack first needs them. ``bridge`` is how a draft model with another tokenizer than
+    the target's drafts: ``slem`` (its text, cut again) or ``tli`` (the tokens that both have); by default the one that
+    fits the sampling. ``drafters="python"`` keeps the look-ups of ``db`` in Python, as those of the baselines are; by
+    default they are native.
 
     Raises:
         ValueError: if an option is invalid; the message has the value and what is allowed.

@@ -25,9 +25,8 @@ from hsd_viz.decoding.suitable import check_config, check_forward, check_sizes, 
 from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.engine import memory
 from hsd_viz.engine.loading import Report, reported, with_progress
+from hsd_viz.ladder import variants
 from hsd_viz.ladder.load import model_path, names, weights_hash
-from hsd_viz.ladder.pad import check_padding, pad, padded_config, padded_name, padding_note
-from hsd_viz.ladder.skip import check_skip, skip_layers, skipping_config
 from hsd_viz.stack import skip_name, split_skip
 from hsd_viz.trace import Stage
 from hsd_viz.words import did_you_mean, first_line
@@ -41,8 +40,8 @@ class Models:
 
     The device ``auto`` spreads a model that is too large for one device over all there are, the memory of the machine
     and its disk (by the package ``accelerate``). ``allow_models=False`` refuses everything but ladder names. With
-    ``pad_layers`` the target, and no draft, is a cost-padded model (:func:`hsd_viz.ladder.pad.pad`). ``bridge`` forces
-    how a model with another tokenizer drafts, one of :data:`~hsd_viz.decoding.settings.BRIDGES`.
+    ``pad_layers`` the target, and no draft, is a cost-padded model (:func:`hsd_viz.ladder.variants.pad`). ``bridge``
+    forces how a model with another tokenizer drafts, one of :data:`~hsd_viz.decoding.settings.BRIDGES`.
 
     Raises:
         ValueError: if a name is not a model, or an option is invalid.
@@ -58,7 +57,7 @@ class Models:
         pad_noise: float = 0.0,
         bridge: str | None = None,
     ) -> None:
-        check_padding(pad_layers, pad_noise)
+        variants.check_padding(pad_layers, pad_noise)
         if bridge is not None and bridge not in BRIDGES:
             hint = did_you_mean(bridge, BRIDGES)
             raise ValueError(f"unknown bridge '{bridge}': use {' or '.join(BRIDGES)}{hint}")
@@ -90,13 +89,13 @@ class Models:
         #: The file name or hub id of the target.
         self.target_base = target
         #: The target's name: that of its checkpoint, and what it was padded with.
-        self.target = padded_name(target, pad_layers, pad_noise) if pad_layers else target
+        self.target = variants.padded_name(target, pad_layers, pad_noise) if pad_layers else target
         self.where(self.target)
 
     @property
     def padding_note(self) -> str | None:
         """What the padded target is, in a sentence; ``None`` where it is as its checkpoint has it."""
-        return padding_note(self.target_base, self.pad_layers, self.pad_noise) if self.pad_layers else None
+        return variants.padding_note(self.target_base, self.pad_layers, self.pad_noise) if self.pad_layers else None
 
     def where(self, name: str) -> str:
         """The checkpoint directory or hub id behind a name."""
@@ -128,15 +127,15 @@ class Models:
         base, layers = split_skip(name)
         if layers is not None:
             whole = self.config(base)
-            check_skip(name, layers, whole.get_text_config(decoder=True).num_hidden_layers)
-            return skipping_config(whole, layers)
+            variants.check_skip(name, layers, whole.get_text_config(decoder=True).num_hidden_layers)
+            return variants.skipping_config(whole, layers)
         found = self._config(name, self.where(name))
         if not self._padded(name):
             return found
         if self._key(name) not in self._configs:
             if getattr(found, "quantization_config", None) is not None:
                 raise ValueError(f"{self.target_base} cannot be padded: its weights are quantised")
-            self._configs[self._key(name)] = padded_config(found, self.pad_layers)
+            self._configs[self._key(name)] = variants.padded_config(found, self.pad_layers)
         return self._configs[self._key(name)]
 
     def _config(self, name: str, where: str) -> PreTrainedConfig:
@@ -175,7 +174,7 @@ class Models:
             whole = self.get(base, report)
             with self._lock:
                 if key not in self._models:
-                    model = HFModel(name, skip_layers(whole.module, layers), self.text(name).size)
+                    model = HFModel(name, variants.skip_layers(whole.module, layers), self.text(name).size)
                     check_forward(model)
                     # Without the last layers alone, it computes what the first layers of the whole model do.
                     if min(layers) == whole.layers - len(layers):
@@ -324,7 +323,7 @@ class Models:
 
     def _pad(self, module: torch.nn.Module) -> torch.nn.Module:
         try:
-            return pad(module, self.pad_layers, self.pad_noise)
+            return variants.pad(module, self.pad_layers, self.pad_noise)
         except torch.OutOfMemoryError:
             raise ValueError(
                 f"{self.target} does not fit on {self.device}: the device has too little free memory"

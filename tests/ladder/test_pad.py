@@ -10,7 +10,7 @@ import torch
 from hsd_viz.backends.cuda_graphs import GraphModel
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.ladder.load import load_model
-from hsd_viz.ladder.pad import pad, padded_name
+from hsd_viz.ladder.variants import pad, padded_name
 
 IDS = torch.tensor([[5, 99, 7, 300, 42, 11, 8, 20, 64, 3]])
 

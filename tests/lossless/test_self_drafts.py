@@ -22,7 +22,7 @@ from hsd_viz.decoding.sampling import distribution
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import make_drafter
 from hsd_viz.engine.drafts import sessions_of
-from hsd_viz.ladder.skip import skip_layers
+from hsd_viz.ladder.variants import skip_layers
 from hsd_viz.stack import parse
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "decoding"))
