@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -72,35 +73,29 @@ def with_progress(work: Callable[[Report], T]) -> Generator[tuple[int, int], Non
 
     Closing the generator stops the work at its next ``report``.
     """
-    finished, stop = threading.Event(), threading.Event()
-    share: list[tuple[int, int]] = []
-    results: list[T] = []
-    errors: list[BaseException] = []
+    future: Future[T] = Future()
+    stop, share = threading.Event(), [(0, 0)]
 
     def report(done: int, total: int) -> None:
         if stop.is_set():
             raise _Stopped
-        share[:] = [(done, total)]
+        share[0] = done, total
 
     def run() -> None:
         try:
-            results.append(work(report))
+            future.set_result(work(report))
         except BaseException as error:
-            errors.append(error)
-        finally:
-            finished.set()
+            future.set_exception(error)
 
     thread = threading.Thread(target=run, name="loading", daemon=True)
     thread.start()
     try:
-        last = None
-        while not finished.wait(_EVERY):
-            if share and share[0] != last:
+        last = share[0]
+        while not wait([future], _EVERY).done:
+            if share[0] != last:
                 last = share[0]
                 yield last
     finally:
         stop.set()
         thread.join(_EVERY)
-    if errors:
-        raise errors[0]
-    return results[0]
+    return future.result()

@@ -282,7 +282,7 @@ class LocalEngine(Engine):
         if lowest:
             loaded = yield from bridged(self.models, chain, loaded, sampling)
         if any(m.lookahead is None for m in parsed.drafts) or request.choosing:
-            about = self._meta("", request.written, resolved, loaded, sampling, max_new_tokens)
+            about = self._meta(request, resolved, loaded)
             if request.choosing:
                 by_name = dict(zip(chain, loaded, strict=True))
                 resolved = yield from pick(self, parsed, about, self._measured)
@@ -291,12 +291,9 @@ class LocalEngine(Engine):
                 resolved = calibrated_lookaheads(parsed, about) or resolved
         loop = yield from self._loop(request, resolved, loaded, ids)
         shown = request.prompt if isinstance(request.prompt, str) else text.tokenizer.decode(ids)
-        meta = self._meta(shown, request.written, resolved, loaded, sampling, max_new_tokens)
-        meta["chat"] = request.chat
-        if request.rules:
-            meta["rules"] = dict(request.rules)
-        if self._folder is not None:
-            meta["databases"] = str(self._folder)
+        meta = self._meta(request, resolved, loaded) | {"prompt": shown, "chat": request.chat}
+        meta |= {"rules": dict(request.rules)} if request.rules else {}
+        meta |= {} if self._folder is None else {"databases": str(self._folder)}
         meta["runtime_note"] = ", ".join(sorted(notes)) or None
         recorder = Recorder(loop, text, request.record)
         if self.on_decode is not None:
@@ -413,9 +410,7 @@ class LocalEngine(Engine):
                 self._databases[target] = SharedDatabases.open(weights_dir() / "databases", vocabulary, size)
         return self._databases[target]
 
-    def _meta(
-        self, prompt: str, written: str, resolved: Stack, loaded: list[Model], sampling: Sampling, max_new_tokens: int
-    ) -> dict[str, Any]:
+    def _meta(self, request: _Request, resolved: Stack, loaded: list[Model]) -> dict[str, Any]:
         first, device = len(resolved.parts) - len(resolved.models), self.models.device
         models = [
             {
@@ -432,7 +427,7 @@ class LocalEngine(Engine):
         ]
         return {
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "stack": written.strip(),
+            "stack": request.written.strip(),
             "stack_resolved": str(resolved),
             "bottom": str(resolved.bottom) if resolved.bottom else None,
             "models": models,
@@ -441,10 +436,10 @@ class LocalEngine(Engine):
             "dtype": self.dtype,
             "threads": torch.get_num_threads(),
             "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
-            "sampling": asdict(sampling),
+            "sampling": asdict(request.sampling),
             "padding_note": self.models.padding_note,
-            "prompt": prompt,
-            "max_new_tokens": max_new_tokens,
+            "prompt": "",
+            "max_new_tokens": request.max_new_tokens,
             "versions": {
                 "hsd_viz": __version__,
                 "torch": torch.__version__,

@@ -20,7 +20,7 @@ from hsd_viz.ladder.load import NAMES, model_path
 
 #: GGML's numbers of the data types, and its ``general.file_type``; vectors are always float32.
 DTYPES = {"float32": (0, 0), "float16": (1, 1), "bfloat16": (30, 32)}
-#: numpy has no bfloat16: its upper 16 bits stand in such an array.
+#: numpy has no bfloat16: it is stored as uint16.
 _KINDS = {"float32": 0, "float16": 1, "uint16": 30}
 _ALIGNMENT = 32
 _LAYER = {
@@ -43,7 +43,7 @@ _NORMAL, _CONTROL = 1, 3
 def write_gguf(model: str | Path, path: Path, dtype: str = "float16") -> Path:
     """Write a shipped model, or a checkpoint folder, to ``path`` and return it.
 
-    Raises: ValueError: if it is no Llama or Qwen3 with a byte-level BPE tokenizer, or for another data type.
+    Raises: ValueError: if it is not a Llama or Qwen3 with a byte-level BPE tokenizer, or for another data type.
     """
     if dtype not in DTYPES:
         raise ValueError(f"unknown data type '{dtype}': use {' or '.join(DTYPES)}")

@@ -20,11 +20,13 @@ import re
 import threading
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.disk import cache_folder, write_whole
 from hsd_viz.prompts import Prompt, Suite, read_bytes
+from hsd_viz.words import first_line
 
 #: Task -> description.
 TASKS = {
@@ -130,26 +132,21 @@ def question_file(folder: Path | None = None, fetch: Callable[[], bytes] | None 
 
 def _fetch() -> bytes:
     """Download :data:`URL`; raise ``OSError`` if that fails or exceeds the time limit."""
-    found: list[bytes | OSError] = []
+    future: Future[bytes] = Future()
 
     def get() -> None:
         try:
             with urllib.request.urlopen(URL, timeout=_TIMEOUT) as answer:
-                found.append(answer.read(_BYTES + 1))
-        except OSError as error:
-            found.append(error)
+                future.set_result(answer.read(_BYTES + 1))
         except Exception as error:  # http.client's own exceptions are not OSErrors
-            found.append(OSError(str(error) or type(error).__name__))
+            future.set_exception(error if isinstance(error, OSError) else OSError(first_line(error)))
 
     # urlopen's timeout applies to each wait and not to name resolution; the thread has one limit for everything.
-    thread = threading.Thread(target=get, daemon=True)
-    thread.start()
-    thread.join(_TIMEOUT)
-    if not found:
-        raise OSError(f"no answer in {_TIMEOUT:.0f} seconds")
-    if isinstance(found[0], OSError):
-        raise found[0]
-    return found[0]
+    threading.Thread(target=get, daemon=True).start()
+    try:
+        return future.result(_TIMEOUT)
+    except TimeoutError:
+        raise OSError(f"no answer in {_TIMEOUT:.0f} seconds") from None
 
 
 def is_speed_bench(path: Path) -> bool:
