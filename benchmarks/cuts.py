@@ -11,17 +11,19 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.locality import locality
 from hsd_viz.disk import write_whole
 
 if TYPE_CHECKING:
     from hsd_viz.ladder.training.corpus import SourceFile
+
+
+_LEXICAL = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,26 @@ class Source:
 
 
 Finder = Callable[[Source, Size], Iterator[Cut]]
+
+
+def repeated(tokens: Sequence[Hashable], n: int, start: int = 0) -> list[bool]:
+    """Return for each token from ``start`` on whether it ends an n-gram that occurred before."""
+    seen: set[tuple] = set()
+    flags = []
+    for end in range(1, len(tokens) + 1):
+        gram = tuple(tokens[end - n : end]) if end >= n else None
+        if end > start:
+            flags.append(gram is not None and gram in seen)
+        if gram is not None:
+            seen.add(gram)
+    return flags
+
+
+def locality(prompt: str, continuation: str, n: int = 4) -> float:
+    """Return the share of the continuation's words and marks that end a 4-gram seen before: the limit of lookup."""
+    before = _LEXICAL.findall(prompt)
+    flags = repeated(before + _LEXICAL.findall(continuation), n, len(before))
+    return sum(flags) / len(flags) if flags else 0.0
 
 
 def collect(files: Sequence[SourceFile] | None) -> tuple[list[Source], bytes, list[str]]:

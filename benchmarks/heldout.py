@@ -3,7 +3,7 @@
     python -m benchmarks.heldout [OUT.json]
 
 Candidates are the cuts of :mod:`benchmarks.cuts`. They are selected by how much the continuation repeats the preceding
-text (:func:`~benchmarks.locality.locality`), so that twelve prompts per category show the extremes; the suite
+text (:func:`~benchmarks.cuts.locality`), so that twelve prompts per category show the extremes; the suite
 ``python`` shows typical text. The same files give the same suite.
 """
 

@@ -18,7 +18,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks.cuts import Cut, Size, Source, as_prompt, code, collect, cut_lines, find, is_text, pick, save, siblings
-from benchmarks.locality import in_prompt
+from hsd_viz.ladder.training.quality import copied_share
 
 if TYPE_CHECKING:
     from hsd_viz.ladder.training.corpus import SourceFile
@@ -53,7 +53,7 @@ def build_python(files: Sequence[SourceFile] | None = None) -> tuple[dict, list[
     for category, (finder, size) in _FINDERS.items():
         ranked = sorted(find(finder, sources, size), key=lambda c: c.order)
         for k, cut in enumerate(pick(ranked, trained, PER_CATEGORY, PER_PACKAGE, whole=True), start=1):
-            share = {"in_prompt": round(in_prompt(cut.prompt, cut.ahead), 3)}
+            share = {"in_prompt": round(copied_share(cut.prompt, cut.ahead), 3)}
             prompts.append(as_prompt(cut, category, k) | share | {"continuation": cut.ahead})
     return {"name": "python", "categories": CATEGORIES, "prompts": prompts}, notes
 

@@ -4,13 +4,14 @@ from statistics import median
 
 import pytest
 
-from benchmarks.locality import in_prompt, locality
+from benchmarks.cuts import locality
 from benchmarks.python_suite import CATEGORIES, build_python, locality_table
 from hsd_viz.bench import load_suite
 from hsd_viz.bench.replay import Text, replay
 from hsd_viz.drafting import DraftTree
 from hsd_viz.ladder.load import model_path, weights_dir
 from hsd_viz.ladder.training.corpus import SourceFile
+from hsd_viz.ladder.training.quality import copied_share
 from hsd_viz.prompts import suites
 
 SHIPPED = Path(suites.__file__).parent / "data" / "python.json"
@@ -57,7 +58,7 @@ def test_the_categories_span_temporal_locality(rows):
     for category in CATEGORIES:
         chosen = [r for r in rows if r["category"] == category]
         for r in chosen:
-            assert r["in_prompt"] == pytest.approx(in_prompt(r["text"], r["continuation"]), abs=6e-4)
+            assert r["in_prompt"] == pytest.approx(copied_share(r["text"], r["continuation"]), abs=6e-4)
             assert r["locality"] == pytest.approx(locality(r["text"], r["continuation"]), abs=6e-4)
         medians.append(median(r["in_prompt"] for r in chosen))
     assert medians == sorted(medians, reverse=True)
@@ -107,11 +108,11 @@ def test_rounds_are_those_of_a_target_that_writes_the_continuation():
 
 
 def test_only_what_the_prompt_holds_counts_as_in_the_prompt():
-    assert in_prompt("a b c", " a b c") == pytest.approx(
+    assert copied_share("a b c", " a b c") == pytest.approx(
         2 / 6
     )  # of "b c a b c" and its blanks, only "a b " and " b c" are known
-    assert in_prompt("one", "x y x y x y") == 0 < locality("one", "x y x y x y")
-    assert in_prompt("a b c d", "") == 0
+    assert copied_share("one", "x y x y x y") == 0 < locality("one", "x y x y x y")
+    assert copied_share("a b c d", "") == 0
 
 
 FUNCTION = '''def visit_{k}_{name}(node, depth):

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.cuts import locality, repeated
 from benchmarks.heldout import CATEGORIES, build_heldout
-from benchmarks.locality import locality, repeated
 from hsd_viz import prompts
 from hsd_viz.ladder.training.corpus import SourceFile, is_heldout
 from hsd_viz.prompts import suites

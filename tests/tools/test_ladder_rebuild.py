@@ -12,7 +12,7 @@ import pytest
 from hsd_viz.cli import build_parser, main
 from tools import rebuild as tool
 from tools import tables
-from tools.measurements import commands
+from tools.rebuild import commands
 from tools.results import RESULTS
 
 
