@@ -54,3 +54,12 @@ def write_whole(path: Path, content: str | bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Convert an ``OSError`` while writing ``path`` to a ValueError with a one-line message."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"cannot write {path}: {error.strerror or error}") from None

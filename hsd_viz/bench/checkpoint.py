@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.bench.output import Output, Tuned
-from hsd_viz.disk import write_whole
+from hsd_viz.disk import write_whole, writing
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.serialize import from_dict, to_dict
 
@@ -94,11 +94,8 @@ class Checkpoint:
         if self.path is None:
             return
         lines = [line] if self.path.exists() else [{"format": _FORMAT, "about": self.about}, line]
-        try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write("".join(f"{json.dumps(line)}\n" for line in lines))
-        except OSError as error:
-            raise ValueError(f"cannot write {self.path}: {error.strerror or error}") from None
+        with writing(self.path), self.path.open("a", encoding="utf-8") as file:
+            file.write("".join(f"{json.dumps(line)}\n" for line in lines))
 
     def _read(self, line: dict[str, Any]) -> None:
         if "tuned" in line:

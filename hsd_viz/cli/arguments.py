@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.decoding.settings import BRIDGES, DEFAULT_RULE, Sampling
-from hsd_viz.disk import write_whole
+from hsd_viz.disk import write_whole, writing
 from hsd_viz.trace.records import RULES
 from hsd_viz.words import check_range
 
@@ -142,24 +142,16 @@ def _path_type(what: str) -> Callable[[str], Path]:
 file_name, folder_name = _path_type("file"), _path_type("folder")
 
 
-def check_output(path: Path) -> None:
-    """Raise ValueError if a file cannot be written there: before a long run instead of after it."""
-    folder = path.absolute().parent
-    if path.is_dir():
-        raise ValueError(f"cannot write {path}: it is a folder; give a file name")
-    if not folder.is_dir():
-        raise ValueError(f"cannot write {path}: there is no folder {folder}")
-    with writing(path), tempfile.TemporaryFile(dir=folder):
-        pass
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Convert an ``OSError`` while writing ``path`` to a ValueError with a one-line message."""
-    try:
-        yield
-    except OSError as error:
-        raise ValueError(f"cannot write {path}: {error.strerror or error}") from None
+def check_outputs(*paths: Path | None) -> None:
+    """Raise ValueError if a file cannot be written to one of the paths: before a long run instead of after it."""
+    for path in filter(None, paths):
+        folder = path.absolute().parent
+        if path.is_dir():
+            raise ValueError(f"cannot write {path}: it is a folder; give a file name")
+        if not folder.is_dir():
+            raise ValueError(f"cannot write {path}: there is no folder {folder}")
+        with writing(path), tempfile.TemporaryFile(dir=folder):
+            pass
 
 
 @contextmanager

@@ -70,8 +70,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError("nothing to audit: give --stack, --exact, or --speculative and --plain")
     if endpoints and None in (args.speculative, args.plain):
         raise ValueError("a statistical audit compares two endpoints: give both --speculative and --plain")
-    if args.html is not None:
-        arguments.check_output(args.html)
+    arguments.check_outputs(args.html)
     from hsd_viz.audit import page
 
     found: dict[str, Any] = {}

@@ -125,9 +125,7 @@ def _add_files(add: Callable[..., Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and return the exit code. Raises: ValueError: if an option, a stack or a prompt is not valid."""
-    for path in (args.json, args.html, args.answers):
-        if path is not None:
-            arguments.check_output(path)
+    arguments.check_outputs(args.json, args.html, args.answers)
     if args.tolerance is not None and args.compare is None:
         raise ValueError("--tolerance belongs to --compare OLD.json NEW.json")
     if args.compare is not None:

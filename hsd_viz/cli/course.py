@@ -70,7 +70,7 @@ def _slides(args: argparse.Namespace) -> int:
     from hsd_viz.exercises import editions
     from hsd_viz.views.lessons import deck
 
-    arguments.check_output(args.file)
+    arguments.check_outputs(args.file)
     masters = [path for path in editions.masters() if args.lesson is None or int(path.stem[0]) in args.lesson]
     arguments.status("running the lessons")
     arguments.write_text(args.file, deck(masters))

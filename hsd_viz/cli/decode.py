@@ -56,8 +56,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"'{args.stack.strip()}' is one of transformers' own loops, which only `hsd-viz bench` runs")
     sampling = arguments.sampling(args)
     prompt = _prompt(args)
-    if args.save is not None:
-        arguments.check_output(args.save)
+    arguments.check_outputs(args.save)
     options = {"max_new_tokens": args.max_new_tokens, **asdict(sampling), "chat": args.chat}
     events = arguments.engine(args).decode(prompt, args.stack, **options)
     trace, stopped = _follow(events, show=not args.json)

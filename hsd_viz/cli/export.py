@@ -61,8 +61,7 @@ def run(args: argparse.Namespace) -> int:
 
     if len(args.traces) > 1 and (args.perfetto or args.csv):
         raise ValueError("--perfetto and --csv write one trace: give one TRACE, or only --html to compare several")
-    for path in filter(None, (args.html, args.perfetto, args.aiperf)):
-        arguments.check_output(path)
+    arguments.check_outputs(args.html, args.perfetto, args.aiperf)
     traces = [Trace.load(path) for path in args.traces]
     for path, found in zip(args.traces, traces, strict=True):
         if (imported := found.meta.get("imported")) and (args.html or args.perfetto):

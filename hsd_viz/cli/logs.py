@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from dataclasses import replace as changed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from hsd_viz.cli import arguments
 from hsd_viz.terminal import progress_bar, show
 
 if TYPE_CHECKING:
+    from hsd_viz.bench.tables import Table
     from hsd_viz.logs.observe import Observation
     from hsd_viz.trace import Trace
 
@@ -143,8 +145,7 @@ def run_replay(args: argparse.Namespace) -> int:
     """Replay, print the tables and write the reports."""
     from hsd_viz.logs.report import replay, replay_sharded
 
-    for path in filter(None, (args.json, args.html)):
-        arguments.check_output(path)
+    arguments.check_outputs(args.json, args.html)
     if args.databases is not None and args.build_databases is not None:
         raise ValueError("--databases and --build-databases exclude each other: use one of them")
     names = ("tokenizer", "state", "budget", "temperature", "eos", "databases", "build_databases", "train_share")
@@ -158,12 +159,7 @@ def run_replay(args: argparse.Namespace) -> int:
         work = replay if args.ray is None else replay_sharded
         report = work(args.log, verify_cost=args.verify_cost, state_file=state, progress=update, **options)
     print(report)
-    if args.json is not None:
-        arguments.write_json(args.json, report.to_dict())
-    if args.html is not None:
-        from hsd_viz.logs.page import page
-
-        arguments.write_text(args.html, page(f"Replay of {args.log.name}", report.introduction(), report.tables()))
+    _write(args, report.to_dict(), f"Replay of {args.log.name}", report.introduction(), report.tables())
     if not report.complete:
         arguments.say("interrupted" + (": the same command resumes" if state else ""))
     return 0 if report.complete else 130
@@ -173,8 +169,7 @@ def run_import(args: argparse.Namespace) -> int:
     """Import, print what was observed, and save."""
     from hsd_viz.logs.engines import import_records, save, summary
 
-    if args.save is not None:
-        arguments.check_output(args.save)
+    arguments.check_outputs(args.save)
     code = 0
     if "://" in args.record:
         code, traces = _live(args)
@@ -219,8 +214,7 @@ def run_doctor(args: argparse.Namespace) -> int:
 
     if (args.record is None) == (args.measure is None):
         raise ValueError("give a FILE or --measure STACK, not both")
-    for path in filter(None, (args.json, args.html)):
-        arguments.check_output(path)
+    arguments.check_outputs(args.json, args.html)
     if args.record is None:
         _diagnose(args, measure(args.target, args.measure))
         return 0
@@ -242,11 +236,14 @@ def _diagnose(args: argparse.Namespace, seen: Observation) -> None:
     # On lines of their own, to be pasted.
     settings = [f"  {engine}: {text}" for engine, text in found.flags.items()]
     show([*parts, *(["", f"{found.settings().title}:", *settings] if settings else [])])
+    _write(args, found.to_dict(), f"Diagnosis of {seen.source}", found.lines(), [*found.tables(), found.settings()])
+
+
+def _write(args: argparse.Namespace, data: Any, title: str, lines: Iterable[str], tables: Iterable[Table]) -> None:
+    """Write the files of --json and --html."""
     if args.json is not None:
-        arguments.write_json(args.json, found.to_dict())
+        arguments.write_json(args.json, data)
     if args.html is not None:
         from hsd_viz.logs.page import page
 
-        arguments.write_text(
-            args.html, page(f"Diagnosis of {seen.source}", found.lines(), [*found.tables(), found.settings()])
-        )
+        arguments.write_text(args.html, page(title, lines, tables))

@@ -73,8 +73,7 @@ def run(args: argparse.Namespace) -> int:
         sampling=arguments.sampling(args),
     )
     suite = load_suite(args.suite)
-    if args.json is not None:
-        arguments.check_output(args.json)
+    arguments.check_outputs(args.json)
     engine = arguments.engine(args)
     if args.clock == "processor":
         if str(engine.device) != "cpu" or args.threads != 1:

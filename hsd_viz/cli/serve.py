@@ -14,7 +14,7 @@ from typing import Any
 from hsd_viz.cli.arguments import (
     add_command,
     add_machine,
-    check_output,
+    check_outputs,
     engine_options,
     file_name,
     number,
@@ -171,7 +171,7 @@ def run_serve(args: argparse.Namespace) -> int:
     if args.write_config is not None:
         from hsd_viz.serve.cluster import config
 
-        check_output(args.write_config)
+        check_outputs(args.write_config)
         write_text(args.write_config, config(args.host, args.port, arguments))
         return 0
     from hsd_viz.serve.run import serve

@@ -78,7 +78,7 @@ class Models:
         self._weights: dict[str, int] = {}
         self._hashes: dict[str, str | None] = {}
         self._hub: dict[str, str | None] = {}
-        self._agree: set[tuple[str, str]] = set()
+        self._differences: dict[tuple[str, str], str | None] = {}
         self._bridges: dict[tuple[str, str], Bridge] = {}
         #: The bridge to use instead of the one that fits a sampling.
         self.forced_bridge = bridge
@@ -169,23 +169,21 @@ class Models:
     def get(self, name: str, report: Report = lambda done, total: None) -> HFModel:
         """The model of that name, loaded on first use; ``report(tensors done, tensors in all)`` is called meanwhile."""
         key, (base, layers) = self._key(name), split_skip(name)
+        whole = None
         if layers is not None:
             self.config(name)
             whole = self.get(base, report)
-            with self._lock:
-                if key not in self._models:
-                    model = HFModel(name, variants.skip_layers(whole.module, layers), self.text(name).size)
-                    check_forward(model)
-                    # Without the last layers alone, it computes what the first layers of the whole model do.
-                    if min(layers) == whole.layers - len(layers):
-                        model.prefix_of = whole.name
-                    self._models[key] = model
-                return self._models[key]
         with self._lock:
             if key not in self._models:
                 tokens = self.text(name).size
-                module = self._load(name, self.where(name), report)
-                model = HFModel(name, self._pad(module) if self._padded(name) else module, tokens)
+                if whole is None:
+                    module = self._load(name, self.where(name), report)
+                    model = HFModel(name, self._pad(module) if self._padded(name) else module, tokens)
+                else:
+                    model = HFModel(name, variants.skip_layers(whole.module, layers), tokens)
+                    # Without the last layers alone, it computes what the first layers of the whole model do.
+                    if min(layers) == whole.layers - len(layers):
+                        model.prefix_of = whole.name
                 check_forward(model)
                 self._models[key] = model
             return self._models[key]
@@ -243,12 +241,10 @@ class Models:
     def difference(self, target: str, draft: str) -> str | None:
         """Return how two models' tokenizers differ; ``None`` if their token ids mean the same."""
         pair = self.where(target), self.where(draft)
-        if pair not in self._agree:
+        if pair not in self._differences:
             one, other = self.text(target).tokenizer, self.text(draft).tokenizer
-            if one is not other and (why := differing_tokens(one, other)):
-                return why
-            self._agree.add(pair)
-        return None
+            self._differences[pair] = None if one is other else differing_tokens(one, other)
+        return self._differences[pair]
 
     def check_tokenizers(self, target: str, drafts: Sequence[str], hint: str = "") -> None:
         """Raise ``ValueError`` when a draft model's token ids do not mean what the target's do."""

@@ -24,7 +24,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.disk import cache_folder, write_whole
+from hsd_viz.disk import cache_folder, write_whole, writing
 from hsd_viz.prompts import Prompt, Suite, read_bytes
 from hsd_viz.words import first_line
 
@@ -123,10 +123,8 @@ def question_file(folder: Path | None = None, fetch: Callable[[], bytes] | None 
         ) from None
     if hashlib.sha256(data).hexdigest() != SHA256:
         raise ValueError(f"the file at {URL} is not the question file of Spec-Bench (its SHA-256 differs): {otherwise}")
-    try:
+    with writing(path):
         write_whole(path, data)
-    except OSError as error:
-        raise ValueError(f"cannot write {path}: {error.strerror or error}") from None
     return path
 
 

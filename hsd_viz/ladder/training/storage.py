@@ -58,17 +58,6 @@ class RunLog:
             f.write(json.dumps({"event": event, "time": time, **fields}) + "\n")
 
 
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """Read a log. A last line that a kill left incomplete is dropped."""
-    entries = []
-    for line in path.read_text().splitlines():
-        try:
-            entries.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
-    return entries
-
-
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
     """Hold the folder's lock and publish the process group in ``pid``, for stopping and continuing the whole group.
