@@ -22,10 +22,9 @@ def cache_folder(kind: str) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "hsd_viz" / kind
 
 
-def cache_file(kind: str, identity: Any) -> Path:
-    """Return the cached JSON file of what is identified by JSON data."""
-    key = json.dumps(identity, sort_keys=True).encode()
-    return cache_folder(kind) / f"{hashlib.sha256(key).hexdigest()[:24]}.json"
+def cache_name(identity: Any) -> str:
+    """Return the name of the cached JSON file of what is identified by JSON data."""
+    return f"{hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]}.json"
 
 
 @contextmanager

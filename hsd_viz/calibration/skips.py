@@ -13,13 +13,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hsd_viz.decoding.sampling import distribution
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.disk import cache_file, write_whole
+from hsd_viz.disk import cache_folder, cache_name, write_whole
 from hsd_viz.latency.law import expected_latency
 
 if TYPE_CHECKING:
@@ -102,10 +103,14 @@ def _survival(overlaps: Sequence[np.ndarray]) -> list[float]:
     return found
 
 
+def _file(identity: Any) -> Path:
+    return cache_folder("skips") / cache_name(identity)
+
+
 def load(identity: Any) -> SkipChoice | None:
     """Return the choice kept for a model, device and sampling, ``None`` if there is none that can be read."""
     try:
-        data = json.loads(cache_file("skips", identity).read_text(encoding="utf-8"))
+        data = json.loads(_file(identity).read_text(encoding="utf-8"))
         return SkipChoice(**{**data, "layers": tuple(map(int, data["layers"]))})
     except (OSError, ValueError, TypeError, KeyError):
         return None
@@ -113,4 +118,4 @@ def load(identity: Any) -> SkipChoice | None:
 
 def save(identity: Any, choice: SkipChoice) -> None:
     """Keep a choice. Raises: OSError: if the file cannot be written."""
-    write_whole(cache_file("skips", identity), json.dumps(asdict(choice)) + "\n")
+    write_whole(_file(identity), json.dumps(asdict(choice)) + "\n")

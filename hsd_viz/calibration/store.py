@@ -17,7 +17,7 @@ from typing import Any
 
 from hsd_viz import serialize
 from hsd_viz.calibration.estimate import AcceptanceCounts
-from hsd_viz.disk import cache_file, cache_folder, write_whole
+from hsd_viz.disk import cache_folder, cache_name, write_whole
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.mixture import Mixture
 
@@ -106,7 +106,7 @@ def folder() -> Path:
 
 def path_of(identity: Mapping[str, Any], texts: Mapping[str, Any]) -> Path:
     """Return the file of a calibration."""
-    return cache_file("calibration", [identity, texts])
+    return folder() / cache_name([identity, texts])
 
 
 def save(stored: StoredCalibration) -> Path:
