@@ -11,16 +11,7 @@ import sys
 from contextlib import closing
 from typing import Any
 
-from hsd_viz.cli.arguments import (
-    add_command,
-    add_machine,
-    check_outputs,
-    engine_options,
-    file_name,
-    number,
-    say,
-    write_text,
-)
+from hsd_viz.cli import arguments
 
 _DASHBOARD = """\
 examples:
@@ -62,7 +53,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 def _add_dashboard(commands: argparse._SubParsersAction) -> None:
     about = "Serve the explorer to a browser until Ctrl-C."
-    add = add_command(
+    add = arguments.add_command(
         commands, "dashboard", "serve the explorer to a browser", run_dashboard, about=about, epilog=_DASHBOARD
     ).add_argument
     add("--host", default="127.0.0.1", help="the address to serve on (default 127.0.0.1: this machine only)")
@@ -76,53 +67,61 @@ def _add_dashboard(commands: argparse._SubParsersAction) -> None:
     text = "its token (also read from HSD_VIZ_TOKEN)"
     add("--engine-token", default=os.environ.get("HSD_VIZ_TOKEN"), metavar="SECRET", help=text)
     text = "the most pages that may be open, one kernel each (default: no limit)"
-    add("--pages", type=number(1, 10_000), metavar="N", help=text)
+    add("--pages", type=arguments.number(1, 10_000), metavar="N", help=text)
 
 
 def _add_serve(commands: argparse._SubParsersAction) -> None:
     text, about = "serve the engine to many visitors (needs the extra cluster)", "Serve the engine until Ctrl-C."
-    parser = add_command(commands, "serve", text, run_serve, about=about, epilog=_SERVE)
+    parser = arguments.add_command(commands, "serve", text, run_serve, about=about, epilog=_SERVE)
     add = parser.add_argument_group("server").add_argument
     add("--host", default="127.0.0.1", help="the address to serve on (default 127.0.0.1: this machine only)")
-    add("--port", type=number(1, 65535), default=8800, help="the port to serve on (default 8800)")
+    add("--port", type=arguments.number(1, 65535), default=8800, help="the port to serve on (default 8800)")
     text = "access token for clients; required for a host other than loopback (also read from HSD_VIZ_TOKEN)"
     add("--token", default=os.environ.get("HSD_VIZ_TOKEN"), help=text)
     text = "the address of a running Ray cluster, or auto (default: start Ray on this machine)"
     add("--address", metavar="RAY", help=text)
     text = "write the configuration for `serve deploy` to this file and exit"
-    add("--write-config", type=file_name, metavar="F", help=text)
+    add("--write-config", type=arguments.file_name, metavar="F", help=text)
     add = parser.add_argument_group("limits").add_argument
-    add("--replicas", type=number(1, 4096), default=1, metavar="N", help="processes that decode (default 1)")
+    add("--replicas", type=arguments.number(1, 4096), default=1, metavar="N", help="processes that decode (default 1)")
     text = "GPUs of each replica, fractions allowed (default 0)"
-    add("--gpus-per-replica", type=number(0, 64, float), default=0.0, metavar="N", help=text)
+    add("--gpus-per-replica", type=arguments.number(0, 64, float), default=0.0, metavar="N", help=text)
     text = "CPUs reserved for each replica, fractions allowed (default 1)"
-    add("--cpus-per-replica", type=number(0, 1024, float), default=1.0, metavar="N", help=text)
-    add("--queue", type=number(0, 100_000), default=64, metavar="N", help="requests that may wait (default 64)")
+    add("--cpus-per-replica", type=arguments.number(0, 1024, float), default=1.0, metavar="N", help=text)
+    add(
+        "--queue",
+        type=arguments.number(0, 100_000),
+        default=64,
+        metavar="N",
+        help="requests that may wait (default 64)",
+    )
     text = "requests of one visitor that may wait (default 8)"
-    add("--per-visitor", type=number(1, 100_000), default=8, metavar="N", help=text)
+    add("--per-visitor", type=arguments.number(1, 100_000), default=8, metavar="N", help=text)
     text = "the most tokens of one request (default 1024)"
-    add("--new-tokens", type=number(1, 100_000), default=1024, metavar="N", help=text)
+    add("--new-tokens", type=arguments.number(1, 100_000), default=1024, metavar="N", help=text)
     text = "the longest prompt in characters (default 20000)"
-    add("--prompt-characters", type=number(1, 1_000_000), default=20_000, metavar="N", help=text)
+    add("--prompt-characters", type=arguments.number(1, 1_000_000), default=20_000, metavar="N", help=text)
     text = "the longest decode in seconds (default 300)"
-    add("--seconds", type=number(1, 86_400, float), default=300.0, metavar="S", help=text)
-    add_machine(parser, threads=1)
+    add("--seconds", type=arguments.number(1, 86_400, float), default=300.0, metavar="S", help=text)
+    arguments.add_machine(parser, threads=1)
 
 
 def _add_classroom(commands: argparse._SubParsersAction) -> None:
     text = "serve the explorer to a class (needs the extras app and cluster)"
     about = "Serve the explorer to a class, with one engine and a page for each student, until Ctrl-C."
-    parser = add_command(commands, "classroom", text, run_classroom, about=about, epilog=_CLASSROOM)
+    parser = arguments.add_command(commands, "classroom", text, run_classroom, about=about, epilog=_CLASSROOM)
     text = "the address to serve on; 0.0.0.0: to the network (default 127.0.0.1: this machine only)"
     parser.add_argument("--host", default="127.0.0.1", help=text)
-    parser.add_argument("--port", type=number(1, 65535), default=8866, help="the port to serve on (default 8866)")
+    parser.add_argument(
+        "--port", type=arguments.number(1, 65535), default=8866, help="the port to serve on (default 8866)"
+    )
     parser.add_argument("--token", help="access token for the class (default: a random one where it is needed)")
     text = "the most pages that may be open (default 40)"
-    parser.add_argument("--pages", type=number(1, 10_000), default=40, metavar="N", help=text)
+    parser.add_argument("--pages", type=arguments.number(1, 10_000), default=40, metavar="N", help=text)
     text = "the most tokens of one run (default 256)"
-    parser.add_argument("--new-tokens", type=number(1, 100_000), default=256, metavar="N", help=text)
+    parser.add_argument("--new-tokens", type=arguments.number(1, 100_000), default=256, metavar="N", help=text)
     text = "processes that decode, each with its own models (default 1)"
-    parser.add_argument("--replicas", type=number(1, 64), default=1, metavar="N", help=text)
+    parser.add_argument("--replicas", type=arguments.number(1, 64), default=1, metavar="N", help=text)
 
 
 def run_dashboard(args: argparse.Namespace) -> int:
@@ -161,9 +160,9 @@ def run_serve(args: argparse.Namespace) -> int:
         "token": args.token,
         "hosts": ["127.0.0.1", "localhost"] if is_loopback(args.host) else ["*"],
     }
-    arguments = {
+    options = {
         "settings": settings,
-        "engine": engine_options(args),
+        "engine": arguments.engine_options(args),
         "replicas": args.replicas,
         "cpus": args.cpus_per_replica,
         "gpus": args.gpus_per_replica,
@@ -171,12 +170,12 @@ def run_serve(args: argparse.Namespace) -> int:
     if args.write_config is not None:
         from hsd_viz.serve.cluster import config
 
-        check_outputs(args.write_config)
-        write_text(args.write_config, config(args.host, args.port, arguments))
+        arguments.check_outputs(args.write_config)
+        arguments.write_text(args.write_config, config(args.host, args.port, options))
         return 0
     from hsd_viz.serve.run import serve
 
-    return serve(args.host, args.port, arguments, args.address)
+    return serve(args.host, args.port, options, args.address)
 
 
 def run_classroom(args: argparse.Namespace) -> int:
@@ -195,7 +194,7 @@ def run_classroom(args: argparse.Namespace) -> int:
     environment = os.environ | {"HSD_VIZ_TOKEN": engine_token}
     engine = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
     try:
-        say("starting the engine (about a minute at the first start)")
+        arguments.say("starting the engine (about a minute at the first start)")
         # Its first line is its address; without one it has explained why on stderr.
         if not engine.stdout.readline():  # type: ignore[union-attr]
             return engine.wait()

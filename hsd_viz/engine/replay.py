@@ -12,6 +12,7 @@ from typing import Any
 from hsd_viz.card import card, table
 from hsd_viz.decoding.settings import DEFAULT_RULE
 from hsd_viz.engine import Engine
+from hsd_viz.serialize import from_dict
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace, TraceError
 from hsd_viz.trace.metrics import target_round_of
@@ -53,9 +54,7 @@ def bundled(folder: Path = TRACES) -> list[Recording]:
     if not index.is_file():
         return []
     try:
-        rows = json.loads(index.read_text(encoding="utf-8"))
-        texts = Recording.__slots__[:-1]
-        return [Recording(*(str(row[key]) for key in texts), row.get("speedup")) for row in rows]
+        return [from_dict(Recording, row) for row in json.loads(index.read_text(encoding="utf-8"))]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TraceError(f"the list of recorded traces {index} is invalid: {type(error).__name__} at {error}") from None
 

@@ -211,13 +211,7 @@ class Rows:
 
     def rows(self, table: str) -> list:
         """Return the rows of ``tokens``, ``drafts``, ``rounds`` or ``calls``."""
-        tables: dict[str, list] = {
-            "tokens": self.token_rows,
-            "drafts": self.draft_rows,
-            "rounds": self.round_rows,
-            "calls": self.call_rows,
-        }
-        return tables[table]
+        return getattr(self, f"{table.removesuffix('s')}_rows")
 
     @property
     def token_ids(self) -> list[int]:
