@@ -20,7 +20,6 @@ from hsd_viz.cli import (
     course,
     databases,
     decode,
-    export,
     ladder,
     logs,
     plan,
@@ -106,7 +105,7 @@ def build_parser() -> Parser:
     text = "print the version and exit"
     parser.add_argument("--version", action="version", version=f"hsd-viz {__version__}", help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for module in (decode, bench, plan, logs, audit, serve, export, traces, databases, ladder, course):
+    for module in (decode, bench, plan, logs, audit, serve, traces, databases, ladder, course):
         module.add(commands)
     return parser
 
