@@ -30,7 +30,7 @@ from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import open_index
-from hsd_viz.machine import describe, process_bytes
+from hsd_viz.machine import describe, system_bytes
 
 LOOKUPS = 20_000
 #: Tokens of text per lookup.
@@ -148,7 +148,7 @@ def _timed(index, tails: list[str]) -> dict[str, float]:
 
 def _status(name: str) -> int:
     """Return an entry of /proc/self/status in bytes."""
-    found = process_bytes(name)
+    found = system_bytes("self/status", name)
     if found is None:
         raise ValueError("the memory of a process cannot be read on this system: this benchmark needs Linux")
     return found

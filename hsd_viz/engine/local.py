@@ -229,8 +229,7 @@ class LocalEngine(Engine):
         check_range("max new tokens", max_new_tokens, 1, MAX_NEW_TOKENS)
         check_budget(budget)
         parsed = parse(written)
-        choosing = is_auto(parsed)
-        if choosing:
+        if choosing := is_auto(parsed):
             parsed = candidates(parsed, self.models.base(self._chain(parsed)[-1]), names())
         named = self._chain(parsed)
         if self.models.pad_layers and named[-1] != self.models.target:
