@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import arguments, command, cpu_engine, interval, prompts_of, resumed, say, write
+from benchmarks.harness import arguments, command, cpu_engine, prompts_of, resumed, say, write
+from hsd_viz.intervals import estimate, resample
 from hsd_viz.machine import describe
 from hsd_viz.trace import Trace
 from hsd_viz.trace.records import RULES
@@ -70,19 +71,21 @@ def summary(runs: Sequence[dict]) -> list[dict]:
         mine = [r for r in runs if (r["stack"], r["temperature"]) == (stack, temperature)]
         for level in sorted({level for r in mine for level in r["block"]["levels"]}, reverse=True):
             rows = np.array([r["block"]["levels"].get(level, [0.0] * len(_FIELDS)) for r in mine])
-            once, n = np.ones((1, len(mine)), int), len(mine)
-
-            def gain(times: np.ndarray, rows: np.ndarray = rows) -> np.ndarray:
-                s = times @ rows
-                return (s[:, 0] + s[:, 3]) / (s[:, 0] + s[:, 2]) - 1
-
-            s = rows.sum(0)
+            sums = resample(len(mine)) @ rows
+            gain = (sums[:, 0] + sums[:, 3]) / (sums[:, 0] + sums[:, 2]) - 1
+            s, n = sums[0], len(mine)
             row = {"stack": stack, "temperature": temperature, "level": int(level), "prompts": n, "rounds": int(s[0])}
             per_round = {f"{name}_tokens_per_round": 1 + s[k] / s[0] for k, name in ((2, "token"), (3, "block"))}
             seen = {"block_seen_tokens_per_round": 1 + s[4] / s[0]}
-            gains = {"gain": float(gain(once)[0]), "gain_ci": interval(gain, n)}
+            gains = _figure("gain", "gain_ci", gain, n)
             out.append(row | per_round | seen | gains | _times([r for r in mine if "token" in r]))
     return out
+
+
+def _figure(name: str, interval: str, samples: np.ndarray, n: int) -> dict[str, Any]:
+    """Return a figure over ``n`` prompts and its bootstrap interval, ``None`` for a single prompt."""
+    found = estimate(samples, n)
+    return {name: found.value, interval: None if found.interval is None else list(found.interval)}
 
 
 def _times(timed: Sequence[dict]) -> dict[str, Any]:
@@ -91,21 +94,16 @@ def _times(timed: Sequence[dict]) -> dict[str, Any]:
         return {}
     rows = np.array([[r[rule][name] for rule in RULES for name in ("seconds", "tokens", "forwards")] for r in timed])
 
-    def time_ratio(times: np.ndarray) -> np.ndarray:
-        s = times @ rows
-        return (s[:, 3] / s[:, 4]) / (s[:, 0] / s[:, 1])
-
-    def length_ratio(times: np.ndarray) -> np.ndarray:
-        s = times @ rows
-        return (s[:, 4] / s[:, 5]) / (s[:, 1] / s[:, 2])
-
-    once = np.ones((1, len(rows)), int)
+    s, n = resample(len(timed)) @ rows, len(timed)
     return {
-        "timed_prompts": len(timed),
-        "time_per_token_block_over_token": float(time_ratio(once)[0]),
-        "time_ci": interval(time_ratio, len(rows)),
-        "tokens_per_forward_block_over_token": float(length_ratio(once)[0]),
-        "tokens_per_forward_ci": interval(length_ratio, len(rows)),
+        "timed_prompts": n,
+        **_figure("time_per_token_block_over_token", "time_ci", (s[:, 3] / s[:, 4]) / (s[:, 0] / s[:, 1]), n),
+        **_figure(
+            "tokens_per_forward_block_over_token",
+            "tokens_per_forward_ci",
+            (s[:, 4] / s[:, 5]) / (s[:, 1] / s[:, 2]),
+            n,
+        ),
     }
 
 
