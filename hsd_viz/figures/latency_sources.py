@@ -17,12 +17,13 @@ from typing import Any
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.calibration.timing import level_names
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.figures.definitions import TEMPERATURE
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
+#: The temperature of the form, the recordings and the examples.
+TEMPERATURE = 0.7
 #: Recordings with more repetition than this are excluded.
 LOOP = 0.75
 #: With fewer tokens, the selected stack may differ on other text.

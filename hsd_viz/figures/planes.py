@@ -178,6 +178,12 @@ def _column(spots: Sequence[tuple[Any, float, float]]) -> list[tuple[Any, dict]]
     ]
 
 
+def round_step(least: float) -> float:
+    """Return the smallest step of at least this size that is 1, 2 or 5 times a power of 10."""
+    unit = 10 ** math.floor(math.log10(least))
+    return unit * next(k for k in (1, 2, 5, 10) if k * unit >= least)
+
+
 def _cells(cells: Mapping[str, Any], spec: Mapping[str, Any], dark: bool) -> go.Heatmap:
     """Return the cells: the best time is darkest; a gain is blue, a loss orange."""
     import plotly.graph_objects as go

@@ -6,8 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.bench.replay import BUDGETS, alone, available_databases
-from hsd_viz.figures import acceptance_panels as panels
-from hsd_viz.figures import database_panels
+from hsd_viz.figures import panels
 from hsd_viz.figures.bars import panel
 from hsd_viz.figures.palette import HUES, ink, label
 from hsd_viz.figures.panels import Panel
@@ -211,7 +210,7 @@ def acceptance_by_match(trace: Given, dark: bool = False, *, level: int | None =
 
 def matched_keys(trace: Given, dark: bool = False) -> go.Figure:
     """Plot the keys that database drafts came from, by length and database."""
-    return panel(database_panels.keys_hit(trace_of(trace)), dark)
+    return panel(panels.keys_hit(trace_of(trace)), dark)
 
 
 def drafters_alone(trace: Given, dark: bool = False, *, budget: int = BUDGETS[-1]) -> go.Figure:
@@ -222,7 +221,7 @@ def drafters_alone(trace: Given, dark: bool = False, *, budget: int = BUDGETS[-1
     trace = trace_of(trace)
     if not trace.token_rows:
         raise ValueError("the trace has no emitted tokens")
-    return panel(database_panels.saved_alone(trace, alone(trace, available_databases(trace), budget), budget), dark)
+    return panel(panels.saved_alone(trace, alone(trace, available_databases(trace), budget), budget), dark)
 
 
 def _acceptance(trace: Given, level: int | None, place: int) -> Panel:

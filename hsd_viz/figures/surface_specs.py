@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.figures.latency_sources import Basis, Measured, basis_of
+from hsd_viz.figures.planes import round_step
 from hsd_viz.latency.affine import MOST, affine
 from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.mixture import MixedLaw
@@ -156,6 +157,4 @@ def legend(marks: list[dict[str, Any]]) -> list[list[str]]:
 
 def _step(values: np.ndarray, best: float) -> float:
     """Return a round distance of contours between the best and the end of the scale."""
-    raw = (min(float(values.max()), best * SCALE_END) - best) / CONTOURS or 1.0
-    unit = 10 ** np.floor(np.log10(raw))
-    return float(unit * next(k for k in (1, 2, 5, 10) if k * unit >= raw))
+    return float(round_step((min(float(values.max()), best * SCALE_END) - best) / CONTOURS or 1.0))
