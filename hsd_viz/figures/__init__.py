@@ -20,7 +20,9 @@ _NAMES = {
     "compare": ("race", "race_deltas", "tokens_per_forward"),
     "drafting_bars": ("by_category", "database_ablation", "database_orders"),
     "drafting_planes": ("drafting_plane", "speed_plane", "temperature_curves"),
-    "law": ("latency_surface", "levels", "ranking", "what_if_one_draft", "what_if_second_draft"),
+    "latency_compare": ("levels", "ranking"),
+    "latency_surfaces": ("latency_surface",),
+    "latency_whatif": ("what_if_one_draft", "what_if_second_draft"),
     "pictures": ("save",),
     "run": (
         *("acceptance", "acceptance_by_match", "acceptance_by_position", "acceptance_by_source", "accepted_per_round"),

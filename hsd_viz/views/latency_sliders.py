@@ -97,7 +97,7 @@ class WhatIf(Doors, widgets.VBox):
         if named and self._basis is not None:
             # Sliders hold one acceptance and one cost; stack predictions average over kinds of text.
             one = "" if self._basis.kinds is None else ", here pooled over texts; stack predictions use kinds of text"
-            return f"Predicted by the latency law; calibration {self._basis.source}{one}."
+            return self._basis.predicted.removesuffix(".") + f"{one}."
         return CUSTOM
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from hsd_viz.figures import latency_figures as law
 from hsd_viz.figures.latency_sources import basis_of
 from hsd_viz.figures.latency_whatif import (
     LEAST_ACCEPTANCE,
@@ -64,11 +63,8 @@ class SecondDraftWhatIf(WhatIf):
         calibration = None if basis is None else basis_of(basis).calibration
         larger = []
         if calibration is not None:
-            larger = [
-                m
-                for m in calibration.models
-                if law.beneath(calibration, m) and (m, calibration.target) in calibration.edges
-            ]
+            to_target = {draft for draft, verifier in calibration.edges if verifier == calibration.target}
+            larger = [m for m in calibration.models if m in to_target and models_below(calibration, m)]
         sliders = {
             "acceptance": slider("larger draft: acceptance by the target", 0.85, 0.3, 0.99, 0.01, ".0%"),
             "cost": slider("larger draft: cost, in target forward passes", 0.3, 0.02, 1.0, 0.01, ".2f"),
