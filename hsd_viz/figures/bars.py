@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 #: Pixels of a bar with its gap, and of what surrounds the bars of a group.
 STEP, AROUND = 26, 62
 HOVER = "%{customdata}<extra></extra>"
+PREDICTED, MEASURED = "predicted by the latency law", "measured, with 95 % interval if available"
 
 
 def stacked(
@@ -95,25 +96,22 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     """Return predictions as bars and measurements as dots with their intervals, one subplot per group."""
     import plotly.graph_objects as go
 
+    groups = [{**g, "rows": [{**row, "value": _off(row)} for row in g["rows"]]} for g in spec["groups"]]
+    every = [row for g in groups for row in g["rows"]]
     said = [
-        f"{row['label']}: predicted {_number(row['predicted'])}, measured {_number(row['measured'])}"
-        for g in spec["groups"]
-        for row in g["rows"]
+        f"{row['label']}: predicted {_number(row['predicted'])}, measured {_number(row['measured'])}" for row in every
     ]
-    groups = [
-        {**g, "rows": [{**row, "parts": (), "value": _off(row), "label": row["label"]} for row in g["rows"]]}
-        for g in spec["groups"]
-    ]
+    kinds = [PREDICTED, *([MEASURED] if any(row["measured"] is not None for row in every) else [])]
     words = f"{spec['text']} {'; '.join(said)}. {spec['source']}"
     about = {"text": spec["text"], "table": _values(spec["groups"])}
-    fig = _panes(groups, spec["title"], words, dark, spec["source"], [words for _, words in spec["legend"]], about)
+    fig = _panes(groups, spec["title"], words, dark, spec["source"], kinds, about)
     ink, _, _, page, accent, _ = INKS[dark]
     for place, group in enumerate(groups, start=1):
         first, rows, ys = place == 1, group["rows"], list(range(len(group["rows"])))
         colours = [row.get("hue", {}).get("dark" if dark else "light", accent) for row in rows]
         unit = plain(group["unit"])
         law = go.Bar(orientation="h", y=ys, x=[row["predicted"] for row in rows], width=0.62, showlegend=first)
-        law.update(name="predicted by the latency law", legendgroup="law")
+        law.update(name=PREDICTED, legendgroup="law")
         law.update(marker={"color": [mix(c, page, 0.25) for c in colours], "line": {"color": colours, "width": 1.5}})
         law.update(customdata=[_said(row, "predicted", unit) for row in rows], hovertemplate=HOVER)
         fig.add_trace(law, row=place, col=1)
@@ -121,7 +119,7 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
         ends = [max(v for v in (r["predicted"], r["measured"], r["high"], 0) if v is not None) for r in rows]
         if known:
             run = go.Scatter(x=[row["measured"] for _, row in known], y=[y for y, _ in known], mode="markers")
-            run.update(name="measured, with 95 % interval if available", legendgroup="run", showlegend=first)
+            run.update(name=MEASURED, legendgroup="run", showlegend=first)
             run.update(marker={"color": ink, "size": 9, "line": {"color": page, "width": 1.5}})
             intervals = [(row["low"], row["high"]) for _, row in known]
             run.update(error_x=spread([row["measured"] for _, row in known], intervals, dark))
@@ -133,7 +131,7 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
             plain(row["label"]) + "".join(f"<br><i>{plain(words)}</i>" for _, words in row["tags"]) for row in rows
         ]
         fig.update_yaxes(ticktext=names, row=place, col=1)
-    fig.update_layout(margin={"r": 24 + 7 * _longest(row["value"] for g in groups for row in g["rows"])})
+    fig.update_layout(margin={"r": 24 + 7 * _longest(row["value"] for row in every)})
     return fig
 
 
@@ -156,7 +154,7 @@ def spread(values: Sequence[float], ends: Sequence[tuple[float | None, float | N
 def marker(key: Mapping[str, Any], dark: bool) -> dict[str, Any]:
     """Return plotly's marker for a part: sources are filled with their colour, verdicts have a pattern."""
     _, muted, _, page, *_ = INKS[dark]
-    shape = key.get("shape") or ("pale" if key.get("own") else "solid")
+    shape = key.get("shape")
     colour = key.get("dark" if dark else "light", muted)
     line = {"color": colour, "width": 1}
     if shape in ("hatched", "faint"):

@@ -208,7 +208,7 @@ def _parts(length: float, accepted: Mapping[str, float] | None) -> list[list[Any
 def _hues(rows: Sequence[Supply], *more: str | None) -> dict[str, Any]:
     grey = {"any": "accepted drafts from baselines or several sources", "published": "published"}
     names = {s for r in rows for s in r.accepted or {}} | {s for s in more if s is not None}
-    found: dict[str, Any] = {"target": key_of("target") | {"label": "the target's own token", "own": True}}
+    found: dict[str, Any] = {"target": key_of("target") | {"label": "the target's own token", "shape": "pale"}}
     found |= {source: key_of(source) for source in in_order(names - grey.keys())}
     return found | {name: key_of("lookup") | {"label": words} for name, words in grey.items() if name in more}
 

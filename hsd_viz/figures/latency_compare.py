@@ -110,7 +110,6 @@ def levels_spec(trace: Trace, basis: Any = None, *, source: str = "") -> dict[st
     times.append(_row("all levels", prediction.ms_per_token, whole))
     return {
         "title": f"Prediction and run by level: {prediction.stack}",
-        "legend": _legend(True),
         "groups": [
             {"title": "Forward passes per emitted token", "unit": "per token", "rows": forwards[::-1], "what": "level"},
             {"title": "Time per emitted token", "unit": "ms", "rows": [times[-1], *times[-2::-1]], "what": "level"},
@@ -205,7 +204,6 @@ def _ranking(
     )
     return {
         "title": "Stacks, fastest first",
-        "legend": _legend(any_measured),
         "groups": [{"title": "", "unit": "ms per token", "rows": kept, "what": "stack"}],
         "text": f"Milliseconds per emitted token, without prefill, ordered by {order}.{left}",
         "source": f"{source}{'; ' + where if where else ''}.",
@@ -220,8 +218,3 @@ def _row(label: str, predicted: float | None, run: Measured | float | None) -> d
     ms, low, high = (None, None, None) if run is None else (run.ms_per_token, run.low, run.high)
     off = None if predicted is None or not ms else predicted / ms - 1
     return {"label": label, "predicted": predicted, "measured": ms, "low": low, "high": high, "off": off, "tags": []}
-
-
-def _legend(any_measured: bool) -> list[list[str]]:
-    shown = [["law", "predicted by the latency law"]]
-    return [*shown, ["run", "measured, with 95 % interval if available"]] if any_measured else shown
