@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from hsd_viz.calibration.timing import Timing, database_of, level_names, resolved_stack, timings
+from hsd_viz.calibration.timing import Timing, database_of, level_names, timings
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.trace import RoundRow, Trace
@@ -110,7 +110,7 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[Round
     looked_up: dict[tuple[str, str], Counter] = {}
     for trace in traces:
         # In old traces `auto` chose the drafter of each round by its expected gain: a biased sample of acceptance.
-        if resolved_stack(trace).startswith("auto"):
+        if trace.stack.startswith("auto"):
             continue
         names, database = level_names(trace), database_of(trace)
         for row in trace.round_rows:

@@ -80,14 +80,9 @@ def database_of(trace: Trace) -> str | None:
     if name is None:
         return None
     try:
-        return str(parse(resolved_stack(trace)).bottom or name)
+        return str(parse(trace.stack).bottom or name)
     except StackError:
         return name
-
-
-def resolved_stack(trace: Trace) -> str:
-    """Return the stack of a trace with all lookaheads."""
-    return str(trace.meta.get("stack_resolved") or trace.meta.get("stack", "")).strip()
 
 
 def curve(times: Mapping[int, list[float]]) -> tuple[float, ...]:

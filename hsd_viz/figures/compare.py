@@ -95,8 +95,7 @@ def _runs(given: Iterable[Given]) -> list[tuple[str, Trace]]:
         raise ValueError("a run without emitted tokens cannot be compared")
     if len({str(trace.meta.get("prompt")) for trace in traces}) > 1:
         raise ValueError("the runs have different prompts: use runs of one prompt")
-    stacks = [str(t.meta.get("stack_resolved") or t.meta.get("stack") or "unknown stack") for t in traces]
-    return [(f"{letter}: {stack}", trace) for letter, stack, trace in zip("ABCD", stacks, traces, strict=False)]
+    return [(f"{letter}: {t.stack or 'unknown stack'}", t) for letter, t in zip("ABCD", traces, strict=False)]
 
 
 def _styles(dark: bool) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from hsd_viz.figures.bars import stacked
 from hsd_viz.figures.drafting_data import PLAIN, Supply, only_source, percent, study_of
 from hsd_viz.figures.latency_sources import temperature_words
 from hsd_viz.figures.palette import family, in_order, key_of, label
+from hsd_viz.figures.style import drawn_by
 from hsd_viz.stack import DATABASES
 
 if TYPE_CHECKING:
@@ -25,21 +26,35 @@ _PUBLISHED = "Published HD results, for comparison"
 _RATIO = "A multi-token round emitted more than one token; their share of all tokens is the paper's acceptance ratio."
 
 
+def _drawn(spec: Mapping[str, Any], dark: bool) -> go.Figure:
+    """Return the stacked bars of some groups, with all their rows as a table."""
+    columns = spec["columns"]
+    groups = [
+        {**g, "rows": [{**row, "value": " · ".join(row["cells"])} for row in g["rows"]]}
+        for g in spec["groups"]
+        if g["rows"]
+    ]
+    table = [[spec["groups"][0]["what"], *columns]]
+    for group in spec["groups"]:
+        for row in (*group["rows"], *group.get("more", ())):
+            # Rows of several groups are named after them.
+            name = f"{group['title']}: {row['label']}" if len(spec["groups"]) > 1 else row["label"]
+            table.append([name, *(["–"] * len(columns) if "columns" in group else row["cells"])])
+    listed = [f"{g['title']}: " + "; ".join(f"{r['label']} {r['value']}" for r in g["rows"]) for g in groups]
+    note = f"After each bar: {' · '.join(columns)}. {spec['source']}"
+    words = f"{spec['text']} {'. '.join(listed)}. {spec['source']}"
+    return stacked(groups, spec["hues"], spec["title"], words, dark, note, {"text": spec["text"], "table": table})
+
+
+@drawn_by(_drawn)
 def database_ablation(
-    data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
-) -> go.Figure:
+    data: Any, *, temperature: float | None = None, beside: bool = True, source: str = ""
+) -> dict[str, Any]:
     """Plot tokens per target forward pass by source, for every database subset.
 
     ``data`` is an ablation (:mod:`benchmarks.ablation`), its file, or traces; ``beside`` adds the published figures on
     their own scale. Raises: ValueError: if ``data`` has no database stack.
     """
-    return _drawn(ablation_spec(data, temperature=temperature, beside=beside, source=source), dark)
-
-
-def ablation_spec(
-    data: Any, *, temperature: float | None = None, beside: bool = True, source: str = ""
-) -> dict[str, Any]:
-    """Return the groups of :func:`database_ablation`."""
     study = study_of(data, source)
     rows = _sourced(study.at(temperature))
     order = {frozenset(p.what.split(", ")): k for k, p in enumerate(published.SUBSETS)}
@@ -73,15 +88,11 @@ def ablation_spec(
     }
 
 
+@drawn_by(_drawn)
 def database_orders(
-    data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
-) -> go.Figure:
+    data: Any, *, temperature: float | None = None, beside: bool = True, source: str = ""
+) -> dict[str, Any]:
     """Plot all three databases in each of the six orders; arguments as in :func:`database_ablation`."""
-    return _drawn(order_spec(data, temperature=temperature, beside=beside, source=source), dark)
-
-
-def order_spec(data: Any, *, temperature: float | None = None, beside: bool = True, source: str = "") -> dict[str, Any]:
-    """Return the groups of :func:`database_orders`."""
     study = study_of(data, source)
     rows = [
         r
@@ -110,16 +121,16 @@ def order_spec(data: Any, *, temperature: float | None = None, beside: bool = Tr
     }
 
 
+@drawn_by(_drawn)
 def by_category(
     data: Any,
-    dark: bool = False,
     *,
     stacks: Sequence[str] | None = None,
     first: Sequence[str] | int | None = 6,
     rule: str = "",
     temperature: float | None = None,
     words: Mapping[str, str] | None = None,
-) -> go.Figure:
+) -> dict[str, Any]:
     """Plot mean acceptance length by kind of text for ``stacks`` of a bench report or an ablation.
 
     By default the ``first`` stacks of each kind of text by speed-up, else by length (a number, or names); ``None``: all
@@ -127,21 +138,6 @@ def by_category(
     have no categories.
     """
     first = None if stacks else first
-    return _drawn(
-        category_spec(data, stacks=stacks, first=first, rule=rule, temperature=temperature, words=words), dark
-    )
-
-
-def category_spec(
-    data: Any,
-    *,
-    stacks: Sequence[str] | None = None,
-    first: Sequence[str] | int | None = None,
-    rule: str = "",
-    temperature: float | None = None,
-    words: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """Return the groups of :func:`by_category`; ``more`` are the rows that are in its table only."""
     study = study_of(data)
     rows = [r for r in study.at(temperature) if r.categories and r.length > 1]
     if stacks is not None:
@@ -246,26 +242,3 @@ def _published_orders() -> dict[str, Any]:
         rows.append({"label": p.what.replace(", ", " → "), "parts": parts, "cells": cells})
     unit = "share of all tokens, by source"
     return {"title": _PUBLISHED, "unit": unit, "end": 1.0, "rows": rows, "columns": ["speed-up"]}
-
-
-# --- drawing ----------------------------------------------------------------------------------------------------------
-
-
-def _drawn(spec: Mapping[str, Any], dark: bool) -> go.Figure:
-    """Return the stacked bars of some groups, with all their rows as a table."""
-    columns = spec["columns"]
-    groups = [
-        {**g, "rows": [{**row, "value": " · ".join(row["cells"])} for row in g["rows"]]}
-        for g in spec["groups"]
-        if g["rows"]
-    ]
-    table = [[spec["groups"][0]["what"], *columns]]
-    for group in spec["groups"]:
-        for row in (*group["rows"], *group.get("more", ())):
-            # Rows of several groups are named after them.
-            name = f"{group['title']}: {row['label']}" if len(spec["groups"]) > 1 else row["label"]
-            table.append([name, *(["–"] * len(columns) if "columns" in group else row["cells"])])
-    listed = [f"{g['title']}: " + "; ".join(f"{r['label']} {r['value']}" for r in g["rows"]) for g in groups]
-    note = f"After each bar: {' · '.join(columns)}. {spec['source']}"
-    words = f"{spec['text']} {'. '.join(listed)}. {spec['source']}"
-    return stacked(groups, spec["hues"], spec["title"], words, dark, note, {"text": spec["text"], "table": table})

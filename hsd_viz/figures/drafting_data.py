@@ -190,8 +190,9 @@ def _of_report(report: Report, source: str) -> Study:
 def _of_traces(traces: list[Trace], source: str) -> Study:
     groups: dict[tuple[str, float], list[Trace]] = {}
     for trace in traces:
-        stack = trace.meta.get("stack_resolved") or trace.meta["stack"]
-        groups.setdefault((stack, float(trace.meta.get("sampling", {}).get("temperature", 0.0))), []).append(trace)
+        groups.setdefault((trace.stack, float(trace.meta.get("sampling", {}).get("temperature", 0.0))), []).append(
+            trace
+        )
     rows = []
     for (stack, temperature), some in groups.items():
         figures = [t.metrics() for t in some]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from hsd_viz.figures import drafting_data as published
 from hsd_viz.figures.drafting_data import PLAIN, Study, Supply, lookups_only, percent, study_of
 from hsd_viz.figures.latency_sources import temperature_words
 from hsd_viz.figures.planes import plane, round_step
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from hsd_viz.figures.style import drawn_by
 
 #: Approximate number of equal-speed curves.
 ISOS = 10
@@ -27,21 +25,15 @@ _LEGEND = {
 }
 
 
+@drawn_by(plane)
 def drafting_plane(
-    data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
-) -> go.Figure:
+    data: Any, *, temperature: float | None = None, beside: bool = True, source: str = ""
+) -> dict[str, Any]:
     """Plot drafting latency per round against the share of tokens from multi-token rounds, one mark per method.
 
     ``data`` is an ablation, its file, or traces (a bench report lacks the share); ``beside`` adds the published
     figures. Raises: ValueError: if the share is unknown.
     """
-    return plane(acceptance_plane(data, temperature=temperature, beside=beside, source=source), dark)
-
-
-def acceptance_plane(
-    data: Any, *, temperature: float | None = None, beside: bool = True, source: str = ""
-) -> dict[str, Any]:
-    """Return the plane of :func:`drafting_plane` (the HD motivation)."""
     study = study_of(data, source)
     rows = [r for r in methods(study.at(temperature)) if r.ratio is not None and r.draft]
     if not rows:
@@ -76,17 +68,13 @@ def acceptance_plane(
     }
 
 
-def speed_plane(data: Any, dark: bool = False, *, temperature: float | None = None, source: str = "") -> go.Figure:
+@drawn_by(plane)
+def speed_plane(data: Any, *, temperature: float | None = None, source: str = "") -> dict[str, Any]:
     """Plot acceptance length over drafting latency, with curves of equal speed by the HD authors' cost model.
 
     That is tokens / (step + drafting), with the target's one-token step from the plain row of ``data``: a bench report,
     an ablation, or traces with a plain run. Raises: ValueError: if plain decoding was not measured.
     """
-    return plane(speed_plane_spec(data, temperature=temperature, source=source), dark)
-
-
-def speed_plane_spec(data: Any, *, temperature: float | None = None, source: str = "") -> dict[str, Any]:
-    """Return the plane of :func:`speed_plane`."""
     study = study_of(data, source)
     at = study.at(temperature)
     plain = next((r for r in at if r.stack == PLAIN and r.speed), None)
@@ -132,27 +120,20 @@ def speed_plane_spec(data: Any, *, temperature: float | None = None, source: str
     }
 
 
+@drawn_by(plane)
 def temperature_curves(
     data: Any,
-    dark: bool = False,
     *,
     metric: str = "length",
     stacks: Sequence[str] | None = None,
     beside: bool = True,
     source: str = "",
-) -> go.Figure:
+) -> dict[str, Any]:
     """Plot acceptance length or speed-up (``metric="speedup"``) over temperature, one line per method.
 
     ``data`` is an ablation, or several reports of different temperatures; ``beside`` adds the published speed-up.
     Raises: ValueError: if there is only one temperature.
     """
-    return plane(temperature_spec(data, metric=metric, stacks=stacks, beside=beside, source=source), dark)
-
-
-def temperature_spec(
-    data: Any, *, metric: str = "length", stacks: Sequence[str] | None = None, beside: bool = True, source: str = ""
-) -> dict[str, Any]:
-    """Return the curves of :func:`temperature_curves`."""
     if metric not in ("length", "speedup"):
         raise ValueError(f"unknown metric '{metric}': use 'length' or 'speedup'")
     study = study_of(data, source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.figures.bars import compared
@@ -18,19 +18,14 @@ from hsd_viz.figures.latency_sources import (
     plan_machine,
     plan_measured,
     read_json,
-    stack_of_trace,
     unseen,
 )
 from hsd_viz.figures.palette import HUES, family
-from hsd_viz.figures.style import Given, trace_of
+from hsd_viz.figures.style import Given, drawn_by, trace_of
 from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import Choice
 from hsd_viz.stack import StackError, parse
-from hsd_viz.trace import Trace
 from hsd_viz.words import counted
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 TAGS = {
     "pick": "selected by the law",
@@ -42,25 +37,8 @@ TAGS = {
 ROWS = 12
 
 
+@drawn_by(compared)
 def ranking(
-    plan: Any,
-    dark: bool = False,
-    *,
-    measured: Mapping[str, Measured | float] | None = None,
-    choice: Choice | None = None,
-    source: str = "",
-    rows: int = ROWS,
-) -> go.Figure:
-    """Plot stacks by ms per token, fastest first: predicted, and measured with intervals where available.
-
-    ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
-    :func:`~hsd_viz.figures.latency_sources.basis_of`), ranked by the law. ``measured`` adds ms per token by stack.
-    Raises: ValueError: if ``plan`` is invalid.
-    """
-    return compared(ranking_spec(plan, measured=measured, choice=choice, source=source, rows=rows), dark)
-
-
-def ranking_spec(
     plan: Any,
     *,
     measured: Mapping[str, Measured | float] | None = None,
@@ -68,7 +46,12 @@ def ranking_spec(
     source: str = "",
     rows: int = ROWS,
 ) -> dict[str, Any]:
-    """Return the groups of :func:`ranking`."""
+    """Plot stacks by ms per token, fastest first: predicted, and measured with intervals where available.
+
+    ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
+    :func:`~hsd_viz.figures.latency_sources.basis_of`), ranked by the law. ``measured`` adds ms per token by stack.
+    Raises: ValueError: if ``plan`` is invalid.
+    """
     if isinstance(plan, str | Path):
         plan, source = read_json(plan), source or f"from {Path(plan).name}"
     if isinstance(plan, Mapping) and "hierarchies" in plan:
@@ -77,22 +60,19 @@ def ranking_spec(
     return _from_basis(basis, basis.measured if measured is None else measured, choice, rows)
 
 
-def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str = "") -> go.Figure:
+@drawn_by(compared)
+def levels(trace: Given, basis: Any = None, *, source: str = "") -> dict[str, Any]:
     """Plot forward passes and time per emitted token by level: measured in the trace, and predicted by the law.
 
     Without ``basis`` the law uses this trace's acceptance and costs, so that differences are errors of the law.
     """
-    return compared(levels_spec(trace_of(trace), basis, source=source), dark)
-
-
-def levels_spec(trace: Trace, basis: Any = None, *, source: str = "") -> dict[str, Any]:
-    """Return the groups of :func:`levels`. Raises: ValueError: if the basis lacks a level."""
+    trace = trace_of(trace)
     if not trace.token_rows:
         raise ValueError("the trace has no emitted tokens")
     if basis is None:
         basis = Basis(estimate([trace]).calibration(), "estimated from this run")
     basis = basis_of(basis, source)
-    prediction = MixedLaw(basis.mixture).predict(stack_of_trace(trace))
+    prediction = MixedLaw(basis.mixture).predict(trace.stack)
     models = {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
     uses = level_use(trace)
     total = sum(u.ms for u in uses)
@@ -106,7 +86,7 @@ def levels_spec(trace: Trace, basis: Any = None, *, source: str = "") -> dict[st
         ms = share * prediction.ms_per_token
         parts = f"{use.ms / total:.0%} of the time, {share:.0%} predicted; calls only {use.calls:.2f} ms"
         times.append(_row(use.name, ms, Measured(use.ms)) | {"hue": colours, "note": parts})
-    whole = measured([trace])[stack_of_trace(trace)]
+    whole = measured([trace])[trace.stack]
     times.append(_row("all levels", prediction.ms_per_token, whole))
     return {
         "title": f"Prediction and run by level: {prediction.stack}",

@@ -180,12 +180,10 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
 def _kept_words(kept: Mapping[str, Any], groups: int) -> str:
     """Return the provenance of a stored calibration; ``groups`` is its number of text groups."""
     who, texts = kept.get("identity") or {}, kept.get("texts") or {}
-    threads = counted(who["threads"], "thread") if who.get("device") == "cpu" and who.get("threads") else None
     temperature = (who.get("sampling") or {}).get("temperature")
     drawn = None if temperature is None else temperature_words(temperature)
     day = None if kept.get("created") is None else datetime.fromtimestamp(kept["created"], UTC).date().isoformat()
-    facts = (who.get("device_name"), who.get("dtype"), threads, drawn, day)
-    place = ", ".join(str(p) for p in facts if p) or "an unknown machine"
+    place = _joined(who.get("device_name"), who, drawn, day) or "an unknown machine"
     how = f"in {groups} groups by acceptance" if groups > 1 else "pooled"
     each = f", {counted(texts['max_new_tokens'], 'token')} each" if "max_new_tokens" in texts else ""
     if not {"prompts", "suite"} <= set(texts):
@@ -233,17 +231,15 @@ def plan_machine(plan: Mapping[str, Any]) -> str:
 def machine_words(trace: Trace) -> str:
     """Return a trace's machine as text."""
     meta = trace.meta
-    parts = [meta.get("device_name") or meta.get("device") or "an unknown machine", meta.get("dtype")]
-    if meta.get("device") == "cpu" and meta.get("threads"):
-        parts.append(counted(meta["threads"], "thread"))
-    if meta.get("runtime"):
-        parts.append(f"{meta['runtime']} runtime")
-    return ", ".join(str(p) for p in parts if p)
+    name = meta.get("device_name") or meta.get("device") or "an unknown machine"
+    return _joined(name, meta, f"{meta['runtime']} runtime" if meta.get("runtime") else None)
 
 
-def stack_of_trace(trace: Trace) -> str:
-    """Return a trace's stack with all lookaheads."""
-    return str(trace.meta.get("stack_resolved") or trace.meta.get("stack") or "")
+def _joined(name: str | None, about: Mapping[str, Any], *more: str | None) -> str:
+    """Return a machine's name with dtype and threads, and more facts."""
+    on_cpu = about.get("device") == "cpu" and about.get("threads")
+    threads = counted(about["threads"], "thread") if on_cpu else None
+    return ", ".join(str(p) for p in (name, about.get("dtype"), threads, *more) if p)
 
 
 def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
@@ -252,11 +248,10 @@ def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
     The interval is that of a ratio estimator (time over tokens, by round); it excludes variation between runs.
     """
     rounds: dict[str, list[tuple[float, int]]] = {}
-    runs: dict[str, int] = {}
+    runs: Counter[str] = Counter()
     for trace in traces:
-        stack = stack_of_trace(trace)
-        rounds.setdefault(stack, []).extend(_round_times(trace))
-        runs[stack] = runs.get(stack, 0) + 1
+        rounds.setdefault(trace.stack, []).extend(_round_times(trace))
+        runs[trace.stack] += 1
     out = {}
     for stack, rows in rounds.items():
         tokens = sum(k for _, k in rows)
@@ -303,9 +298,9 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
         return ()
     names = level_names(trace)
     levels = {r.id: r.level for r in trace.round_rows}
-    spent: dict[int, float] = dict.fromkeys(names, 0.0)
-    count: dict[int, int] = dict.fromkeys(names, 0)
-    called: dict[int, int] = dict.fromkeys(names, 0)
+    spent: Counter[int] = Counter()
+    count: Counter[int] = Counter()
+    called: Counter[int] = Counter()
     for r in trace.round_rows:
         spent[r.level] += r.duration_ns
         if r.parent in levels:
@@ -318,12 +313,8 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
         if c.round in levels and c.level != levels[c.round]:
             spent[c.level] += c.duration_ns
             spent[levels[c.round]] -= c.duration_ns
-    target = max(names)
-    spent[target] += (
-        trace.meta["wall_ns"]
-        - trace.meta["prefill_ns"]
-        - sum(r.duration_ns for r in trace.round_rows if r.parent is None)
-    )
+    rounds = sum(r.duration_ns for r in trace.round_rows if r.parent is None)
+    spent[max(names)] += trace.meta["wall_ns"] - trace.meta["prefill_ns"] - rounds
     per = lambda ns: ns * _MS / tokens
     return tuple(
         LevelUse(names[level], count[level] / tokens, per(spent[level]), per(called[level])) for level in sorted(names)

@@ -292,9 +292,8 @@ def saved_alone(trace: Trace, results: list[Alone], budget: int) -> Panel:
     rows = []
     if measured:
         keys["run"] = {"label": "measured", "shape": "neutral"}
-        stack = str(trace.meta.get("stack_resolved") or trace.meta.get("stack"))
         part = ("run", measured, f"{measured:.2f} tokens per forward pass")
-        rows.append(Row("this run, measured", (part,), (f"{measured:.2f}", _fewer(measured)), stack))
+        rows.append(Row("this run, measured", (part,), (f"{measured:.2f}", _fewer(measured)), trace.stack))
     for result in results:
         note = result.why or WORDS[result.drafter]
         if result.replayed is None:

@@ -88,6 +88,6 @@ def _spec(trace: Trace) -> dict[str, Any]:
         "Slanted lines "
         "are repeated passages; closer to the diagonal is more recent. Coloured marks were drafted from there and "
         "accepted. The bottom row has the source of each token.",
-        "source": f"{trace.meta.get('stack_resolved') or trace.meta['stack']} on {machine_words(trace)}; "
+        "source": f"{trace.stack} on {machine_words(trace)}; "
         f"{counted(len(prompt), 'token')} of prompt, {len(sources)} emitted.",
     }
