@@ -132,6 +132,7 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
         ]
         fig.update_yaxes(ticktext=names, row=place, col=1)
     fig.update_layout(margin={"r": 24 + 7 * _longest(row["value"] for row in every)})
+    fig.spec = spec
     return fig
 
 

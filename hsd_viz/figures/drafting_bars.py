@@ -10,7 +10,6 @@ from hsd_viz.figures.bars import stacked
 from hsd_viz.figures.drafting_data import PLAIN, Supply, only_source, percent, study_of
 from hsd_viz.figures.latency_sources import temperature_words
 from hsd_viz.figures.palette import family, in_order, key_of, label
-from hsd_viz.figures.style import drawn_by
 from hsd_viz.stack import DATABASES
 
 if TYPE_CHECKING:
@@ -43,13 +42,15 @@ def _drawn(spec: Mapping[str, Any], dark: bool) -> go.Figure:
     listed = [f"{g['title']}: " + "; ".join(f"{r['label']} {r['value']}" for r in g["rows"]) for g in groups]
     note = f"After each bar: {' · '.join(columns)}. {spec['source']}"
     words = f"{spec['text']} {'. '.join(listed)}. {spec['source']}"
-    return stacked(groups, spec["hues"], spec["title"], words, dark, note, {"text": spec["text"], "table": table})
+    about = {"text": spec["text"], "table": table}
+    fig = stacked(groups, spec["hues"], spec["title"], words, dark, note, about)
+    fig.spec = spec
+    return fig
 
 
-@drawn_by(_drawn)
 def database_ablation(
-    data: Any, *, temperature: float | None = None, beside: bool = True, source: str = ""
-) -> dict[str, Any]:
+    data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
+) -> go.Figure:
     """Plot tokens per target forward pass by source, for every database subset.
 
     ``data`` is an ablation (:mod:`benchmarks.ablation`), its file, or traces; ``beside`` adds the published figures on
@@ -77,7 +78,7 @@ def database_ablation(
     ]
     compare = beside and not others
     title = "Tokens by source" if others else "Contribution of each database"
-    return {
+    spec = {
         "title": f"{title}, {temperature_words(rows[0].temperature)}",
         "text": "Bar length: tokens per target forward pass, split into the target's own token and accepted draft "
         f"tokens by first source. Plain decoding has the first part only. {_RATIO}",
@@ -86,12 +87,12 @@ def database_ablation(
         "groups": [*groups, _published_databases()] if compare else groups,
         "source": study.words(beside=compare),
     }
+    return _drawn(spec, dark)
 
 
-@drawn_by(_drawn)
 def database_orders(
-    data: Any, *, temperature: float | None = None, beside: bool = True, source: str = ""
-) -> dict[str, Any]:
+    data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
+) -> go.Figure:
     """Plot all three databases in each of the six orders; arguments as in :func:`database_ablation`."""
     study = study_of(data, source)
     rows = [
@@ -109,7 +110,7 @@ def database_orders(
         lines = [supply_row(r, " → ".join(r.databases)) for r in some]
         groups += [{"title": words, "rows": lines, "unit": _BY_SOURCE, "end": end}] if lines else []
     groups += [_published_orders()] if beside else []
-    return {
+    spec = {
         "title": f"Database order, {temperature_words(rows[0].temperature)}",
         "text": "The paper's order is most local first. hd stops at seven drafts, so earlier databases displace later "
         "ones. db merges all drafts in one scored tree; each database distributes the probability left over by earlier "
@@ -119,18 +120,19 @@ def database_orders(
         "groups": [{**g, "what": "order"} for g in groups],
         "source": study.words(beside),
     }
+    return _drawn(spec, dark)
 
 
-@drawn_by(_drawn)
 def by_category(
     data: Any,
+    dark: bool = False,
     *,
     stacks: Sequence[str] | None = None,
     first: Sequence[str] | int | None = 6,
     rule: str = "",
     temperature: float | None = None,
     words: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
+) -> go.Figure:
     """Plot mean acceptance length by kind of text for ``stacks`` of a bench report or an ablation.
 
     By default the ``first`` stacks of each kind of text by speed-up, else by length (a number, or names); ``None``: all
@@ -162,7 +164,7 @@ def by_category(
         note = (words or {}).get(name)
         group = {"title": f"{name}: {note}" if note else name, "rows": lines, "more": rest}
         groups.append(group | {"unit": _LENGTH, "end": end, "what": "stack"})
-    return {
+    spec = {
         "title": f"Results by kind of text, {temperature_words(rows[0].temperature)}",
         "text": "Bar length: tokens per target forward pass. Compare groups for the effect of the text, rows for the "
         "effect of the method." + (f" Shown: {rule}; the table has all." if rule else ""),
@@ -171,6 +173,7 @@ def by_category(
         "groups": groups,
         "source": study.words(),
     }
+    return _drawn(spec, dark)
 
 
 def _category_row(row: Supply, name: str, source: str, sure: bool, fast: bool) -> dict[str, Any]:

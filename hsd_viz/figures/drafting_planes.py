@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from hsd_viz.figures import drafting_data as published
 from hsd_viz.figures.drafting_data import PLAIN, Study, Supply, lookups_only, percent, study_of
 from hsd_viz.figures.latency_sources import temperature_words
 from hsd_viz.figures.planes import plane, round_step
-from hsd_viz.figures.style import drawn_by
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 #: Approximate number of equal-speed curves.
 ISOS = 10
@@ -25,10 +27,9 @@ _LEGEND = {
 }
 
 
-@drawn_by(plane)
 def drafting_plane(
-    data: Any, *, temperature: float | None = None, beside: bool = True, source: str = ""
-) -> dict[str, Any]:
+    data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
+) -> go.Figure:
     """Plot drafting latency per round against the share of tokens from multi-token rounds, one mark per method.
 
     ``data`` is an ablation, its file, or traces (a bench report lacks the share); ``beside`` adds the published
@@ -55,7 +56,7 @@ def drafting_plane(
         table.append([f"{p.what}, published", f"{ms:g}", percent(ratio)])
     xs = [p["x"] for p in points]
     ticks = [[t / 10, f"{10 * t} %"] for t in range(0, 11, 2)]
-    return {
+    spec = {
         "title": f"Drafting latency against acceptance, {temperature_words(rows[0].temperature)}",
         "x": {"label": "drafting latency, ms per round", "log": True, **_decades(min(xs), max(xs))},
         "y": {"label": "tokens from multi-token rounds", "range": [0, 1], "ticks": ticks},
@@ -66,10 +67,10 @@ def drafting_plane(
         "table": table,
         "source": study.words(beside),
     }
+    return plane(spec, dark)
 
 
-@drawn_by(plane)
-def speed_plane(data: Any, *, temperature: float | None = None, source: str = "") -> dict[str, Any]:
+def speed_plane(data: Any, dark: bool = False, *, temperature: float | None = None, source: str = "") -> go.Figure:
     """Plot acceptance length over drafting latency, with curves of equal speed by the HD authors' cost model.
 
     That is tokens / (step + drafting), with the target's one-token step from the plain row of ``data``: a bench report,
@@ -105,10 +106,14 @@ def speed_plane(data: Any, *, temperature: float | None = None, source: str = ""
         isos.append({"label": f"{speed:.0f}", "points": [p for p in curve if 1 <= p[1] <= top]})
     lengths = [1 + 0.5 * k for k in range(int(2 * (top - 1)) + 1)]
     lengths = lengths if len(lengths) < 8 else [v for v in lengths if v == int(v)]
-    return {
+    spec = {
         "title": f"Speed by latency and acceptance, {temperature_words(rows[0].temperature)}",
         "x": {"label": "drafting latency, µs per round", "log": True, **span},
-        "y": {"label": "tokens per target forward pass", "range": [1, top], "ticks": [[v, f"{v:g}"] for v in lengths]},
+        "y": {
+            "label": "tokens per target forward pass",
+            "range": [1, top],
+            "ticks": [[v, f"{v:g}"] for v in lengths],
+        },
         "points": points,
         "isos": [i for i in isos if len(i["points"]) > 1],
         "legend": [*_legend(points), ["iso", "equal speed, in tokens/s"]],
@@ -118,17 +123,18 @@ def speed_plane(data: Any, *, temperature: float | None = None, source: str = ""
         "table": table,
         "source": f"{study.words()} Curves: tokens / (step + drafting), the HD authors' cost model.",
     }
+    return plane(spec, dark)
 
 
-@drawn_by(plane)
 def temperature_curves(
     data: Any,
+    dark: bool = False,
     *,
     metric: str = "length",
     stacks: Sequence[str] | None = None,
     beside: bool = True,
     source: str = "",
-) -> dict[str, Any]:
+) -> go.Figure:
     """Plot acceptance length or speed-up (``metric="speedup"``) over temperature, one line per method.
 
     ``data`` is an ablation, or several reports of different temperatures; ``beside`` adds the published speed-up.
@@ -158,7 +164,7 @@ def temperature_curves(
     table = [["method", *(f"T = {t:g}" for t in temperatures)]]
     values = {name: {t: f"{v:.2f}" for t, v in curve} for name, curve in curves.items()}
     table += [[name, *(found.get(t, "–") for t in temperatures)] for name, found in values.items()]
-    return {
+    spec = {
         "title": "Acceptance length by temperature" if metric == "length" else "Speed-up by temperature",
         "x": {
             "label": "temperature (0: greedy)",
@@ -175,6 +181,7 @@ def temperature_curves(
         "table": table,
         "source": study.words(beside and metric == "speedup"),
     }
+    return plane(spec, dark)
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.figures.bars import compared
@@ -21,11 +21,14 @@ from hsd_viz.figures.latency_sources import (
     unseen,
 )
 from hsd_viz.figures.palette import HUES, family
-from hsd_viz.figures.style import Given, drawn_by, trace_of
+from hsd_viz.figures.style import Given, trace_of
 from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import Choice
 from hsd_viz.stack import StackError, parse
 from hsd_viz.words import counted
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 TAGS = {
     "pick": "selected by the law",
@@ -37,15 +40,15 @@ TAGS = {
 ROWS = 12
 
 
-@drawn_by(compared)
 def ranking(
     plan: Any,
+    dark: bool = False,
     *,
     measured: Mapping[str, Measured | float] | None = None,
     choice: Choice | None = None,
     source: str = "",
     rows: int = ROWS,
-) -> dict[str, Any]:
+) -> go.Figure:
     """Plot stacks by ms per token, fastest first: predicted, and measured with intervals where available.
 
     ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
@@ -55,13 +58,13 @@ def ranking(
     if isinstance(plan, str | Path):
         plan, source = read_json(plan), source or f"from {Path(plan).name}"
     if isinstance(plan, Mapping) and "hierarchies" in plan:
-        return _from_plan(plan, measured or {}, source, rows)
+        return compared(_from_plan(plan, measured or {}, source, rows), dark)
     basis = basis_of(plan, source)
-    return _from_basis(basis, basis.measured if measured is None else measured, choice, rows)
+    measured = basis.measured if measured is None else measured
+    return compared(_from_basis(basis, measured, choice, rows), dark)
 
 
-@drawn_by(compared)
-def levels(trace: Given, basis: Any = None, *, source: str = "") -> dict[str, Any]:
+def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str = "") -> go.Figure:
     """Plot forward passes and time per emitted token by level: measured in the trace, and predicted by the law.
 
     Without ``basis`` the law uses this trace's acceptance and costs, so that differences are errors of the law.
@@ -88,10 +91,15 @@ def levels(trace: Given, basis: Any = None, *, source: str = "") -> dict[str, An
         times.append(_row(use.name, ms, Measured(use.ms)) | {"hue": colours, "note": parts})
     whole = measured([trace])[trace.stack]
     times.append(_row("all levels", prediction.ms_per_token, whole))
-    return {
+    spec = {
         "title": f"Prediction and run by level: {prediction.stack}",
         "groups": [
-            {"title": "Forward passes per emitted token", "unit": "per token", "rows": forwards[::-1], "what": "level"},
+            {
+                "title": "Forward passes per emitted token",
+                "unit": "per token",
+                "rows": forwards[::-1],
+                "what": "level",
+            },
             {"title": "Time per emitted token", "unit": "ms", "rows": [times[-1], *times[-2::-1]], "what": "level"},
         ],
         "text": "A level's time: its calls (forward passes, look-ups; shown alone in the Acceptance tab) plus "
@@ -99,6 +107,7 @@ def levels(trace: Given, basis: Any = None, *, source: str = "") -> dict[str, An
         "source": f"Measured in this trace ({counted(len(trace.token_rows), 'token')} on {machine_words(trace)}); "
         f"predicted by the latency law; calibration {basis.source}.",
     }
+    return compared(spec, dark)
 
 
 def _from_basis(

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hsd_viz.figures.latency_sources import Measured, basis_of
 from hsd_viz.figures.planes import axis, heat, mark, round_step
-from hsd_viz.figures.style import drawn_by
 from hsd_viz.latency.affine import MOST, affine
 from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.mixture import MixedLaw
 from hsd_viz.latency.whatif import surface
 from hsd_viz.stack import Model, Stack, parse
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 #: Approximate number of contours.
 CONTOURS = 7
@@ -25,16 +27,16 @@ SCALE_END = 2.5
 _CLOSED = 1e9
 
 
-@drawn_by(heat)
 def latency_surface(
     basis: Any,
     stack: Stack | str,
+    dark: bool = False,
     *,
     measured: Mapping[str, Measured | float] | None = None,
     most: int = MOST,
     place: int = 0,
     source: str = "",
-) -> dict[str, Any]:
+) -> go.Figure:
     """Plot predicted ms per token over the lookaheads of two neighbouring draft models of ``stack``.
 
     ``basis`` is a calibration, its file, a plan, or :func:`hsd_viz.views.recorded`. Marks: the predicted minimum, the
@@ -64,7 +66,7 @@ def latency_surface(
             marks.append(mark(*spot, "measured", f"{ms:.3g}", f"measured: {ms:.3g} ms, predicted {law:.3g}"))
             note = " Marks of measured runs show the measured value."
     steps, highest = list(range(1, most + 1)), min(float(values.max()), best * SCALE_END)
-    return {
+    spec = {
         # The stack without lookaheads.
         "title": f"Latency of {Stack(stack.bottom, tuple(Model(m.name) for m in stack.models))} by lookahead",
         "x": axis(f"lookahead of {low.name}, tokens", 0.5, most + 0.5, steps[:: max(1, most // 8)]),
@@ -84,6 +86,7 @@ def latency_surface(
         "text": f"Each cell is a setting; contours have equal latency in ms per token.{note}",
         "source": basis.predicted,
     }
+    return heat(spec, dark)
 
 
 def affine_along(stack: Stack, calibration: Calibration, most: int = MOST) -> Stack:

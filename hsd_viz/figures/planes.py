@@ -110,7 +110,9 @@ def _figure(data: list, words: str, spec: Mapping[str, Any], dark: bool) -> go.F
     """Return the figure of a spec with its axes, and what a page writes beside it."""
     about = {name: spec[name] for name in ("text", "table", "verdict", "picks") if spec.get(name)}
     note = spec["source"]
-    return figure(data, spec["title"], words, dark, note=note, height=HEIGHT, about=about, **axes(spec))
+    fig = figure(data, spec["title"], words, dark, note=note, height=HEIGHT, about=about, **axes(spec))
+    fig.spec = spec
+    return fig
 
 
 def marks(points: Sequence[Mapping[str, Any]], names: Mapping[str, str], dark: bool) -> list:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, wraps
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +93,12 @@ def chart() -> type[go.Figure]:
     import plotly.io as pio
 
     class Figure(go.Figure):
-        """A plotly figure; in a notebook's static HTML its description is shown unless plotly adds its own HTML."""
+        """A plotly figure; in a notebook's static HTML its description is shown unless plotly adds its own HTML.
+
+        ``spec`` is the data that some figures are drawn from.
+        """
+
+        spec: Any = None
 
         def _repr_mimebundle_(self, *args: Any, **options: Any) -> dict[str, Any]:
             bundle = super()._repr_mimebundle_(*args, **options)
@@ -149,32 +153,6 @@ def figure(
     meta = {"title": title, "description": words, "words": said, "note": note, "head": 44 + more, **(about or {})}
     base = {"template": template(dark), "height": height + more, "title": heading, "meta": meta}
     return chart()(data=data, layout=base | {"margin": {"t": 44 + more}} | layout)
-
-
-def drawn_by(draw: Callable[[Any, bool], go.Figure]) -> Callable[[Callable[..., Any]], Callable[..., go.Figure]]:
-    """Make a figure function of one that returns the data of a figure, which stays its attribute ``spec``.
-
-    The figure function has one parameter more, ``dark``: the last positional one.
-    """
-
-    def decorate(spec: Callable[..., Any]) -> Callable[..., go.Figure]:
-        signature = inspect.signature(spec)
-        parameters = list(signature.parameters.values())
-        place = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
-
-        @wraps(spec)
-        def plot(*given: Any, dark: bool = False, **options: Any) -> go.Figure:
-            if len(given) > place:
-                *given, dark = given
-            return draw(spec(*given, **options), dark)
-
-        theme = inspect.Parameter("dark", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False, annotation="bool")
-        parameters.insert(place, theme)
-        plot.__signature__ = signature.replace(parameters=parameters, return_annotation="go.Figure")  # type: ignore
-        plot.spec = spec  # type: ignore[attr-defined]
-        return plot
-
-    return decorate
 
 
 def legend_room(labels: Iterable[str]) -> int:

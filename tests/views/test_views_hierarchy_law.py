@@ -171,19 +171,19 @@ def test_a_stack_has_one_predicted_figure_everywhere_and_it_is_the_plans():
     graph.out = ["db"]
     assert not graph.picked["stack"].startswith("db") and graph.picked["ms"] == expected(graph.picked["stack"])
 
-    shown = {r["label"]: r["predicted"] for r in rows(ranking.spec(basis, measured={"nano:3 > small:2 > target": 2.5}))}
+    shown = {r["label"]: r["predicted"] for r in rows(ranking(basis, measured={"nano:3 > small:2 > target": 2.5}).spec)}
     for stack, ms in shown.items():
         assert ms == expected(stack)
     chain = "nano:3 > small:2 > target"
     assert shown[chain] != pytest.approx(predict(chain, DEAR).ms_per_token, rel=1e-3)  # the pool's figure is another
-    spec = latency_surface.spec(basis, "nano > small > target", most=8)
+    spec = latency_surface(basis, "nano > small > target", most=8).spec
     assert spec["cells"]["values"][1][2] == pytest.approx(shown[chain], abs=1e-4)
     affine_mark = next(m for m in spec["marks"] if m["kind"] == "affine")
     pick = f"nano:{affine_mark['x']} > small:{affine_mark['y']} > target"
     assert f"{law.predict(pick).ms_per_token:.3g} ms" in affine_mark["words"]
 
     trace = load_bundled("both")
-    whole = levels.spec(trace, basis)["groups"][1]["rows"][0]
+    whole = levels(trace, basis).spec["groups"][1]["rows"][0]
     assert whole["predicted"] == expected(trace.meta["stack_resolved"])
     # Sliders have one acceptance: they say that theirs is another figure.
     assert "pooled over texts" in views.OneDraftWhatIf(basis).spec["source"]
@@ -200,7 +200,7 @@ def test_a_surface_marks_the_least_value_and_the_measured_points_of_its_chain():
         "db > nano:3 > small:2 > target": 3.0,
         "nano:30 > small:2 > target": 9.0,
     }
-    spec = latency_surface.spec(DEAR, "nano > small > target", measured=runs, most=8)
+    spec = latency_surface(DEAR, "nano > small > target", measured=runs, most=8).spec
     values = surface("nano > small > target", DEAR, most=8)
     np.testing.assert_allclose(np.array(spec["cells"]["values"]).T, values, atol=1e-4)  # columns are the lower model's
     marks = {m["kind"]: m for m in spec["marks"]}
@@ -209,7 +209,7 @@ def test_a_surface_marks_the_least_value_and_the_measured_points_of_its_chain():
     assert list(dict.fromkeys(m["kind"] for m in spec["marks"])) == ["best", "affine", "measured"]
     json.dumps(spec)
     with pytest.raises(ValueError, match="two neighbouring draft models"):
-        latency_surface.spec(DEAR, "nano:2 > target")
+        latency_surface(DEAR, "nano:2 > target")
 
 
 @pytest.mark.parametrize("stack", ["nano > small > target", "db > nano > small > target"])
@@ -244,7 +244,7 @@ def rows(spec: dict) -> list[dict]:
 
 def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain():
     runs = {"nano:4 > target": views.Measured(0.9, 0.8, 1.0), "target": 1.05, "db[context] > target": 0.2}
-    shown = ranking.spec(DEAR, measured=runs)
+    shown = ranking(DEAR, measured=runs).spec
     choice = select(DEAR)
     found = {r["label"]: r for r in rows(shown)}
     keys = [r["measured"] if r["measured"] is not None else r["predicted"] for r in rows(shown)]
@@ -286,23 +286,23 @@ def test_a_ranking_reads_what_plan_wrote(tmp_path):
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(plan))
     for given in (plan, str(path)):
-        found = rows(ranking.spec(given))
+        found = rows(ranking(given).spec)
         assert [(r["label"], [t for t, _ in r["tags"]]) for r in found] == [
             *(("db > target", ["pick"]), ("nano:2 > target", ["single"]), ("target", ["plain"])),
         ]
         assert (found[0]["low"], found[0]["high"], found[1]["measured"]) == (2.1, 2.3, None)
-    source = ranking.spec(plan)["source"]
+    source = ranking(plan).spec["source"]
     assert "A processor, 2 threads" in source and "24 other prompts" in source
-    (row,) = [r for r in rows(ranking.spec({**plan, "best_measured": "target"})) if r["label"] == "target"]
+    (row,) = [r for r in rows(ranking({**plan, "best_measured": "target"}).spec) if r["label"] == "target"]
     assert [t for t, _ in row["tags"]] == ["fastest", "plain"]
     with pytest.raises(ValueError, match="not a plan"):
-        ranking.spec({"hierarchies": [{}]})
+        ranking({"hierarchies": [{}]})
 
 
 def test_levels_show_the_counters_of_the_run_beside_the_laws():
     trace = load_bundled("both")
     basis = views.recorded()
-    spec = levels.spec(trace, basis)
+    spec = levels(trace, basis).spec
     forwards, times = spec["groups"]
     p = predict(trace.meta["stack_resolved"], basis.calibration)
     assert [r["predicted"] for r in forwards["rows"]] == list(p.forwards_per_token[::-1])
@@ -312,12 +312,12 @@ def test_levels_show_the_counters_of_the_run_beside_the_laws():
     assert whole["predicted"] == pytest.approx(sum(r["predicted"] for r in parts))
     assert [r["label"] for r in parts] == ["target", "small", "nano", "db"]
     # With its own estimates the law is told more of this run: it is not further off.
-    own = levels.spec(trace)["groups"][1]["rows"][0]
-    assert abs(own["off"]) < 0.2 and "estimated from this run" in levels.spec(trace)["source"]
+    own = levels(trace).spec["groups"][1]["rows"][0]
+    assert abs(own["off"]) < 0.2 and "estimated from this run" in levels(trace).spec["source"]
     with pytest.raises(ValueError, match="no emitted tokens"):
-        levels.spec(Trace({}))
+        levels(Trace({}))
     with pytest.raises(ValueError, match=r"the acceptance of .* is unknown"):
-        levels.spec(trace, Calibration(DEAR.models, DEAR.costs, {}))
+        levels(trace, Calibration(DEAR.models, DEAR.costs, {}))
 
 
 # --- what if ---------------------------------------------------------------------------------------------------------
