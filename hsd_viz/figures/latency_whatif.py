@@ -13,9 +13,8 @@ import numpy as np
 from hsd_viz.figures.latency_sources import basis_of, rate
 from hsd_viz.figures.planes import axis, heat, mark, plane
 from hsd_viz.latency.affine import MOST
-from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
-from hsd_viz.latency.vectorised import Law
-from hsd_viz.latency.whatif import bounds, second_draft
+from hsd_viz.latency.inputs import Calibration, Edge
+from hsd_viz.latency.whatif import SecondDraft, bounds, one_draft, second_draft
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -118,55 +117,6 @@ def _cost(calibration: Calibration, model: str) -> float:
     return float(cost.drafting(1)[1]) / float(target.verifying(1)[1] + target.overhead)
 
 
-# --- the law ----------------------------------------------------------------------------------------------------------
-
-
-def one(acceptance: float, cost: float, slope: float) -> np.ndarray:
-    """Return time per token with one draft model, in target forward passes, ``[MOST]`` by lookahead.
-
-    Catching up counts as one token, as in the map.
-    """
-    law = _law(
-        {"draft": LevelCost((cost,)), "target": LevelCost((1.0, 1.0 + slope))},
-        {("draft", "target"): Edge(tail=acceptance)},
-    )
-    return law.plane(None, ("draft",), (1,), 0, MOST)
-
-
-def stacked(a: float, c: float, b: float, cost: float, slope: float, g: int, h: int) -> float:
-    """Return time per token with two draft models at given lookaheads, in target forward passes."""
-    costs = {
-        "second": LevelCost((c,)),
-        "larger": LevelCost((cost, cost * (1 + slope))),
-        "target": LevelCost((1.0, 1.0 + slope)),
-    }
-    law = _law(costs, {("second", "larger"): Edge(tail=a), ("larger", "target"): Edge(tail=b)})
-    return law.predict(f"second:{g} > larger:{h} > target").ms_per_token
-
-
-def _law(costs: dict[str, LevelCost], edges: dict[tuple[str, str], Edge]) -> Law:
-    law = Law(Calibration(tuple(costs), costs, edges))
-    law.reach = 1
-    return law
-
-
-def direct(a: float, b: float, closeness: float) -> float:
-    """Return the target's acceptance of second-draft tokens (see :func:`~hsd_viz.latency.whatif.second_draft`)."""
-    least, most = bounds(a, b)
-    return float(least + closeness * (most - least))
-
-
-def first(pays: Callable[[float], bool]) -> float | None:
-    """Return the lowest acceptance that pays off, to 1 %."""
-    if not pays(0.995):
-        return None
-    low, high = 0.0, 0.995
-    while high - low > 0.005:
-        middle = (low + high) / 2
-        low, high = (low, middle) if pays(middle) else (middle, high)
-    return high
-
-
 # --- one draft model --------------------------------------------------------------------------------------------------
 
 
@@ -174,7 +124,7 @@ def one_draft_spec(
     acceptance: float, cost: float, *, lookahead: int = 4, slope: float = SLOPE, source: str = CUSTOM
 ) -> dict[str, Any]:
     """Return the speed over plain decoding by lookahead, for a draft model's acceptance and cost."""
-    speed = 1 / one(acceptance, cost, slope)
+    speed = 1 / one_draft(acceptance, cost, slope=slope)
     best, own = int(speed.argmax()), float(speed[lookahead - 1])
     steps = list(range(1, MOST + 1))
     top = max(1.2, float(speed.max()) * 1.12)
@@ -198,6 +148,17 @@ def one_draft_spec(
     }
 
 
+def first(pays: Callable[[float], bool]) -> float | None:
+    """Return the lowest acceptance that pays off, to 1 %."""
+    if not pays(0.995):
+        return None
+    low, high = 0.0, 0.995
+    while high - low > 0.005:
+        middle = (low + high) / 2
+        low, high = (low, middle) if pays(middle) else (middle, high)
+    return high
+
+
 def _one_words(speed: np.ndarray, a: float, c: float, g: int, slope: float) -> str:
     best = int(speed.argmax()) + 1
     times = lambda place: f"{speed[place - 1]:.2f} times the speed of plain decoding"
@@ -208,7 +169,7 @@ def _one_words(speed: np.ndarray, a: float, c: float, g: int, slope: float) -> s
         said.append(f"Best lookahead: {best}, {times(best)}.")
     else:
         said.append("This is the best lookahead.")
-    least = first(lambda rate: (1 / one(rate, c, slope)).max() > 1)
+    least = first(lambda rate: (1 / one_draft(rate, c, slope=slope)).max() > 1)
     said.append(
         f"At this cost a draft pays off from an acceptance of {least:.0%}."
         if least is not None
@@ -270,22 +231,24 @@ def second_draft_spec(
         "regions": _regions(costs, acceptances, values, marks),
         "marks": marks,
         "picks": True,
-        "verdict": {"figure": gain, "text": _two_words(here, a, c, fixed, (second_lookahead, lookahead))},
+        "verdict": {"figure": gain, "text": _two_words(here, c, fixed, (second_lookahead, lookahead))},
         "text": (
             "Gain in tokens/s over the best setting without a second draft, at the best lookaheads. "
-            f"Assumed direct acceptance of the second draft by the target: {direct(a, acceptance, closeness):.0%}."
+            f"Assumed direct acceptance of the second draft by the target: {here.direct[0]:.0%}."
         ),
         "source": source,
     }
 
 
-def _two_words(here: Any, a: float, c: float, fixed: dict[str, float], chosen: tuple[int, int]) -> str:
+def _two_words(here: SecondDraft, c: float, fixed: dict[str, float], chosen: tuple[int, int]) -> str:
     gain, both, alone = float(here.gain[0, 0]), float(here.both[0, 0]), float(here.one[0, 0])
     g, h = (int(x) for x in here.lookaheads[0, 0])
-    b, cost, slope, closeness = (fixed[name] for name in ("acceptance", "cost", "slope", "closeness"))
-    single = {f"the larger draft only, lookahead {k}": v for k, v in enumerate(one(b, cost, slope), 1)}
-    accepted = direct(a, b, closeness)
-    single |= {f"the second draft only, lookahead {k}": v for k, v in enumerate(one(accepted, c, slope), 1)}
+    models = {"larger": (fixed["acceptance"], fixed["cost"]), "second": (float(here.direct[0]), c)}
+    single = {
+        f"the {name} draft only, lookahead {k}": time
+        for name, values in models.items()
+        for k, time in enumerate(one_draft(*values, slope=fixed["slope"]), 1)
+    }
     best = min(single, key=single.__getitem__) if min(single.values()) < 1 else "plain decoding"
     verdict = "pays off" if gain > 0.005 else "breaks even" if gain > -0.005 else "does not pay off"
     said = (
@@ -293,7 +256,7 @@ def _two_words(here: Any, a: float, c: float, fixed: dict[str, float], chosen: t
         f"the best without it, {best}, takes {alone:.2f}. "
     )
     if chosen != (g, h):
-        said += f"With the selected lookaheads: {stacked(a, c, b, cost, slope, *chosen):.2f}. "
+        said += f"With the selected lookaheads: {here.times[0, chosen[0] - 1, chosen[1] - 1, 0]:.2f}. "
     return said + _paying_range(c, fixed)
 
 

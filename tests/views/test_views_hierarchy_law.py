@@ -13,16 +13,15 @@ from make_trace import make_trace
 
 from hsd_viz import views
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.figures import latency_whatif as figures
 from hsd_viz.figures.latency_compare import levels, ranking
 from hsd_viz.figures.latency_sources import level_use, rate
 from hsd_viz.figures.latency_surfaces import affine_along, latency_surface
-from hsd_viz.latency.affine import affine
+from hsd_viz.latency.affine import MOST, affine
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import select
-from hsd_viz.latency.vectorised import predict
-from hsd_viz.latency.whatif import second_draft, surface
+from hsd_viz.latency.vectorised import Law, predict
+from hsd_viz.latency.whatif import one_draft, second_draft, surface
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 
@@ -385,11 +384,24 @@ def test_sliders_and_map_are_one_law_where_checking_more_costs():
     for closeness in (0.0, 0.4):
         here = second_draft(np.array([0.7]), np.array([0.05]), cost=0.3, acceptance=0.8, slope=0.2, closeness=closeness)
         g, h = (int(x) for x in here.lookaheads[0, 0])
-        assert figures.stacked(0.7, 0.05, 0.8, 0.3, 0.2, g, h) == pytest.approx(here.both[0, 0], rel=1e-12)
-        alone = min(
-            figures.one(0.8, 0.3, 0.2).min(), figures.one(figures.direct(0.7, 0.8, closeness), 0.05, 0.2).min(), 1.0
-        )
-        assert alone == pytest.approx(here.one[0, 0], rel=1e-12)
+        both = law(0.7, 0.05, 0.8, 0.3, 0.2).predict(f"second:{g} > larger:{h} > target")
+        assert here.both[0, 0] == here.times[0, g - 1, h - 1, 0] == pytest.approx(both.ms_per_token, rel=1e-12)
+        alone = {"larger": law(0.7, 0.05, 0.8, 0.3, 0.2), "second": law(0.7, 0.05, here.direct[0], 0.05, 0.2)}
+        times = [
+            found.predict(f"larger:{k} > target").ms_per_token for found in alone.values() for k in range(1, MOST + 1)
+        ]
+        assert min(*times, 1.0) == pytest.approx(here.one[0, 0], rel=1e-12)
+        assert one_draft(0.8, 0.3, slope=0.2) == pytest.approx(times[:MOST], rel=1e-12)
+
+
+def law(a: float, c: float, b: float, cost: float, slope: float) -> Law:
+    """Return the vectorised law of a second draft below a larger one, where catching up counts as one token."""
+    steep = lambda price: LevelCost((price, price * (1 + slope)))
+    costs = {"second": LevelCost((c,)), "larger": steep(cost), "target": steep(1.0)}
+    edges = {("second", "larger"): Edge(tail=a), ("larger", "target"): Edge(tail=b)}
+    found = Law(Calibration(tuple(costs), costs, edges))
+    found.reach = 1
+    return found
 
 
 def test_lookaheads_on_the_sliders_are_never_faster_than_the_best():
