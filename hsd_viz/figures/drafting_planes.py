@@ -11,13 +11,14 @@ import numpy as np
 from hsd_viz.figures import drafting_data as published
 from hsd_viz.figures.drafting_data import PLAIN, Study, Supply, lookups_only, percent, study_of
 from hsd_viz.figures.latency_sources import temperature_words
-from hsd_viz.figures.planes import plane, round_step
+from hsd_viz.figures.planes import axis, plane, round_step
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 #: Approximate number of equal-speed curves.
 ISOS = 10
+_short = "{:g}".format
 _KINDS = {"db": "strong", "hd": "second", "hd + window": "second"}
 _LEGEND = {
     "strong": "db, this project's drafter",
@@ -55,11 +56,11 @@ def drafting_plane(
         points.append(_point(ms, ratio, p.what, words) | {"kind": "there"})
         table.append([f"{p.what}, published", f"{ms:g}", percent(ratio)])
     xs = [p["x"] for p in points]
-    ticks = [[t / 10, f"{10 * t} %"] for t in range(0, 11, 2)]
+    shares = [t / 10 for t in range(0, 11, 2)]
     spec = {
         "title": f"Drafting latency against acceptance, {temperature_words(rows[0].temperature)}",
-        "x": {"label": "drafting latency, ms per round", "log": True, **_decades(min(xs), max(xs))},
-        "y": {"label": "tokens from multi-token rounds", "range": [0, 1], "ticks": ticks},
+        "x": _decades("drafting latency, ms per round", min(xs), max(xs)),
+        "y": axis("tokens from multi-token rounds", 0, 1, shares, percent),
         "points": points,
         "legend": _legend(points),
         "text": "Up is better: more tokens come from multi-token rounds. Left is better: drafting takes less time. The "
@@ -98,22 +99,19 @@ def speed_plane(data: Any, dark: bool = False, *, temperature: float | None = No
         speed = "–" if r.speed is None else f"{r.speed:.0f}"
         table.append([r.method, f"{1e6 * r.draft:.0f}", f"{r.length:.2f}", f"{expected:.0f}", speed])
     top = math.ceil(2 * max(r.length for r in rows) + 0.6) / 2
-    span = _decades(min(p["x"] for p in points), max(max(p["x"] for p in points), 1e6 * step))
-    xs = np.geomspace(*span["range"], 60)
+    reached = [p["x"] for p in points]
+    latency = _decades("drafting latency, µs per round", min(reached), max(*reached, 1e6 * step))
+    xs = np.geomspace(*latency["range"], 60)
     isos = []
-    for speed in _levels(plain.speed, top / (step + 1e-6 * span["range"][0])):
+    for speed in _levels(plain.speed, top / (step + 1e-6 * xs[0])):
         curve = [[round(float(x), 3), round(speed * (step + 1e-6 * float(x)), 4)] for x in xs]
         isos.append({"label": f"{speed:.0f}", "points": [p for p in curve if 1 <= p[1] <= top]})
     lengths = [1 + 0.5 * k for k in range(int(2 * (top - 1)) + 1)]
     lengths = lengths if len(lengths) < 8 else [v for v in lengths if v == int(v)]
     spec = {
         "title": f"Speed by latency and acceptance, {temperature_words(rows[0].temperature)}",
-        "x": {"label": "drafting latency, µs per round", "log": True, **span},
-        "y": {
-            "label": "tokens per target forward pass",
-            "range": [1, top],
-            "ticks": [[v, f"{v:g}"] for v in lengths],
-        },
+        "x": latency,
+        "y": axis("tokens per target forward pass", 1, top, lengths, _short),
         "points": points,
         "isos": [i for i in isos if len(i["points"]) > 1],
         "legend": [*_legend(points), ["iso", "equal speed, in tokens/s"]],
@@ -166,12 +164,8 @@ def temperature_curves(
     table += [[name, *(found.get(t, "–") for t in temperatures)] for name, found in values.items()]
     spec = {
         "title": "Acceptance length by temperature" if metric == "length" else "Speed-up by temperature",
-        "x": {
-            "label": "temperature (0: greedy)",
-            "range": [temperatures[0] - 0.04, temperatures[-1] + 0.04],
-            "ticks": [[t, f"{t:g}"] for t in temperatures],
-        },
-        "y": {"label": what, "range": [low, top], "ticks": [[v, f"{v:g}"] for v in ticks]},
+        "x": axis("temperature (0: greedy)", temperatures[0] - 0.04, temperatures[-1] + 0.04, temperatures, _short),
+        "y": axis(what, low, top, ticks, _short),
         "lines": lines,
         "points": points,
         "legend": _legend(points),
@@ -231,13 +225,12 @@ def _time(seconds: float) -> str:
     return f"{1e3 * seconds:.2f} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.0f} µs"
 
 
-def _decades(low: float, high: float) -> dict[str, Any]:
-    """Return range and ticks of a logarithmic axis: 1, 2 and 5 of each decade."""
+def _decades(label: str, low: float, high: float) -> dict[str, Any]:
+    """Return a logarithmic axis with 1, 2 and 5 of each decade."""
     low, high = low / 1.4, high * 1.5
-    ticks = [
-        m * 10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for m in (1, 2, 5)
-    ]
-    return {"range": [low, high], "ticks": [[t, f"{t:g}"] for t in ticks if low <= t <= high]}
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [m * 10.0**k for k in decades for m in (1, 2, 5) if low <= m * 10.0**k <= high]
+    return axis(label, low, high, ticks, _short) | {"log": True}
 
 
 def _levels(least: float, most: float) -> list[float]:

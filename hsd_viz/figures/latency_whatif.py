@@ -135,7 +135,7 @@ def one_draft_spec(
     return {
         "title": "Speed over plain decoding by lookahead",
         "x": axis("lookahead of the draft model, tokens", 0.5, MOST + 0.5, steps),
-        "y": axis("speed, plain decoding = 1", 0, ticks[-1], ticks, lambda t: f"{t:g}"),
+        "y": axis("speed, plain decoding = 1", 0, ticks[-1], ticks, "{:g}".format),
         "lines": [
             {"points": points, "kind": "law", "phrase": phrase},
             {"points": [[0.5, 1.0], [MOST + 0.5, 1.0]], "kind": "reference", "label": "plain decoding"},
@@ -212,8 +212,8 @@ def second_draft_spec(
             marks.append(mark(at_cost, at_rate, "model", name, f"{name}, as calibrated"))
     step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if widest / s <= 6)
     ticks = [round(t, 3) for t in np.arange(0, widest + 1e-9, step)]
-    x = axis("cost of the second draft, in target forward passes", 0, widest, ticks, lambda t: f"{t:g}")
-    y = axis("acceptance by the larger draft", LEAST_ACCEPTANCE, 0.99, TENTHS, lambda t: f"{t:.0%}")
+    x = axis("cost of the second draft, in target forward passes", 0, widest, ticks, "{:g}".format)
+    y = axis("acceptance by the larger draft", LEAST_ACCEPTANCE, 0.99, TENTHS, "{:.0%}".format)
     return {
         "title": "Gain of a second draft by cost and acceptance",
         "x": x | {"values": [f"{v:.3f}" for v in costs]},
