@@ -167,7 +167,7 @@ def marker(key: Mapping[str, Any], dark: bool) -> dict[str, Any]:
 def nothing(title: str, words: str, dark: bool) -> go.Figure:
     """Return a figure without data and the reason for it."""
     hidden = {"visible": False}
-    return figure([], title, words, dark, note=words, height=60, xaxis=hidden, yaxis=hidden)
+    return figure([], title, words, dark, note=words, height=120, xaxis=hidden, yaxis=hidden)
 
 
 def _said(row: Mapping[str, Any], what: str, unit: str) -> str:
