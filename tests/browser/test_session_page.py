@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -29,26 +30,18 @@ def own_server(tmp_path_factory):
         folder,
         server(arguments, {**environment, "HF_HUB_OFFLINE": "1"}, f"http://127.0.0.1:{port}/voila/static/x", log),
     ):
-        yield f"http://127.0.0.1:{port}/", port
+        yield f"http://127.0.0.1:{port}/"
 
 
-def kernels(port: int) -> list[int]:
-    """The kernels of the server on ``port``."""
-    found = subprocess.run(["pgrep", "-f", f"voila .*--port={port} "], capture_output=True, text=True).stdout.split()
-    children = [subprocess.run(["pgrep", "-P", pid], capture_output=True, text=True).stdout.split() for pid in found]
-    return [int(pid) for pids in children for pid in pids if _is_kernel(pid)]
-
-
-def _is_kernel(pid: str) -> bool:
-    try:
-        with open(f"/proc/{pid}/cmdline", encoding="utf-8") as line:
-            return "ipykernel_launcher" in line.read()
-    except OSError:
-        return False
+def kernel_of(page) -> int:
+    """The process of a page's kernel."""
+    settings = json.loads(page.locator("#jupyter-config-data").text_content())
+    found = subprocess.run(["pgrep", "-f", f"kernel-{settings['kernelId']}"], capture_output=True, text=True)
+    return int(found.stdout.split()[0])
 
 
 def test_form_run_tab_and_recording_come_back(open_page, own_server):
-    shown = opened(open_page, own_server[0])
+    shown = opened(open_page, own_server)
     page, names = shown.page, [r.name for r in bundled()]
     menu, tab = field(page, "Recording"), lambda name: page.get_by_role("tab", name=name, exact=True)
     fill(page, "Prompt", "def kept(")
@@ -79,14 +72,11 @@ def test_form_run_tab_and_recording_come_back(open_page, own_server):
 
 
 def test_a_dead_kernel_is_reported_in_seconds_and_reload_brings_the_form_back(open_page, own_server):
-    url, port = own_server
-    before = set(kernels(port))
-    shown = opened(open_page, url)
+    shown = opened(open_page, own_server)
     page = shown.page
     fill(page, "Prompt", "def lost(")
     page.wait_for_timeout(500)
-    (own,) = set(kernels(port)) - before
-    os.kill(own, signal.SIGKILL)
+    os.kill(kernel_of(page), signal.SIGKILL)
     banner = page.locator(".hsd-lost")
     expect(banner).to_be_visible(timeout=15_000)
     assert page.locator(".hsd-controls").get_attribute("inert") is not None
@@ -98,7 +88,7 @@ def test_a_dead_kernel_is_reported_in_seconds_and_reload_brings_the_form_back(op
 
 
 def test_on_a_narrow_page_a_run_is_two_presses_away(open_page, own_server):
-    shown = opened(open_page, own_server[0], 420)
+    shown = opened(open_page, own_server, 420)
     page = shown.page
     run = page.get_by_role("button", name="Run", exact=True)
     expect(run).to_be_hidden()
@@ -113,7 +103,7 @@ def test_on_a_narrow_page_a_run_is_two_presses_away(open_page, own_server):
 
 
 def test_a_class_can_guess_what_follows_the_cursor(open_page, own_server):
-    shown = opened(open_page, own_server[0])
+    shown = opened(open_page, own_server)
     page = shown.page
     page.get_by_role("button", name="Keys", exact=True).click()
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()

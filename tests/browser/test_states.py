@@ -133,7 +133,7 @@ def broken_files() -> dict[str, tuple[bytes, str]]:
         "list.json": (b"[1, 2, 3]", "not an hsd_viz trace"),
         "deep.json": (b"[" * 200_000, "is not a valid trace"),
         "noise.json.gz": (noise, "is not a valid trace"),
-        "cut.json.gz": (whole[: len(whole) // 2], "ends too early"),
+        "cut.json.gz": (whole[: len(whole) // 2], "incomplete or damaged"),
         "flipped.json.gz": (whole[:2000] + noise[:50] + whole[2050:], "is not a valid trace"),
         "newer.json": (but(schema=2), "update hsd_viz"),
         "odd.json": (but(schema="one"), "schema version"),
@@ -220,9 +220,9 @@ def test_strange_text_is_text_everywhere(open_page, own_server, tmp_path):
     for kind in (3, 4):
         where = [i for i, t in enumerate(trace.token_rows) if t.text == STRANGE[kind]]
         assert all(
-            page.locator(f'{TOKENS}[data-i="{i}"]').evaluate("t => getComputedStyle(t).unicodeBidi") == "isolate"
+            page.locator(f'{TOKENS}[data-i="{i}"]').evaluate("t => getComputedStyle(t).unicodeBidi") == "normal"
             for i in where
-        )
+        ), "isolated, the tokens of a word would be ordered from left to right"
     page.locator(f'{TOKENS}[data-i="5"]').click()
     expect(page.locator(".hsd-card")).to_contain_text("e29c")
     script = next(t.index for t in trace.token_rows if t.text == STRANGE[0])
