@@ -110,7 +110,7 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[Round
     looked_up: dict[tuple[str, str], Counter] = {}
     for trace in traces:
         # In old traces `auto` chose the drafter of each round by its expected gain: a biased sample of acceptance.
-        if trace.stack.strip().startswith("auto"):
+        if trace.stack.startswith("auto"):
             continue
         names, database = level_names(trace), database_of(trace)
         for row in trace.round_rows:

@@ -167,15 +167,13 @@ def run_serve(args: argparse.Namespace) -> int:
         "cpus": args.cpus_per_replica,
         "gpus": args.gpus_per_replica,
     }
-    if args.write_config is not None:
-        from hsd_viz.serve.cluster import config
+    from hsd_viz.serve.cluster import config, run
 
+    if args.write_config is not None:
         arguments.check_outputs(args.write_config)
         arguments.write_text(args.write_config, config(args.host, args.port, options))
         return 0
-    from hsd_viz.serve.run import serve
-
-    return serve(args.host, args.port, options, args.address)
+    return run(args.host, args.port, options, args.address)
 
 
 def run_classroom(args: argparse.Namespace) -> int:

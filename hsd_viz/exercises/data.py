@@ -89,7 +89,7 @@ def _rounds(trace: Trace) -> Iterator[Round]:
         chain = [d.parent for d in nodes] == list(range(-1, len(nodes) - 1))
         whole = row.outcome in ("correction", "bonus") and len(emitted.get(row.id, ())) == row.accepted + 1
         if row.level == level and nodes and chain and whole:
-            name = str(trace.meta["stack_resolved"])
+            name = trace.stack
             yield Round(name, row.id, [d.token_id for d in nodes], emitted[row.id], row.accepted)
 
 
@@ -121,7 +121,7 @@ def texts() -> Iterator[tuple[str, list[int], int]]:
     """Yield each recording's name, all its token ids, and the length of its prompt."""
     for trace in recordings():
         prompt = list(trace.meta["prompt_ids"])
-        yield str(trace.meta["stack_resolved"]), prompt + trace.token_ids, len(prompt)
+        yield trace.stack, prompt + trace.token_ids, len(prompt)
 
 
 def laws(size: int = 3, parts: int = 4) -> list[list[Fraction]]:

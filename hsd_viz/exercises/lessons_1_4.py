@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.exercises import data, hunt
-from hsd_viz.exercises.check import exercise
-from hsd_viz.exercises.result import Case, row_text
+from hsd_viz.exercises.check import Case, exercise, row_text
 
 # --- lesson 1 ---------------------------------------------------------------------------------------------------------
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from hsd_viz.drafting.context import ContextDatabase, spell
 from hsd_viz.exercises import data
-from hsd_viz.exercises.check import exercise
-from hsd_viz.exercises.result import Case, row_text
+from hsd_viz.exercises.check import Case, exercise, row_text
 from hsd_viz.intervals import estimate, ratio, resample
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.vectorised import predict

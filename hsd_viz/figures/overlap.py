@@ -14,6 +14,7 @@ True
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
@@ -83,15 +84,14 @@ def _foreseen(trace: Trace, verify: dict[int, int], lookup: float, guesses: int)
     """Return the rounds whose look-up was among those made during the verification before."""
     context, ready = ContextDatabase(), set()
     context.extend(trace.meta["prompt_ids"])
-    emitted: dict[int, list] = {}
-    for token in trace.token_rows:
-        emitted.setdefault(token.round, []).append(token)
-    drafts: dict[int, list] = {}
-    for row in trace.draft_rows:
-        drafts.setdefault(row.round, []).append(row)
+    emitted: dict[int, list] = defaultdict(list)
+    drafts: dict[int, list] = defaultdict(list)
+    for rows, found in ((trace.token_rows, emitted), (trace.draft_rows, drafts)):
+        for row in rows:
+            found[row.round].append(row)
     rounds = [r.id for r in trace.round_rows]
     for this, following in itertools.pairwise(rounds):
-        tokens, tree = emitted.get(this, []), drafts.get(this, [])
+        tokens, tree = emitted[this], drafts[this]
         if tokens and tokens[-1].kind != "accepted":
             *walked, own = [t.token_id for t in tokens]
             place = max((d.node for d in tree if d.verdict == "accepted"), default=-1)

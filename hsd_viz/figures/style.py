@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.card import card, line
-from hsd_viz.figures.library import CONFIG
 from hsd_viz.figures.palette import HUES
+from hsd_viz.figures.pictures import CONFIG
 from hsd_viz.trace import Trace
 
 if TYPE_CHECKING:
@@ -93,7 +93,12 @@ def chart() -> type[go.Figure]:
     import plotly.io as pio
 
     class Figure(go.Figure):
-        """A plotly figure; in a notebook's static HTML its description is shown unless plotly adds its own HTML."""
+        """A plotly figure; in a notebook's static HTML its description is shown unless plotly adds its own HTML.
+
+        ``spec`` is the data that some figures are drawn from.
+        """
+
+        spec: Any = None
 
         def _repr_mimebundle_(self, *args: Any, **options: Any) -> dict[str, Any]:
             bundle = super()._repr_mimebundle_(*args, **options)

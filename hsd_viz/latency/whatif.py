@@ -49,12 +49,15 @@ class SecondDraft:
     """Where a small draft model below a larger one pays. All arrays are ``[acceptances, costs]``, times
     relative to a forward pass of the target.
 
-    ``both`` is the best stack of the two, with its ``lookaheads`` ``[..., 2]`` (small, larger); ``one`` the best of:
-    the larger alone, the small alone, no draft at all.
+    ``times`` ``[acceptances, most, most, costs]`` are those of the two by lookahead of the small and of the larger;
+    ``both`` is their best, with its ``lookaheads`` ``[..., 2]``; ``one`` the best of: the larger alone, the small
+    alone, no draft at all. ``direct`` is the target's acceptance of the small model's tokens.
     """
 
     acceptances: Array
     costs: Array
+    direct: Array
+    times: Array
     both: Array
     one: Array
     lookaheads: NDArray[np.intp]
@@ -63,6 +66,24 @@ class SecondDraft:
     def gain(self) -> Array:
         """The speed of the two over the best without a second draft, as a share; negative where it does not pay."""
         return self.one / self.both - 1
+
+
+def bounds(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return the least and the largest acceptance by a target whose draft model, accepted with ``b``, accepts with
+    ``a``: 1 - acceptance is a distance (total variation).
+    """
+    return np.maximum(0.0, a + b - 1), 1 - np.abs(a - b)
+
+
+def one_draft(acceptance: float, cost: float, *, slope: float = 0.0, most: int = MOST) -> Array:
+    """Return time per token with one draft model by lookahead, ``[most]``; arguments as in :func:`second_draft`."""
+    unit = LevelCost((1.0, 1.0 + slope))
+    alone = drafting(np.arange(1, most + 1), unit, 1)
+    return verify(alone, _powers(acceptance, most + 1), unit, 1).per_token() @ np.array([cost, 1.0])
+
+
+def _powers(rate: Any, n: int) -> Array:
+    return np.asarray(rate, float)[..., None] ** np.arange(n, dtype=float)
 
 
 def second_draft(
@@ -89,22 +110,22 @@ def second_draft(
     rates, prices = np.array([*a, acceptance, closeness]), np.array([*c, cost, slope])
     if ((rates < 0) | (rates > 1)).any() or (prices < 0).any():
         raise ValueError("acceptance and closeness must be from 0 to 1, cost and slope must not be negative")
-    least, largest = np.maximum(0.0, a + acceptance - 1), 1 - np.abs(a - acceptance)
+    least, largest = bounds(a, acceptance)
     direct = least + closeness * (largest - least)
 
     # Times by level in units of the level's own forward pass: costs are then a product.
     unit, steps = LevelCost((1.0, 1.0 + slope)), np.arange(1, most + 1)
     small = drafting(steps, unit, 1)
-    powers = lambda rate, n: np.asarray(rate, float)[..., None] ** np.arange(n, dtype=float)
-    middle = verify(small, powers(a, most + 1)[:, None], unit, 1)
+    middle = verify(small, _powers(a, most + 1)[:, None], unit, 1)
     calls = repeat_rounds(middle, most, every=True)
-    per_level = verify(calls, powers(acceptance, calls.sizes.shape[-1]), unit, 1).per_token()
+    per_level = verify(calls, _powers(acceptance, calls.sizes.shape[-1]), unit, 1).per_token()
     prices = np.stack([c, np.full_like(c, cost), np.ones_like(c)])
     times = per_level.reshape(len(a), most * most, 3) @ prices
     at = times.argmin(1)
     both = np.take_along_axis(times, at[:, None], 1)[:, 0]
 
-    single = verify(small, powers(direct, most + 1)[:, None], unit, 1).per_token() @ prices[[0, 2]]
-    larger = verify(small, powers(acceptance, most + 1), unit, 1).per_token() @ np.array([cost, 1.0])
+    single = verify(small, _powers(direct, most + 1)[:, None], unit, 1).per_token() @ prices[[0, 2]]
+    larger = one_draft(acceptance, cost, slope=slope, most=most)
     one = np.minimum(single.min(1), min(1.0, float(larger.min())))
-    return SecondDraft(a, c, both, one, np.stack([at // most + 1, at % most + 1], -1))
+    times = times.reshape(len(a), most, most, -1)
+    return SecondDraft(a, c, direct, times, both, one, np.stack([at // most + 1, at % most + 1], -1))

@@ -170,42 +170,32 @@ def _acceptance(engine: str, found: Mapping, tokens: int | None, **times: float 
     if isinstance(histogram, Mapping):
         counted = {int(j): n for j, n in histogram.items()}
         histogram = [counted.get(j, 0) for j in range(max(counted, default=0) + 1)]
-    known = {
-        "tokens": tokens,
-        "verifications": found.get("num_spec_steps"),
-        "drafted": found.get("num_draft_tokens"),
-        "accepted": found.get("num_accepted_draft_tokens"),
-        "histogram": histogram,
-    }
+    known = _counts("vllm", found) | {"tokens": tokens, "histogram": histogram}
     return imported(engine, known, steps=steps, **times)
+
+
+def _counts(engine: str, found: Mapping) -> dict[str, Any]:
+    """Return the counts that a record has under the names of its engine."""
+    counts = (*COUNTS, "histogram")
+    return {quantity: found.get(name) for name, quantity in VOCABULARIES[engine].names.items() if quantity in counts}
 
 
 def _sglang(response: Mapping) -> Trace | None:
     found = response.get("meta_info")
     if not isinstance(found, Mapping) or "spec_verify_ct" not in found:
         return None
-    # Newer versions renamed the two counts.
-    known = {
-        "tokens": found.get("completion_tokens"),
-        "verifications": found["spec_verify_ct"],
-        "drafted": found.get("spec_draft_token_num", found.get("spec_proposed_drafts")),
-        "accepted": found.get("spec_accept_token_num", found.get("spec_accepted_drafts")),
-        "histogram": found.get("spec_accept_histogram"),
-    }
-    return imported("sglang", known)
+    # Newer versions renamed two counts.
+    newer = {"spec_draft_token_num": "spec_proposed_drafts", "spec_accept_token_num": "spec_accepted_drafts"}
+    renamed = {old: found[new] for old, new in newer.items() if new in found}
+    return imported("sglang", _counts("sglang", renamed | dict(found)))
 
 
 def _llama(response: Mapping) -> Trace | None:
     found = response.get("timings")
     if not isinstance(found, Mapping) or "draft_n" not in found:
         return None
-    known = {
-        "tokens": found.get("predicted_n"),
-        "verifications": found.get("draft_n_verif_steps"),
-        "drafted": found["draft_n"],
-        "accepted": found.get("draft_n_accepted"),
-    }
-    return imported("llama.cpp", known, prefill_ms=found.get("prompt_ms"), decode_ms=found.get("predicted_ms"))
+    times = {"prefill_ms": found.get("prompt_ms"), "decode_ms": found.get("predicted_ms")}
+    return imported("llama.cpp", _counts("llama.cpp", found), **times)
 
 
 def _tensorrt(iterations: Sequence[Mapping]) -> Trace:

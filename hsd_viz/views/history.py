@@ -80,5 +80,5 @@ def label(trace: Trace) -> str:
     """Return a decoded run's menu entry: time, stack, tokens and speed-up."""
     found = speedup(trace)
     gain = f", {found.value:.2f}×" if found is not None and not found.impossible else ""
-    stack = trace.meta.get("stack_resolved") or trace.meta.get("stack")
+    stack = trace.stack
     return f"{datetime.now():%H:%M}  {stack}, {counted(len(trace.token_rows), 'token')}{gain}"

@@ -136,7 +136,7 @@ def saved(trace: Trace, form: str) -> SavedFile:
 
 def _stem(trace: Trace) -> str:
     """Return the base name of a run's files: its stack and, if known, time of recording."""
-    stack = _dashed(str(trace.meta.get("stack_resolved") or trace.meta.get("stack") or "run")).strip("-")
+    stack = _dashed(trace.stack or "run").strip("-")
     at = re.sub(r"\D", "", str(trace.meta.get("created") or "")[:19])
     return "_".join(part for part in ("hsd_viz", stack[:MOST_NAME].strip("-"), at) if part)
 

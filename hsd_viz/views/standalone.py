@@ -67,7 +67,7 @@ def run_page(trace: Given) -> str:
 
 
 def _stack(trace: Trace) -> str:
-    return str(trace.meta.get("stack_resolved") or trace.meta.get("stack") or "a recorded run")
+    return trace.stack or "a recorded run"
 
 
 def _header(trace: Trace) -> str:

@@ -72,6 +72,6 @@ def _tokens(trace: Trace) -> str:
     ]
     more = f" … {len(trace.token_rows) - TOKENS} more tokens" if len(trace.token_rows) > TOKENS else ""
     key = "Underlined: accepted. Dashed frame: correction. Dotted: bonus. Plain: no draft."
-    stack = trace.meta.get("stack_resolved") or trace.meta.get("stack") or "?"
+    stack = trace.stack or "?"
     pre = f'<pre style="white-space:pre-wrap">{"".join(spans)}{escape(more)}</pre>'
     return card("Tokens", stack, pre, line(key))

@@ -181,7 +181,7 @@ def middle_token(trace: Trace, _names: Sequence[str], _load: Load) -> Found | No
 def figures_of_run(trace: Trace, _names: Sequence[str], _load: Load) -> Found | None:
     """Find a run with databases below draft models and a low acceptance rate."""
     m = trace.metrics()
-    stack = parse(str(trace.meta.get("stack_resolved") or trace.meta.get("stack")))
+    stack = parse(trace.stack)
     if stack.bottom is None or not stack.drafts or not m["drafted"] or not m["target_forwards"]:
         return None
     wall = trace.meta.get("wall_ns") or sum(c.duration_ns for c in trace.call_rows)
@@ -228,7 +228,7 @@ def same_text(trace: Trace, names: Sequence[str], load: Load) -> Found | None:
             "tokens": counted(len(ours), "token"),
             "passes": counted(trace.metrics()["target_forwards"], "forward pass"),
             "plain": counted(plain.metrics()["target_forwards"], "forward pass"),
-            "stack": str(trace.meta.get("stack_resolved")),
+            "stack": trace.stack,
         }
         return Found(len(events_of(trace)) - 1, figures)
     return None
@@ -255,7 +255,7 @@ def _chains(trace: Trace) -> list[tuple[RoundRow, list[DraftRow]]]:
 def _models(trace: Trace) -> list[str]:
     """Return the models of a run's stack, smallest first; empty if the stack is invalid."""
     try:
-        return [m.name for m in parse(str(trace.meta.get("stack_resolved") or trace.meta.get("stack"))).models]
+        return [m.name for m in parse(trace.stack).models]
     except StackError:
         return []
 

@@ -64,7 +64,7 @@ def _prompt(key: tuple[Any, bool, tuple[int, ...]]) -> str:
 
 def stack_of(trace: Trace) -> str:
     """Return a run's resolved stack."""
-    return str(trace.meta.get("stack_resolved") or trace.meta.get("stack") or "an unknown stack")
+    return trace.stack or "an unknown stack"
 
 
 def target_of(trace: Trace) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hsd_viz.figures.compare import LONGEST, rounds_by_tokens
 from hsd_viz.trace import Trace
 from hsd_viz.views.payload import number
 from hsd_viz.views.versus_data import LETTERS, agreement
@@ -17,8 +18,6 @@ from hsd_viz.words import counted
 
 #: Bins of the target's probability.
 BINS = 10
-#: Token count of the last, open class; draft positions beyond are not shown.
-LONGEST = 12
 #: Bars with fewer samples are drawn pale.
 FEW = 5
 #: Minimum output positions per stretch, and maximum stretches per text.
@@ -100,10 +99,7 @@ def _chart(
 
 def _lengths(traces: Sequence[Trace]) -> dict[str, Any]:
     """Build a histogram of tokens per target round."""
-    found = []
-    for trace in traces:
-        emitted = Counter(t.round for t in trace.token_rows)
-        found.append(Counter(min(LONGEST, emitted[r.id]) for r in trace.round_rows if r.parent is None))
+    found = [rounds_by_tokens(trace) for trace in traces]
     # A round cut to zero tokens emitted none.
     lengths = range(min(1, *(min(c) for c in found)), max(max(c) for c in found) + 1)
     runs = [(c.total(), _bars([(c[k], c.total()) for k in lengths], "round", "rounds")) for c in found]

@@ -9,8 +9,8 @@ from fractions import Fraction
 import pytest
 
 from hsd_viz.exercises import EXERCISES, check, greedy_rounds, measured
+from hsd_viz.exercises.check import equal
 from hsd_viz.exercises.data import acceptance_tests
-from hsd_viz.exercises.result import equal
 
 
 def test_the_first_counter_example_is_named():

@@ -8,7 +8,7 @@ import ipywidgets as w
 import pytest
 
 from hsd_viz.exercises import predict_first, quiz
-from hsd_viz.exercises.quiz import FOLDER
+from hsd_viz.exercises.forms import FOLDER
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 

@@ -15,8 +15,7 @@ import nbformat
 import pytest
 
 from hsd_viz.exercises import EXERCISES, check, editions
-from hsd_viz.exercises.predict import Guess
-from hsd_viz.exercises.quiz import Quiz
+from hsd_viz.exercises.forms import Guess, Quiz
 from hsd_viz.figures.svg import svg
 
 COMMITTED = Path(__file__).resolve().parents[2] / "notebooks" / "course" / "student"

@@ -18,10 +18,9 @@ import hsd_viz as hsd
 from hsd_viz import figures
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled, side_by_side
 from hsd_viz.figures import bars, compare, run, style
-from hsd_viz.figures import latency_figures as law
 from hsd_viz.figures.latency_sources import level_use, recorded
 from hsd_viz.latency.mixture import MixedLaw
-from hsd_viz.latency.whatif import second_draft, surface
+from hsd_viz.latency.whatif import one_draft, second_draft, surface
 from hsd_viz.trace import Trace
 
 BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
@@ -297,7 +296,7 @@ def test_a_ranking_has_predictions_and_measurements(basis):
 
 def test_what_if_figures_are_the_law(basis):
     line = figures.what_if_one_draft(0.7, 0.15, slope=0.1).data[0]
-    assert list(line.y) == pytest.approx(1 / law.one(0.7, 0.15, 0.1), abs=1e-4)
+    assert list(line.y) == pytest.approx(1 / one_draft(0.7, 0.15, slope=0.1), abs=1e-4)
     values = {"acceptance": 0.9, "cost": 0.4, "second_acceptance": 0.7, "second_cost": 0.05, "slope": 0.01}
     drawn = figures.what_if_second_draft(closeness=0.5, **values)
     cells, fixed = drawn.data[0], {"acceptance": 0.9, "cost": 0.4, "slope": 0.01, "closeness": 0.5}

@@ -10,10 +10,10 @@ from make_trace import make_trace
 
 import hsd_viz as hsd
 from hsd_viz import views
-from hsd_viz.figures import drafting_published as published
-from hsd_viz.figures.drafting_bars import ablation_spec, category_spec, order_spec
+from hsd_viz.figures import drafting_data as published
+from hsd_viz.figures.drafting_bars import by_category, database_ablation, database_orders
 from hsd_viz.figures.drafting_data import method, study_of
-from hsd_viz.figures.plane_specs import acceptance_plane, methods, speed_plane_spec, temperature_spec
+from hsd_viz.figures.drafting_planes import drafting_plane, methods, speed_plane, temperature_curves
 from hsd_viz.trace import Trace
 from hsd_viz.views.locality_map import copied_from, longest_repeats
 
@@ -67,7 +67,7 @@ def test_a_map_follows_the_text_through_a_stack():
 def test_a_bar_is_as_long_as_a_round_and_its_parts_are_the_sources():
     trace = hsd.load_bundled("databases")
     figures = trace.metrics()
-    (group,) = ablation_spec(trace)["groups"]
+    (group,) = database_ablation(trace).spec["groups"]
     (row,) = group["rows"]
     parts = {source: value for source, value, _ in row["parts"]}
     assert sum(parts.values()) == pytest.approx(figures["mean_acceptance_length"], abs=1e-3)
@@ -79,10 +79,10 @@ def test_a_bar_is_as_long_as_a_round_and_its_parts_are_the_sources():
 
 
 def test_the_ablation_has_every_subset_and_every_order_of_both_drafters():
-    shown = ablation_spec(ABLATION)["groups"]
-    assert [len(g["rows"]) for g in shown] == [7, 7, len(published.DATABASES)]
-    assert {r["label"] for r in shown[0]["rows"]} == {p.what for p in published.DATABASES}
-    orders = order_spec(ABLATION, temperature=1.0, beside=False)["groups"]
+    shown = database_ablation(ABLATION).spec["groups"]
+    assert [len(g["rows"]) for g in shown] == [7, 7, len(published.SUBSETS)]
+    assert {r["label"] for r in shown[0]["rows"]} == {p.what for p in published.SUBSETS}
+    orders = database_orders(ABLATION, temperature=1.0, beside=False).spec["groups"]
     assert [len({r["label"] for r in g["rows"]}) for g in orders] == [6, 6]
     rows = json.loads(ABLATION.read_text())["rows"]
     # All stacks of a temperature wrote the same text, so all wrote equally much.
@@ -91,7 +91,7 @@ def test_the_ablation_has_every_subset_and_every_order_of_both_drafters():
 
 
 def test_only_what_is_shown_stands_in_the_legend():
-    assert set(ablation_spec(ABLATION, beside=False)["hues"]) == {
+    assert set(database_ablation(ABLATION, beside=False).spec["hues"]) == {
         "target",
         "context",
         "model",
@@ -100,18 +100,18 @@ def test_only_what_is_shown_stands_in_the_legend():
 
 
 def test_planes_have_every_method_once_and_published_figures_apart():
-    shown = acceptance_plane(ABLATION)
+    shown = drafting_plane(ABLATION).spec
     own = [p["label"] for p in shown["points"] if p["kind"] != "there"]
     assert sorted(own) == sorted(
         {"db", "hd", "hd + window", "lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache"}
     )
     assert [p["label"] for p in shown["points"] if p["kind"] == "there"] == [p.what for p in published.METHODS]
     assert "Vicuna" in shown["source"]
-    assert "Vicuna" not in acceptance_plane(ABLATION, beside=False)["source"]
+    assert "Vicuna" not in drafting_plane(ABLATION, beside=False).spec["source"]
 
 
 def test_curves_of_equal_speed_keep_the_cost_model():
-    spec = speed_plane_spec(REPORT)
+    spec = speed_plane(REPORT).spec
     plain = next(s for s in json.loads(REPORT.read_text())["stacks"] if s["stack"] == "target")["tokens_per_second"]
     for iso in spec["isos"]:
         for x, y in iso["points"]:
@@ -121,7 +121,7 @@ def test_curves_of_equal_speed_keep_the_cost_model():
 
 
 def test_several_reports_make_curves_over_the_temperature():
-    spec = temperature_spec([REPORT, BENCH / "heldout-t1-cpu.json"], stacks=["db", "nano:4"])
+    spec = temperature_curves([REPORT, BENCH / "heldout-t1-cpu.json"], stacks=["db", "nano:4"]).spec
     values = {tuple(map(tuple, line["points"])) for line in spec["lines"]}
     rows = {
         p.stem: {s["stack"]: s["mean_acceptance_length"] for s in json.loads(p.read_text())["stacks"]}
@@ -130,11 +130,11 @@ def test_several_reports_make_curves_over_the_temperature():
     for stack in ("db > target", "nano:4 > target"):
         cold, warm = rows["heldout-greedy-cpu"][stack], rows["heldout-t1-cpu"][stack]
         assert ((0.0, round(cold, 4)), (1.0, round(warm, 4))) in values
-    assert sum(line["kind"] == "there" for line in temperature_spec(ABLATION, metric="speedup")["lines"]) == 3
+    assert sum(line["kind"] == "there" for line in temperature_curves(ABLATION, metric="speedup").spec["lines"]) == 3
 
 
 def test_categories_are_those_of_the_report():
-    shown = category_spec(REPORT, stacks=["db", "small:4"])
+    shown = by_category(REPORT, stacks=["db", "small:4"]).spec
     report = json.loads(REPORT.read_text())
     assert [g["title"] for g in shown["groups"]] == list(report["suite"]["categories"])
     first = next(s for s in report["stacks"] if s["stack"] == "db > target")["by_category"]["rewrite"]
@@ -158,13 +158,13 @@ def test_methods_are_called_as_they_are_written(stack, name):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda: ablation_spec(REPORT), "no tokens by database"),
-        (lambda: order_spec(hsd.load_bundled("databases")), "no stack with all three databases"),
-        (lambda: ablation_spec(ABLATION, temperature=0.3), "use 0, 0.7, 1"),
-        (lambda: speed_plane_spec(hsd.load_bundled("databases")), "plain decoding was not measured"),
-        (lambda: temperature_spec(REPORT), "only one temperature"),
-        (lambda: temperature_spec(ABLATION, metric="joy"), "'length' or 'speedup'"),
-        (lambda: category_spec(REPORT, stacks=["dbs"]), "'dbs' was not measured"),
+        (lambda: database_ablation(REPORT).spec, "no tokens by database"),
+        (lambda: database_orders(hsd.load_bundled("databases")).spec, "no stack with all three databases"),
+        (lambda: database_ablation(ABLATION, temperature=0.3).spec, "use 0, 0.7, 1"),
+        (lambda: speed_plane(hsd.load_bundled("databases")).spec, "plain decoding was not measured"),
+        (lambda: temperature_curves(REPORT).spec, "only one temperature"),
+        (lambda: temperature_curves(ABLATION, metric="joy").spec, "'length' or 'speedup'"),
+        (lambda: by_category(REPORT, stacks=["dbs"]).spec, "'dbs' was not measured"),
         (lambda: study_of({"rows": 1}), "not an ablation or a bench report"),
         (lambda: study_of([]), "expected an ablation"),
         (lambda: study_of(BENCH / "nowhere.json"), "cannot be read"),

@@ -13,16 +13,15 @@ from make_trace import make_trace
 
 from hsd_viz import views
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.figures import latency_figures as figures
-from hsd_viz.figures.latency_compare import levels_spec, ranking_spec
+from hsd_viz.figures.latency_compare import levels, ranking
 from hsd_viz.figures.latency_sources import level_use, rate
-from hsd_viz.figures.surface_specs import affine_along, surface_of
-from hsd_viz.latency.affine import affine
+from hsd_viz.figures.latency_surfaces import affine_along, latency_surface
+from hsd_viz.latency.affine import MOST, affine
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import select
-from hsd_viz.latency.vectorised import predict
-from hsd_viz.latency.whatif import second_draft, surface
+from hsd_viz.latency.vectorised import Law, predict
+from hsd_viz.latency.whatif import one_draft, second_draft, surface
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 
@@ -171,19 +170,19 @@ def test_a_stack_has_one_predicted_figure_everywhere_and_it_is_the_plans():
     graph.out = ["db"]
     assert not graph.picked["stack"].startswith("db") and graph.picked["ms"] == expected(graph.picked["stack"])
 
-    shown = {r["label"]: r["predicted"] for r in rows(ranking_spec(basis, measured={"nano:3 > small:2 > target": 2.5}))}
+    shown = {r["label"]: r["predicted"] for r in rows(ranking(basis, measured={"nano:3 > small:2 > target": 2.5}).spec)}
     for stack, ms in shown.items():
         assert ms == expected(stack)
     chain = "nano:3 > small:2 > target"
     assert shown[chain] != pytest.approx(predict(chain, DEAR).ms_per_token, rel=1e-3)  # the pool's figure is another
-    spec = surface_of(basis, "nano > small > target", most=8)
+    spec = latency_surface(basis, "nano > small > target", most=8).spec
     assert spec["cells"]["values"][1][2] == pytest.approx(shown[chain], abs=1e-4)
     affine_mark = next(m for m in spec["marks"] if m["kind"] == "affine")
     pick = f"nano:{affine_mark['x']} > small:{affine_mark['y']} > target"
     assert f"{law.predict(pick).ms_per_token:.3g} ms" in affine_mark["words"]
 
     trace = load_bundled("both")
-    whole = levels_spec(trace, basis)["groups"][1]["rows"][0]
+    whole = levels(trace, basis).spec["groups"][1]["rows"][0]
     assert whole["predicted"] == expected(trace.meta["stack_resolved"])
     # Sliders have one acceptance: they say that theirs is another figure.
     assert "pooled over texts" in views.OneDraftWhatIf(basis).spec["source"]
@@ -200,16 +199,16 @@ def test_a_surface_marks_the_least_value_and_the_measured_points_of_its_chain():
         "db > nano:3 > small:2 > target": 3.0,
         "nano:30 > small:2 > target": 9.0,
     }
-    spec = surface_of(DEAR, "nano > small > target", measured=runs, most=8)
+    spec = latency_surface(DEAR, "nano > small > target", measured=runs, most=8).spec
     values = surface("nano > small > target", DEAR, most=8)
     np.testing.assert_allclose(np.array(spec["cells"]["values"]).T, values, atol=1e-4)  # columns are the lower model's
     marks = {m["kind"]: m for m in spec["marks"]}
     assert values[marks["best"]["x"] - 1, marks["best"]["y"] - 1] == values.min()
     assert [(m["x"], m["y"], m["text"]) for m in spec["marks"] if m["kind"] == "measured"] == [(3, 2, "2.5")]
-    assert [kind for kind, _ in spec["legend"]] == ["best", "affine", "measured"]
+    assert list(dict.fromkeys(m["kind"] for m in spec["marks"])) == ["best", "affine", "measured"]
     json.dumps(spec)
     with pytest.raises(ValueError, match="two neighbouring draft models"):
-        surface_of(DEAR, "nano:2 > target")
+        latency_surface(DEAR, "nano:2 > target")
 
 
 @pytest.mark.parametrize("stack", ["nano > small > target", "db > nano > small > target"])
@@ -244,18 +243,18 @@ def rows(spec: dict) -> list[dict]:
 
 def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain():
     runs = {"nano:4 > target": views.Measured(0.9, 0.8, 1.0), "target": 1.05, "db[context] > target": 0.2}
-    ranking = ranking_spec(DEAR, measured=runs)
+    shown = ranking(DEAR, measured=runs).spec
     choice = select(DEAR)
-    found = {r["label"]: r for r in rows(ranking)}
-    keys = [r["measured"] if r["measured"] is not None else r["predicted"] for r in rows(ranking)]
+    found = {r["label"]: r for r in rows(shown)}
+    keys = [r["measured"] if r["measured"] is not None else r["predicted"] for r in rows(shown)]
     assert keys == sorted(keys)
-    tags = {r["label"]: [t for t, _ in r["tags"]] for r in rows(ranking) if r["tags"]}
+    tags = {r["label"]: [t for t, _ in r["tags"]] for r in rows(shown) if r["tags"]}
     assert tags == {choice.picked.stack: ["pick"], choice.best_single_draft.stack: ["single"], "target": ["plain"]}
     assert found["nano:4 > target"]["predicted"] == predict("nano:4 > target", DEAR).ms_per_token
     assert (found["nano:4 > target"]["low"], found["nano:4 > target"]["high"]) == (0.8, 1.0)
     assert found["target"]["off"] == pytest.approx(predict("target", DEAR).ms_per_token / 1.05 - 1)
     assert found["db[context] > target"]["predicted"] is None  # never calibrated, but it ran
-    json.dumps(ranking)
+    json.dumps(shown)
 
 
 def test_a_ranking_reads_what_plan_wrote(tmp_path):
@@ -286,38 +285,38 @@ def test_a_ranking_reads_what_plan_wrote(tmp_path):
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(plan))
     for given in (plan, str(path)):
-        found = rows(ranking_spec(given))
+        found = rows(ranking(given).spec)
         assert [(r["label"], [t for t, _ in r["tags"]]) for r in found] == [
             *(("db > target", ["pick"]), ("nano:2 > target", ["single"]), ("target", ["plain"])),
         ]
         assert (found[0]["low"], found[0]["high"], found[1]["measured"]) == (2.1, 2.3, None)
-    source = ranking_spec(plan)["source"]
+    source = ranking(plan).spec["source"]
     assert "A processor, 2 threads" in source and "24 other prompts" in source
-    (row,) = [r for r in rows(ranking_spec({**plan, "best_measured": "target"})) if r["label"] == "target"]
+    (row,) = [r for r in rows(ranking({**plan, "best_measured": "target"}).spec) if r["label"] == "target"]
     assert [t for t, _ in row["tags"]] == ["fastest", "plain"]
     with pytest.raises(ValueError, match="not a plan"):
-        ranking_spec({"hierarchies": [{}]})
+        ranking({"hierarchies": [{}]})
 
 
 def test_levels_show_the_counters_of_the_run_beside_the_laws():
     trace = load_bundled("both")
     basis = views.recorded()
-    spec = levels_spec(trace, basis)
+    spec = levels(trace, basis).spec
     forwards, times = spec["groups"]
     p = predict(trace.meta["stack_resolved"], basis.calibration)
     assert [r["predicted"] for r in forwards["rows"]] == list(p.forwards_per_token[::-1])
     assert [r["measured"] for r in forwards["rows"]] == [u.forwards for u in level_use(trace)[::-1]]
-    whole, *levels = times["rows"]
-    assert whole["measured"] == pytest.approx(sum(r["measured"] for r in levels))
-    assert whole["predicted"] == pytest.approx(sum(r["predicted"] for r in levels))
-    assert [r["label"] for r in levels] == ["target", "small", "nano", "db"]
+    whole, *parts = times["rows"]
+    assert whole["measured"] == pytest.approx(sum(r["measured"] for r in parts))
+    assert whole["predicted"] == pytest.approx(sum(r["predicted"] for r in parts))
+    assert [r["label"] for r in parts] == ["target", "small", "nano", "db"]
     # With its own estimates the law is told more of this run: it is not further off.
-    own = levels_spec(trace)["groups"][1]["rows"][0]
-    assert abs(own["off"]) < 0.2 and "estimated from this run" in levels_spec(trace)["source"]
+    own = levels(trace).spec["groups"][1]["rows"][0]
+    assert abs(own["off"]) < 0.2 and "estimated from this run" in levels(trace).spec["source"]
     with pytest.raises(ValueError, match="no emitted tokens"):
-        levels_spec(Trace({}))
+        levels(Trace({}))
     with pytest.raises(ValueError, match=r"the acceptance of .* is unknown"):
-        levels_spec(trace, Calibration(DEAR.models, DEAR.costs, {}))
+        levels(trace, Calibration(DEAR.models, DEAR.costs, {}))
 
 
 # --- what if ---------------------------------------------------------------------------------------------------------
@@ -385,11 +384,24 @@ def test_sliders_and_map_are_one_law_where_checking_more_costs():
     for closeness in (0.0, 0.4):
         here = second_draft(np.array([0.7]), np.array([0.05]), cost=0.3, acceptance=0.8, slope=0.2, closeness=closeness)
         g, h = (int(x) for x in here.lookaheads[0, 0])
-        assert figures.stacked(0.7, 0.05, 0.8, 0.3, 0.2, g, h) == pytest.approx(here.both[0, 0], rel=1e-12)
-        alone = min(
-            figures.one(0.8, 0.3, 0.2).min(), figures.one(figures.direct(0.7, 0.8, closeness), 0.05, 0.2).min(), 1.0
-        )
-        assert alone == pytest.approx(here.one[0, 0], rel=1e-12)
+        both = law(0.7, 0.05, 0.8, 0.3, 0.2).predict(f"second:{g} > larger:{h} > target")
+        assert here.both[0, 0] == here.times[0, g - 1, h - 1, 0] == pytest.approx(both.ms_per_token, rel=1e-12)
+        alone = {"larger": law(0.7, 0.05, 0.8, 0.3, 0.2), "second": law(0.7, 0.05, here.direct[0], 0.05, 0.2)}
+        times = [
+            found.predict(f"larger:{k} > target").ms_per_token for found in alone.values() for k in range(1, MOST + 1)
+        ]
+        assert min(*times, 1.0) == pytest.approx(here.one[0, 0], rel=1e-12)
+        assert one_draft(0.8, 0.3, slope=0.2) == pytest.approx(times[:MOST], rel=1e-12)
+
+
+def law(a: float, c: float, b: float, cost: float, slope: float) -> Law:
+    """Return the vectorised law of a second draft below a larger one, where catching up counts as one token."""
+    steep = lambda price: LevelCost((price, price * (1 + slope)))
+    costs = {"second": LevelCost((c,)), "larger": steep(cost), "target": steep(1.0)}
+    edges = {("second", "larger"): Edge(tail=a), ("larger", "target"): Edge(tail=b)}
+    found = Law(Calibration(tuple(costs), costs, edges))
+    found.reach = 1
+    return found
 
 
 def test_lookaheads_on_the_sliders_are_never_faster_than_the_best():
