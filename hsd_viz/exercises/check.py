@@ -11,11 +11,11 @@ from hsd_viz.words import did_you_mean
 EXERCISES: dict[str, Exercise] = {}
 
 
-def exercise(number: str, title: str, *hints: str, tolerance: float = 0.0) -> Callable:
+def exercise(number: str, title: str, *hints: str, success: str = "all {} cases agree") -> Callable:
     """Register the cases of an exercise."""
 
     def register(cases: Callable[[Any], Iterator[Case]]) -> Callable[[Any], Iterator[Case]]:
-        EXERCISES[number] = Exercise(number, title, hints, cases, tolerance)
+        EXERCISES[number] = Exercise(number, title, hints, cases, success)
         return cases
 
     return register

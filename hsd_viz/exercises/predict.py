@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
-from hsd_viz.exercises.quiz import entry_of, words
+from hsd_viz.exercises.quiz import entry_of, number_of, words
 from hsd_viz.words import did_you_mean
 
 
@@ -37,10 +37,7 @@ class Guess:
                 raise ValueError(f"{guess!r} is not an option (use {', '.join(self.options)}){hint}")
             guess = str(guess)
         else:
-            try:
-                guess = float(guess)
-            except (TypeError, ValueError):
-                raise ValueError(f"{guess!r} is not a number: write one, as in 1.5") from None
+            guess = number_of(guess)
         # The guess counts only once its result is known: a failing reveal can be repeated.
         self.revealed = self._reveal()
         self.guess = guess
@@ -48,7 +45,8 @@ class Guess:
 
     def __repr__(self) -> str:
         if self.guess is None:
-            return f"{self.question} Lock a guess with .lock({self.options[0] if self.options else '1.5'!r})."
+            entry = f"one of {', '.join(map(repr, self.options))}" if self.options else "a number"
+            return f"{self.question} Append .lock(…) to the cell, with {entry}, and run it again."
         return f"{self.question}\nyour guess: {self.guess}\nthe result: {self.revealed}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -37,8 +39,8 @@ class Quiz:
 
         Raises: ValueError: if there is no such question, option or number.
         """
-        if not 1 <= number <= len(self.questions):
-            raise ValueError(f"there are questions 1 to {len(self.questions)}, not {number}")
+        if number not in range(1, len(self.questions) + 1):
+            raise ValueError(f"there are questions 1 to {len(self.questions)}, not {number!r}")
         question = self.questions[number - 1]
         found = _numeric(question, given) if question["type"] == "numeric" else _option(question, given)
         feedback = Feedback(bool(found.get("correct")), str(found.get("feedback", "")))
@@ -77,10 +79,7 @@ def _option(question: dict[str, Any], given: Any) -> dict[str, Any]:
 
 
 def _numeric(question: dict[str, Any], given: Any) -> dict[str, Any]:
-    try:
-        value = float(given)
-    except (TypeError, ValueError):
-        raise ValueError(f"{given!r} is not a number: write one, as in 0.5") from None
+    value = number_of(given)
     default: dict[str, Any] = {"correct": False, "feedback": "Not correct."}
     for answer in question["answers"]:
         if answer["type"] == "value" and abs(value - answer["value"]) <= 1e-9 * max(1.0, abs(value)):
@@ -90,6 +89,18 @@ def _numeric(question: dict[str, Any], given: Any) -> dict[str, Any]:
         if answer["type"] == "default":
             default = {**answer, "correct": False}
     return default
+
+
+def number_of(given: Any) -> float:
+    """Return a number, also of "1/2", "50 %" and "2 times". Raises: ValueError: if it is not one."""
+    found = re.fullmatch(r"([^/]+?)(?:/(.+?))?\s*(%|times|x|×)?", str(given).strip())
+    try:
+        value = float(found[1]) / float(found[2] or 1) / (100 if found[3] == "%" else 1) if found else math.nan
+    except (ValueError, ZeroDivisionError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{given!r} is not a number: write one, as in 1.5, 1/2 or 50 %")
+    return value
 
 
 def words(html: str) -> Any:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from numbers import Number
 from typing import Any, NamedTuple
+
+
+class Refused(ValueError):
+    """An answer that cannot be compared; the message says why."""
 
 
 class Case(NamedTuple):
@@ -20,14 +25,14 @@ class Case(NamedTuple):
 class Exercise:
     """An exercise: ``cases(answer)`` yields its comparisons, ``hints`` lead to the solution without stating it.
 
-    ``tolerance`` is the allowed relative error; 0 requires equality.
+    ``success`` is the message of a right answer, for the number of cases.
     """
 
     number: str
     title: str
     hints: tuple[str, ...]
     cases: Callable[[Any], Iterator[Case]]
-    tolerance: float = 0.0
+    success: str = "all {} cases agree"
 
 
 @dataclass(frozen=True)
@@ -44,13 +49,14 @@ class Result:
     def hint(self, n: int = 1) -> str:
         """Return hint ``n``, from 1. Raises: ValueError: if there are fewer hints."""
         hints = self.exercise.hints
-        if not 1 <= n <= len(hints):
-            raise ValueError(f"exercise {self.exercise.number} has hints 1 to {len(hints)}, not {n}")
+        if n not in range(1, len(hints) + 1):
+            raise ValueError(f"exercise {self.exercise.number} has hints 1 to {len(hints)}, not {n!r}")
         return hints[n - 1]
 
     def __repr__(self) -> str:
         mark = "✓ passed" if self.passed else "✗ not yet"
-        return f"{mark} · {self.exercise.number} {self.exercise.title}: {self.message}"
+        more = "" if self.passed else " Append .hint() to the check for a hint."
+        return f"{mark} · {self.exercise.number} {self.exercise.title}: {self.message}.{more}"
 
     def _repr_html_(self) -> str:
         colour = "#1a7f37" if self.passed else "#cf222e"
@@ -61,37 +67,65 @@ class Result:
         )
 
 
+class _Answer:
+    """An answer that remembers what it returned: if comparing fails afterwards, the value is at fault."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.returned: list[Any] = []
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.returned = []
+        self.returned = [self.answer(*arguments)]
+        return self.returned[0]
+
+
 def judge(exercise: Exercise, answer: Any) -> Result:
     """Compare an answer with every case of the exercise, up to the first that differs."""
-    number = 0
+    number, answer = 0, _Answer(answer)
     try:
         for case in exercise.cases(answer):
             number += 1
-            if not equal(case.got, case.expected, exercise.tolerance):
-                return Result(exercise, False, f"{case.asked}: got {show(case.got)}, expected {show(case.expected)}.")
+            if not equal(case.got, case.expected):
+                return Result(exercise, False, f"{case.asked}: got {show(case.got)}, expected {show(case.expected)}")
     except NotImplementedError:
-        return Result(exercise, False, "nothing is written yet.")
+        return Result(exercise, False, "nothing is written yet")
+    except Refused as error:
+        return Result(exercise, False, str(error))
     except Exception as error:  # an answer may fail in any way
-        return Result(
-            exercise, False, f"after {number} correct cases the answer raised {type(error).__name__}: {error}"
-        )
-    return Result(exercise, True, f"all {number} cases agree.")
+        what = f"raised {type(error).__name__}: {error}"
+        if answer.returned:
+            [value] = answer.returned
+            why = " (is a return missing?)" if value is None else ", which cannot be compared"
+            what = f"returned {show(value)}{why}"
+        return Result(exercise, False, f"after {number} correct cases the answer {what}")
+    return Result(exercise, True, exercise.success.format(number))
 
 
-def equal(got: Any, expected: Any, tolerance: float = 0.0) -> bool:
-    """Return whether two values agree, element by element in lists and tuples."""
+def at_most(calls: int, function: Callable[..., Any], why: str) -> Callable[..., Any]:
+    """Return the function; after ``calls`` calls it raises ``Refused``, which ends an answer that makes no progress."""
+    left = iter(range(calls))
+
+    def counted(*arguments: Any) -> Any:
+        if next(left, None) is None:
+            raise Refused(why)
+        return function(*arguments)
+
+    return counted
+
+
+def equal(got: Any, expected: Any) -> bool:
+    """Return whether two values agree, element by element in lists and tuples; numbers to a relative 1e-9."""
     if isinstance(expected, (list, tuple)):
         try:
             items = list(got)
         except TypeError:
             return False
-        return len(items) == len(expected) and all(equal(a, b, tolerance) for a, b in zip(items, expected, strict=True))
+        return len(items) == len(expected) and all(equal(a, b) for a, b in zip(items, expected, strict=True))
     if got is None or expected is None:
         return got is expected
     try:
-        if tolerance:
-            return bool(abs(got - expected) <= tolerance * max(1.0, abs(expected)))
-        return bool(got == expected)
+        return bool(got == expected) or bool(abs(got - expected) <= 1e-9 * max(1.0, abs(expected)))
     except (TypeError, ValueError):
         return False
 
@@ -100,8 +134,9 @@ def show(value: Any) -> str:
     """Return a short text of a value."""
     if isinstance(value, (list, tuple)):
         left, right = "[]" if isinstance(value, list) else "()"
-        return left + ", ".join(map(show, value)) + right
-    text = str(value) if hasattr(value, "numerator") and not isinstance(value, bool) else repr(value)
+        comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
+        return left + ", ".join(map(show, value)) + comma + right
+    text = str(value) if isinstance(value, Number) else repr(value)
     return text if len(text) <= 200 else text[:197] + "..."
 
 
