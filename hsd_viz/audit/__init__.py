@@ -5,9 +5,8 @@ OpenAI-style endpoints of one model, with and without speculation. ``hsd_viz.aud
 as a decoder, ``hsd_viz.audit.torch_numbers`` is for decoders that draw with torch.
 """
 
-from hsd_viz.audit.endpoint import Endpoint
 from hsd_viz.audit.exact import ExactAudit, Task, exact
 from hsd_viz.audit.page import page
-from hsd_viz.audit.statistical import StatisticalAudit, statistical
+from hsd_viz.audit.statistical import Endpoint, StatisticalAudit, statistical
 
 __all__ = ["Endpoint", "ExactAudit", "StatisticalAudit", "Task", "exact", "page", "statistical"]

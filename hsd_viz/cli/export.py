@@ -85,9 +85,10 @@ def _export(args: argparse.Namespace, traces: Sequence[Trace]) -> list[Path]:
         with arguments.writing(args.csv):
             written += write_csv(trace, args.csv)
     if args.aiperf:
-        from hsd_viz.logs.aiperf import aiperf_record, to_json
+        from hsd_viz.logs.aiperf import aiperf_record
 
-        arguments.write_text(args.aiperf, to_json([aiperf_record(t, k) for k, t in enumerate(traces)]))
+        records = [aiperf_record(trace, number) for number, trace in enumerate(traces)]
+        arguments.write_text(args.aiperf, "".join(json.dumps(record) + "\n" for record in records))
         written.append(args.aiperf)
     return written
 

@@ -77,12 +77,10 @@ def run(args: argparse.Namespace) -> int:
         "cpus": args.cpus_per_replica,
         "gpus": args.gpus_per_replica,
     }
-    if args.write_config is not None:
-        from hsd_viz.serve.cluster import config
+    from hsd_viz.serve.cluster import config, run
 
+    if args.write_config is not None:
         check_output(args.write_config)
         write_text(args.write_config, config(args.host, args.port, arguments))
         return 0
-    from hsd_viz.serve.run import serve
-
-    return serve(args.host, args.port, arguments, args.address)
+    return run(args.host, args.port, arguments, args.address)

@@ -6,12 +6,10 @@
 """
 
 from hsd_viz.exercises import lessons_1_4, lessons_5_8  # noqa: F401 (they register the exercises)
-from hsd_viz.exercises.check import EXERCISES, check
+from hsd_viz.exercises.check import EXERCISES, Exercise, Result, check
 from hsd_viz.exercises.data import cost_curve, greedy_rounds, measured
+from hsd_viz.exercises.forms import predict_first, quiz
 from hsd_viz.exercises.hunt import law, mutants, plain_law, right_decoder, score, toy_models
-from hsd_viz.exercises.predict import predict_first
-from hsd_viz.exercises.quiz import quiz
-from hsd_viz.exercises.result import Exercise, Result
 
 __all__ = [
     "EXERCISES",

@@ -14,7 +14,7 @@ from functools import cache
 from html import escape
 from typing import Any
 
-from hsd_viz.exercises.result import Refused
+from hsd_viz.exercises.check import Refused
 
 Text = tuple[int, ...]
 Row = list[Fraction]

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.exercises import data, hunt
-from hsd_viz.exercises.check import exercise
-from hsd_viz.exercises.result import Case, Refused, at_most, row_text
+from hsd_viz.exercises.check import Case, Refused, at_most, exercise, show
 
 # --- lesson 1 ---------------------------------------------------------------------------------------------------------
 
@@ -151,10 +150,10 @@ def _residual(answer: Any) -> Iterator[Case]:
         accepted = [min(a, b) for a, b in zip(p, q, strict=True)]
         missing = 1 - sum(accepted)
         output = [a + missing * r for a, r in zip(accepted, rest, strict=True)]
-        yield Case(f"output law of p={row_text(p)}, q={row_text(q)} with residual {row_text(rest)}", output, p)
-        yield Case(f"sum of residual({row_text(p)}, {row_text(q)})", sum(rest), 1)
+        yield Case(f"output law of p={show(p)}, q={show(q)} with residual {show([*rest])}", output, p)
+        yield Case(f"sum of residual({show(p)}, {show(q)})", sum(rest), 1)
         if p == q:
-            yield Case(f"residual({row_text(p)}, {row_text(q)})", rest, p)
+            yield Case(f"residual({show(p)}, {show(q)})", rest, p)
 
 
 @exercise(
@@ -165,7 +164,7 @@ def _residual(answer: Any) -> Iterator[Case]:
 def _acceptance(answer: Any) -> Iterator[Case]:
     for p, q in product(data.laws(), repeat=2):
         accepted = sum(b * min(Fraction(1), a / b) for a, b in zip(p, q, strict=True) if b)
-        yield Case(f"acceptance({row_text(p)}, {row_text(q)})", answer(list(p), list(q)), accepted)
+        yield Case(f"acceptance({show(p)}, {show(q)})", answer(list(p), list(q)), accepted)
 
 
 # --- lesson 4 ---------------------------------------------------------------------------------------------------------
@@ -200,4 +199,4 @@ def _chi_square(answer: Any) -> Iterator[Case]:
             for counts in product((0, 3, 8), repeat=len(p)):
                 if n := sum(counts):
                     want = sum((c - n * a) ** 2 / (n * a) for c, a in zip(counts, p, strict=True))
-                    yield Case(f"chi_square({list(counts)}, {row_text(p)})", answer(list(counts), list(p)), want)
+                    yield Case(f"chi_square({list(counts)}, {show(p)})", answer(list(counts), list(p)), want)

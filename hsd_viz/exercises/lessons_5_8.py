@@ -12,8 +12,7 @@ import numpy as np
 
 from hsd_viz.drafting.context import ContextDatabase, spell
 from hsd_viz.exercises import data
-from hsd_viz.exercises.check import exercise
-from hsd_viz.exercises.result import Case, Refused, at_most, row_text
+from hsd_viz.exercises.check import Case, Refused, at_most, exercise, show
 from hsd_viz.intervals import estimate, ratio, resample
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.vectorised import predict
@@ -105,7 +104,7 @@ def _length(parents: Sequence[int], chances: Sequence[Fraction], nodes: Sequence
 def _tree_length(answer: Any) -> Iterator[Case]:
     for parents, chances in small_trees():
         want = _length(parents, chances, range(len(parents)))
-        yield Case(f"expected_length({parents}, {row_text(chances)})", answer(list(parents), list(chances)), want)
+        yield Case(f"expected_length({parents}, {show(chances)})", answer(list(parents), list(chances)), want)
 
 
 @exercise(
@@ -117,11 +116,13 @@ def _tree_length(answer: Any) -> Iterator[Case]:
 def _best_tree(answer: Any) -> Iterator[Case]:
     for parents, chances in small_trees():
         for budget in range(1, len(parents) + 1):
-            asked = f"best_tree({parents}, {row_text(chances)}, budget={budget})"
+            asked = f"best_tree({parents}, {show(chances)}, budget={budget})"
             nodes = sorted(answer(list(parents), list(chances), budget))
             known = len(set(nodes)) == len(nodes) == budget and set(nodes) <= set(range(len(parents)))
             if not known or not all(parents[n] in (-1, *nodes) for n in nodes):
-                raise Refused(f"{asked} returned {nodes}: choose {budget} nodes, each once and with its parent")
+                raise Refused(
+                    f"{asked} returned {nodes}: expected as many different nodes as the budget, each with its parent"
+                )
             options = (c for c in combinations(range(len(parents)), budget) if all(parents[n] in (-1, *c) for n in c))
             want = max(_length(parents, chances, c) for c in options)
             yield Case(f"expected length of {asked}", _length(parents, chances, nodes), want)

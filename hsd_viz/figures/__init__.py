@@ -18,17 +18,17 @@ from typing import Any
 
 _NAMES = {
     "compare": ("race", "race_deltas", "tokens_per_forward"),
-    "drafting": (
-        *("by_category", "database_ablation", "database_orders", "drafting_plane"),
-        *("speed_plane", "speedup", "temperature_curves"),
-    ),
-    "law": ("latency_surface", "levels", "ranking", "what_if_one_draft", "what_if_second_draft"),
+    "drafting_bars": ("by_category", "database_ablation", "database_orders"),
+    "drafting_planes": ("drafting_plane", "speed_plane", "temperature_curves"),
+    "latency_compare": ("levels", "ranking"),
+    "latency_surfaces": ("latency_surface",),
+    "latency_whatif": ("what_if_one_draft", "what_if_second_draft"),
     "pictures": ("save",),
-    "replay": ("replayed",),
     "run": (
         *("acceptance", "acceptance_by_match", "acceptance_by_position", "acceptance_by_source", "accepted_per_round"),
         *("by_source", "drafters_alone", "matched_keys", "throughput", "time_spent"),
     ),
+    "speeds": ("replayed", "speedup"),
     "style": ("template",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

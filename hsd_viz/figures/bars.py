@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 #: Pixels of a bar with its gap, and of what surrounds the bars of a group.
 STEP, AROUND = 26, 62
 HOVER = "%{customdata}<extra></extra>"
+PREDICTED, MEASURED = "predicted by the latency law", "measured, with 95 % interval if available"
 
 
 def stacked(
@@ -36,7 +37,6 @@ def stacked(
     fig = _panes(
         groups, title, words, dark, note, [keys[k]["label"] for k in keys if k in used and len(used) > 1], about
     )
-    muted = INKS[dark][1]
     shown: set[str] = set()
     for place, group in enumerate(groups, start=1):
         rows = group["rows"]
@@ -58,9 +58,8 @@ def stacked(
             fig.add_trace(bar, row=place, col=1)
             shown.add(key)
         ends = [sum(part[1] for part in row["parts"]) for row in rows]
-        after = go.Scatter(x=ends, y=list(range(len(rows))), mode="text", textposition="middle right", hoverinfo="skip")
-        after.update(text=[f" {plain(row['value'])}" for row in rows], textfont={"color": muted}, showlegend=False)
-        fig.add_trace(after.update(cliponaxis=False), row=place, col=1)
+        values = [f" {plain(row['value'])}" for row in rows]
+        fig.add_trace(beside(ends, list(range(len(rows))), values, dark), row=place, col=1)
         fig.update_xaxes(range=[0, max(group.get("end") or 0, *ends) or 1], row=place, col=1)
     fig.update_layout(
         barmode="stack",
@@ -72,53 +71,47 @@ def stacked(
 
 def panel(table: Panel, dark: bool = False) -> go.Figure:
     """Return the bars of one panel; without rows, its reason."""
-    keys = {key: dict(value) for key, value in table.keys.items()}
-    heads = table.heads[2:]
     rows = [
         {
             "label": row.label + (f" ({row.note})" if row.note else ""),
             "parts": row.parts,
-            "value": " · ".join(c for c in row.cells if c),
+            "value": " · ".join(row.cells),
+            "cells": row.cells,
         }
         for row in table.rows
     ]
     if not rows:
         return nothing(table.title, table.empty, dark)
     title = f"{table.measure} {table.title.lower()}" if table.title.startswith("By ") else table.title
-    words = "; ".join(f"{table.heads[0]} {row['label']}: {row['value']}" for row in rows)
-    said = f"{table.definition} {' and '.join(heads)} by {table.heads[0]}: {words}"
-    unit = {"title": "", "unit": table.heads[1], "rows": rows, "axis": table.heads[0], "end": table.end}
+    what, unit, *heads = table.heads
+    words = "; ".join(f"{what} {row['label']}: {row['value']}" for row in rows)
+    said = f"{table.definition} {' and '.join(heads)} by {what}: {words}"
+    group = {"title": "", "unit": unit, "rows": rows, "axis": what}
     note = f"After each bar: {' · '.join(heads)}. {table.foot}".strip()
-    values = [
-        [table.heads[0], *heads],
-        *([row["label"], *cells.cells] for row, cells in zip(rows, table.rows, strict=True)),
-    ]
-    return stacked([unit], keys, title, said, dark, note, {"text": table.definition, "table": values})
+    values = [[what, *heads], *([row["label"], *row["cells"]] for row in rows)]
+    return stacked([group], table.keys, title, said, dark, note, {"text": table.definition, "table": values})
 
 
 def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     """Return predictions as bars and measurements as dots with their intervals, one subplot per group."""
     import plotly.graph_objects as go
 
+    groups = [{**g, "rows": [{**row, "value": _off(row)} for row in g["rows"]]} for g in spec["groups"]]
+    every = [row for g in groups for row in g["rows"]]
     said = [
-        f"{row['label']}: predicted {_number(row['predicted'])}, measured {_number(row['measured'])}"
-        for g in spec["groups"]
-        for row in g["rows"]
+        f"{row['label']}: predicted {_number(row['predicted'])}, measured {_number(row['measured'])}" for row in every
     ]
-    groups = [
-        {**g, "rows": [{**row, "parts": (), "value": _off(row), "label": row["label"]} for row in g["rows"]]}
-        for g in spec["groups"]
-    ]
+    kinds = [PREDICTED, *([MEASURED] if any(row["measured"] is not None for row in every) else [])]
     words = f"{spec['text']} {'; '.join(said)}. {spec['source']}"
     about = {"text": spec["text"], "table": _values(spec["groups"])}
-    fig = _panes(groups, spec["title"], words, dark, spec["source"], [words for _, words in spec["legend"]], about)
-    ink, muted, _, page, accent, _ = INKS[dark]
+    fig = _panes(groups, spec["title"], words, dark, spec["source"], kinds, about)
+    ink, _, _, page, accent, _ = INKS[dark]
     for place, group in enumerate(groups, start=1):
         first, rows, ys = place == 1, group["rows"], list(range(len(group["rows"])))
         colours = [row.get("hue", {}).get("dark" if dark else "light", accent) for row in rows]
         unit = plain(group["unit"])
         law = go.Bar(orientation="h", y=ys, x=[row["predicted"] for row in rows], width=0.62, showlegend=first)
-        law.update(name="predicted by the latency law", legendgroup="law")
+        law.update(name=PREDICTED, legendgroup="law")
         law.update(marker={"color": [mix(c, page, 0.25) for c in colours], "line": {"color": colours, "width": 1.5}})
         law.update(customdata=[_said(row, "predicted", unit) for row in rows], hovertemplate=HOVER)
         fig.add_trace(law, row=place, col=1)
@@ -126,36 +119,42 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
         ends = [max(v for v in (r["predicted"], r["measured"], r["high"], 0) if v is not None) for r in rows]
         if known:
             run = go.Scatter(x=[row["measured"] for _, row in known], y=[y for y, _ in known], mode="markers")
-            run.update(name="measured, with 95 % interval if available", legendgroup="run", showlegend=first)
+            run.update(name=MEASURED, legendgroup="run", showlegend=first)
             run.update(marker={"color": ink, "size": 9, "line": {"color": page, "width": 1.5}})
-            spread = [(row["low"], row["high"], row["measured"]) for _, row in known]
-            run.update(
-                error_x={
-                    "array": [0 if high is None else high - at for _, high, at in spread],
-                    "arrayminus": [0 if low is None else at - low for low, _, at in spread],
-                    "color": ink,
-                    "thickness": 1.5,
-                },
-                customdata=[_said(row, "measured", unit) for _, row in known],
-                hovertemplate=HOVER,
-            )
+            intervals = [(row["low"], row["high"]) for _, row in known]
+            run.update(error_x=spread([row["measured"] for _, row in known], intervals, dark))
+            run.update(customdata=[_said(row, "measured", unit) for _, row in known], hovertemplate=HOVER)
             fig.add_trace(run, row=place, col=1)
-        after = go.Scatter(x=ends, y=ys, mode="text", textposition="middle right", hoverinfo="skip", showlegend=False)
-        after.update(text=[f"  {plain(row['value'])}" for row in rows], textfont={"color": muted}, cliponaxis=False)
-        fig.add_trace(after, row=place, col=1)
+        fig.add_trace(beside(ends, ys, [f"  {plain(row['value'])}" for row in rows], dark), row=place, col=1)
         fig.update_xaxes(range=[0, max(ends, default=1) or 1], row=place, col=1)
         names = [
             plain(row["label"]) + "".join(f"<br><i>{plain(words)}</i>" for _, words in row["tags"]) for row in rows
         ]
         fig.update_yaxes(ticktext=names, row=place, col=1)
-    fig.update_layout(margin={"r": 24 + 7 * _longest(row["value"] for g in groups for row in g["rows"])})
+    fig.update_layout(margin={"r": 24 + 7 * _longest(row["value"] for row in every)})
     return fig
+
+
+def beside(x: Sequence[float], y: Sequence[Any], words: Sequence[str], dark: bool) -> go.Scatter:
+    """Return texts to the right of bars that end at ``x``."""
+    import plotly.graph_objects as go
+
+    after = go.Scatter(x=x, y=y, text=words, mode="text", textposition="middle right", hoverinfo="skip")
+    return after.update(textfont={"color": INKS[dark][1]}, showlegend=False, cliponaxis=False)
+
+
+def spread(values: Sequence[float], ends: Sequence[tuple[float | None, float | None]], dark: bool) -> dict[str, Any]:
+    """Return plotly's error bars for intervals around values; an unknown end has none."""
+    pairs = list(zip(values, ends, strict=True))
+    array = [0 if high is None else high - value for value, (_, high) in pairs]
+    below = [0 if low is None else value - low for value, (low, _) in pairs]
+    return {"array": array, "arrayminus": below, "color": INKS[dark][0], "thickness": 1.5}
 
 
 def marker(key: Mapping[str, Any], dark: bool) -> dict[str, Any]:
     """Return plotly's marker for a part: sources are filled with their colour, verdicts have a pattern."""
     _, muted, _, page, *_ = INKS[dark]
-    shape = key.get("shape") or ("pale" if key.get("own") else "solid")
+    shape = key.get("shape")
     colour = key.get("dark" if dark else "light", muted)
     line = {"color": colour, "width": 1}
     if shape in ("hatched", "faint"):

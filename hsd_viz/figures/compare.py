@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -69,25 +70,20 @@ def tokens_per_forward(traces: Iterable[Given], dark: bool = False) -> go.Figure
     data = []
     patterns = ("", "/", ".", "x")
     for (name, _), count, style, shape in zip(runs, counts, _styles(dark), patterns, strict=False):
-        n = sum(count.values())
+        n = count.total()
         marker = {"color": style["color"], "pattern": {"shape": shape, "fgcolor": INKS[dark][3], "fillmode": "overlay"}}
-        bar = go.Bar(x=names, y=[count.get(k, 0) / n for k in classes], name=name, marker=marker)
-        bar.update(customdata=[count.get(k, 0) for k in classes])
+        bar = go.Bar(x=names, y=[count[k] / n for k in classes], name=name, marker=marker)
+        bar.update(customdata=[count[k] for k in classes])
         data.append(bar.update(hovertemplate=f"%{{customdata}} of {counted(n, 'round')}: %{{y:.0%}}"))
     words = "; ".join(f"{name}: {trace.metrics()['mean_acceptance_length']:.2f} on average" for name, trace in runs)
     fig = _lines(data, "Tokens per target forward pass", words, dark, "emitted tokens", "share of rounds")
     return fig.update_layout(barmode="group").update_yaxes(tickformat=".0%").update_xaxes(type="category")
 
 
-def rounds_by_tokens(trace: Trace) -> dict[int, int]:
+def rounds_by_tokens(trace: Trace) -> Counter[int]:
     """Return the number of target rounds by emitted tokens; :data:`LONGEST` counts all longer ones."""
-    emitted: dict[int, int] = {r.id: 0 for r in target_rounds(trace)}
-    for token in trace.token_rows:
-        emitted[token.round] += 1
-    found: dict[int, int] = {}
-    for n in emitted.values():
-        found[min(n, LONGEST)] = found.get(min(n, LONGEST), 0) + 1
-    return found
+    emitted = Counter(token.round for token in trace.token_rows)
+    return Counter(min(emitted[r.id], LONGEST) for r in target_rounds(trace))
 
 
 def _runs(given: Iterable[Given]) -> list[tuple[str, Trace]]:

@@ -3,103 +3,133 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hsd_viz.figures import drafting_published as published
-from hsd_viz.figures.drafting_data import PLAIN, Supply, method, only_source, study_of
+from hsd_viz.figures import drafting_data as published
+from hsd_viz.figures.bars import stacked
+from hsd_viz.figures.drafting_data import PLAIN, Supply, only_source, percent, study_of
 from hsd_viz.figures.latency_sources import temperature_words
-from hsd_viz.figures.palette import HUES, family, label
+from hsd_viz.figures.palette import family, in_order, key_of, label
 from hsd_viz.stack import DATABASES
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 DRAFTERS = {
     "db": "db: longest matching suffix, one scored tree",
     "hd": "hd: Hierarchy Drafting (HD) as published",
 }
-COLUMNS = ("tokens per forward pass", "tokens from multi-token rounds", "drafting, µs per round")
-_FULL = set(DATABASES)
+COLUMNS = ["tokens per forward pass", "tokens from multi-token rounds", "drafting, µs per round"]
+_LENGTH, _BY_SOURCE = "tokens per target forward pass", "tokens per target forward pass, by source"
+_PUBLISHED = "Published HD results, for comparison"
 _RATIO = "A multi-token round emitted more than one token; their share of all tokens is the paper's acceptance ratio."
+
+
+def database_ablation(
+    data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
+) -> go.Figure:
+    """Plot tokens per target forward pass by source, for every database subset.
+
+    ``data`` is an ablation (:mod:`benchmarks.ablation`), its file, or traces; ``beside`` adds the published figures on
+    their own scale. Raises: ValueError: if ``data`` has no database stack.
+    """
+    return _drawn(ablation_spec(data, temperature=temperature, beside=beside, source=source), dark)
 
 
 def ablation_spec(
     data: Any, *, temperature: float | None = None, beside: bool = True, source: str = ""
 ) -> dict[str, Any]:
-    """Every database subset: tokens per target forward pass by source, share from multi-token rounds, drafting latency.
-
-    ``data`` is an ablation (:mod:`benchmarks.ablation`), its file, or traces. ``beside`` adds the published figures on
-    their own scale. Raises: ValueError: if ``data`` has no database stack.
-    """
+    """Return the groups of :func:`database_ablation`."""
     study = study_of(data, source)
     rows = _sourced(study.at(temperature))
-    order = {frozenset(p.what.split(", ")): k for k, p in enumerate(published.DATABASES)}
-    groups, used = [], []
-    for name, words in DRAFTERS.items():
-        subsets = [r for r in rows if _usual_order(r, name)]
-        subsets.sort(key=lambda r: order[frozenset(r.databases)])
-        used += subsets
-        if subsets:
-            groups.append({"title": words, "rows": [supply_row(r, ", ".join(r.databases)) for r in subsets]})
-    others = [r for r in rows if not groups and r.stack != PLAIN]
-    if others:
-        used = others
-        groups.append({"title": "", "rows": [supply_row(r, r.stack) for r in others]})
-    if not groups:
+    order = {frozenset(p.what.split(", ")): k for k, p in enumerate(published.SUBSETS)}
+    usual = lambda r, name: bool(d := in_order(r.databases)) and r.stack == f"{name}[{','.join(d)}] > target"
+    found = {
+        words: sorted((r for r in rows if usual(r, name)), key=lambda r: order[frozenset(r.databases)])
+        for name, words in DRAFTERS.items()
+    }
+    found = {words: subsets for words, subsets in found.items() if subsets}
+    others = [] if found else [r for r in rows if r.stack != PLAIN]
+    if not found and not others:
         raise ValueError("no stack with a database was measured")
-    end = max(r.length for r in used)
+    found = found or {"": others}
+    used = [r for subsets in found.values() for r in subsets]
+    shared = {"unit": _BY_SOURCE, "end": max(r.length for r in used), "what": "stack" if others else "databases"}
     groups = [
-        {
-            **g,
-            "unit": "tokens per target forward pass, by source",
-            "end": end,
-            "what": "stack" if others else "databases",
-        }
-        for g in groups
+        {"title": words, "rows": [supply_row(r, r.stack if others else ", ".join(r.databases)) for r in subsets]}
+        | shared
+        for words, subsets in found.items()
     ]
-    credit = ""
-    if beside and not others:
-        groups.append(_published_databases())
-        credit = " " + published.CREDIT
+    compare = beside and not others
     title = "Tokens by source" if others else "Contribution of each database"
     return {
         "title": f"{title}, {temperature_words(rows[0].temperature)}",
-        "text": "Bar length: tokens per target forward pass, split into the target's own token and accepted "
-        "draft tokens by "
-        f"first source. Plain decoding has the first part only. {_RATIO}",
-        "hues": _hues(used, "published" if credit else None),
-        "columns": list(COLUMNS),
-        "groups": groups,
-        "source": f"Measured: {study.source}.{credit}",
+        "text": "Bar length: tokens per target forward pass, split into the target's own token and accepted draft "
+        f"tokens by first source. Plain decoding has the first part only. {_RATIO}",
+        "hues": _hues(used, "published" if compare else None),
+        "columns": COLUMNS,
+        "groups": [*groups, _published_databases()] if compare else groups,
+        "source": study.words(beside=compare),
     }
 
 
+def database_orders(
+    data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
+) -> go.Figure:
+    """Plot all three databases in each of the six orders; arguments as in :func:`database_ablation`."""
+    return _drawn(order_spec(data, temperature=temperature, beside=beside, source=source), dark)
+
+
 def order_spec(data: Any, *, temperature: float | None = None, beside: bool = True, source: str = "") -> dict[str, Any]:
-    """All three databases in each of the six orders. Arguments and errors as in :class:`DatabaseAblation`."""
+    """Return the groups of :func:`database_orders`."""
     study = study_of(data, source)
-    rows = [r for r in _sourced(study.at(temperature)) if set(r.databases) == _FULL and method(r.stack)[:2] in DRAFTERS]
-    rows = [r for r in rows if "window" not in r.stack]
+    rows = [
+        r
+        for r in _sourced(study.at(temperature))
+        if set(r.databases) == set(DATABASES) and r.method[:2] in DRAFTERS and "window" not in r.stack
+    ]
     if not rows:
         raise ValueError("no stack with all three databases was measured")
     end = max(r.length for r in rows)
     groups = []
     for name, words in DRAFTERS.items():
-        some = sorted((r for r in rows if method(r.stack).startswith(name)), key=lambda r: _place(r.databases))
-        if some:
-            lines = [supply_row(r, " → ".join(r.databases)) for r in some]
-            groups.append(
-                {"title": words, "rows": lines, "unit": "tokens per target forward pass, by source", "end": end}
-            )
-    if beside:
-        groups.append(_published_orders())
+        some = [r for r in rows if r.method.startswith(name)]
+        some.sort(key=lambda r: [DATABASES.index(d) for d in r.databases])
+        lines = [supply_row(r, " → ".join(r.databases)) for r in some]
+        groups += [{"title": words, "rows": lines, "unit": _BY_SOURCE, "end": end}] if lines else []
+    groups += [_published_orders()] if beside else []
     return {
         "title": f"Database order, {temperature_words(rows[0].temperature)}",
-        "text": "The paper's order is most local first. hd stops at seven drafts, so earlier databases "
-        "displace later ones. "
-        "db merges all drafts in one scored tree; each database distributes the probability left over by "
-        "earlier ones.",
+        "text": "The paper's order is most local first. hd stops at seven drafts, so earlier databases displace later "
+        "ones. db merges all drafts in one scored tree; each database distributes the probability left over by earlier "
+        "ones.",
         "hues": _hues(rows),
-        "columns": list(COLUMNS),
+        "columns": COLUMNS,
         "groups": [{**g, "what": "order"} for g in groups],
-        "source": f"Measured: {study.source}." + (f" {published.CREDIT}" if beside else ""),
+        "source": study.words(beside),
     }
+
+
+def by_category(
+    data: Any,
+    dark: bool = False,
+    *,
+    stacks: Sequence[str] | None = None,
+    first: Sequence[str] | int | None = 6,
+    rule: str = "",
+    temperature: float | None = None,
+    words: Mapping[str, str] | None = None,
+) -> go.Figure:
+    """Plot mean acceptance length by kind of text for ``stacks`` of a bench report or an ablation.
+
+    By default the ``first`` stacks of each kind of text by speed-up, else by length (a number, or names); ``None``: all
+    stacks. ``rule`` describes that selection, ``words`` add a note to a kind of text. Raises: ValueError: if the data
+    have no categories.
+    """
+    first = None if stacks else first
+    return _drawn(
+        category_spec(data, stacks=stacks, first=first, rule=rule, temperature=temperature, words=words), dark
+    )
 
 
 def category_spec(
@@ -111,55 +141,39 @@ def category_spec(
     temperature: float | None = None,
     words: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Mean acceptance length by kind of text for ``stacks`` of a bench report (default: those with a draft).
-
-    ``data`` is a report, an ablation or a file of either. With ``first`` (stack names, or a number per kind of text),
-    rows are sorted by speed-up, else by length, and all others are collapsed; ``rule`` describes the selection. Raises:
-    ValueError: if the data have no categories.
-    """
+    """Return the groups of :func:`by_category`; ``more`` are the rows that are in its table only."""
     study = study_of(data)
     rows = [r for r in study.at(temperature) if r.categories and r.length > 1]
     if stacks is not None:
         rows = [_named(rows, s) for s in stacks]
     if not rows:
         raise ValueError("no results by category: use a report of 'hsd-viz bench' or an ablation")
-    sure = any(c[1] for r in rows for c in r.categories.values())
-    fast = any(c[2] for r in rows for c in r.categories.values())
+    figures = [c for r in rows for c in r.categories.values()]
+    sure, fast = any(c[1] for c in figures), any(c[2] for c in figures)
     sources = {r.stack: only_source(r.stack) or "any" for r in rows}
     if "any" in sources.values():
         # Baselines share one colour, so they share one label.
         sources = {stack: "any" if family(source) == "baseline" else source for stack, source in sources.items()}
-    groups = []
+    end, groups = max(c[0] for c in figures), []
     for name in rows[0].categories:
         lines, rest = [], []
         there = [row for row in rows if name in row.categories]
         if first is not None:
             there.sort(key=lambda row: -((row.categories[name][2] if fast else None) or row.categories[name][0]))
-        opened = (
-            there[:first]
-            if isinstance(first, int)
-            else there
-            if first is None
-            else [r for r in there if r.stack in first]
-        )
-        for row in there:
-            line = _category_row(row, name, sources[row.stack], sure, fast)
-            (lines if row in opened else rest).append(line)
+        for place, row in enumerate(there):
+            opened = first is None or (place < first if isinstance(first, int) else row.stack in first)
+            (lines if opened else rest).append(_category_row(row, name, sources[row.stack], sure, fast))
         note = (words or {}).get(name)
-        title = f"{name}: {note}" if note else name
-        unit = "tokens per target forward pass"
-        groups.append({"title": title, "rows": lines, "more": rest, "unit": unit})
-    end = max(c[0] for r in rows for c in r.categories.values())
-    columns = ["tokens per forward pass", *(["95 % interval"] if sure else []), *(["speed-up"] if fast else [])]
+        group = {"title": f"{name}: {note}" if note else name, "rows": lines, "more": rest}
+        groups.append(group | {"unit": _LENGTH, "end": end, "what": "stack"})
     return {
         "title": f"Results by kind of text, {temperature_words(rows[0].temperature)}",
-        "text": "Bar length: tokens per target forward pass. Compare groups for the effect of the text, rows "
-        "for the effect of "
-        "the method." + (f" Shown: {rule}; the table has all." if rule else ""),
-        "hues": _hues([], *dict.fromkeys(sources.values())),
-        "columns": columns,
-        "groups": [{**g, "end": end, "what": "stack"} for g in groups],
-        "source": f"Measured: {study.source}.",
+        "text": "Bar length: tokens per target forward pass. Compare groups for the effect of the text, rows for the "
+        "effect of the method." + (f" Shown: {rule}; the table has all." if rule else ""),
+        "hues": _hues([], *sources.values()),
+        "columns": ["tokens per forward pass", *["95 % interval"] * sure, *["speed-up"] * fast],
+        "groups": groups,
+        "source": study.words(),
     }
 
 
@@ -177,47 +191,26 @@ def _category_row(row: Supply, name: str, source: str, sure: bool, fast: bool) -
 
 def supply_row(row: Supply, name: str) -> dict[str, Any]:
     """Return a row: the bar's parts and the values of :data:`COLUMNS`."""
-    cells = [
-        f"{row.length:.2f}",
-        "–" if row.ratio is None else percent(row.ratio),
-        "–" if row.draft is None else f"{1e6 * row.draft:.0f}",
-    ]
+    ratio = "–" if row.ratio is None else percent(row.ratio)
+    cells = [f"{row.length:.2f}", ratio, "–" if row.draft is None else f"{1e6 * row.draft:.0f}"]
     return {"label": name, "parts": _parts(row.length, row.accepted), "cells": cells}
 
 
 def _parts(length: float, accepted: Mapping[str, float] | None) -> list[list[Any]]:
     """Return (hue, tokens, text) from the left: the target's own token, then drafts by source."""
     accepted = {"any": length - 1} if accepted is None else accepted
-    own = length - sum(accepted.values())
-    names = sorted(accepted, key=lambda s: (DATABASES.index(s) if s in DATABASES else len(DATABASES), s))
-    parts = [("target", own), *((s, accepted[s]) for s in names if accepted[s] > 0)]
-    return [[s, round(v, 4), f"{_words(s)}: {v:.2f} tokens per forward pass"] for s, v in parts]
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
-def _words(source: str) -> str:
-    return {"target": "the target's own token", "any": "accepted drafts"}.get(source) or label(source)
+    names = {"target": "the target's own token", "any": "accepted drafts"}
+    parts = {"target": length - sum(accepted.values())}
+    parts |= {s: accepted[s] for s in in_order(accepted) if accepted[s] > 0}
+    return [[s, round(v, 4), f"{names.get(s) or label(s)}: {v:.2f} tokens per forward pass"] for s, v in parts.items()]
 
 
 def _hues(rows: Sequence[Supply], *more: str | None) -> dict[str, Any]:
-    names = {s for r in rows for s in r.accepted or {}} | {s for s in more if s not in (None, "any", "published")}
-    found = {"target": _own()}
-    for source in (*(s for s in DATABASES if s in names), *sorted(names - _FULL)):
-        hue = HUES[family(source)]
-        found[source] = {"label": label(source), "light": hue.light, "dark": hue.dark}
-    found |= {"any": _any("accepted drafts from baselines or several sources")} if "any" in more else {}
-    return found | ({"published": _any("published")} if "published" in more else {})
-
-
-def _own() -> dict[str, Any]:
-    return {"label": "the target's own token", "light": HUES["target"].light, "dark": HUES["target"].dark, "own": True}
-
-
-def _any(words: str) -> dict[str, Any]:
-    return {"label": words, "light": HUES["baseline"].light, "dark": HUES["baseline"].dark}
+    grey = {"any": "accepted drafts from baselines or several sources", "published": "published"}
+    names = {s for r in rows for s in r.accepted or {}} | {s for s in more if s is not None}
+    found: dict[str, Any] = {"target": key_of("target") | {"label": "the target's own token", "shape": "pale"}}
+    found |= {source: key_of(source) for source in in_order(names - grey.keys())}
+    return found | {name: key_of("lookup") | {"label": words} for name, words in grey.items() if name in more}
 
 
 def _sourced(rows: Sequence[Supply]) -> list[Supply]:
@@ -225,16 +218,6 @@ def _sourced(rows: Sequence[Supply]) -> list[Supply]:
     if not known:
         raise ValueError("a bench report has no tokens by database: use an ablation or traces")
     return known
-
-
-def _usual_order(row: Supply, name: str) -> bool:
-    """Whether a stack is this drafter with databases in the usual order and nothing else."""
-    wanted = tuple(d for d in DATABASES if d in row.databases)
-    return bool(wanted) and row.stack == f"{name}[{','.join(wanted)}] > target"
-
-
-def _place(databases: Sequence[str]) -> tuple[int, ...]:
-    return tuple(DATABASES.index(d) for d in databases)
 
 
 def _named(rows: Sequence[Supply], stack: str) -> Supply:
@@ -246,44 +229,43 @@ def _named(rows: Sequence[Supply], stack: str) -> Supply:
 
 def _published_databases() -> dict[str, Any]:
     rows = []
-    for p in published.DATABASES:
+    for p in published.SUBSETS:
         ratio, ms = p.figures["acceptance_ratio"], p.figures["draft_ms"]
-        rows.append(
-            {
-                "label": p.what,
-                "parts": [["published", ratio, p.source, percent(ratio)]],
-                "cells": ["–", percent(ratio), f"{1000 * ms:,.0f}"],
-            }
-        )
-    return {
-        "title": "Published HD results, for comparison",
-        "unit": "tokens from multi-token rounds",
-        "what": "databases",
-        "end": 1.0,
-        "rows": rows,
-    }
+        cells = ["–", percent(ratio), f"{1000 * ms:,.0f}"]
+        rows.append({"label": p.what, "parts": [["published", ratio, p.source]], "cells": cells})
+    unit = "tokens from multi-token rounds"
+    return {"title": _PUBLISHED, "unit": unit, "what": "databases", "end": 1.0, "rows": rows}
 
 
 def _published_orders() -> dict[str, Any]:
     rows = []
     for p in published.ORDERS:
-        parts = [
-            [s, v, f"{label(s)}: {percent(v)} of all tokens; {p.source}", percent(v)]
-            for s, v in p.figures["shares"].items()
-        ]
-        name = p.what.replace(", ", " → ")
-        rows.append(
-            {
-                "label": name,
-                "parts": parts,
-                "cells": [f"{p.figures['speedup']:.2f} ×"],
-            }
-        )
+        shares = p.figures["shares"].items()
+        parts = [[s, v, f"{label(s)}: {percent(v)} of all tokens; {p.source}"] for s, v in shares]
+        cells = [f"{p.figures['speedup']:.2f} ×"]
+        rows.append({"label": p.what.replace(", ", " → "), "parts": parts, "cells": cells})
     unit = "share of all tokens, by source"
-    return {
-        "title": "Published HD results, for comparison",
-        "unit": unit,
-        "end": 1.0,
-        "rows": rows,
-        "columns": ["speed-up"],
-    }
+    return {"title": _PUBLISHED, "unit": unit, "end": 1.0, "rows": rows, "columns": ["speed-up"]}
+
+
+# --- drawing ----------------------------------------------------------------------------------------------------------
+
+
+def _drawn(spec: Mapping[str, Any], dark: bool) -> go.Figure:
+    """Return the stacked bars of some groups, with all their rows as a table."""
+    columns = spec["columns"]
+    groups = [
+        {**g, "rows": [{**row, "value": " · ".join(row["cells"])} for row in g["rows"]]}
+        for g in spec["groups"]
+        if g["rows"]
+    ]
+    table = [[spec["groups"][0]["what"], *columns]]
+    for group in spec["groups"]:
+        for row in (*group["rows"], *group.get("more", ())):
+            # Rows of several groups are named after them.
+            name = f"{group['title']}: {row['label']}" if len(spec["groups"]) > 1 else row["label"]
+            table.append([name, *(["–"] * len(columns) if "columns" in group else row["cells"])])
+    listed = [f"{g['title']}: " + "; ".join(f"{r['label']} {r['value']}" for r in g["rows"]) for g in groups]
+    note = f"After each bar: {' · '.join(columns)}. {spec['source']}"
+    words = f"{spec['text']} {'. '.join(listed)}. {spec['source']}"
+    return stacked(groups, spec["hues"], spec["title"], words, dark, note, {"text": spec["text"], "table": table})

@@ -1,12 +1,13 @@
-"""Predicted and measured latency side by side: stacks in a ranking, and one run by level."""
+"""Figures of predicted latency beside measurements: stacks in a ranking, and one run by level."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hsd_viz.calibration.estimate import estimate
+from hsd_viz.figures.bars import compared
 from hsd_viz.figures.latency_sources import (
     Basis,
     Measured,
@@ -21,12 +22,15 @@ from hsd_viz.figures.latency_sources import (
     unseen,
 )
 from hsd_viz.figures.palette import HUES, family
+from hsd_viz.figures.style import Given, trace_of
 from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import Choice
-from hsd_viz.latency.vectorised import Prediction
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 TAGS = {
     "pick": "selected by the law",
@@ -38,6 +42,24 @@ TAGS = {
 ROWS = 12
 
 
+def ranking(
+    plan: Any,
+    dark: bool = False,
+    *,
+    measured: Mapping[str, Measured | float] | None = None,
+    choice: Choice | None = None,
+    source: str = "",
+    rows: int = ROWS,
+) -> go.Figure:
+    """Plot stacks by ms per token, fastest first: predicted, and measured with intervals where available.
+
+    ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
+    :func:`~hsd_viz.figures.latency_sources.basis_of`), ranked by the law. ``measured`` adds ms per token by stack.
+    Raises: ValueError: if ``plan`` is invalid.
+    """
+    return compared(ranking_spec(plan, measured=measured, choice=choice, source=source, rows=rows), dark)
+
+
 def ranking_spec(
     plan: Any,
     *,
@@ -46,38 +68,57 @@ def ranking_spec(
     source: str = "",
     rows: int = ROWS,
 ) -> dict[str, Any]:
-    """Stacks by ms per token, fastest first: predicted, and measured where available.
-
-    ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
-    :func:`~hsd_viz.figures.latency_sources.basis_of`), ranked by the law. ``measured`` adds ms per token by stack.
-    Raises: ValueError: if ``plan`` is invalid.
-    """
+    """Return the groups of :func:`ranking`."""
     if isinstance(plan, str | Path):
         plan, source = read_json(plan), source or f"from {Path(plan).name}"
     if isinstance(plan, Mapping) and "hierarchies" in plan:
-        spec = _from_plan(plan, measured or {}, source, rows)
-    else:
-        basis = basis_of(plan, source)
-        spec = _from_basis(basis, basis.measured if measured is None else measured, choice, rows)
-    return spec
+        return _from_plan(plan, measured or {}, source, rows)
+    basis = basis_of(plan, source)
+    return _from_basis(basis, basis.measured if measured is None else measured, choice, rows)
+
+
+def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str = "") -> go.Figure:
+    """Plot forward passes and time per emitted token by level: measured in the trace, and predicted by the law.
+
+    Without ``basis`` the law uses this trace's acceptance and costs, so that differences are errors of the law.
+    """
+    return compared(levels_spec(trace_of(trace), basis, source=source), dark)
 
 
 def levels_spec(trace: Trace, basis: Any = None, *, source: str = "") -> dict[str, Any]:
-    """Forward passes and time per emitted token by level: measured in the trace, and predicted by the law.
-
-    Without a ``basis`` the law uses this trace's acceptance and costs, so differences are errors of the law.
-    Raises: ValueError: if the basis lacks a level.
-    """
+    """Return the groups of :func:`levels`. Raises: ValueError: if the basis lacks a level."""
     if not trace.token_rows:
         raise ValueError("the trace has no emitted tokens")
-    own = basis is None
-    if own:
+    if basis is None:
         basis = Basis(estimate([trace]).calibration(), "estimated from this run")
     basis = basis_of(basis, source)
-    return _levels_spec(trace, basis, MixedLaw(basis.mixture).predict(stack_of_trace(trace)))
-
-
-# --- rankings ---------------------------------------------------------------------------------------------------------
+    prediction = MixedLaw(basis.mixture).predict(stack_of_trace(trace))
+    models = {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
+    uses = level_use(trace)
+    total = sum(u.ms for u in uses)
+    forwards, times = [], []
+    for use, n, share in zip(uses, prediction.forwards_per_token, prediction.share, strict=True):
+        # Look-ups have the neutral colour, as in the other charts.
+        looked = use.name not in models
+        hue = HUES["baseline" if looked and family(use.name) == "draft" else family(use.name)]
+        what, colours = "look-ups" if looked else "forwards", {"light": hue.light, "dark": hue.dark}
+        forwards.append(_row(f"{use.name}, {what}", n, Measured(use.forwards)) | {"hue": colours})
+        ms = share * prediction.ms_per_token
+        parts = f"{use.ms / total:.0%} of the time, {share:.0%} predicted; calls only {use.calls:.2f} ms"
+        times.append(_row(use.name, ms, Measured(use.ms)) | {"hue": colours, "note": parts})
+    whole = measured([trace])[stack_of_trace(trace)]
+    times.append(_row("all levels", prediction.ms_per_token, whole))
+    return {
+        "title": f"Prediction and run by level: {prediction.stack}",
+        "groups": [
+            {"title": "Forward passes per emitted token", "unit": "per token", "rows": forwards[::-1], "what": "level"},
+            {"title": "Time per emitted token", "unit": "ms", "rows": [times[-1], *times[-2::-1]], "what": "level"},
+        ],
+        "text": "A level's time: its calls (forward passes, look-ups; shown alone in the Acceptance tab) plus "
+        "sampling, verification and bookkeeping in its rounds.",
+        "source": f"Measured in this trace ({counted(len(trace.token_rows), 'token')} on {machine_words(trace)}); "
+        f"predicted by the latency law; calibration {basis.source}.",
+    }
 
 
 def _from_basis(
@@ -163,49 +204,10 @@ def _ranking(
     )
     return {
         "title": "Stacks, fastest first",
-        "legend": _legend(any_measured),
         "groups": [{"title": "", "unit": "ms per token", "rows": kept, "what": "stack"}],
         "text": f"Milliseconds per emitted token, without prefill, ordered by {order}.{left}",
         "source": f"{source}{'; ' + where if where else ''}.",
     }
-
-
-# --- levels -----------------------------------------------------------------------------------------------------------
-
-
-def _levels_spec(trace: Trace, basis: Basis, prediction: Prediction) -> dict[str, Any]:
-    uses = level_use(trace)
-    total = sum(u.ms for u in uses)
-    forwards, times = [], []
-    for use, n, share in zip(uses, prediction.forwards_per_token, prediction.share, strict=True):
-        # Look-ups have the neutral colour, as in the other charts.
-        hue = "baseline" if family(use.name) == "draft" and use.name not in trace_models(trace) else family(use.name)
-        what = "look-ups" if use.name not in trace_models(trace) else "forwards"
-        colours = {"light": HUES[hue].light, "dark": HUES[hue].dark}
-        forwards.append(_row(f"{use.name}, {what}", n, Measured(use.forwards)) | {"hue": colours})
-        ms = share * prediction.ms_per_token
-        parts = f"{use.ms / total:.0%} of the time, {share:.0%} predicted; calls only {use.calls:.2f} ms"
-        times.append(_row(use.name, ms, Measured(use.ms)) | {"hue": colours, "note": parts})
-    whole = measured([trace])[stack_of_trace(trace)]
-    times.append(_row("all levels", prediction.ms_per_token, whole))
-    return {
-        "title": f"Prediction and run by level: {prediction.stack}",
-        "legend": _legend(True),
-        "groups": [
-            {"title": "Forward passes per emitted token", "unit": "per token", "rows": forwards[::-1], "what": "level"},
-            {"title": "Time per emitted token", "unit": "ms", "rows": [times[-1], *times[-2::-1]], "what": "level"},
-        ],
-        "text": "A level's time: its calls (forward passes, look-ups; shown alone in the Acceptance tab) plus "
-        "sampling, "
-        "verification and bookkeeping in its rounds.",
-        "source": f"Measured in this trace ({counted(len(trace.token_rows), 'token')} on {machine_words(trace)}); "
-        f"predicted by the latency law; calibration {basis.source}.",
-    }
-
-
-def trace_models(trace: Trace) -> set[str]:
-    """Return the names of a trace's models."""
-    return {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
 
 
 # --- parts of a spec --------------------------------------------------------------------------------------------------
@@ -213,18 +215,6 @@ def trace_models(trace: Trace) -> set[str]:
 
 def _row(label: str, predicted: float | None, run: Measured | float | None) -> dict[str, Any]:
     run = Measured(float(run)) if isinstance(run, int | float) else run
-    known = run is not None
-    return {
-        "label": label,
-        "predicted": predicted,
-        "measured": run.ms_per_token if known else None,
-        "low": run.low if known else None,
-        "high": run.high if known else None,
-        "off": predicted / run.ms_per_token - 1 if known and predicted is not None and run.ms_per_token else None,
-        "tags": [],
-    }
-
-
-def _legend(any_measured: bool) -> list[list[str]]:
-    shown = [["law", "predicted by the latency law"]]
-    return [*shown, ["run", "measured, with 95 % interval if available"]] if any_measured else shown
+    ms, low, high = (None, None, None) if run is None else (run.ms_per_token, run.low, run.high)
+    off = None if predicted is None or not ms else predicted / ms - 1
+    return {"label": label, "predicted": predicted, "measured": ms, "low": low, "high": high, "off": off, "tags": []}

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,12 +18,13 @@ from typing import Any
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.calibration.timing import level_names
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.figures.definitions import TEMPERATURE
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
+#: The temperature of the form, the recordings and the examples.
+TEMPERATURE = 0.7
 #: Recordings with more repetition than this are excluded.
 LOOP = 0.75
 #: With fewer tokens, the selected stack may differ on other text.
@@ -62,6 +64,11 @@ class Basis:
     runs: int | None = None
 
     @property
+    def predicted(self) -> str:
+        """The provenance of a prediction."""
+        return f"Predicted by the latency law; calibration {self.source}."
+
+    @property
     def warning(self) -> str:
         """A warning if the calibration has few tokens, else ""."""
         if self.tokens is None or self.tokens >= FEW_TOKENS:
@@ -89,35 +96,35 @@ def recorded() -> Basis:
         raise ValueError("no recordings are installed: measure a calibration with 'hsd-viz plan'")
     tokens = sum(len(t.token_rows) for t in traces)
     repeated = sum(t.metrics()["repetition_share"] * len(t.token_rows) for t in traces) / tokens
-    prompts = len({t.meta.get("prompt") for t in traces})
+    prompts = counted(len({t.meta.get("prompt") for t in traces}), "prompt")
     words = (
-        f"estimated from {len(traces)} short recorded runs of {counted(prompts, 'prompt')}, "
-        f"{temperature_words(TEMPERATURE)}, on {machine_words(traces[0])}{_day_of(traces[0])} "
-        f"({counted(tokens, 'token')}, {repeated:.0%} repeated)"
+        f"estimated from {len(traces)} short recorded runs of {prompts}, {temperature_words(TEMPERATURE)}, on "
+        f"{_machine_and_day(traces[0])} ({counted(tokens, 'token')}, {repeated:.0%} repeated)"
     )
-    return Basis(
-        estimate(traces).calibration(),
-        words,
-        measured(traces),
-        temperature=TEMPERATURE,
-        tokens=tokens,
-        runs=len(traces),
-    )
+    return _estimated(traces, words)
 
 
 def of_run(trace: Trace) -> Basis:
     """Estimate a calibration from one run. Raises: ValueError: if it has no emitted tokens."""
     if not trace.token_rows:
         raise ValueError("the trace has no emitted tokens")
-    temperature = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
-    tokens = len(trace.token_rows)
-    drawn = temperature_words(temperature)
-    words = (
-        f"estimated from the run shown ({drawn}, {counted(tokens, 'token')} on {machine_words(trace)}{_day_of(trace)})"
-    )
-    return Basis(
-        estimate([trace]).calibration(), words, measured([trace]), temperature=temperature, tokens=tokens, runs=1
-    )
+    about = f"{temperature_words(_temperature(trace))}, {counted(len(trace.token_rows), 'token')}"
+    return _estimated([trace], f"estimated from the run shown ({about} on {_machine_and_day(trace)})")
+
+
+def _estimated(traces: Sequence[Trace], source: str) -> Basis:
+    about: dict[str, Any] = {"tokens": sum(len(t.token_rows) for t in traces), "runs": len(traces)}
+    about["temperature"] = _temperature(traces[0])
+    return Basis(estimate(traces).calibration(), source, measured(traces), **about)
+
+
+def _temperature(trace: Trace) -> float:
+    return float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
+
+
+def _machine_and_day(trace: Trace) -> str:
+    day = f", {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
+    return f"{machine_words(trace)}{day}"
 
 
 def temperature_words(temperature: float) -> str:
@@ -132,10 +139,6 @@ def unseen(calibration: Calibration) -> list[str]:
     tiers = [(b, v) for b in calibration.databases for v in models if (b, v) not in calibration.tiers]
     # Pairs with the target come first: they are complete stacks.
     return [f"{d} > {v}" for d, v in sorted([*edges, *tiers], key=lambda pair: -models.index(pair[1]))]
-
-
-def _day_of(trace: Trace) -> str:
-    return f", {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
 
 
 def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
@@ -260,25 +263,21 @@ def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
         if not tokens:
             continue
         ms = sum(t for t, _ in rows) / tokens
-        half = None
+        low = high = None
         if len(rows) > 1:
-            spread = sum((t - ms * k) ** 2 for t, k in rows) * len(rows) / (len(rows) - 1)
-            half = _Z * math.sqrt(spread) / tokens
-        out[stack] = Measured(
-            ms, None if half is None else max(0.0, ms - half), None if half is None else ms + half, runs[stack]
-        )
+            half = _Z * math.sqrt(sum((t - ms * k) ** 2 for t, k in rows) * len(rows) / (len(rows) - 1)) / tokens
+            low, high = max(0.0, ms - half), ms + half
+        out[stack] = Measured(ms, low, high, runs[stack])
     return out
 
 
 def _round_times(trace: Trace) -> list[tuple[float, int]]:
     """Return (ms until the next round, emitted tokens) of each target round; the first starts at the end of prefill."""
-    emitted: dict[int, int] = {}
-    for token in trace.token_rows:
-        emitted[token.round] = emitted.get(token.round, 0) + 1
+    emitted = Counter(token.round for token in trace.token_rows)
     top = sorted((r for r in trace.round_rows if r.parent is None), key=lambda r: r.start_ns)
     ends = [r.start_ns for r in top[1:]] + [trace.meta["wall_ns"]] if top else []
     starts = [trace.meta["prefill_ns"], *ends[:-1]] if top else []
-    return [((end - start) * _MS, emitted.get(r.id, 0)) for r, start, end in zip(top, starts, ends, strict=True)]
+    return [((end - start) * _MS, emitted[r.id]) for r, start, end in zip(top, starts, ends, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

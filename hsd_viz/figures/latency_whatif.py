@@ -1,18 +1,24 @@
-"""What-if figures of the latency law, as plain data: one draft model, and a second one below it."""
+"""What-if figures of the latency law on slider values: one draft model, and a second one below it.
+
+Costs are in target forward passes; verifying m tokens costs 1 + ``slope`` (m - 1) of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hsd_viz.figures import latency_figures as law
-from hsd_viz.figures.latency_sources import rate
-from hsd_viz.figures.surface_specs import axis, legend, mark
+from hsd_viz.figures.latency_sources import basis_of, rate
+from hsd_viz.figures.planes import axis, heat, mark, plane
 from hsd_viz.latency.affine import MOST
-from hsd_viz.latency.inputs import Calibration, Edge
-from hsd_viz.latency.whatif import second_draft
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
+from hsd_viz.latency.vectorised import Law
+from hsd_viz.latency.whatif import bounds, second_draft
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 #: Cells per side of the map.
 GRID = 25
@@ -23,10 +29,67 @@ SLOPE = 0.02
 CUSTOM = "Latency law on the slider values; nothing was measured."
 
 
+def what_if_one_draft(
+    acceptance: float | None = None,
+    cost: float | None = None,
+    dark: bool = False,
+    *,
+    lookahead: int = 4,
+    slope: float = SLOPE,
+    basis: Any = None,
+    draft: str | None = None,
+) -> go.Figure:
+    """Plot speed over plain decoding by lookahead, for a draft model's acceptance and cost (in target forward passes).
+
+    With ``basis`` and ``draft`` these come from a calibrated draft model.
+    """
+    if basis is not None and draft is not None:
+        found = basis_of(basis)
+        values = one_draft_values(found.calibration, draft)
+        return plane(one_draft_spec(**values, lookahead=lookahead, source=found.predicted), dark)
+    if acceptance is None or cost is None:
+        raise ValueError("what_if_one_draft() needs acceptance and cost, or basis and draft")
+    _check_share(acceptance, "acceptance")
+    return plane(one_draft_spec(acceptance, cost, lookahead=lookahead, slope=slope), dark)
+
+
+def what_if_second_draft(basis: Any = None, draft: str | None = None, dark: bool = False, **values: float) -> go.Figure:
+    """Plot the gain in tokens/s of a second draft model below a larger one, over its cost and acceptance.
+
+    ``basis`` and ``draft`` (the larger model) give calibrated values; ``values`` replace them: ``acceptance``, ``cost``
+    and ``lookahead`` of the larger, ``second_acceptance``, ``second_cost`` and ``second_lookahead``, ``slope``,
+    ``closeness``.
+    """
+    start: dict[str, Any] = {"acceptance": 0.85, "cost": 0.3, "second_acceptance": 0.6, "second_cost": 0.03}
+    if unknown := set(values) - {*start, "lookahead", "second_lookahead", "slope", "closeness"}:
+        raise TypeError(f"what_if_second_draft() has no option {', '.join(sorted(unknown))}")
+    if basis is not None and draft is not None:
+        found = basis_of(basis)
+        start = second_draft_values(found.calibration, draft) | {"models": models_below(found.calibration, draft)}
+        start["source"] = found.predicted
+    for name in ("acceptance", "second_acceptance", "closeness"):
+        _check_share(values.get(name, 0.5), name)
+    return heat(second_draft_spec(**(start | values)), dark)
+
+
+def _check_share(value: float, name: str) -> None:
+    if not 0 <= value < 1:
+        raise ValueError(f"{name}={value} is out of range: use a number from 0 to below 1")
+
+
+# --- calibrated values ------------------------------------------------------------------------------------------------
+
+
 def one_draft_values(calibration: Calibration, name: str) -> dict[str, float]:
-    """Return a calibrated draft model's acceptance, cost and slope as arguments of :func:`one_draft_spec`."""
+    """Return a calibrated draft model's acceptance, cost and slope as arguments of :func:`one_draft_spec`.
+
+    The slope is that of verifying one more token over the first four.
+    """
+    cost = calibration.costs[calibration.target]
+    curve = cost.verifying(5)
+    slope = max(0.0, float(curve[5] - curve[1]) / 4 / float(curve[1] + cost.overhead))
     accepted = rate(calibration.edge(name, calibration.target))
-    return {"acceptance": accepted, "cost": law.ratio(calibration, name), "slope": law.slope_of(calibration)}
+    return {"acceptance": accepted, "cost": _cost(calibration, name), "slope": slope}
 
 
 def second_draft_values(calibration: Calibration, name: str) -> dict[str, float]:
@@ -34,16 +97,9 @@ def second_draft_values(calibration: Calibration, name: str) -> dict[str, float]
 
     ``closeness`` is absent where the smaller model was not measured below the target.
     """
-    below = law.beneath(calibration, name)[-1]
-    a, b = rate(calibration.edge(below, name)), rate(calibration.edge(name, calibration.target))
-    found = {
-        "acceptance": b,
-        "cost": law.ratio(calibration, name),
-        "slope": law.slope_of(calibration),
-        "second_acceptance": a,
-        "second_cost": law.ratio(calibration, below),
-    }
-    least, most = law.bounds(a, b)
+    below, (cost, a) = list(models_below(calibration, name).items())[-1]
+    found = one_draft_values(calibration, name) | {"second_acceptance": a, "second_cost": cost}
+    least, most = bounds(a, found["acceptance"])
     if (below, calibration.target) in calibration.edges and most > least:
         direct = rate(calibration.edge(below, calibration.target))
         found["closeness"] = float(np.clip((direct - least) / (most - least), 0, 1))
@@ -51,63 +107,117 @@ def second_draft_values(calibration: Calibration, name: str) -> dict[str, float]
 
 
 def models_below(calibration: Calibration, name: str) -> dict[str, tuple[float, float]]:
-    """Return (cost, acceptance by ``name``) of each draft model measured below ``name``."""
-    return {m: (law.ratio(calibration, m), rate(calibration.edge(m, name))) for m in law.beneath(calibration, name)}
+    """Return (cost, acceptance by ``name``) of each draft model measured below ``name``, smallest first."""
+    below = [d for d in calibration.models if (d, name) in calibration.edges and name != calibration.target]
+    return {m: (_cost(calibration, m), rate(calibration.edge(m, name))) for m in below}
+
+
+def _cost(calibration: Calibration, model: str) -> float:
+    """Return a model's cost per token in one-token target forward passes, overheads included."""
+    cost, target = calibration.costs[model], calibration.costs[calibration.target]
+    return float(cost.drafting(1)[1]) / float(target.verifying(1)[1] + target.overhead)
+
+
+# --- the law ----------------------------------------------------------------------------------------------------------
+
+
+def one(acceptance: float, cost: float, slope: float) -> np.ndarray:
+    """Return time per token with one draft model, in target forward passes, ``[MOST]`` by lookahead.
+
+    Catching up counts as one token, as in the map.
+    """
+    law = _law(
+        {"draft": LevelCost((cost,)), "target": LevelCost((1.0, 1.0 + slope))},
+        {("draft", "target"): Edge(tail=acceptance)},
+    )
+    return law.plane(None, ("draft",), (1,), 0, MOST)
+
+
+def stacked(a: float, c: float, b: float, cost: float, slope: float, g: int, h: int) -> float:
+    """Return time per token with two draft models at given lookaheads, in target forward passes."""
+    costs = {
+        "second": LevelCost((c,)),
+        "larger": LevelCost((cost, cost * (1 + slope))),
+        "target": LevelCost((1.0, 1.0 + slope)),
+    }
+    law = _law(costs, {("second", "larger"): Edge(tail=a), ("larger", "target"): Edge(tail=b)})
+    return law.predict(f"second:{g} > larger:{h} > target").ms_per_token
+
+
+def _law(costs: dict[str, LevelCost], edges: dict[tuple[str, str], Edge]) -> Law:
+    law = Law(Calibration(tuple(costs), costs, edges))
+    law.reach = 1
+    return law
+
+
+def direct(a: float, b: float, closeness: float) -> float:
+    """Return the target's acceptance of second-draft tokens (see :func:`~hsd_viz.latency.whatif.second_draft`)."""
+    least, most = bounds(a, b)
+    return float(least + closeness * (most - least))
+
+
+def first(pays: Callable[[float], bool]) -> float | None:
+    """Return the lowest acceptance that pays off, to 1 %."""
+    if not pays(0.995):
+        return None
+    low, high = 0.0, 0.995
+    while high - low > 0.005:
+        middle = (low + high) / 2
+        low, high = (low, middle) if pays(middle) else (middle, high)
+    return high
+
+
+# --- one draft model --------------------------------------------------------------------------------------------------
 
 
 def one_draft_spec(
     acceptance: float, cost: float, *, lookahead: int = 4, slope: float = SLOPE, source: str = CUSTOM
 ) -> dict[str, Any]:
-    """Return the speed over plain decoding by lookahead, for a draft model's acceptance and cost (in target forward
-    passes); verifying m tokens costs 1 + ``slope`` (m - 1).
-    """
-    a, c, g = acceptance, cost, lookahead
-    speed = 1 / law.one(a, c, slope)
-    best = int(speed.argmax())
+    """Return the speed over plain decoding by lookahead, for a draft model's acceptance and cost."""
+    speed = 1 / one(acceptance, cost, slope)
+    best, own = int(speed.argmax()), float(speed[lookahead - 1])
     steps = list(range(1, MOST + 1))
-    top = _nice_top(max(1.2, float(speed.max()) * 1.12))
-    marks = [
-        mark(best + 1, float(speed[best]), "best"),
-        mark(g, float(speed[g - 1]), "here", f"{speed[g - 1]:.2f}"),
-    ]
-    ticks = [round(t, 2) for t in np.arange(0, top + 1e-9, 0.25 if top <= 2 else 0.5 if top <= 4 else 1.0)]
+    top = max(1.2, float(speed.max()) * 1.12)
+    step = 0.25 if top <= 2 else 0.5 if top <= 4 else 1.0
+    ticks = [round(step * k, 2) for k in range(int(np.ceil(top / step)) + 1)]
+    points = [[s, float(v)] for s, v in zip(steps, speed.round(4), strict=True)]
+    phrase = "Lookahead {x}: {v} times the speed of plain decoding"
     return {
-        "name": "Speed over plain decoding by lookahead",
+        "title": "Speed over plain decoding by lookahead",
         "x": axis("lookahead of the draft model, tokens", 0.5, MOST + 0.5, steps),
-        "y": axis("speed, plain decoding = 1", 0, top, ticks, lambda t: f"{t:g}"),
+        "y": axis("speed, plain decoding = 1", 0, ticks[-1], ticks, lambda t: f"{t:g}"),
         "lines": [
-            {
-                "points": [[s, float(v)] for s, v in zip(steps, speed.round(4), strict=True)],
-                "kind": "law",
-                "phrase": "Lookahead {x}: {v} times the speed of plain decoding",
-            },
+            {"points": points, "kind": "law", "phrase": phrase},
             {"points": [[0.5, 1.0], [MOST + 0.5, 1.0]], "kind": "reference", "label": "plain decoding"},
         ],
-        "marks": marks,
+        "marks": [mark(best + 1, float(speed[best]), "best"), mark(lookahead, own, "here", f"{own:.2f}")],
         "legend": [["best", "best lookahead"], ["here", "your setting"]],
         "picks": True,
-        "verdict": {"figure": f"{speed[g - 1]:.2f} ×", "text": _one_words(speed, a, c, g, slope)},
+        "verdict": {"figure": f"{own:.2f} ×", "text": _one_words(speed, acceptance, cost, lookahead, slope)},
         "source": source,
     }
 
 
 def _one_words(speed: np.ndarray, a: float, c: float, g: int, slope: float) -> str:
     best = int(speed.argmax()) + 1
-    tokens = Edge(tail=a).tokens(g)
-    said = [f"Lookahead {g}: {tokens:.2f} tokens per target forward pass, {_times(speed[g - 1])}."]
+    times = lambda place: f"{speed[place - 1]:.2f} times the speed of plain decoding"
+    said = [f"Lookahead {g}: {Edge(tail=a).tokens(g):.2f} tokens per target forward pass, {times(g)}."]
     if speed[best - 1] <= 1:
         said.append("No lookahead pays off: remove the draft model.")
     elif best != g:
-        said.append(f"Best lookahead: {best}, {_times(speed[best - 1])}.")
+        said.append(f"Best lookahead: {best}, {times(best)}.")
     else:
         said.append("This is the best lookahead.")
-    least = law.first(lambda rate: (1 / law.one(rate, c, slope)).max() > 1)
+    least = first(lambda rate: (1 / one(rate, c, slope)).max() > 1)
     said.append(
         f"At this cost a draft pays off from an acceptance of {least:.0%}."
         if least is not None
         else "At this cost no acceptance pays off."
     )
     return " ".join(said)
+
+
+# --- a second draft model ---------------------------------------------------------------------------------------------
 
 
 def second_draft_spec(
@@ -128,80 +238,63 @@ def second_draft_spec(
     ``models`` are marked on the map: (cost, acceptance) by name. Other arguments as in
     :func:`hsd_viz.latency.whatif.second_draft`.
     """
-    a, c, b = second_acceptance, second_cost, acceptance
-    fixed = {"cost": cost, "acceptance": b, "slope": slope, "closeness": closeness}
+    a, c = second_acceptance, second_cost
+    fixed = {"cost": cost, "acceptance": acceptance, "slope": slope, "closeness": closeness}
     widest = max(cost, 0.05)
-    acceptances = np.linspace(LEAST_ACCEPTANCE, 0.99, GRID)
-    costs = np.linspace(0, widest, GRID)
+    acceptances, costs = np.linspace(LEAST_ACCEPTANCE, 0.99, GRID), np.linspace(0, widest, GRID)
     values = second_draft(acceptances, costs, **fixed).gain
     here = second_draft(np.array([a]), np.array([c]), **fixed)
-    gain = float(here.gain[0, 0])
-    marks = []
-    if c <= widest:
-        marks.append(mark(c, a, "here", _percent(gain), f"your setting: {_percent(gain)}"))
+    gain = _percent(float(here.gain[0, 0]))
+    marks = [mark(c, a, "here", gain, f"your setting: {gain}")] if c <= widest else []
     for name, (at_cost, at_rate) in (models or {}).items():
         if at_cost <= widest and at_rate >= LEAST_ACCEPTANCE:
             marks.append(mark(at_cost, at_rate, "model", name, f"{name}, as calibrated"))
+    step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if widest / s <= 6)
+    ticks = [round(t, 3) for t in np.arange(0, widest + 1e-9, step)]
+    x = axis("cost of the second draft, in target forward passes", 0, widest, ticks, lambda t: f"{t:g}")
+    y = axis("acceptance by the larger draft", LEAST_ACCEPTANCE, 0.99, TENTHS, lambda t: f"{t:.0%}")
     return {
-        "name": "Gain of a second draft by cost and acceptance",
-        "x": {
-            **axis("cost of the second draft, in target forward passes", 0, widest, _ticks(widest), lambda t: f"{t:g}"),
-            "values": _words_of(costs, "{:.3f}"),
+        "title": "Gain of a second draft by cost and acceptance",
+        "x": x | {"values": [f"{v:.3f}" for v in costs]},
+        "y": y | {"values": [f"{v:.0%}" for v in acceptances]},
+        "cells": {
+            "x": costs.round(5).tolist(),
+            "y": acceptances.round(5).tolist(),
+            "values": values.round(4).tolist(),
+            "scale": "gain",
+            "end": max(0.1, float(np.abs(values).max())),
+            "phrase": "Cost {x}, acceptance {y}: {v} tokens/s with the second draft",
         },
-        "y": {
-            **axis("acceptance by the larger draft", LEAST_ACCEPTANCE, 0.99, TENTHS, lambda t: f"{t:.0%}"),
-            "values": _words_of(acceptances, "{:.0%}"),
-        },
-        "cells": _gain_cells(costs, acceptances, values),
         "contours": {"step": 0.05 if values.max() < 0.3 else 0.1 if values.max() < 0.8 else 0.5, "form": "+.0%"},
         "even": "breaks even",
         "regions": _regions(costs, acceptances, values, marks),
         "marks": marks,
-        "legend": legend(marks),
         "picks": True,
-        "verdict": {
-            "figure": _percent(gain),
-            "text": _two_words(here, a, c, b, cost, slope, fixed, (second_lookahead, lookahead)),
-        },
+        "verdict": {"figure": gain, "text": _two_words(here, a, c, fixed, (second_lookahead, lookahead))},
         "text": (
             "Gain in tokens/s over the best setting without a second draft, at the best lookaheads. "
-            f"Assumed direct acceptance of the second draft by the target: {law.direct(a, b, closeness):.0%}."
+            f"Assumed direct acceptance of the second draft by the target: {direct(a, acceptance, closeness):.0%}."
         ),
         "source": source,
     }
 
 
-def _gain_cells(costs: np.ndarray, acceptances: np.ndarray, values: np.ndarray) -> dict[str, Any]:
-    """Return the cells of a gain."""
-    return {
-        "x": costs.round(5).tolist(),
-        "y": acceptances.round(5).tolist(),
-        "values": values.round(4).tolist(),
-        "scale": "gain",
-        "end": max(0.1, float(np.abs(values).max())),
-        "phrase": "Cost {x}, acceptance {y}: {v} tokens/s with the second draft",
-    }
-
-
-def _two_words(
-    here: Any, a: float, c: float, b: float, cost: float, slope: float, fixed: dict[str, float], chosen: tuple[int, int]
-) -> str:
-    gain, both, one = float(here.gain[0, 0]), float(here.both[0, 0]), float(here.one[0, 0])
+def _two_words(here: Any, a: float, c: float, fixed: dict[str, float], chosen: tuple[int, int]) -> str:
+    gain, both, alone = float(here.gain[0, 0]), float(here.both[0, 0]), float(here.one[0, 0])
     g, h = (int(x) for x in here.lookaheads[0, 0])
-    single = {f"the larger draft only, lookahead {k + 1}": v for k, v in enumerate(law.one(b, cost, slope))}
-    direct = law.direct(a, b, fixed["closeness"])
-    single |= {f"the second draft only, lookahead {k + 1}": v for k, v in enumerate(law.one(direct, c, slope))}
-    best = min(single, key=single.get) if min(single.values()) < 1 else "plain decoding"
+    b, cost, slope, closeness = (fixed[name] for name in ("acceptance", "cost", "slope", "closeness"))
+    single = {f"the larger draft only, lookahead {k}": v for k, v in enumerate(one(b, cost, slope), 1)}
+    accepted = direct(a, b, closeness)
+    single |= {f"the second draft only, lookahead {k}": v for k, v in enumerate(one(accepted, c, slope), 1)}
+    best = min(single, key=single.__getitem__) if min(single.values()) < 1 else "plain decoding"
     verdict = "pays off" if gain > 0.005 else "breaks even" if gain > -0.005 else "does not pay off"
-    said = [
+    said = (
         f"A second draft {verdict}: with lookaheads {g} and {h} a token takes {both:.2f} target forward passes; "
-        f"the best without it, {best}, takes {one:.2f}."
-    ]
-    own = law.stacked(a, c, b, cost, slope, *chosen)
+        f"the best without it, {best}, takes {alone:.2f}. "
+    )
     if chosen != (g, h):
-        said.append(f"With the selected lookaheads: {own:.2f}.")
-    said.append(_paying_range(c, fixed))
-    return " ".join(said)
+        said += f"With the selected lookaheads: {stacked(a, c, b, cost, slope, *chosen):.2f}. "
+    return said + _paying_range(c, fixed)
 
 
 def _paying_range(c: float, fixed: dict[str, float]) -> str:
@@ -210,43 +303,17 @@ def _paying_range(c: float, fixed: dict[str, float]) -> str:
     pays = np.flatnonzero(second_draft(rates, np.array([c]), **fixed).gain[:, 0] > 0)
     if not len(pays):
         return "At this cost no acceptance pays off."
-    low, high = rates[pays[0]], rates[pays[-1]]
-    ends = (pays[0] > 0, pays[-1] < len(rates) - 1)
-    words = {
-        (
-            True,
-            True,
-        ): f"from {low:.0%} to {high:.0%} acceptance by the larger draft; above that it is better alone",
-        (True, False): f"from {low:.0%} acceptance by the larger draft",
-        (
-            False,
-            True,
-        ): f"up to {high:.0%} acceptance by the larger draft; above that it is better alone",
-        (False, False): "at every acceptance shown",
-    }
-    return f"At this cost it pays off {words[ends]}."
-
-
-def _times(speed: float) -> str:
-    return f"{speed:.2f} times the speed of plain decoding"
+    if pays[0] == 0 and pays[-1] == len(rates) - 1:
+        return "At this cost it pays off at every acceptance shown."
+    ends = [f"from {rates[pays[0]]:.0%}"] if pays[0] > 0 else []
+    above = pays[-1] < len(rates) - 1
+    ends += [f"{'to' if ends else 'up to'} {rates[pays[-1]]:.0%}"] if above else []
+    alone = "; above that it is better alone" if above else ""
+    return f"At this cost it pays off {' '.join(ends)} acceptance by the larger draft{alone}."
 
 
 def _percent(share: float) -> str:
     return f"{'+' if share >= 0 else '−'}{abs(share) * 100:.0f} %"
-
-
-def _nice_top(value: float) -> float:
-    step = 0.25 if value <= 2 else 0.5 if value <= 4 else 1.0
-    return float(np.ceil(value / step) * step)
-
-
-def _ticks(widest: float) -> list[float]:
-    step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if widest / s <= 6)
-    return [round(t, 3) for t in np.arange(0, widest + 1e-9, step)]
-
-
-def _words_of(values: np.ndarray, form: str) -> list[str]:
-    return [form.format(v) for v in values]
 
 
 def _regions(xs: np.ndarray, ys: np.ndarray, values: np.ndarray, marks: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -5,9 +5,11 @@ by shape, never by colour only."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-DATABASES = ("context", "model", "statistics")
+from hsd_viz.stack import DATABASES
+
 BASELINES = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache", "ngram-mod", "hd", "lookahead")
 #: Strength of a token's background tint in each theme.
 TINT = 0.10
@@ -50,6 +52,18 @@ def label(source: str) -> str:
     if key == "draft":
         return f"{source}, draft model"
     return f"{source}, baseline" if key == "baseline" else HUES[key].label
+
+
+def key_of(source: str) -> dict[str, str]:
+    """Return a source's label and colours."""
+    hue = HUES[family(source)]
+    return {"label": label(source), "light": hue.light, "dark": hue.dark}
+
+
+def in_order(sources: Iterable[str]) -> list[str]:
+    """Return different sources: the databases in their order, the others by name, the target last."""
+    place = lambda s: (s == "target", DATABASES.index(s) if s in DATABASES else len(DATABASES), s)
+    return sorted(set(sources), key=place)
 
 
 def ink(source: str, dark: bool = False) -> str:

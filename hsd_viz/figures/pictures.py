@@ -1,7 +1,10 @@
-"""Pictures of a page, drawn by an installed Chromium: PNG and SVG files of views and figures."""
+"""plotly on a page: its settings, its script as an ES module (a build with the cartesian charts, or all of plotly), and
+pictures of a page, drawn by an installed Chromium: PNG and SVG files of views and figures.
+"""
 
 from __future__ import annotations
 
+import gzip
 import html
 import os
 import re
@@ -9,18 +12,48 @@ import shutil
 import subprocess
 import tempfile
 import uuid
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hsd_viz.disk import write_whole
-from hsd_viz.figures.library import CONFIG, library_of, script
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+#: Plotly settings: no logo, and no button that uploads the figure.
+CONFIG: dict[str, Any] = {
+    "displaylogo": False,
+    "responsive": True,
+    "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
+}
+CARTESIAN, WHOLE = "cartesian", "whole"
+_FILE = Path(__file__).with_name("plotly.js.gz")
+#: Charts of the cartesian build.
+_TYPES = {"bar", "box", "contour", "heatmap", "histogram", "histogram2d", "image", "pie", "scatter", "violin"}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 SECONDS = 60
 _FLAGS = ("--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-background-networking")
+
+
+def library_of(figure: go.Figure) -> str:
+    """Return the name of the smallest library that draws a figure."""
+    return CARTESIAN if {trace.type for trace in figure.data} <= _TYPES else WHOLE
+
+
+@cache
+def packed(name: str) -> bytes:
+    """Return a library as a gzip-compressed ES module, whose default export is plotly."""
+    if name == CARTESIAN:
+        return _FILE.read_bytes()
+    from plotly.offline import get_plotlyjs
+
+    return gzip.compress(f"{get_plotlyjs()}\nexport default globalThis.Plotly;".encode(), mtime=0)
+
+
+def script(name: str) -> str:
+    """Return the text of a library."""
+    return gzip.decompress(packed(name)).decode()
 
 
 def chromium() -> str:

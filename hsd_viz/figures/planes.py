@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.figures.style import INKS, figure, hover, legend_room, mix, plain, signed
@@ -23,10 +23,29 @@ SHAPES = {
     "here": ("circle-cross", 18, True),
     "model": ("square", 11, False),
 }
+#: Names of the marks of a heat map.
+MARKS = {
+    "best": "predicted minimum",
+    "affine": "quick selection (affine form)",
+    "measured": "measured, in ms",
+    "here": "your setting",
+    "model": "a calibrated model",
+}
 #: Assumed pixels of the plot area, to place labels; a figure adapts to its page.
 WIDE, HIGH = 640.0, 300.0
-#: Pixels between the lines of a column of labels.
-LINE = 14
+#: Pixels between the lines of a column of labels, and of the height of a figure.
+LINE, HEIGHT = 14, 460
+HOVER = "%{customdata}<extra></extra>"
+
+
+def axis(label: str, low: float, high: float, ticks: Sequence[float], words: Callable = str) -> dict[str, Any]:
+    """Return the axis of a spec."""
+    return {"label": label, "range": [low, high], "ticks": [[t, words(t)] for t in ticks]}
+
+
+def mark(x: float, y: float, kind: str, text: str = "", words: str = "") -> dict[str, Any]:
+    """Return a mark of a spec: ``text`` is its label, ``words`` describe it."""
+    return {"x": x, "y": y, "kind": kind, "text": text, "words": words}
 
 
 def plane(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
@@ -53,9 +72,7 @@ def plane(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
         data.append(go.Scatter(x=xs, y=ys, line=line, **shown, **over, **label))
     data += marks(spec.get("points") or spec.get("marks") or (), names, dark)
     shown_names = [trace.name for trace in data if trace.showlegend is not False]
-    title, below = spec.get("title") or spec["name"], legend_room(shown_names)
-    size = {"height": HEIGHT_OF_PLANE, "about": about(spec)}
-    fig = figure(data, title, _words(spec), dark, note=spec["source"], **size, **axes(spec))
+    fig, below = _figure(data, _words(spec), spec, dark), legend_room(shown_names)
     for point, place in labels(spec.get("points", ()), spec["x"], spec["y"], bool(spec.get("aligned"))):
         _write(fig, spec, point["x"], point["y"], point["label"], place)
     for iso in spec.get("isos", ()):
@@ -65,15 +82,10 @@ def plane(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     return fig.update_layout(margin={"b": below, "r": 130 if spec.get("aligned") else 16}, hovermode="closest")
 
 
-HEIGHT_OF_PLANE = 460
-HOVER = "%{customdata}<extra></extra>"
-
-
 def heat(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     """Return a heat map with labelled contours and marks."""
-
     ink, _, _, page, *_ = INKS[dark]
-    cells, names = spec["cells"], dict(spec.get("legend", ()))
+    cells, names = spec["cells"], {m["kind"]: MARKS[m["kind"]] for m in spec["marks"]}
     data: list[Any] = [_cells(cells, spec, dark)]
     step = spec["contours"]["step"]
     ends = [f(v / step) * step for f, v in zip((math.ceil, math.floor), _ends(cells), strict=True)]
@@ -84,9 +96,7 @@ def heat(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
         data[-1].update(name=spec["even"], showlegend=True)
     data += marks(spec["marks"], names, dark)
     words = f"{spec.get('text', '')} {'; '.join(m['words'] for m in spec['marks'] if m['words'])}. {spec['source']}"
-    title, below = spec.get("title") or spec["name"], legend_room(names.values())
-    size = {"height": HEIGHT_OF_PLANE, "about": about(spec)}
-    fig = figure(data, title, words.strip(), dark, note=spec["source"], **size, **axes(spec))
+    fig, below = _figure(data, words.strip(), spec, dark), legend_room(names.values())
     fig.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
     for region in spec.get("regions", ()):
         _write(fig, spec, region["x"], region["y"], region["text"], {"font": {"weight": 650}})
@@ -96,9 +106,11 @@ def heat(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     return fig.update_layout(margin={"b": below, "r": 16})
 
 
-def about(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a page writes beside the figure."""
-    return {name: spec[name] for name in ("text", "table", "verdict", "picks") if spec.get(name)}
+def _figure(data: list, words: str, spec: Mapping[str, Any], dark: bool) -> go.Figure:
+    """Return the figure of a spec with its axes, and what a page writes beside it."""
+    about = {name: spec[name] for name in ("text", "table", "verdict", "picks") if spec.get(name)}
+    note = spec["source"]
+    return figure(data, spec["title"], words, dark, note=note, height=HEIGHT, about=about, **axes(spec))
 
 
 def marks(points: Sequence[Mapping[str, Any]], names: Mapping[str, str], dark: bool) -> list:
@@ -133,9 +145,9 @@ def axes(spec: Mapping[str, Any]) -> dict[str, Any]:
         axis = spec[name]
         low, high = axis["range"]
         ticks = [(at, words) for at, words in axis["ticks"] if low <= at <= high]
-        end = (
-            {"range": [math.log10(low), math.log10(high)], "type": "log"} if axis.get("log") else {"range": [low, high]}
-        )
+        end = {"range": [low, high]}
+        if axis.get("log"):
+            end = {"range": [math.log10(low), math.log10(high)], "type": "log"}
         values = {"tickvals": [at for at, _ in ticks], "ticktext": [words for _, words in ticks]}
         found[f"{name}axis"] = {"title": {"text": plain(axis["label"])}, **end, **values, "zeroline": False}
     return found
@@ -176,6 +188,12 @@ def _column(spots: Sequence[tuple[Any, float, float]]) -> list[tuple[Any, dict]]
         (point, {"xanchor": "left", "xshift": 12, "yshift": round(py - at)})
         for (point, _, py), at in zip(spots, places, strict=True)
     ]
+
+
+def round_step(least: float) -> float:
+    """Return the smallest step of at least this size that is 1, 2 or 5 times a power of 10."""
+    unit = 10 ** math.floor(math.log10(least))
+    return unit * next(k for k in (1, 2, 5, 10) if k * unit >= least)
 
 
 def _cells(cells: Mapping[str, Any], spec: Mapping[str, Any], dark: bool) -> go.Heatmap:

@@ -6,10 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.bench.replay import BUDGETS, alone, available_databases
-from hsd_viz.figures import acceptance_panels as panels
-from hsd_viz.figures import database_panels
+from hsd_viz.figures import panels
 from hsd_viz.figures.bars import panel
-from hsd_viz.figures.palette import HUES, ink, label
+from hsd_viz.figures.palette import ink, label
 from hsd_viz.figures.panels import Panel
 from hsd_viz.figures.style import INKS, QUIET, Given, figure, trace_of
 from hsd_viz.trace import RoundRow, Trace
@@ -30,22 +29,11 @@ def target_rounds(trace: Trace) -> list[RoundRow]:
 
 def by_source(trace: Given, dark: bool = False) -> go.Figure:
     """Plot emitted tokens by source."""
-    import plotly.graph_objects as go
-
     trace = trace_of(trace)
     rows = sorted(trace.metrics()["emitted_by_source"].items(), key=lambda row: row[1])
     total = max(1, len(trace.token_rows))
-    bar = go.Bar(
-        orientation="h",
-        y=[label(source) for source, _ in rows],
-        x=[n for _, n in rows],
-        marker_color=[ink(source, dark) for source, _ in rows],
-        width=_thickness(rows),
-        text=[f"{n} ({n / total:.0%})" for _, n in rows],
-        textposition="auto",
-        hovertemplate="%{y}: %{x} tokens<extra></extra>",
-        cliponaxis=False,
-    )
+    bar = _bars([label(source) for source, _ in rows], [n for _, n in rows], "%{x} tokens")
+    bar.update(marker_color=[ink(s, dark) for s, _ in rows], text=[f"{n} ({n / total:.0%})" for _, n in rows])
     words = ", ".join(f"{label(source)} {n} ({n / total:.0%})" for source, n in reversed(rows))
     axis = {"title": {"text": "emitted tokens"}, "rangemode": "tozero"}
     return figure([bar], "Tokens by source", words, dark, xaxis=axis, showlegend=False)
@@ -68,14 +56,9 @@ def acceptance(trace: Given, dark: bool = False) -> go.Figure:
     mean = {"line": {"color": strong, "width": 2}, "hovertemplate": "%{y:.2f} tokens per round so far"}
     plain = {"line": {"color": muted, "width": 1, "dash": "dot"}, "hovertemplate": "%{y:.0f}"}
     count = {"hovertemplate": "%{y} tokens"}
+    quiet = {"color": QUIET[dark], "line": {"color": muted, "width": 0.5}}
     data = [
-        go.Bar(
-            name="drafted",
-            x=x,
-            y=drafted,
-            marker={"color": QUIET[dark], "line": {"color": muted, "width": 0.5}},
-            **count,
-        ),
+        go.Bar(name="drafted", x=x, y=drafted, marker=quiet, **count),
         go.Bar(name="accepted", x=x, y=accepted, marker_color=ink("context", dark), width=0.5, **count),
         go.Scatter(name="mean acceptance length", x=x, y=running, mode="lines", **mean),
         go.Scatter(name="plain decoding", x=x, y=[1.0] * len(x), mode="lines", **plain),
@@ -116,22 +99,12 @@ def time_spent(trace: Given, dark: bool = False) -> go.Figure:
 
     Sums to the decode without prefill.
     """
-    import plotly.graph_objects as go
-
     rows = time_rows(trace_of(trace))
-    lookup = HUES["baseline"].dark if dark else HUES["baseline"].light
+    lookup = ink("lookup", dark)
     millis = [ms for *_, ms in rows]
-    bar = go.Bar(
-        orientation="h",
-        y=[f"{name}: {kind}" if kind else name for name, kind, _ in rows],
-        x=millis,
-        marker_color=[ink(name, dark) if kind in ("verify", "draft") else lookup for name, kind, _ in rows],
-        width=_thickness(rows),
-        text=[f"{ms:.3f}" if ms < 0.1 else f"{ms:.2f}" for ms in millis],
-        textposition="auto",
-        hovertemplate="%{y}: %{x:.4f} ms per token<extra></extra>",
-        cliponaxis=False,
-    )
+    bar = _bars([f"{name}: {kind}" if kind else name for name, kind, _ in rows], millis, "%{x:.4f} ms per token")
+    bar.update(marker_color=[ink(name, dark) if kind in ("verify", "draft") else lookup for name, kind, _ in rows])
+    bar.update(text=[f"{ms:.3f}" if ms < 0.1 else f"{ms:.2f}" for ms in millis])
     said = ", ".join(f"{name} {kind}".strip() + f" {ms:.3f}" for name, kind, ms in rows)
     axis = {"title": {"text": "ms per emitted token"}, "rangemode": "tozero"}
     words = f"in ms per emitted token: {said}"
@@ -211,7 +184,7 @@ def acceptance_by_match(trace: Given, dark: bool = False, *, level: int | None =
 
 def matched_keys(trace: Given, dark: bool = False) -> go.Figure:
     """Plot the keys that database drafts came from, by length and database."""
-    return panel(database_panels.keys_hit(trace_of(trace)), dark)
+    return panel(panels.keys_hit(trace_of(trace)), dark)
 
 
 def drafters_alone(trace: Given, dark: bool = False, *, budget: int = BUDGETS[-1]) -> go.Figure:
@@ -222,7 +195,7 @@ def drafters_alone(trace: Given, dark: bool = False, *, budget: int = BUDGETS[-1
     trace = trace_of(trace)
     if not trace.token_rows:
         raise ValueError("the trace has no emitted tokens")
-    return panel(database_panels.saved_alone(trace, alone(trace, available_databases(trace), budget), budget), dark)
+    return panel(panels.saved_alone(trace, alone(trace, available_databases(trace), budget), budget), dark)
 
 
 def _acceptance(trace: Given, level: int | None, place: int) -> Panel:
@@ -234,6 +207,9 @@ def _acceptance(trace: Given, level: int | None, place: int) -> Panel:
     return found[place if len(found) > 1 else 0]
 
 
-def _thickness(rows: list) -> float:
-    """Return a bar width that looks the same for any number of bars."""
-    return min(0.72, 0.18 * len(rows))
+def _bars(names: list[str], values: list, words: str) -> go.Bar:
+    """Return horizontal bars whose width looks the same for any number of them."""
+    import plotly.graph_objects as go
+
+    bar = go.Bar(orientation="h", y=names, x=values, width=min(0.72, 0.18 * len(names)), textposition="auto")
+    return bar.update(hovertemplate=f"%{{y}}: {words}<extra></extra>", cliponaxis=False)

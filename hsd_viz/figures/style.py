@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.card import card, line
-from hsd_viz.figures.library import CONFIG
 from hsd_viz.figures.palette import HUES
+from hsd_viz.figures.pictures import CONFIG
 from hsd_viz.trace import Trace
 
 if TYPE_CHECKING:

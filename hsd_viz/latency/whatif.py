@@ -65,6 +65,13 @@ class SecondDraft:
         return self.one / self.both - 1
 
 
+def bounds(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return the least and the largest acceptance by a target whose draft model, accepted with ``b``, accepts with
+    ``a``: 1 - acceptance is a distance (total variation).
+    """
+    return np.maximum(0.0, a + b - 1), 1 - np.abs(a - b)
+
+
 def second_draft(
     acceptances: Array,
     costs: Array,
@@ -89,7 +96,7 @@ def second_draft(
     rates, prices = np.array([*a, acceptance, closeness]), np.array([*c, cost, slope])
     if ((rates < 0) | (rates > 1)).any() or (prices < 0).any():
         raise ValueError("acceptance and closeness must be from 0 to 1, cost and slope must not be negative")
-    least, largest = np.maximum(0.0, a + acceptance - 1), 1 - np.abs(a - acceptance)
+    least, largest = bounds(a, acceptance)
     direct = least + closeness * (largest - least)
 
     # Times by level in units of the level's own forward pass: costs are then a product.

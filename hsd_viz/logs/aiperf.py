@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hsd_viz.trace import Trace
@@ -59,8 +57,3 @@ def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
         "spec_decode_acceptance": acceptance,
         "error": None,
     }
-
-
-def to_json(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return records as JSON lines."""
-    return "".join(json.dumps(record) + "\n" for record in records)

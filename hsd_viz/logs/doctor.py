@@ -26,8 +26,7 @@ from hsd_viz.intervals import Estimate, estimate, ratio, resample
 from hsd_viz.latency.affine import MOST
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.select import Choice, select, sensitivities
-from hsd_viz.logs.flags import flags
-from hsd_viz.logs.observation import MOST_BATCH, Observation
+from hsd_viz.logs.observe import MOST_BATCH, Observation
 from hsd_viz.stack import parse
 
 #: Cause -> the verdict, and what to do.
@@ -55,6 +54,48 @@ CAUSES = {
 }
 #: The least speed-up that is worth naming.
 LEAST_GAIN = 1.02
+#: Engine -> (version they were checked in, kind of drafter -> settings to paste). ``{n}`` is the number of draft
+#: tokens, ``{m}`` one more. Kinds: ``plain``, ``draft`` (a draft model), ``lookup`` (n-grams of the text) and
+#: ``suffix``, for which engines without it get ``lookup``.
+FLAGS: dict[str, tuple[str, dict[str, str]]] = {
+    "vllm": (
+        "0.32.0",
+        {
+            "plain": "leave out --speculative-config",
+            "draft": '--speculative-config \'{{"method": "draft_model", "model": "DRAFT", '
+            '"num_speculative_tokens": {n}}}\'',
+            "lookup": '--speculative-config \'{{"method": "ngram", "num_speculative_tokens": {n}, '
+            '"prompt_lookup_min": 2, "prompt_lookup_max": 5}}\'',
+            "suffix": '--speculative-config \'{{"method": "suffix", "num_speculative_tokens": {n}}}\'',
+        },
+    ),
+    "sglang": (
+        "0.5.9",
+        {
+            "plain": "leave out --speculative-algorithm",
+            "draft": "--speculative-algorithm STANDALONE --speculative-draft-model-path DRAFT "
+            "--speculative-num-steps {n} --speculative-eagle-topk 1 --speculative-num-draft-tokens {m}",
+            "lookup": "--speculative-algorithm NGRAM --speculative-num-draft-tokens {n}",
+        },
+    ),
+    "llama.cpp": (
+        "0c1e570",
+        {
+            "plain": "--spec-type none",
+            "draft": "--spec-type draft-simple --spec-draft-model DRAFT.gguf --spec-draft-n-max {n}",
+            "lookup": "--spec-type ngram-simple --spec-ngram-simple-size-m {n}",
+        },
+    ),
+    "transformers": (
+        "5.5",
+        {
+            "plain": "model.generate(...)",
+            "draft": "model.generate(..., assistant_model=draft, num_assistant_tokens={n}, "
+            'num_assistant_tokens_schedule="constant")',
+            "lookup": "model.generate(..., prompt_lookup_num_tokens={n})",
+        },
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,20 +292,26 @@ def _with_choice(found: Diagnosis) -> Diagnosis:
     )
 
 
+def flags(kind: str, tokens: int) -> dict[str, str]:
+    """Return the settings of each engine for a kind of drafter with ``tokens`` draft tokens."""
+    found = {}
+    for engine, (version, kinds) in FLAGS.items():
+        text = kinds.get(kind) or kinds["lookup"]
+        found[f"{engine} {version}"] = text.format(n=tokens, m=tokens + 1)
+    return found
+
+
 def batch_limit(seen: Observation) -> int | None:
     """Return the smallest batch at which no draft length pays, by the modelled costs; ``None`` up to the largest."""
     if seen.slope is None or seen.step is None:
         return None
     survival = seen.survival()
     per_token, overhead = (seen.draft or 0.0) / seen.depth / seen.step, (seen.overhead or 0.0) / seen.step
-    batch = 1
-    while batch <= MOST_BATCH:
+    longest = range(1, len(survival) + 1)
+
+    def best(batch: int) -> float:
         plain = 1 + seen.slope * (batch - 1)
-        best = max(
-            (1 + sum(survival[:g])) * plain / (1 + seen.slope * (batch * (g + 1) - 1) + g * per_token + overhead)
-            for g in range(1, len(survival) + 1)
-        )
-        if best <= 1:
-            return batch
-        batch += 1
-    return None
+        round_of = lambda g: 1 + seen.slope * (batch * (g + 1) - 1) + g * per_token + overhead
+        return max((1 + sum(survival[:g])) * plain / round_of(g) for g in longest)
+
+    return next((batch for batch in range(1, MOST_BATCH + 1) if best(batch) <= 1), None)

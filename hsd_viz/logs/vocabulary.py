@@ -105,7 +105,6 @@ VOCABULARIES = {
     "transformers": Vocabulary("5.5", {"num_matches": "emitted_less_one"}),
 }
 
-_Known = dict[str, Any]
 #: Quantity, what it needs, and how it follows.
 _RULES: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
     ("emitted", ("emitted_less_one",), lambda matches: [n + 1 for n in matches]),

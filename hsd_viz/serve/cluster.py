@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import math
+import signal
+import sys
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import asdict, replace
 from typing import Any
@@ -12,12 +17,16 @@ from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
+from hsd_viz.cluster import LOCAL, start
+from hsd_viz.listen import url
 from hsd_viz.serve.app import Settings, create_app
 from hsd_viz.serve.worker import Worker, error
 
 #: Connections that the ingress holds open at a time, refused ones among them.
 CONNECTIONS = 2048
 APPLICATION = "hsd_viz"
+#: Seconds between looks at the state of the replicas.
+LOOK_SECONDS = 0.2
 
 
 @serve.deployment(max_ongoing_requests=1)
@@ -91,3 +100,44 @@ def config(host: str, port: int, arguments: dict[str, Any]) -> str:
     options = {"host": host, "port": port}
     data = {"proxy_location": "EveryNode", "http_options": options, "applications": [application]}
     return yaml.safe_dump(data, sort_keys=False)
+
+
+def run(host: str, port: int, arguments: dict[str, Any], address: str | None = None) -> int:
+    """Serve until Ctrl-C or SIGTERM; ``arguments`` are those of :func:`build`.
+
+    Without ``address`` Ray is started on this machine and ends with the service; otherwise the service runs on the
+    cluster there and is removed from it at the end.
+    """
+    logging.getLogger("ray.serve").setLevel(logging.ERROR)
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    ray = start(address or LOCAL, math.ceil(arguments["replicas"] * arguments["cpus"]))
+    try:
+        serve.start(http_options={"host": host, "port": port})
+        serve.run(build(arguments), name=APPLICATION, logging_config={"enable_access_log": False})
+        print("loading the models", file=sys.stderr, flush=True)
+        if _ready(stopped):
+            print(f"engine: {url(host, port)} (Ctrl-C to stop)", flush=True)
+            stopped.wait()
+        serve.delete(APPLICATION)
+    finally:
+        if address is None:
+            serve.shutdown()
+        ray.shutdown()
+    return 0
+
+
+def _ready(stopped: threading.Event) -> bool:
+    """Wait until all replicas have loaded their models; return False if interrupted.
+
+    Raises:
+        ValueError: if a replica cannot start.
+    """
+    while not stopped.wait(LOOK_SECONDS):
+        application = serve.status().applications[APPLICATION]
+        if application.status == "RUNNING":
+            return True
+        if application.status in ("DEPLOY_FAILED", "UNHEALTHY"):
+            raise ValueError(f"the service did not start: {application.message.strip().splitlines()[-1]}")
+    return False

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from hsd_viz.figures.library import CONFIG, library_of, packed
-from hsd_viz.figures.pictures import checked_ending
+from hsd_viz.figures.pictures import CONFIG, checked_ending, library_of, packed
 from hsd_viz.figures.pictures import save as save_figure
 from hsd_viz.figures.style import darkened, template
 from hsd_viz.figures.svg import COLOURS, svg

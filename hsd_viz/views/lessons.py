@@ -14,9 +14,8 @@ from typing import Any
 from hsd_viz.card import escape
 from hsd_viz.disk import write_whole
 from hsd_viz.exercises import Result, editions
-from hsd_viz.exercises.lesson import Step, steps_of
-from hsd_viz.exercises.predict import Guess
-from hsd_viz.exercises.quiz import Quiz
+from hsd_viz.exercises.editions import Step, steps_of
+from hsd_viz.exercises.forms import Guess, Quiz
 from hsd_viz.figures.svg import svg
 from hsd_viz.views.doors import Doors
 from hsd_viz.views.page import document, parts_of

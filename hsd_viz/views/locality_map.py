@@ -8,7 +8,7 @@ import numpy as np
 import traitlets
 
 from hsd_viz.figures.latency_sources import machine_words
-from hsd_viz.figures.palette import DATABASES, HUES, family, label
+from hsd_viz.figures.palette import in_order, key_of
 from hsd_viz.trace import Trace
 from hsd_viz.views.doors import Given, View, trace_of
 from hsd_viz.views.scripts import STATIC
@@ -73,16 +73,8 @@ def _spec(trace: Trace) -> dict[str, Any]:
     prompt = list(trace.meta["prompt_ids"])
     ids = [*prompt, *trace.token_ids]
     sources = [t.source for t in trace.token_rows]
-    names = sorted(
-        set(sources), key=lambda s: (s == "target", DATABASES.index(s) if s in DATABASES else len(DATABASES), s)
-    )
-    hues = {}
-    for name in dict.fromkeys([*names, "target"]):
-        hue = HUES[family(name)]
-        words = "target's own tokens" if name == "target" else label(name)
-        hues[name] = {"label": words, "light": hue.light, "dark": hue.dark} | (
-            {"own": True} if name == "target" else {}
-        )
+    hues: dict[str, Any] = {name: key_of(name) for name in in_order(sources)}
+    hues["target"] = key_of("target") | {"label": "target's own tokens", "own": True}
     return {
         "title": "Temporal locality of the text",
         "prompt": len(prompt),

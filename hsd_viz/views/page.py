@@ -11,7 +11,7 @@ import anywidget
 import ipywidgets as widgets
 
 from hsd_viz.card import escape
-from hsd_viz.figures.library import CARTESIAN, WHOLE, script
+from hsd_viz.figures.pictures import CARTESIAN, WHOLE, script
 
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data:; font-src data:; "

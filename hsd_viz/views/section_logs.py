@@ -14,7 +14,7 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from hsd_viz.figures.replay import replayed
+from hsd_viz.figures.speeds import replayed
 from hsd_viz.views.chart import Chart
 from hsd_viz.views.drop_file import DropFile
 from hsd_viz.views.notice import Notice

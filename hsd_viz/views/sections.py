@@ -7,7 +7,7 @@ from typing import ClassVar
 import ipywidgets as widgets
 
 from hsd_viz import figures
-from hsd_viz.figures.acceptance_panels import verifiers
+from hsd_viz.figures.panels import verifiers
 from hsd_viz.trace import Trace
 from hsd_viz.views.chart import Chart
 from hsd_viz.views.linked import LinkedView

@@ -10,9 +10,8 @@ from random import Random
 import pytest
 
 from hsd_viz.audit import Endpoint, page, statistical
-from hsd_viz.audit.endpoint import Completion
 from hsd_viz.audit.sequential import PairTest, power
-from hsd_viz.audit.statistical import first_divergence
+from hsd_viz.audit.statistical import Completion, first_divergence
 from hsd_viz.cli import main
 
 ROWS = {"a": [0.6, 0.3, 0.1], "b": [0.2, 0.5, 0.3], "c": [0.3, 0.3, 0.4]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from hsd_viz.exercises import Result, editions, lesson
+from hsd_viz.exercises import Result, editions
 
 MASTERS = {path.stem: path.read_text(encoding="utf-8") for path in editions.masters()}
 
@@ -19,7 +19,7 @@ def code_cells(name: str, edition: str) -> list[str]:
 def run(name: str, edition: str) -> tuple[list[Any], str, dict[str, Any]]:
     """Return the values of all cells, what they printed, and the names they defined."""
     names: dict[str, Any] = {}
-    steps = list(lesson.run((("code", source) for source in code_cells(name, edition)), names))
+    steps = list(editions.run((("code", source) for source in code_cells(name, edition)), names))
     return [step.value for step in steps], "".join(step.printed for step in steps), names
 
 

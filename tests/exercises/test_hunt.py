@@ -41,6 +41,19 @@ def test_careless_tests_are_scored():
     assert "killed 0 of" in nothing._repr_html_()
 
 
+def test_rows_of_a_model_can_be_changed_without_changing_the_model():
+    row = TARGET(())
+    row.clear()
+    assert len(TARGET(())) == 3
+
+
+def test_laws_need_a_length_and_a_lookahead_and_end():
+    with pytest.raises(ValueError, match="lookahead 0: both start at 1"):
+        hunt.law(hunt.right_decoder(), TARGET, DRAFT, 2, 0)
+    with pytest.raises(ValueError, match="more than 20000 sequences"):
+        hunt.law(hunt.right_decoder(), TARGET, DRAFT, 9, 9)
+
+
 def test_mutants_are_counted():
     assert len(hunt.mutants()) == len(hunt.WRONG) and len(hunt.mutants(3)) == 3
     with pytest.raises(ValueError, match="mutants, not 99"):

@@ -18,7 +18,7 @@ import hsd_viz as hsd
 from hsd_viz import figures
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled, side_by_side
 from hsd_viz.figures import bars, compare, run, style
-from hsd_viz.figures import latency_figures as law
+from hsd_viz.figures import latency_whatif as law
 from hsd_viz.figures.latency_sources import level_use, recorded
 from hsd_viz.latency.mixture import MixedLaw
 from hsd_viz.latency.whatif import second_draft, surface

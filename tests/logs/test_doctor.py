@@ -12,10 +12,8 @@ import pytest
 
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
-from hsd_viz.logs.doctor import batch_limit, diagnose
-from hsd_viz.logs.flags import FLAGS, flags
-from hsd_viz.logs.observation import Observation
-from hsd_viz.logs.observe import from_traces, observe
+from hsd_viz.logs.doctor import FLAGS, batch_limit, diagnose, flags
+from hsd_viz.logs.observe import Observation, from_traces, observe
 
 RECORDS = Path(__file__).parent / "records"
 

@@ -8,8 +8,7 @@ import pytest
 
 from hsd_viz import load_bundled
 from hsd_viz.engine.replay import bundled
-from hsd_viz.figures.acceptance_panels import acceptance_panels, rates, verifiers
-from hsd_viz.figures.panels import MOST_ROWS, range_words, ranges
+from hsd_viz.figures.panels import MOST_ROWS, acceptance_panels, range_words, ranges, rates, verifiers
 from hsd_viz.trace import Trace
 
 RUNS = [r.name for r in bundled()]

@@ -13,8 +13,7 @@ from hsd_viz.bench import replay as module
 from hsd_viz.bench.replay import DRAFTERS, Alone, alone, available_databases
 from hsd_viz.drafting import SharedDatabases
 from hsd_viz.engine.replay import bundled
-from hsd_viz.figures.acceptance_panels import acceptance_panels
-from hsd_viz.figures.database_panels import keys_hit, saved_alone
+from hsd_viz.figures.panels import acceptance_panels, keys_hit, saved_alone
 
 RUNS = [r.name for r in bundled()]
 #: Runs of one text: what would have been saved is a matter of the text alone.

@@ -10,10 +10,10 @@ from make_trace import make_trace
 
 import hsd_viz as hsd
 from hsd_viz import views
-from hsd_viz.figures import drafting_published as published
+from hsd_viz.figures import drafting_data as published
 from hsd_viz.figures.drafting_bars import ablation_spec, category_spec, order_spec
 from hsd_viz.figures.drafting_data import method, study_of
-from hsd_viz.figures.plane_specs import acceptance_plane, methods, speed_plane_spec, temperature_spec
+from hsd_viz.figures.drafting_planes import acceptance_plane, methods, speed_plane_spec, temperature_spec
 from hsd_viz.trace import Trace
 from hsd_viz.views.locality_map import copied_from, longest_repeats
 
@@ -80,8 +80,8 @@ def test_a_bar_is_as_long_as_a_round_and_its_parts_are_the_sources():
 
 def test_the_ablation_has_every_subset_and_every_order_of_both_drafters():
     shown = ablation_spec(ABLATION)["groups"]
-    assert [len(g["rows"]) for g in shown] == [7, 7, len(published.DATABASES)]
-    assert {r["label"] for r in shown[0]["rows"]} == {p.what for p in published.DATABASES}
+    assert [len(g["rows"]) for g in shown] == [7, 7, len(published.SUBSETS)]
+    assert {r["label"] for r in shown[0]["rows"]} == {p.what for p in published.SUBSETS}
     orders = order_spec(ABLATION, temperature=1.0, beside=False)["groups"]
     assert [len({r["label"] for r in g["rows"]}) for g in orders] == [6, 6]
     rows = json.loads(ABLATION.read_text())["rows"]

@@ -13,10 +13,10 @@ from make_trace import make_trace
 
 from hsd_viz import views
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.figures import latency_figures as figures
+from hsd_viz.figures import latency_whatif as figures
 from hsd_viz.figures.latency_compare import levels_spec, ranking_spec
 from hsd_viz.figures.latency_sources import level_use, rate
-from hsd_viz.figures.surface_specs import affine_along, surface_of
+from hsd_viz.figures.latency_surfaces import affine_along, surface_of
 from hsd_viz.latency.affine import affine
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.mixture import MixedLaw, choose
@@ -206,7 +206,7 @@ def test_a_surface_marks_the_least_value_and_the_measured_points_of_its_chain():
     marks = {m["kind"]: m for m in spec["marks"]}
     assert values[marks["best"]["x"] - 1, marks["best"]["y"] - 1] == values.min()
     assert [(m["x"], m["y"], m["text"]) for m in spec["marks"] if m["kind"] == "measured"] == [(3, 2, "2.5")]
-    assert [kind for kind, _ in spec["legend"]] == ["best", "affine", "measured"]
+    assert list(dict.fromkeys(m["kind"] for m in spec["marks"])) == ["best", "affine", "measured"]
     json.dumps(spec)
     with pytest.raises(ValueError, match="two neighbouring draft models"):
         surface_of(DEAR, "nano:2 > target")

@@ -1,19 +1,23 @@
-"""Predicted latency over two lookaheads, as plain data: cells, contours and marks."""
+"""Predicted latency over two lookaheads: cells, contours and marks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hsd_viz.figures.latency_sources import Basis, Measured, basis_of
+from hsd_viz.figures.latency_sources import Measured, basis_of
+from hsd_viz.figures.planes import axis, heat, mark, round_step
 from hsd_viz.latency.affine import MOST, affine
 from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.mixture import MixedLaw
 from hsd_viz.latency.whatif import surface
 from hsd_viz.stack import Model, Stack, parse
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 #: Approximate number of contours.
 CONTOURS = 7
@@ -21,6 +25,24 @@ CONTOURS = 7
 SCALE_END = 2.5
 #: A cost high enough to exclude a path.
 _CLOSED = 1e9
+
+
+def latency_surface(
+    basis: Any,
+    stack: Stack | str,
+    dark: bool = False,
+    *,
+    measured: Mapping[str, Measured | float] | None = None,
+    most: int = MOST,
+    place: int = 0,
+    source: str = "",
+) -> go.Figure:
+    """Plot predicted ms per token over the lookaheads of two neighbouring draft models of ``stack``.
+
+    ``basis`` is a calibration, its file, a plan, or :func:`hsd_viz.views.recorded`. Marks: the predicted minimum, the
+    quick selection, and ``measured`` ms per token by stack. Raises: ValueError: if there are no two such models.
+    """
+    return heat(surface_of(basis, stack, measured=measured, most=most, place=place, source=source), dark)
 
 
 def surface_of(
@@ -32,52 +54,34 @@ def surface_of(
     place: int = 0,
     source: str = "",
 ) -> dict[str, Any]:
-    """Return the browser's spec of the surface of ``stack``; see :func:`hsd_viz.figures.latency_surface`.
-
-    Raises: ValueError: if the stack has no two neighbouring draft models.
-    """
+    """Return the heat map of :func:`latency_surface`."""
     basis = basis_of(basis, source)
     stack = parse(stack) if isinstance(stack, str) else stack
     if len(stack.drafts) < place + 2:
         raise ValueError(
             f"a surface needs two neighbouring draft models: '{stack}' has {len(stack.drafts)} from position {place} up"
         )
-    return surface_spec(basis, stack, basis.measured if measured is None else measured, most, place)
-
-
-def surface_spec(
-    basis: Basis, stack: Stack, measured: Mapping[str, Measured | float], most: int, place: int
-) -> dict[str, Any]:
-    """Return the browser's spec of a surface."""
     low, high = stack.drafts[place : place + 2]
     values = surface(stack, basis.mixture, most=most, place=place)
     best = float(values.min())
     at = np.unravel_index(int(values.argmin()), values.shape)
-    largest = float(values.max()) / best
-    end = min(SCALE_END, max(1.2, largest))
+    end = min(SCALE_END, max(1.2, float(values.max()) / best))
     marks = [mark(int(at[0]) + 1, int(at[1]) + 1, "best", f"{best:.3g}", f"predicted minimum: {best:.3g} ms")]
     pick = affine_along(stack, basis.calibration, most)
-    g, h = (m.lookahead for m in pick.drafts[place : place + 2])
     exact = MixedLaw(basis.mixture).predict(pick).ms_per_token
-    marks.append(
-        mark(
-            g,
-            h,
-            "affine",
-            "",
-            f"quick selection, as if each level proposed exactly its lookahead: {exact:.3g} ms predicted",
-        )
-    )
+    words = f"quick selection, as if each level proposed exactly its lookahead: {exact:.3g} ms predicted"
+    marks.append(mark(*(m.lookahead for m in pick.drafts[place : place + 2]), "affine", "", words))
     note = ""
-    for written, value in measured.items():
+    for written, value in (basis.measured if measured is None else measured).items():
         if (spot := _spot(written, stack, place)) and max(spot) <= most:
             ms = value.ms_per_token if isinstance(value, Measured) else float(value)
             law = float(values[spot[0] - 1, spot[1] - 1])
             marks.append(mark(*spot, "measured", f"{ms:.3g}", f"measured: {ms:.3g} ms, predicted {law:.3g}"))
             note = " Marks of measured runs show the measured value."
-    steps = list(range(1, most + 1))
+    steps, highest = list(range(1, most + 1)), min(float(values.max()), best * SCALE_END)
     return {
-        "title": f"Latency of {_chain(stack)} by lookahead",
+        # The stack without lookaheads.
+        "title": f"Latency of {Stack(stack.bottom, tuple(Model(m.name) for m in stack.models))} by lookahead",
         "x": axis(f"lookahead of {low.name}, tokens", 0.5, most + 0.5, steps[:: max(1, most // 8)]),
         "y": axis(f"lookahead of {high.name}, tokens", 0.5, most + 0.5, steps[:: max(1, most // 8)]),
         "cells": {
@@ -89,11 +93,11 @@ def surface_spec(
             "end": end,
             "phrase": f"{low.name} proposes {{x}}, {high.name} {{y}}: {{v}} ms per token, {{r}} times the best",
         },
-        "contours": {"step": _step(values, best), "form": ".3~g"},
+        # Between the best and the end of the scale.
+        "contours": {"step": round_step((highest - best) / CONTOURS or 1.0), "form": ".3~g"},
         "marks": marks,
-        "legend": legend(marks),
         "text": f"Each cell is a setting; contours have equal latency in ms per token.{note}",
-        "source": f"Predicted by the latency law; calibration {basis.source}.",
+        "source": basis.predicted,
     }
 
 
@@ -124,38 +128,3 @@ def _spot(written: str, stack: Stack, place: int) -> tuple[int, int] | None:
         if a.lookahead is None or (k not in (place, place + 1) and a.lookahead != b.lookahead):
             return None
     return other.drafts[place].lookahead, other.drafts[place + 1].lookahead
-
-
-def _chain(stack: Stack) -> str:
-    """Return a stack's text without lookaheads."""
-    return str(Stack(stack.bottom, tuple(Model(m.name) for m in stack.models)))
-
-
-# --- parts of a spec --------------------------------------------------------------------------------------------------
-
-MARKS = {
-    "best": "predicted minimum",
-    "affine": "quick selection (affine form)",
-    "measured": "measured, in ms",
-    "here": "your setting",
-    "model": "a calibrated model",
-}
-
-
-def axis(label: str, low: float, high: float, ticks: list, words=str) -> dict[str, Any]:
-    return {"label": label, "range": [low, high], "ticks": [[t, words(t)] for t in ticks]}
-
-
-def mark(x: float, y: float, kind: str, text: str = "", words: str = "") -> dict[str, Any]:
-    return {"x": x, "y": y, "kind": kind, "text": text, "words": words}
-
-
-def legend(marks: list[dict[str, Any]]) -> list[list[str]]:
-    return [[kind, MARKS[kind]] for kind in dict.fromkeys(m["kind"] for m in marks)]
-
-
-def _step(values: np.ndarray, best: float) -> float:
-    """Return a round distance of contours between the best and the end of the scale."""
-    raw = (min(float(values.max()), best * SCALE_END) - best) / CONTOURS or 1.0
-    unit = 10 ** np.floor(np.log10(raw))
-    return float(unit * next(k for k in (1, 2, 5, 10) if k * unit >= raw))

@@ -1,17 +1,20 @@
-"""Drafting latency against acceptance, and the resulting speed."""
+"""Figures of drafting latency against acceptance, of the resulting speed, and of both by temperature."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hsd_viz.figures import drafting_published as published
-from hsd_viz.figures.drafting_bars import percent
-from hsd_viz.figures.drafting_data import PLAIN, Study, Supply, lookups_only, method, study_of
+from hsd_viz.figures import drafting_data as published
+from hsd_viz.figures.drafting_data import PLAIN, Study, Supply, lookups_only, percent, study_of
 from hsd_viz.figures.latency_sources import temperature_words
+from hsd_viz.figures.planes import plane, round_step
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 #: Approximate number of equal-speed curves.
 ISOS = 10
@@ -21,34 +24,34 @@ _LEGEND = {
     "second": "hd, Hierarchy Drafting (HD) as published",
     "plain": "baselines, with their published settings",
     "there": "published by the HD authors, on another machine",
-    "iso": "equal speed, in tokens/s",
 }
+
+
+def drafting_plane(
+    data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
+) -> go.Figure:
+    """Plot drafting latency per round against the share of tokens from multi-token rounds, one mark per method.
+
+    ``data`` is an ablation, its file, or traces (a bench report lacks the share); ``beside`` adds the published
+    figures. Raises: ValueError: if the share is unknown.
+    """
+    return plane(acceptance_plane(data, temperature=temperature, beside=beside, source=source), dark)
 
 
 def acceptance_plane(
     data: Any, *, temperature: float | None = None, beside: bool = True, source: str = ""
 ) -> dict[str, Any]:
-    """Drafting latency per round against the share of tokens from multi-token rounds, one mark per method (the HD
-    motivation).
-
-    ``data`` is an ablation or traces (a bench report lacks the share). ``beside`` adds the published figures.
-    Raises: ValueError: if the share is unknown.
-    """
+    """Return the plane of :func:`drafting_plane` (the HD motivation)."""
     study = study_of(data, source)
     rows = [r for r in methods(study.at(temperature)) if r.ratio is not None and r.draft]
     if not rows:
         raise ValueError(
             "the data have no tokens by round: use an ablation or traces of stacks with a database or a baseline"
         )
-    points = [
-        _point(
-            1e3 * r.draft,
-            r.ratio,
-            r.method,
-            f"{r.method}: {_time(r.draft)} per round, {percent(r.ratio)} of tokens from multi-token rounds.",
-        )
-        for r in rows
-    ]
+    points = []
+    for r in rows:
+        words = f"{r.method}: {_time(r.draft)} per round, {percent(r.ratio)} of tokens from multi-token rounds."
+        points.append(_point(1e3 * r.draft, r.ratio, r.method, words))
     table = [["method", "drafting, ms per round", "tokens from multi-token rounds"]]
     table += [[r.method, f"{1e3 * r.draft:.3f}", percent(r.ratio)] for r in sorted(rows, key=lambda r: r.draft)]
     for p in published.METHODS if beside else ():
@@ -56,35 +59,34 @@ def acceptance_plane(
         words = (
             f"{p.what}, published: {ms:g} ms per step, {percent(ratio)}, {speed:g} times the speed of plain decoding."
         )
-        points.append({**_point(ms, ratio, p.what, words), "kind": "there"})
+        points.append(_point(ms, ratio, p.what, words) | {"kind": "there"})
         table.append([f"{p.what}, published", f"{ms:g}", percent(ratio)])
     xs = [p["x"] for p in points]
+    ticks = [[t / 10, f"{10 * t} %"] for t in range(0, 11, 2)]
     return {
         "title": f"Drafting latency against acceptance, {temperature_words(rows[0].temperature)}",
         "x": {"label": "drafting latency, ms per round", "log": True, **_decades(min(xs), max(xs))},
-        "y": {
-            "label": "tokens from multi-token rounds",
-            "range": [0, 1],
-            "ticks": [[t / 10, f"{10 * t} %"] for t in range(0, 11, 2)],
-        },
+        "y": {"label": "tokens from multi-token rounds", "range": [0, 1], "ticks": ticks},
         "points": points,
-        "legend": [
-            [k, _LEGEND[k]] for k in ("strong", "second", "plain", "there") if any(p["kind"] == k for p in points)
-        ],
-        "text": "Up is better: more tokens come from multi-token rounds. Left is better: drafting takes less "
-        "time. The best "
-        "drafters are at the top left.",
+        "legend": _legend(points),
+        "text": "Up is better: more tokens come from multi-token rounds. Left is better: drafting takes less time. The "
+        "best drafters are at the top left.",
         "table": table,
-        "source": f"Measured: {study.source}." + (f" {published.CREDIT}" if beside else ""),
+        "source": study.words(beside),
     }
 
 
-def speed_plane_spec(data: Any, *, temperature: float | None = None, source: str = "") -> dict[str, Any]:
-    """Speed by the HD authors' cost model, tokens / (step + drafting), over drafting latency and acceptance length.
+def speed_plane(data: Any, dark: bool = False, *, temperature: float | None = None, source: str = "") -> go.Figure:
+    """Plot acceptance length over drafting latency, with curves of equal speed by the HD authors' cost model.
 
-    The step is the target's one-token step from the plain row of ``data`` (a bench report, an ablation, or traces with
-    a plain run). Every measured database or baseline is a mark. Raises: ValueError: if plain decoding was not measured.
+    That is tokens / (step + drafting), with the target's one-token step from the plain row of ``data``: a bench report,
+    an ablation, or traces with a plain run. Raises: ValueError: if plain decoding was not measured.
     """
+    return plane(speed_plane_spec(data, temperature=temperature, source=source), dark)
+
+
+def speed_plane_spec(data: Any, *, temperature: float | None = None, source: str = "") -> dict[str, Any]:
+    """Return the plane of :func:`speed_plane`."""
     study = study_of(data, source)
     at = study.at(temperature)
     plain = next((r for r in at if r.stack == PLAIN and r.speed), None)
@@ -94,10 +96,8 @@ def speed_plane_spec(data: Any, *, temperature: float | None = None, source: str
     if not rows:
         raise ValueError("no stack with a database or a baseline was measured")
     step = 1 / plain.speed
-    points, table = (
-        [],
-        [["method", "µs per round", "tokens per forward pass", "on the curves", "measured, tokens/s"]],
-    )
+    points: list[dict[str, Any]] = []
+    table = [["method", "µs per round", "tokens per forward pass", "on the curves", "measured, tokens/s"]]
     for r in rows:
         expected = r.length / (step + r.draft)
         spent = f" Measured {r.speed:.0f}: verifying a draft costs more than one token." if r.speed else ""
@@ -120,82 +120,79 @@ def speed_plane_spec(data: Any, *, temperature: float | None = None, source: str
     return {
         "title": f"Speed by latency and acceptance, {temperature_words(rows[0].temperature)}",
         "x": {"label": "drafting latency, µs per round", "log": True, **span},
-        "y": {
-            "label": "tokens per target forward pass",
-            "range": [1, top],
-            "ticks": [[v, f"{v:g}"] for v in lengths],
-        },
+        "y": {"label": "tokens per target forward pass", "range": [1, top], "ticks": [[v, f"{v:g}"] for v in lengths]},
         "points": points,
         "isos": [i for i in isos if len(i["points"]) > 1],
-        "legend": [[k, _LEGEND[k]] for k in ("strong", "second", "plain") if any(p["kind"] == k for p in points)]
-        + [["iso", _LEGEND["iso"]]],
-        "text": f"A target step takes {1e3 * step:.2f} ms ({plain.speed:.0f} tokens/s). On the left drafting "
-        "is cheap, the curves "
-        "are flat and only acceptance counts. On the right slower drafting needs more tokens for the same "
+        "legend": [*_legend(points), ["iso", "equal speed, in tokens/s"]],
+        "text": f"A target step takes {1e3 * step:.2f} ms ({plain.speed:.0f} tokens/s). On the left drafting is cheap, "
+        "the curves are flat and only acceptance counts. On the right slower drafting needs more tokens for the same "
         "speed. The curves omit the cost of verifying several tokens; the table has both.",
         "table": table,
-        "source": f"Measured: {study.source}. Curves: tokens / (step + drafting), the HD authors' cost model.",
+        "source": f"{study.words()} Curves: tokens / (step + drafting), the HD authors' cost model.",
     }
+
+
+def temperature_curves(
+    data: Any,
+    dark: bool = False,
+    *,
+    metric: str = "length",
+    stacks: Sequence[str] | None = None,
+    beside: bool = True,
+    source: str = "",
+) -> go.Figure:
+    """Plot acceptance length or speed-up (``metric="speedup"``) over temperature, one line per method.
+
+    ``data`` is an ablation, or several reports of different temperatures; ``beside`` adds the published speed-up.
+    Raises: ValueError: if there is only one temperature.
+    """
+    return plane(temperature_spec(data, metric=metric, stacks=stacks, beside=beside, source=source), dark)
 
 
 def temperature_spec(
     data: Any, *, metric: str = "length", stacks: Sequence[str] | None = None, beside: bool = True, source: str = ""
 ) -> dict[str, Any]:
-    """Acceptance length or speed-up (``metric="speedup"``) over temperature, one line per method.
-
-    ``data`` is an ablation, or several reports of different temperatures. ``beside`` adds the published speed-up.
-    Raises: ValueError: if there is only one temperature.
-    """
+    """Return the curves of :func:`temperature_curves`."""
     if metric not in ("length", "speedup"):
         raise ValueError(f"unknown metric '{metric}': use 'length' or 'speedup'")
     study = study_of(data, source)
     if len(study.temperatures) < 2:
         raise ValueError("only one temperature was measured: use an ablation, or reports of several temperatures")
     curves = _curves(study, metric, stacks)
-    lines, points, legend = [], [], []
+    lines, points = [], []
     for name, curve in curves.items():
-        kind = _KINDS.get(name, "plain")
-        lines.append({"points": curve, "kind": "strong" if kind != "plain" else "plain"})
-        points += [
-            {
-                **_point(t, v, name if t == curve[-1][0] else "", f"{name} at temperature {t:g}: {v:.2f}."),
-                "kind": kind,
-            }
-            for t, v in curve
-        ]
-    if metric == "speedup" and beside:
-        there, at = _published_curves()
-        lines, points = lines + there, points + at
-    shown = {p["kind"] for p in points}
-    legend = [[k, _LEGEND[k]] for k in ("strong", "second", "plain", "there") if k in shown]
+        lines.append({"points": curve, "kind": "plain" if _KINDS.get(name, "plain") == "plain" else "strong"})
+        words = [f"{name} at temperature {t:g}: {v:.2f}." for t, v in curve]
+        points += [point | {"kind": _KINDS.get(name, "plain")} for point in _along(curve, name, words)]
+    for p in published.TEMPERATURES if metric == "speedup" and beside else ():
+        curve = [[t, v] for t, v in p.figures["speedup"].items()]
+        lines.append({"points": curve, "kind": "there"})
+        words = [f"{p.what}, published, temperature {t:g}: {v:.2f}." for t, v in curve]
+        points += [point | {"kind": "there"} for point in _along(curve, f"{p.what}, published", words)]
     top = math.ceil(2 * max(p["y"] for p in points) + 0.2) / 2
     low = math.floor(10 * min(1.0, *(p["y"] for p in points))) / 10
     ticks = [v / 2 for v in range(math.ceil(2 * low), int(2 * top) + 1)]
     temperatures = study.temperatures
     what = "tokens per target forward pass" if metric == "length" else "speed, plain decoding = 1"
     table = [["method", *(f"T = {t:g}" for t in temperatures)]]
-    table += [
-        [n, *(f"{dict(map(tuple, c))[t]:.2f}" if t in dict(map(tuple, c)) else "–" for t in temperatures)]
-        for n, c in curves.items()
-    ]
-    low_t, high_t = temperatures[0], temperatures[-1]
+    values = {name: {t: f"{v:.2f}" for t, v in curve} for name, curve in curves.items()}
+    table += [[name, *(found.get(t, "–") for t in temperatures)] for name, found in values.items()]
     return {
         "title": "Acceptance length by temperature" if metric == "length" else "Speed-up by temperature",
         "x": {
             "label": "temperature (0: greedy)",
-            "range": [low_t - 0.04, high_t + 0.04],
+            "range": [temperatures[0] - 0.04, temperatures[-1] + 0.04],
             "ticks": [[t, f"{t:g}"] for t in temperatures],
         },
         "y": {"label": what, "range": [low, top], "ticks": [[v, f"{v:g}"] for v in ticks]},
         "lines": lines,
         "points": points,
-        "legend": legend,
+        "legend": _legend(points),
         "aligned": True,
-        "text": "A higher temperature rejects likely drafts more often, regardless of the method. The loss "
-        "depends on the "
-        "entropy of the model.",
+        "text": "A higher temperature rejects likely drafts more often, regardless of the method. The loss depends on "
+        "the entropy of the model.",
         "table": table,
-        "source": f"Measured: {study.source}." + (f" {published.CREDIT}" if metric == "speedup" and beside else ""),
+        "source": study.words(beside and metric == "speedup"),
     }
 
 
@@ -206,9 +203,8 @@ def methods(rows: Sequence[Supply]) -> list[Supply]:
     """Return one row per method: drafters with all databases, without ablation subsets and orders."""
     found = {}
     for row in rows:
-        name = method(row.stack)
-        if lookups_only(row.stack) and ("[" not in name or not any(name.startswith(f"{d}[") for d in ("db", "hd"))):
-            found.setdefault(name, row)
+        if lookups_only(row.stack) and not row.method.startswith(("db[", "hd[")):
+            found.setdefault(row.method, row)
     return list(found.values()) or [r for r in rows if lookups_only(r.stack)]
 
 
@@ -228,27 +224,19 @@ def _curves(study: Study, metric: str, stacks: Sequence[str] | None) -> dict[str
     return curves
 
 
-def _published_curves() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the lines and points of the published speed-up by temperature."""
-    lines: list[dict[str, Any]] = []
-    points: list[dict[str, Any]] = []
-    for p in published.TEMPERATURES:
-        curve = [[t, v] for t, v in p.figures["speedup"].items()]
-        lines.append({"points": curve, "kind": "there"})
-        words = [f"{p.what}, published, temperature {t:g}: {v:.2f}." for t, v in curve]
-        ends = [f"{p.what}, published" if t == curve[-1][0] else "" for t, _ in curve]
-        points += [{**_point(*c, e, w), "kind": "there"} for c, w, e in zip(curve, words, ends, strict=True)]
-    return lines, points
+def _legend(points: Sequence[dict[str, Any]]) -> list[list[str]]:
+    return [[kind, words] for kind, words in _LEGEND.items() if any(p["kind"] == kind for p in points)]
+
+
+def _along(curve: Sequence[Sequence[float]], name: str, words: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the points of a curve; the last one is labelled."""
+    ends = [""] * (len(curve) - 1) + [name]
+    return [_point(t, v, end, said) for (t, v), end, said in zip(curve, ends, words, strict=True)]
 
 
 def _point(x: float, y: float, name: str, words: str) -> dict[str, Any]:
-    return {
-        "x": round(float(x), 5),
-        "y": round(float(y), 4),
-        "label": name,
-        "kind": _KINDS.get(name, "plain"),
-        "words": words,
-    }
+    at = {"x": round(float(x), 5), "y": round(float(y), 4)}
+    return at | {"label": name, "kind": _KINDS.get(name, "plain"), "words": words}
 
 
 def _time(seconds: float) -> str:
@@ -266,7 +254,5 @@ def _decades(low: float, high: float) -> dict[str, Any]:
 
 def _levels(least: float, most: float) -> list[float]:
     """Return round speeds between two values."""
-    raw = (most - least) / ISOS
-    unit = 10 ** math.floor(math.log10(raw))
-    step = unit * next(k for k in (1, 2, 5, 10) if k * unit >= raw)
+    step = round_step((most - least) / ISOS)
     return [float(v) for v in np.arange(math.ceil(0.6 * least / step) * step, most, step)]
