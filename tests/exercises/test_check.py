@@ -46,7 +46,7 @@ def test_unknown_exercises_are_refused():
         check("9.1", None)
     with pytest.raises(ValueError, match="hints 1 to 2, not 'x'"):
         check("7.1", None).hint("x")
-    with pytest.raises(ValueError, match="no curve of runtime 'gpu' .use .*native"):
+    with pytest.raises(ValueError, match=r"no curve of runtime 'gpu' \(use .*native"):
         cost_curve("target", "gpu")
     with pytest.raises(ValueError, match="no measurement"):
         measured("nothing")
@@ -133,7 +133,6 @@ def normalized(p, q):
         ("2.2", lambda *given: drafts(*given, at_least=1)),
         ("3.1", lambda u, p, q: np.bool_(u * q < p)),
         ("3.2", normalized),
-        ("4.1", exact_test),
         (
             "4.2",
             lambda c, p: float(
@@ -183,7 +182,6 @@ def fastest_of(count):
         ("4.1", lambda decode: missing_name, "rejects every right decoder: NameError"),  # noqa: F821
         ("4.1", lambda decode: 0, "rejects every right decoder: it returned 0"),
         ("4.1", lambda decode: None, "mutants that survive the test: got [1, 2"),
-        ("4.1", lambda decode: hunt.law(decode, *hunt.toy_models(), 9, 9), "more than 20000 sequences"),
         ("4.1", lambda decode: hunt.law(decode, *hunt.toy_models(), 3, 0), "lookahead 0: both start at 1"),
         ("5.1", lambda ids, longest: None, "longest=8"),
         ("5.2", lambda *given: copies(*given, at_least=0), "makes no progress: every round must emit"),
@@ -201,7 +199,7 @@ def test_wrong_answers_are_refused_in_words(number, answer, words):
     assert "\n" not in result.message and repr(result).endswith(" Append .hint() to the check for a hint.")
 
 
-def test_a_perfect_test_is_praised_for_both_halves():
+def test_a_perfect_test_is_praised_for_both_halves_and_may_return_a_numpy_bool():
     killed, accepted = len(hunt.WRONG), len(hunt.RIGHT)
     assert f"{killed} mutants killed, {accepted} right decoders accepted." in repr(check("4.1", exact_test))
 
