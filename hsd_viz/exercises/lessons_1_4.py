@@ -75,28 +75,28 @@ def _speculative(answer: Any) -> Iterator[Case]:
 
 def _decoding(answer: Any, seed: int, lookahead: int, length: int) -> Iterator[Case]:
     asked = f"decode(target, drafter, prompt=[{seed}], length={length}, lookahead={lookahead})"
-    plain, calls = _chain(_successor(seed), seed, length), []
+    calls: list[int] = []
+
+    def successor(token: int) -> int:
+        return (3 * token + seed) % 7
+
+    def guess(token: int) -> int:
+        return (successor(token) + (token % 3 == 0)) % 7
 
     def target(text: Sequence[int], draft: Sequence[int]) -> list[int]:
         if len(draft) > lookahead:
             raise Refused(f"{asked}: the target was given a draft of {len(draft)} tokens")
         calls.append(len(draft))
-        return [_successor(seed)(t) for t in [text[-1], *draft]]
+        return [successor(t) for t in [text[-1], *draft]]
 
     def drafter(text: Sequence[int], n: int) -> list[int]:
         return _chain(guess, text[-1], n)[1:]
 
-    def guess(token: int) -> int:
-        return (_successor(seed)(token) + (token % 3 == 0)) % 7
-
+    plain = _chain(successor, seed, length)
     why = f"{asked} makes no progress: every round must emit the target's own token"
     counted = [at_most(10 * length, function, why) for function in (target, drafter)]
     yield Case(asked, answer(*counted, [seed], length, lookahead), plain[1:])
     yield Case(f"calls of target in {asked}", len(calls), _rounds_needed(plain, guess, lookahead))
-
-
-def _successor(seed: int) -> Callable[[int], int]:
-    return lambda token: (3 * token + seed) % 7
 
 
 def _chain(successor: Callable[[int], int], token: int, n: int) -> list[int]:
