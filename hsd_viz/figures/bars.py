@@ -166,7 +166,7 @@ def marker(key: Mapping[str, Any], dark: bool) -> dict[str, Any]:
 def nothing(title: str, words: str, dark: bool) -> go.Figure:
     """Return a figure without data and the reason for it."""
     hidden = {"visible": False}
-    return figure([], title, words, dark, note=words, height=60, xaxis=hidden, yaxis=hidden)
+    return figure([], title, words, dark, note=words, height=120, xaxis=hidden, yaxis=hidden)
 
 
 def _said(row: Mapping[str, Any], what: str, unit: str) -> str:
@@ -199,7 +199,8 @@ def _panes(
     """Return a figure with a subplot per group: axes labelled, rows from the top, room for a legend of ``labels``."""
     from plotly.subplots import make_subplots
 
-    heights = [STEP * max(1, len(g["rows"])) * (1.5 if any(r.get("tags") for r in g["rows"]) else 1) for g in groups]
+    # A single row has the room of two: plotly cannot draw a plot that its axis and legend leave no height.
+    heights = [STEP * max(2, len(g["rows"])) * (1.5 if any(r.get("tags") for r in g["rows"]) else 1) for g in groups]
     # Neighbours with one scale share its title.
     titled = [k + 1 == len(groups) or groups[k + 1]["unit"] != group["unit"] for k, group in enumerate(groups)]
     around = AROUND if any(titled[:-1]) else AROUND - 18
@@ -219,7 +220,8 @@ def _panes(
         if titled[place - 1]:
             fig.update_xaxes(title_text=plain(group["unit"]), row=place, col=1)
         axis = {"ticktext": names, "tickvals": list(range(len(names))), "showgrid": False, "ticks": ""}
-        axis |= {"range": [len(names) - 0.5, -0.5], "title_text": plain(group.get("axis", ""))}
+        beside = max(0, 2 - len(names)) / 2
+        axis |= {"range": [len(names) - 0.5 + beside, -0.5 - beside], "title_text": plain(group.get("axis", ""))}
         fig.update_yaxes(**axis, row=place, col=1)
     fig.update_layout(figure([], title, words, dark, note=note, about=about).layout)
     top = fig.layout.margin.t + (22 if groups[0]["title"] else 0)

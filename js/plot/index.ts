@@ -94,8 +94,9 @@ function createView(model: Model<Traits>, el: HTMLElement) {
   }
 
   async function draw() {
+    frame.hidden = !figure().data?.length; // its words say why there is nothing to draw
     shownAt = frame.clientWidth;
-    if (!shownAt || !figure().data) return; // not on the page yet
+    if (!shownAt || frame.hidden) return; // or it is not on the page yet
     if (!plotly) {
       const library = libraryOf(model as unknown as Model<{ library: string }>);
       leave = library.leave;

@@ -28,8 +28,6 @@ interface Traits {
 const TOUR_KEPT = "hsd_viz.tour";
 /** How lessons name a step: at the default address of the dashboard. */
 const TOUR_ADDRESS = "http://127.0.0.1:8866/?tour=";
-/** Milliseconds after a step in which the layout may still change. */
-const SETTLES = [0, 120, 350, 800, 1600, 2600];
 
 /** Margin around the outlined element, px, if there is room. */
 const AROUND = 56;
@@ -110,7 +108,6 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
   let opener: HTMLElement | null = null;
   let shown = ""; // the step already applied
   let touched = false; // the user has scrolled since
-  let timers: number[] = [];
   const place = () => model.get("place");
 
   function find() {
@@ -125,10 +122,12 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
     const node = place().key ? find() : null;
     if (node !== marked) {
       marked?.classList.remove("hsd-tour-lit");
+      if (marked) sizes.unobserve(marked);
+      if (node) sizes.observe(node);
       marked = node;
     }
     // Views that redraw themselves may drop the class.
-    marked?.classList.add("hsd-tour-lit");
+    if (!marked?.classList.contains("hsd-tour-lit")) marked?.classList.add("hsd-tour-lit");
   }
   /** The visible part of the page without the card. */
   function seen() {
@@ -178,16 +177,20 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
     if (Math.abs(by) > 2) scroller().scrollBy({ top: by, behavior: calm.matches ? "auto" : "smooth" });
   }
   function settle() {
-    timers.forEach(clearTimeout);
     touched = false;
-    timers = SETTLES.map((ms) =>
-      setTimeout(() => {
-        mark();
-        fit();
-        reveal();
-      }, ms),
-    );
+    arrange();
   }
+  function arrange() {
+    mark();
+    fit();
+    reveal();
+  }
+  // Views draw themselves when they are opened, which moves what the step points at.
+  let moved = 0;
+  const sizes = new ResizeObserver(() => {
+    cancelAnimationFrame(moved);
+    if (!root.hidden) moved = requestAnimationFrame(arrange);
+  });
   const touch = (e: Event) => {
     if (e.type !== "keydown" || !card.contains(e.target as Node)) touched = true;
   };
@@ -197,9 +200,7 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
     if (frame || changes.every((c) => root.contains(c.target))) return;
     frame = requestAnimationFrame(() => {
       frame = 0;
-      const before = marked;
-      if (place().key) mark();
-      if (marked !== before) reveal();
+      if (place().key) arrange();
     });
   });
 
@@ -224,7 +225,7 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
         group.release();
         mark();
         watcher.disconnect();
-        timers.forEach(clearTimeout);
+        sizes.disconnect();
       }
       shown = "";
       if (had && opener?.isConnected) opener.focus({ preventScroll: true });
@@ -253,6 +254,7 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
       shown = "";
       next.focus({ preventScroll: true });
       const host = app();
+      if (host) sizes.observe(host);
       if (host)
         watcher.observe(host, {
           subtree: true,
@@ -328,8 +330,9 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
   }
   paint();
   return () => {
-    timers.forEach(clearTimeout);
     watcher.disconnect();
+    sizes.disconnect();
+    cancelAnimationFrame(moved);
     marked?.classList.remove("hsd-tour-lit");
     app()?.classList.remove("hsd-touring");
     model.off("change:place", paint);

@@ -32,7 +32,7 @@ FLAGS = (
 #: Milliseconds; pages share two cores with whatever else runs.
 PATIENCE = 120_000
 #: Seconds after which a server ends by itself, should the tests be killed before they can end it.
-SERVER_LIFE = 900
+SERVER_LIFE = 3600
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +55,7 @@ class Page:
         self.page.set_default_timeout(PATIENCE)
         self.errors: list[str] = []
         self.outside: list[str] = []
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
         self.page.on("request", lambda request: self._request(request.url))
         self.page.on("websocket", lambda socket: self._request(socket.url))
         # What gets through all the same must not reach anybody: a test has to fail for the right reason offline, too.
