@@ -2,7 +2,7 @@
 
 >>> from hsd_viz.exercises import check
 >>> check("7.1", lambda alpha, gamma: 1)
-✗ not yet · 7.1 tokens per round: G(alpha=1/5, gamma=1): got 1, expected 6/5.
+✗ not yet · 7.1 tokens per round: G(alpha=1/5, gamma=1): got 1, expected 6/5. Append .hint() to the check for a hint.
 """
 
 from hsd_viz.exercises import lessons_1_4, lessons_5_8  # noqa: F401 (they register the exercises)

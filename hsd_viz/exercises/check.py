@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
+from numbers import Number
 from typing import Any, NamedTuple
 
 from hsd_viz.words import did_you_mean
+
+
+class Refused(ValueError):
+    """An answer that cannot be compared; the message says why."""
 
 
 class Case(NamedTuple):
@@ -22,14 +27,14 @@ class Case(NamedTuple):
 class Exercise:
     """An exercise: ``cases(answer)`` yields its comparisons, ``hints`` lead to the solution without stating it.
 
-    ``tolerance`` is the allowed relative error; 0 requires equality.
+    ``success`` is the message of a right answer, for the number of cases.
     """
 
     number: str
     title: str
     hints: tuple[str, ...]
     cases: Callable[[Any], Iterator[Case]]
-    tolerance: float = 0.0
+    success: str = "all {} cases agree"
 
 
 @dataclass(frozen=True)
@@ -46,13 +51,14 @@ class Result:
     def hint(self, n: int = 1) -> str:
         """Return hint ``n``, from 1. Raises: ValueError: if there are fewer hints."""
         hints = self.exercise.hints
-        if not 1 <= n <= len(hints):
-            raise ValueError(f"exercise {self.exercise.number} has hints 1 to {len(hints)}, not {n}")
-        return hints[n - 1]
+        if n not in range(1, len(hints) + 1):
+            raise ValueError(f"exercise {self.exercise.number} has hints 1 to {len(hints)}, not {n!r}")
+        return hints[int(n) - 1]
 
     def __repr__(self) -> str:
         mark = "✓ passed" if self.passed else "✗ not yet"
-        return f"{mark} · {self.exercise.number} {self.exercise.title}: {self.message}"
+        more = "" if self.passed else " Append .hint() to the check for a hint."
+        return f"{mark} · {self.exercise.number} {self.exercise.title}: {self.message}.{more}"
 
     def _repr_html_(self) -> str:
         colour = "#1a7f37" if self.passed else "#cf222e"
@@ -66,11 +72,11 @@ class Result:
 EXERCISES: dict[str, Exercise] = {}
 
 
-def exercise(number: str, title: str, *hints: str, tolerance: float = 0.0) -> Callable:
+def exercise(number: str, title: str, *hints: str, success: str = "all {} cases agree") -> Callable:
     """Register the cases of an exercise."""
 
     def register(cases: Callable[[Any], Iterator[Case]]) -> Callable[[Any], Iterator[Case]]:
-        EXERCISES[number] = Exercise(number, title, hints, cases, tolerance)
+        EXERCISES[number] = Exercise(number, title, hints, cases, success)
         return cases
 
     return register
@@ -85,33 +91,55 @@ def check(number: str, answer: Any) -> Result:
         hint = did_you_mean(str(number), EXERCISES)
         raise ValueError(f"there is no exercise {number!r} (use {', '.join(EXERCISES)}){hint}")
     asked, agreed = EXERCISES[number], 0
+    returned: list[Any] = []
+
+    def answered(*arguments: Any) -> Any:
+        returned.clear()
+        returned.append(answer(*arguments))
+        return returned[0]
+
     try:
-        for case in asked.cases(answer):
-            if not equal(case.got, case.expected, asked.tolerance):
-                return Result(asked, False, f"{case.asked}: got {show(case.got)}, expected {show(case.expected)}.")
+        for case in asked.cases(answered):
+            if not equal(case.got, case.expected):
+                return Result(asked, False, f"{case.asked}: got {show(case.got)}, expected {show(case.expected)}")
             agreed += 1
     except NotImplementedError:
-        return Result(asked, False, "nothing is written yet.")
+        return Result(asked, False, "nothing is written yet")
+    except Refused as error:
+        return Result(asked, False, str(error))
     except Exception as error:  # an answer may fail in any way
-        why = f"{type(error).__name__}: {error}"
-        return Result(asked, False, f"after {agreed} correct cases the answer raised {why}")
-    return Result(asked, True, f"all {agreed} cases agree.")
+        what = f"raised {type(error).__name__}: {error}"
+        if returned:  # the answer ended, and its value cannot be compared
+            why = " (is a return missing?)" if returned[0] is None else ", which cannot be compared"
+            what = f"returned {show(returned[0])}{why}"
+        return Result(asked, False, f"after {agreed} correct cases the answer {what}")
+    return Result(asked, True, asked.success.format(agreed))
 
 
-def equal(got: Any, expected: Any, tolerance: float = 0.0) -> bool:
-    """Return whether two values agree, element by element in lists and tuples."""
+def at_most(calls: int, function: Callable[..., Any], why: str) -> Callable[..., Any]:
+    """Return the function; after ``calls`` calls it raises ``Refused``, which ends an answer that makes no progress."""
+    left = iter(range(calls))
+
+    def counted(*arguments: Any) -> Any:
+        if next(left, None) is None:
+            raise Refused(why)
+        return function(*arguments)
+
+    return counted
+
+
+def equal(got: Any, expected: Any) -> bool:
+    """Return whether two values agree, element by element in lists and tuples; numbers to a relative 1e-9."""
     if isinstance(expected, (list, tuple)):
         try:
             items = list(got)
         except TypeError:
             return False
-        return len(items) == len(expected) and all(equal(a, b, tolerance) for a, b in zip(items, expected, strict=True))
+        return len(items) == len(expected) and all(equal(a, b) for a, b in zip(items, expected, strict=True))
     if got is None or expected is None:
         return got is expected
     try:
-        if tolerance:
-            return bool(abs(got - expected) <= tolerance * max(1.0, abs(expected)))
-        return bool(got == expected)
+        return bool(got == expected) or bool(abs(got - expected) <= 1e-9 * max(1.0, abs(expected)))
     except (TypeError, ValueError):
         return False
 
@@ -120,11 +148,7 @@ def show(value: Any) -> str:
     """Return a short text of a value."""
     if isinstance(value, (list, tuple)):
         left, right = "[]" if isinstance(value, list) else "()"
-        return left + ", ".join(map(show, value)) + right
-    text = str(value) if hasattr(value, "numerator") and not isinstance(value, bool) else repr(value)
+        comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
+        return left + ", ".join(map(show, value)) + comma + right
+    text = str(value) if isinstance(value, Number) else repr(value)
     return text if len(text) <= 200 else text[:197] + "..."
-
-
-def row_text(row: Sequence[Any]) -> str:
-    """Return a distribution as text: fractions are easier to read than their representation."""
-    return "[" + ", ".join(map(str, row)) + "]"

@@ -52,8 +52,10 @@ def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, floa
     >>> sorted(cost_curve())[:4]
     [1, 2, 3, 4]
     """
-    curve = measured(f"curves-{model}-cpu")["milliseconds"][runtime]
-    return {int(k): float(ms) for k, ms in curve.items() if k.isdigit()}
+    curves = measured(f"curves-{model}-cpu")["milliseconds"]
+    if runtime not in curves:
+        raise ValueError(f"there is no curve of runtime {runtime!r} (use {', '.join(curves)})")
+    return {int(k): float(ms) for k, ms in curves[runtime].items() if k.isdigit()}
 
 
 class Round(NamedTuple):

@@ -6,6 +6,8 @@ Answers reach Python; a guess is locked, then the result appears beside it.
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -49,11 +51,16 @@ def entry_of(options: Sequence[str]) -> Any:
     return w.Text(placeholder="a number", continuous_update=False, layout={"width": "12em"})
 
 
-def _number(given: Any, example: str) -> float:
+def number_of(given: Any) -> float:
+    """Return a number, also of "1/2", "50 %" and "2 times". Raises: ValueError: if it is not one."""
+    found = re.fullmatch(r"([^/]+?)(?:/(.+?))?\s*(%|times|x|×)?", str(given).strip())
     try:
-        return float(given)
-    except (TypeError, ValueError):
-        raise ValueError(f"{given!r} is not a number: write one, as in {example}") from None
+        value = float(found[1]) / float(found[2] or 1) / (100 if found[3] == "%" else 1) if found else math.nan
+    except (ValueError, ZeroDivisionError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{given!r} is not a number: write one, as in 1.5, 1/2 or 50 %")
+    return value
 
 
 # --- quizzes ----------------------------------------------------------------------------------------------------------
@@ -84,9 +91,9 @@ class Quiz(Form):
 
         Raises: ValueError: if there is no such question, option or number.
         """
-        if not 1 <= number <= len(self.questions):
-            raise ValueError(f"there are questions 1 to {len(self.questions)}, not {number}")
-        question = self.questions[number - 1]
+        if number not in range(1, len(self.questions) + 1):
+            raise ValueError(f"there are questions 1 to {len(self.questions)}, not {number!r}")
+        question = self.questions[int(number) - 1]
         found = _numeric(question, given) if question["type"] == "numeric" else _option(question, given)
         feedback = Feedback(bool(found.get("correct")), str(found.get("feedback", "")))
         self.answers[number] = (given, feedback)
@@ -120,7 +127,7 @@ def _option(question: dict[str, Any], given: Any) -> dict[str, Any]:
 
 
 def _numeric(question: dict[str, Any], given: Any) -> dict[str, Any]:
-    value = _number(given, "0.5")
+    value = number_of(given)
     default: dict[str, Any] = {"correct": False, "feedback": "Not correct."}
     for answer in question["answers"]:
         if answer["type"] == "value" and abs(value - answer["value"]) <= 1e-9 * max(1.0, abs(value)):
@@ -200,7 +207,7 @@ class Guess(Form):
                 raise ValueError(f"{guess!r} is not an option (use {', '.join(self.options)}){hint}")
             guess = str(guess)
         else:
-            guess = _number(guess, "1.5")
+            guess = number_of(guess)
         # The guess counts only once its result is known: a failing reveal can be repeated.
         self.revealed = self._reveal()
         self.guess = guess
@@ -208,7 +215,8 @@ class Guess(Form):
 
     def __repr__(self) -> str:
         if self.guess is None:
-            return f"{self.question} Lock a guess with .lock({self.options[0] if self.options else '1.5'!r})."
+            entry = f"one of {', '.join(map(repr, self.options))}" if self.options else "a number"
+            return f"{self.question} Append .lock(…) to the cell, with {entry}, and run it again."
         return f"{self.question}\nyour guess: {self.guess}\nthe result: {self.revealed}"
 
     def _widgets(self) -> Any:

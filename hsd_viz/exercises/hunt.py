@@ -14,11 +14,15 @@ from functools import cache
 from html import escape
 from typing import Any
 
+from hsd_viz.exercises.check import Refused
+
 Text = tuple[int, ...]
 Row = list[Fraction]
 Model = Callable[[Text], Row]
 Choose = Callable[[Sequence[Fraction]], int]
 Decoder = Callable[[Model, Model, int, int, Choose], Text]
+#: The sequences that :func:`law` tries: some seconds.
+MOST_SEQUENCES = 20_000
 
 
 def accept_ratio(p: Row, q: Row, token: int) -> Fraction:
@@ -142,11 +146,21 @@ def right_decoder() -> Decoder:
 
 
 def law(decode: Decoder, target: Model, draft: Model, length: int, lookahead: int) -> dict[Text, Fraction]:
-    """Return the exact distribution of a decoder's output: every sequence of random choices, with its probability."""
+    """Return the exact distribution of a decoder's output: every sequence of random choices, with its probability.
+
+    Raises: ValueError: if ``length`` or ``lookahead`` is below 1 or there are too many sequences.
+    """
+    if length < 1 or lookahead < 1:
+        raise Refused(f"length {length} and lookahead {lookahead}: both start at 1")
+    tried = 0
     found: dict[Text, Fraction] = {}
     waiting: list[list[int]] = [[]]
     while waiting:
         path = waiting.pop()
+        tried += 1
+        if tried > MOST_SEQUENCES:
+            many = f"more than {MOST_SEQUENCES} sequences of choices"
+            raise Refused(f"length {length} and lookahead {lookahead} allow {many}: use less")
         weight, step = Fraction(1), 0
 
         def choose(weights: Sequence[Fraction], path: list[int] = path) -> int:
@@ -189,7 +203,7 @@ def _toy(weights: tuple[int, ...], greedy: bool, sway: int) -> Model:
         turned = weights[turn:] + weights[:turn]
         return _most_probable(turned) if greedy else [Fraction(w, sum(weights)) for w in turned]
 
-    return row
+    return lambda text: list(row(text))
 
 
 @dataclass(frozen=True)
@@ -228,8 +242,9 @@ def score(test: Callable[[Decoder], Any]) -> Score:
 def _rejected(test: Callable[[Decoder], Any], decode: Decoder) -> str:
     """Return why the test rejects the decoder, empty if it does not."""
     try:
-        return "it returned False" if test(decode) is False else ""
-    except NotImplementedError:
+        value = test(decode)
+        return f"it returned {value!r}" if value is not None and not value else ""
+    except (NotImplementedError, Refused):
         raise
     except Exception as error:  # a test may fail in any way
         return f"{type(error).__name__}: {error}"

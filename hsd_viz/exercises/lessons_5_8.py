@@ -12,7 +12,7 @@ import numpy as np
 
 from hsd_viz.drafting.context import ContextDatabase, spell
 from hsd_viz.exercises import data
-from hsd_viz.exercises.check import Case, exercise, row_text
+from hsd_viz.exercises.check import Case, Refused, at_most, exercise, show
 from hsd_viz.intervals import estimate, ratio, resample
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.vectorised import predict
@@ -37,7 +37,8 @@ def _lookup(answer: Any) -> Iterator[Case]:
             database.extend(ids[len(database.text) : end])
             match = database.lookup(spell(ids[max(0, end - 8) : end]))
             want = None if match is None else (match[0], max(place for _, _, place in match[2]))
-            yield Case(f"lookup of the first {end} tokens of '{name}'", answer(ids[:end], 8), want)
+            asked = f"lookup(ids, longest=8), ids: the first {end} tokens of '{name}'"
+            yield Case(asked, answer(ids[:end], 8), want)
 
 
 @exercise(
@@ -55,7 +56,9 @@ def _replay(answer: Any) -> Iterator[Case]:
                 proposed, rest = draft(ids[:place]), ids[place:]
                 agreed = max(k for k in range(len(proposed) + 1) if proposed[:k] == rest[:k])
                 place, rounds = place + agreed + 1, rounds + 1
-            yield Case(f"rounds of '{name}' with {n} copied tokens", answer(ids[:prompt], ids[prompt:], draft), rounds)
+            asked = f"rounds of '{name}' with {n} copied tokens"
+            why = f"{asked} makes no progress: every round must emit the target's own token"
+            yield Case(asked, answer(ids[:prompt], ids[prompt:], at_most(10 * len(ids), draft, why)), rounds)
 
 
 def _copying(n: int) -> Callable[[Sequence[int]], list[int]]:
@@ -73,6 +76,8 @@ def _copying(n: int) -> Callable[[Sequence[int]], list[int]]:
 
 def small_trees() -> Iterator[tuple[list[int], list[Fraction]]]:
     """Yield draft trees as parents (-1: the text) and the probability of each node once its parent is accepted."""
+    # A child can be as probable as its parent.
+    yield [-1, 0, -1], [Fraction(1, 2), Fraction(1), Fraction(1, 4)]
     numbers = random.Random(0)
     for size in (1, 2, 4, 6, 8):
         for _ in range(6):
@@ -99,22 +104,25 @@ def _length(parents: Sequence[int], chances: Sequence[Fraction], nodes: Sequence
 def _tree_length(answer: Any) -> Iterator[Case]:
     for parents, chances in small_trees():
         want = _length(parents, chances, range(len(parents)))
-        yield Case(f"expected_length({parents}, {row_text(chances)})", answer(list(parents), list(chances)), want)
+        yield Case(f"expected_length({parents}, {show(chances)})", answer(list(parents), list(chances)), want)
 
 
 @exercise(
     "6.2",
     "the best tree of a budget",
-    "A child is never more probable than its parent, so the most probable nodes form a tree.",
+    "A child is at most as probable as its parent: take parents first among equals, and the best nodes form a tree.",
     "Grow the tree one node at a time from a queue of candidates, most probable first.",
 )
 def _best_tree(answer: Any) -> Iterator[Case]:
     for parents, chances in small_trees():
         for budget in range(1, len(parents) + 1):
-            asked = f"best_tree({parents}, {row_text(chances)}, budget={budget})"
+            asked = f"best_tree({parents}, {show(chances)}, budget={budget})"
             nodes = sorted(answer(list(parents), list(chances), budget))
-            whole = all(parents[n] in (-1, *nodes) for n in nodes) and len(set(nodes)) == len(nodes) == budget
-            yield Case(f"{asked} returned {nodes}: {budget} different nodes, each with its parent", whole, True)
+            known = len(set(nodes)) == len(nodes) == budget and set(nodes) <= set(range(len(parents)))
+            if not known or not all(parents[n] in (-1, *nodes) for n in nodes):
+                raise Refused(
+                    f"{asked} returned {nodes}: expected as many different nodes as the budget, each with its parent"
+                )
             options = (c for c in combinations(range(len(parents)), budget) if all(parents[n] in (-1, *c) for n in c))
             want = max(_length(parents, chances, c) for c in options)
             yield Case(f"expected length of {asked}", _length(parents, chances, nodes), want)
@@ -145,7 +153,6 @@ def one_draft(alpha: float, gamma: int, draft: float, target: float) -> float:
     "7.2",
     "milliseconds per token of one draft model",
     "A round: gamma passes of the draft model and one of the target. It gains G(alpha, gamma) tokens.",
-    tolerance=1e-9,
 )
 def _ms_per_token(answer: Any) -> Iterator[Case]:
     for alpha, gamma, draft in product((0.0, 0.35, 0.7, 0.95), (1, 2, 4, 9), (0.0, 0.2, 3.0)):
@@ -159,7 +166,8 @@ def _ms_per_token(answer: Any) -> Iterator[Case]:
     "Compare all lookaheads; 0 is plain decoding and costs one pass of the target per token.",
 )
 def _best_lookahead(answer: Any) -> Iterator[Case]:
-    for alpha, cost in product((0.1, 0.3, 0.5, 0.7, 0.9), (0.02, 0.1, 0.25, 0.6)):
+    # No two lookaheads are equally fast here, and the last case is limited by 32.
+    for alpha, cost in (*product((0.1, 0.3, 0.5, 0.7, 0.9), (0.02, 0.12, 0.25, 0.6)), (0.99, 0.001)):
         times = [1.0, *(one_draft(alpha, gamma, cost, 1.0) for gamma in range(1, 33))]
         yield Case(f"best_lookahead(alpha={alpha}, c={cost})", answer(alpha, cost), int(np.argmin(times)))
 
@@ -188,7 +196,6 @@ def _repetition(answer: Any) -> Iterator[Case]:
     "Resample prompts, and take the same prompts for both stacks: weights @ seconds are the sums of every resample.",
     "The speed-up is sum of baseline seconds over sum of seconds; row 0 of the weights is the sample itself.",
     "The interval: the quantiles 0.025 and 0.975 of the resampled speed-ups, without row 0.",
-    tolerance=1e-9,
 )
 def _speedup(answer: Any) -> Iterator[Case]:
     for seed, units in product(range(3), (2, 6, 12)):

@@ -6,6 +6,7 @@ Cells are run when the page is made. Views are interactive; results of predictio
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -151,8 +152,9 @@ def _slides(writer: Writer, steps: list[Step]) -> Iterator[str]:
     text = printed = ""
     for step in steps[1:]:
         if step.kind == "markdown":
-            start = max(step.text.rfind("## "), 0)
-            text, printed = step.text[start:], ""
+            *before, text = re.split(r"\n(?=## )", step.text)
+            yield from (writer.markdown(part) for part in before if part.startswith("## "))
+            printed = ""
         elif isinstance(step.value, Guess | Quiz | Doors) or hasattr(step.value, "to_plotly_json"):
             shown = f"<pre>{escape(printed.rstrip())}</pre>" if printed else ""
             yield f"{writer.markdown(text)}{shown}{writer.value(step.value)}"

@@ -6,9 +6,10 @@ import subprocess
 import sys
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
-from hsd_viz.exercises import EXERCISES, check, greedy_rounds, measured
+from hsd_viz.exercises import EXERCISES, check, cost_curve, greedy_rounds, hunt, measured
 from hsd_viz.exercises.check import equal
 from hsd_viz.exercises.data import acceptance_tests
 
@@ -43,6 +44,10 @@ def test_every_exercise_has_hints_and_fails_a_constant(number):
 def test_unknown_exercises_are_refused():
     with pytest.raises(ValueError, match=r"there is no exercise '9\.1'"):
         check("9.1", None)
+    with pytest.raises(ValueError, match="hints 1 to 2, not 'x'"):
+        check("7.1", None).hint("x")
+    with pytest.raises(ValueError, match=r"no curve of runtime 'gpu' \(use .*native"):
+        cost_curve("target", "gpu")
     with pytest.raises(ValueError, match="no measurement"):
         measured("nothing")
 
@@ -64,21 +69,139 @@ def test_the_recordings_have_cases_to_check():
 
 
 @pytest.mark.parametrize(
-    ("got", "expected", "tolerance", "same"),
+    ("got", "expected", "same"),
     [
-        ([1, 2], (1, 2), 0, True),
-        ([1, 2, 3], [1, 2], 0, False),
-        (None, 0, 0, False),
-        (3, [3], 0, False),
-        (Fraction(1, 2), 0.5, 0, True),
-        (1 + 1e-12, 1, 1e-9, True),
-        (1 + 1e-6, 1, 1e-9, False),
-        ("a", 1, 1e-9, False),
-        (float("nan"), 1, 1e-9, False),
+        ([1, 2], (1, 2), True),
+        ([1, 2, 3], [1, 2], False),
+        (None, 0, False),
+        (3, [3], False),
+        (Fraction(9, 5), 1.8, True),
+        (np.array([1.8, 0]), [Fraction(9, 5), 0], True),
+        (np.False_, False, True),
+        (1 + 1e-12, 1, True),
+        (1 + 1e-6, 1, False),
+        ("a", 1, False),
+        (float("nan"), 1, False),
     ],
 )
-def test_equality(got, expected, tolerance, same):
-    assert equal(got, expected, tolerance) is same
+def test_equality(got, expected, same):
+    assert equal(got, expected) is same
+
+
+def copies(prompt, output, draft, at_least):
+    place = rounds = 0
+    while place < len(output):
+        proposed, rest, agreed = draft(prompt + output[:place]), output[place:], 0
+        while agreed < min(len(proposed), len(rest)) and proposed[agreed] == rest[agreed]:
+            agreed += 1
+        place, rounds = place + agreed + at_least, rounds + 1
+    return rounds
+
+
+def drafts(target, drafter, prompt, length, lookahead, at_least, beyond=0):
+    text = list(prompt)
+    while (missing := length - (len(text) - len(prompt))) > 0:
+        draft, agreed = drafter(text, min(lookahead, missing - 1) + beyond), 0
+        own = target(text, draft)
+        while agreed < len(draft) and draft[agreed] == own[agreed]:
+            agreed += 1
+        text += own[: agreed + at_least]
+    return text[len(prompt) :]
+
+
+def reached(parents, chances):
+    found = np.zeros(len(parents))
+    for node, (parent, chance) in enumerate(zip(parents, chances, strict=True)):
+        found[node] = chance * (found[parent] if parent >= 0 else 1)
+    return found
+
+
+def exact_test(decode):
+    target, draft = hunt.toy_models()
+    return np.bool_(hunt.law(decode, target, draft, 3, 2) == hunt.plain_law(target, 3))
+
+
+def normalized(p, q):
+    rest = np.maximum(np.array(p, float) - np.array(q, float), 0)
+    return rest / rest.sum() if rest.sum() else p
+
+
+@pytest.mark.parametrize(
+    ("number", "answer"),
+    [
+        ("1.2", lambda a, b, k: float(k) * float(a + b) / float(a + b * k)),
+        ("2.2", lambda *given: drafts(*given, at_least=1)),
+        ("3.1", lambda u, p, q: np.bool_(u * q < p)),
+        ("3.2", normalized),
+        (
+            "4.2",
+            lambda c, p: float(
+                np.sum((np.array(c) - sum(c) * np.array(p, float)) ** 2 / (sum(c) * np.array(p, float)))
+            ),
+        ),
+        ("5.2", lambda *given: copies(*given, at_least=1)),
+        ("6.1", lambda parents, chances: 1 + reached(parents, chances).sum()),
+        ("7.1", lambda alpha, gamma: (float(alpha) ** np.arange(gamma + 1)).sum()),
+        ("8.1", lambda ids: Fraction(len(ids) - distinct(ids), len(ids)) if ids else 0),
+        ("8.1", lambda ids: 1 - distinct(ids) / len(ids) if ids else 0.0),
+    ],
+)
+def test_right_answers_of_any_type_pass(number, answer):
+    assert check(number, answer).passed, check(number, answer)
+
+
+def distinct(ids):
+    """Return the tokens that do not end a repeated 8-gram."""
+    return min(len(ids), 7) + len({tuple(ids[end - 8 : end]) for end in range(8, len(ids) + 1)})
+
+
+def uniform_rest(p, q):
+    return normalized(p, q) if p != q else [Fraction(1, len(p))] * len(p)
+
+
+def later_first(parents, chances, budget):
+    found = reached(parents, chances)
+    return sorted(range(len(parents)), key=lambda node: (-found[node], -node))[:budget]
+
+
+def fastest_of(count):
+    return lambda a, c: min(range(count), key=lambda g: (g * c + 1) / sum(a**k for k in range(g + 1)))
+
+
+@pytest.mark.parametrize(
+    ("number", "answer", "words"),
+    [
+        ("1.1", lambda curve: None, "returned None (is a return missing?)"),
+        ("1.1", lambda curve: 3, "returned 3, which cannot be compared"),
+        ("2.2", lambda *given: drafts(*given, at_least=0), "makes no progress: every round must emit"),
+        ("2.2", lambda *given: drafts(*given, at_least=1, beyond=1), "lookahead=1): the target was given a draft of 2"),
+        ("3.1", lambda u, p, q: None, "got None, expected True"),
+        ("3.1", lambda u, p, q: "rejected", "got 'rejected', expected"),
+        ("3.2", lambda p, q: None, "returned None (is a return missing?)"),
+        ("3.2", uniform_rest, "residual([0, 0, 1], [0, 0, 1]): got [1/3, 1/3, 1/3], expected [0, 0, 1]"),
+        ("4.1", lambda decode: missing_name, "rejects every right decoder: NameError"),  # noqa: F821
+        ("4.1", lambda decode: 0, "rejects every right decoder: it returned 0"),
+        ("4.1", lambda decode: None, "mutants that survive the test: got [1, 2"),
+        ("4.1", lambda decode: hunt.law(decode, *hunt.toy_models(), 3, 0), "lookahead 0: both start at 1"),
+        ("5.1", lambda ids, longest: None, "longest=8"),
+        ("5.2", lambda *given: copies(*given, at_least=0), "makes no progress: every round must emit"),
+        ("6.2", lambda parents, chances, budget: None, "returned None (is a return missing?)"),
+        ("6.2", lambda parents, chances, budget: [99], "returned [99]: expected as many different nodes"),
+        ("6.2", later_first, "budget=1) returned [1]: expected as many different nodes"),
+        ("7.3", fastest_of(32), "got 31, expected 32"),
+        ("7.3", fastest_of(34), "got 33, expected 32"),
+        ("7.3", lambda a, c: (fastest_of(33)(a, c),), "got (1,), expected 1"),
+    ],
+)
+def test_wrong_answers_are_refused_in_words(number, answer, words):
+    result = check(number, answer)
+    assert not result and words in repr(result)
+    assert "\n" not in result.message and repr(result).endswith(" Append .hint() to the check for a hint.")
+
+
+def test_a_perfect_test_is_praised_for_both_halves_and_may_return_a_numpy_bool():
+    killed, accepted = len(hunt.WRONG), len(hunt.RIGHT)
+    assert f"{killed} mutants killed, {accepted} right decoders accepted." in repr(check("4.1", exact_test))
 
 
 def test_checks_import_no_heavy_module():

@@ -40,10 +40,26 @@ def test_a_guess_can_be_given_at_once():
     assert predict_first("How many?", reveal=lambda: 7, guess=7).revealed == 7
 
 
-@pytest.mark.parametrize(("options", "bad"), [((), "many"), (("rises", "falls"), "rise")])
+@pytest.mark.parametrize(
+    ("written", "number"), [("2 times", 2), ("1.5×", 1.5), ("1/2", 0.5), ("50%", 0.5), (" 75 % ", 0.75), (0, 0)]
+)
+def test_numbers_are_read_as_people_write_them(written, number):
+    assert predict_first("?", reveal=lambda: 7, guess=written).guess == number
+
+
+def test_percent_and_fractions_answer_a_quiz_and_the_text_form_says_how_to_lock():
+    assert quiz("3").answer(1, "3/4").correct and quiz("3").answer(1, "75 %").correct
+    assert "Append .lock(…) to the cell, with a number" in repr(predict_first("?", reveal=int))
+    assert "with one of 'rises', 'falls'" in repr(predict_first("?", reveal=int, options=["rises", "falls"]))
+
+
+@pytest.mark.parametrize(
+    ("options", "bad"),
+    [*(((), bad) for bad in ("many", "nan", "inf", "1/0", "1/2/3", "", None)), (("rises", "falls"), "rise")],
+)
 def test_a_bad_guess_is_refused_and_nothing_revealed(options, bad):
     guess = predict_first("?", reveal=lambda: 1, options=options)
-    with pytest.raises(ValueError, match="not"):
+    with pytest.raises(ValueError, match="is not a"):
         guess.lock(bad)
     assert guess.guess is None and guess.revealed is None
 
@@ -124,6 +140,8 @@ def test_bad_quizzes_and_answers_are_refused(tmp_path):
         quiz("2").answer(2, "none")
     with pytest.raises(ValueError, match="questions 1 to 3"):
         quiz("2").answer(4, 1)
+    with pytest.raises(ValueError, match="questions 1 to 3, not 'a'"):
+        quiz("2").answer("a", 1)
 
 
 def test_ranges_of_numbers_are_read():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import lessons
 import pytest
 
-from hsd_viz.exercises import hunt
+from hsd_viz.exercises import check, hunt
 
 TARGET, DRAFT = hunt.toy_models()
 
@@ -24,12 +25,13 @@ def test_every_mutant_is_lossy(name):
     assert found != hunt.plain_law(TARGET, 3)
 
 
-def test_a_greedy_test_kills_some_and_misses_most():
-    target, draft = hunt.toy_models(greedy=True)
-    plain = hunt.plain_law(target, 12)
-    found = hunt.score(lambda decode: hunt.law(decode, target, draft, 12, 2) == plain)
+def test_a_greedy_test_kills_some_and_misses_most_and_one_seed_rejects_everything():
+    asked = lessons.run("4-lossy-bug-hunt", "student")[2]
+    found = hunt.score(asked["greedy_test"])
     assert found.killed and len(found.survived) > len(found.killed)
     assert not found.false_alarms and not found
+    found = hunt.score(asked["seeded_test"])
+    assert not found.survived and set(found.false_alarms) == set(hunt.RIGHT)
 
 
 def test_careless_tests_are_scored():
@@ -39,6 +41,22 @@ def test_careless_tests_are_scored():
     assert len(everything.killed) == len(hunt.WRONG) and len(everything.false_alarms) == len(hunt.RIGHT)
     assert "false alarm: no bonus token" in repr(everything) and not everything
     assert "killed 0 of" in nothing._repr_html_()
+
+
+def test_rows_of_a_model_can_be_changed_without_changing_the_model():
+    row = TARGET(())
+    row.clear()
+    assert len(TARGET(())) == 3
+
+
+def test_laws_need_a_length_and_a_lookahead_and_end(monkeypatch):
+    with pytest.raises(ValueError, match="lookahead 0: both start at 1"):
+        hunt.law(hunt.right_decoder(), TARGET, DRAFT, 2, 0)
+    monkeypatch.setattr(hunt, "MOST_SEQUENCES", 50)
+    too_long = "length 3 and lookahead 2 allow more than 50 sequences of choices: use less"
+    with pytest.raises(ValueError, match=too_long):
+        hunt.law(hunt.right_decoder(), TARGET, DRAFT, 3, 2)
+    assert check("4.1", lambda decode: hunt.law(decode, TARGET, DRAFT, 3, 2)).message == too_long
 
 
 def test_mutants_are_counted():

@@ -122,8 +122,6 @@ EQUIVALENT = {
     ("5.1", "for start in range(len(ids) - length - 1, -2, -1):"),
     # All probabilities are doubled, which keeps their order.
     ("6.2", "reached.append(chance * (reached[parent] if parent >= 0 else 2))"),
-    # A lookahead of 33 is never the fastest.
-    ("7.3", "return min(range(34), key=lambda gamma: ms_per_token(alpha, gamma, c, 1.0))"),
     # The last gram is shorter than 8.
     ("8.1", "for end in range(8, len(ids) + 2):"),
 }

@@ -55,6 +55,12 @@ def test_a_prediction_has_what_was_printed_for_it(deck):
     assert "draft:" in slide and slide.index("draft:") < slide.index("Show the result")
 
 
+def test_the_rule_of_lesson_3_has_a_slide_after_its_prediction(deck):
+    slides = [s for s in deck.split("<section") if s.startswith(' data-lesson="3"')]
+    [asked] = [n for n, s in enumerate(slides) if "must it be accepted" in s]
+    assert "<h2>The rule</h2>" in slides[asked + 1] and not any("The rule" in s for s in slides[:asked])
+
+
 @pytest.mark.parametrize("path", MASTERS, ids=lambda path: path.stem)
 def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     page = lessons.page(path, MASTERS)
