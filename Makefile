@@ -17,7 +17,7 @@ dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
 
 test: $(VENV)/.test-ready chromium  ## run the everyday tests, including the browser tests
 	$(PYTEST) -n 2 --dist loadfile -m 'not slow and not browser'
-	$(if $(CHROMIUM),$(PYTEST) -m 'not slow and browser')
+	$(if $(CHROMIUM),$(PYTEST) -n 2 --dist loadfile -m 'not slow and browser')
 
 test-full: $(VENV)/.test-ready chromium  ## run all tests
 	$(PYTEST) $(if $(CHROMIUM),,-m 'not browser')

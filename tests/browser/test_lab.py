@@ -61,6 +61,7 @@ def test_runs_in_a_cell_and_survives_a_reload(open_page, lab):
     shown.check()
 
 
+@pytest.mark.slow
 def test_first_steps_shows_the_stream_and_its_charts(open_page, lab):
     shown = open_page()
     page = shown.page

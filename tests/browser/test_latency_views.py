@@ -131,6 +131,7 @@ def test_names_that_are_markup_stay_text(open_page):
     shown.check()
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_and_answers(open_page, lab):
     shown = open_page()
     page = shown.page

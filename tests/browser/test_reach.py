@@ -94,14 +94,13 @@ def test_axe_finds_what_is_wrong(open_page):
 
 
 #: All pairs; those that tell most are of every day.
-SIGHTS = [
-    (1400, "light"),
-    (420, "dark"),
-    *(pytest.param(*pair, marks=pytest.mark.slow) for pair in ((1400, "dark"), (420, "light"))),
-]
+SLOW = [pytest.param(*pair, marks=pytest.mark.slow) for pair in ((1400, "dark"), (420, "light"))]
+SIGHTS = [(1400, "light"), (420, "dark"), *SLOW]
 
 
-@pytest.mark.parametrize(("width", "theme"), SIGHTS)
+@pytest.mark.parametrize(
+    ("width", "theme"), [(1400, "light"), pytest.param(420, "dark", marks=pytest.mark.slow), *SLOW]
+)
 def test_axe_is_content_with_every_tab_and_state(open_page, voila, width, theme):
     shown = opened(open_page, voila, width, theme)
     page = shown.page
@@ -351,7 +350,11 @@ def _named(download) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("width", "theme", "titles"), [(1400, "light", list(SEEN)), (420, "dark", ["Round", "Hierarchy", "Benchmark"])]
+    ("width", "theme", "titles"),
+    [
+        (1400, "light", list(SEEN)),
+        pytest.param(420, "dark", ["Round", "Hierarchy", "Benchmark"], marks=pytest.mark.slow),
+    ],
 )
 def test_what_has_the_focus_is_outlined_and_uncovered(open_page, voila, width, theme, titles):
     shown = opened(open_page, voila, width, theme)

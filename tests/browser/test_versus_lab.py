@@ -43,6 +43,7 @@ def notebook(lab, tmp_path_factory) -> str:
     return f"{lab}versus.ipynb?reset"
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_in_a_notebook(open_page, notebook):
     shown = open_page()
     page = shown.page
