@@ -152,8 +152,9 @@ class Diagnosis:
             doubt = "" if self.robust else f" Not certain: {self.regret}."
             lines.append(f"Best by the law: {self.best}, {self.gain:+.0%} over plain decoding.{doubt}")
         if self.observation.slope is not None:
-            where = f"from batch size {self.limit}" if self.limit else f"at no batch size up to {MOST_BATCH}"
-            lines.append(f"Speculation stops paying {where} (forward passes modelled as a straight line).")
+            limit = f"stops paying from batch size {self.limit}" if self.limit else f"still pays at batch size {MOST_BATCH}"
+            pays = "pays at no batch size" if self.limit == 1 else limit
+            lines.append(f"Speculation {pays} (forward passes modelled as a straight line).")
         return lines
 
     def tables(self) -> list[Table]:

@@ -80,6 +80,10 @@ def test_the_limit_of_the_batch_follows_from_the_slope():
     seen = replace(HEALTHY, verify=14.0)
     assert diagnose(replace(seen, batch=steep)).best == "target"
     assert diagnose(replace(seen, batch=steep - 1)).best != "target"
+    said = lambda seen: " ".join(diagnose(seen).lines())
+    assert f"stops paying from batch size {steep} (" in said(seen)
+    assert "still pays at batch size" in said(replace(seen, verify=10.0))
+    assert "pays at no batch size" in said(replace(seen, verify=40.0, draft=40.0))
 
 
 def test_what_was_not_observed_is_named_and_gets_no_share():
