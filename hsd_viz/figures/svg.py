@@ -161,7 +161,8 @@ class _Drawing:
     def _scatter(self, trace: Any) -> Iterable[str]:
         y = self.y2 if trace.yaxis == "y2" and self.y2 is not None else self.y
         colour, mode = self.colours[id(trace)], trace.mode or "lines+markers"
-        places = [(self.x(a), y(b)) for a, b in zip(_list(trace.x), _list(trace.y), strict=True)]
+        aside = self._aside(trace)
+        places = [(self.x(a), y(b) + aside) for a, b in zip(_list(trace.x), _list(trace.y), strict=True)]
         error = trace.error_x
         if error.array is not None:
             for (_, at), value, up, down in zip(
@@ -174,6 +175,13 @@ class _Drawing:
             yield f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{thick:g}"{dash}/>'
         if "markers" in mode:
             yield from (f'<circle cx="{a:.1f}" cy="{b:.1f}" r="4.5" fill="{colour}"/>' for a, b in places)
+
+    def _aside(self, trace: Any) -> float:
+        """Return how far below its category a trace is drawn: with ``scattermode="group"`` traces are side by side."""
+        if self.layout.scattermode != "group" or not self.y.names:
+            return 0.0
+        number, count = self.traces.index(trace), len(self.traces)
+        return 0.6 * self.y.unit / count * ((count - 1) / 2 - number)
 
     def _bar(self, trace: Any, bottoms: dict[Any, float]) -> Iterable[str]:
         along, across = (self.x, self.y) if self.sideways else (self.y, self.x)

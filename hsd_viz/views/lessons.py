@@ -43,7 +43,7 @@ class Writer:
         if isinstance(value, Guess):
             return self._guess(value)
         if isinstance(value, Quiz):
-            return "".join(map(self._question, value.questions))
+            return "".join(map(self.question, value.questions))
         if isinstance(value, Doors):
             return "".join(map(self._part, parts_of(value)))
         if hasattr(value, "to_plotly_json"):
@@ -59,19 +59,30 @@ class Writer:
     def _guess(self, guess: Guess) -> str:
         if guess.guess is None:
             guess.lock(guess.options[0] if guess.options else 0)
-        options = "".join(f"<li>{escape(option)}</li>" for option in guess.options)
-        question = f'<p class="question">{escape(guess.question)}</p>' + (f"<ul>{options}</ul>" if options else "")
         shown = self.value(guess.revealed)
-        return f"{question}<details><summary>Show the result</summary>{shown}</details>"
+        return f"{_asked(guess.question, guess.options)}<details><summary>Show the result</summary>{shown}</details>"
 
-    def _question(self, question: dict[str, Any]) -> str:
-        right = next(answer for answer in question["answers"] if answer.get("correct"))
-        choices = question["type"] != "numeric"
-        options = "".join(f"<li>{escape(a['answer'])}</li>" for a in question["answers"]) if choices else ""
-        answer = right["answer"] if choices else right.get("value", right.get("range"))
+    def question(self, question: dict[str, Any]) -> str:
+        """Return a question with its folded answer."""
+        answers = question["answers"]
+        right = next(answer for answer in answers if answer.get("correct"))
+        choices = [] if question["type"] == "numeric" else [answer["answer"] for answer in answers]
+        answer = f"{_letter(choices.index(right['answer']))}: {right['answer']}" if choices else _number(right)
         said = f"<p><b>{escape(answer)}</b> {escape(right['feedback'])}</p>"
-        asked = f'<p class="question">{escape(question["question"])}</p>' + (f"<ul>{options}</ul>" if options else "")
-        return f"{asked}<details><summary>Show the answer</summary>{said}</details>"
+        return f"{_asked(question['question'], choices)}<details><summary>Show the answer</summary>{said}</details>"
+
+
+def _asked(question: str, options: Sequence[str]) -> str:
+    listed = "".join(f"<li>{escape(option)}</li>" for option in options)
+    return f'<p class="question">{escape(question)}</p>' + (f'<ol type="A">{listed}</ol>' if options else "")
+
+
+def _letter(number: int) -> str:
+    return chr(ord("A") + number)
+
+
+def _number(answer: dict[str, Any]) -> str:
+    return str(answer.get("value", answer.get("range")))
 
 
 def title_of(path: Path) -> str:
@@ -95,28 +106,51 @@ def add_figures(notebook: Path, master: Path) -> None:
 # --- a page per lesson ------------------------------------------------------------------------------------------------
 
 
-def page(path: Path, others: Sequence[Path] = ()) -> str:
-    """Return a lesson as a page; ``others`` are all lessons, linked as pages of the same folder."""
+#: Links to a dashboard on the reader's own machine, a paragraph each.
+_TOUR = re.compile(r"^\[Tour\]\(http://127\.0\.0\.1:[^\n]*\n?", re.M)
+
+
+def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
+    """Return a lesson as a page.
+
+    ``others`` are all lessons, linked as pages of the same folder; ``slides`` is the file of the deck there. With
+    ``others``, links to a dashboard on the reader's own machine are left out.
+    """
     writer = Writer()
-    body = "\n".join(part for step in steps_of(path) for part in _cells(writer, step))
+    body = "\n".join(part for step in steps_of(path) for part in _cells(writer, step, tour=not others))
     links = "".join(
-        f"<li>{escape(title_of(p))}</li>"
-        if p == path
-        else f'<li><a href="{p.stem}.html">{escape(title_of(p))}</a></li>'
+        f"<li>{escape(title_of(p))}</li>" if p == path else f"<li>{_link(f'{p.stem}.html', title_of(p))}</li>"
         for p in others
     )
-    nav = f'<nav><a href="../index.html">All pages</a><ol>{links}</ol></nav>' if others else ""
+    deck_link = f"<li>{_link(slides, 'Slides')}</li>" if slides else ""
+    nav = f"<nav>{_link('../index.html', 'All pages')}<ol>{links}{deck_link}</ol></nav>" if others else ""
     body = (
-        f'<main class="lesson">{nav}{body}'
+        f'<main class="lesson">{nav}{body}{_neighbours(path, others)}'
         "<footer>To do the exercises: <code>pip install hsd-viz jupyterlab</code>, <code>hsd-viz course copy "
         "my-course</code>, <code>jupyter lab my-course</code>.</footer></main>"
     )
     return document(writer.parts, body, title_of(path), style=_style())
 
 
-def _cells(writer: Writer, step: Step) -> Iterator[str]:
+def _link(address: str, words: str) -> str:
+    return f'<a href="{escape(address)}">{escape(words)}</a>'
+
+
+def _neighbours(path: Path, others: Sequence[Path]) -> str:
+    """Return links to the lesson before and the one after, as far as they exist."""
+    if path not in others:
+        return ""
+    at = list(others).index(path)
+    before = [_link(f"{p.stem}.html", f"← {title_of(p)}") for p in others[max(0, at - 1) : at]]
+    after = [_link(f"{p.stem}.html", f"{title_of(p)} →") for p in others[at + 1 : at + 2]]
+    return f'<nav class="neighbours"><span>{"".join(before)}</span><span>{"".join(after)}</span></nav>'
+
+
+def _cells(writer: Writer, step: Step, *, tour: bool) -> Iterator[str]:
     if step.kind == "markdown":
-        yield writer.markdown(step.text)
+        yield writer.markdown(step.text if tour else _TOUR.sub("", step.text))
+        return
+    if step.text == editions.COLAB:
         return
     yield f'<pre class="code"><code>{escape(step.text)}</code></pre>'
     if step.printed:
@@ -145,19 +179,28 @@ def _slides(writer: Writer, steps: list[Step]) -> Iterator[str]:
     """Yield the slides of one lesson: title, idea, prediction, recorded run, figure, questions, summary."""
     head, _, idea = steps[0].text.partition("\n\n**Goal.**")
     goal, _, idea = idea.partition("\n\n")
-    needs = goal.partition("\n**Before.**")
-    minutes = needs[2].partition("**Time.**")[2].partition("**")[0]
-    yield f"{writer.markdown(head)}{writer.markdown(needs[0])}<p class='soft'>{escape(minutes)}</p>"
-    yield f"<h2>{escape(head.lstrip('# '))}</h2>{writer.markdown(idea)}"
+    title = head.lstrip("# ")
+    yield writer.markdown(head) + writer.markdown(goal.partition("\n**Before.**")[0])
+    yield f"<h2>{escape(title)}</h2>{writer.markdown(idea)}"
+
+    def slide(text: str, rest: str = "") -> str:
+        named, _, content = text.partition("\n") if text.startswith("## ") else ("", "", text)
+        heading = f"<h2><small>{escape(title)}</small>{escape(named[3:])}</h2>"
+        return f"{heading}{writer.markdown(content)}{rest}"
+
     text = printed = ""
     for step in steps[1:]:
         if step.kind == "markdown":
             *before, text = re.split(r"\n(?=## )", step.text)
-            yield from (writer.markdown(part) for part in before if part.startswith("## "))
+            yield from (slide(part) for part in before if part.startswith("## "))
             printed = ""
-        elif isinstance(step.value, Guess | Quiz | Doors) or hasattr(step.value, "to_plotly_json"):
+        elif isinstance(step.value, Quiz):
+            asked, name = step.value.questions, text.removeprefix("## ").strip()
+            for n, question in enumerate(asked, 1):
+                yield slide(f"## {name}: {n} of {len(asked)}", writer.question(question))
+        elif isinstance(step.value, Guess | Doors) or hasattr(step.value, "to_plotly_json"):
             shown = f"<pre>{escape(printed.rstrip())}</pre>" if printed else ""
-            yield f"{writer.markdown(text)}{shown}{writer.value(step.value)}"
+            yield slide(text, f"{shown}{writer.value(step.value)}")
             printed = ""
         else:
             printed += step.printed
@@ -166,11 +209,12 @@ def _slides(writer: Writer, steps: list[Step]) -> Iterator[str]:
 
 _KEYS = (
     "<p class='soft'><kbd>→</kbd> <kbd>Space</kbd> next · <kbd>←</kbd> back · <kbd>1</kbd>–<kbd>8</kbd> lesson · "
-    "<kbd>R</kbd> reveal · <kbd>F</kbd> full screen · <kbd>Esc</kbd> leave a view</p>"
+    "<kbd>R</kbd> reveal, hide · <kbd>↓</kbd> <kbd>↑</kbd> scroll · <kbd>F</kbd> full screen · <kbd>Esc</kbd> leave a view</p>"
 )
 _CONTROLS = (
     '<nav class="controls"><button id="back" aria-label="Previous slide">←</button><output id="place"></output>'
-    '<button id="next" aria-label="Next slide">→</button><button id="full">Full screen</button></nav>'
+    '<button id="next" aria-label="Next slide">→</button><button id="full">Full screen</button>'
+    '<button id="more">↓ More</button><span class="leave">Esc: back to slides</span></nav>'
 )
 
 

@@ -3,6 +3,7 @@
 import type { Draft, Round } from "../lib/contract";
 import { focusable, make } from "../lib/dom";
 import type { Store } from "../lib/run";
+import { zoomOf } from "../lib/zoom";
 import { mostOf, TREE } from "./round";
 
 type Name = "sums" | "bars";
@@ -41,6 +42,8 @@ export function createRoom({
     high[name] = Math.ceil(height);
     root.style.setProperty(`--${name}`, `${high[name]}px`);
   };
+
+  const heightOf = (part: Element | null) => (part?.getBoundingClientRect().height ?? 0) / zoomOf(root);
 
   /** Estimate the height of a round's boxes without drawing. */
   function weight(drafts: Draft[]) {
@@ -85,13 +88,13 @@ export function createRoom({
         probe.style.width = `${boxes[name].clientWidth}px`;
         probe.replaceChildren(...parts);
         boxes[name].parentElement?.append(probe);
-        for (const part of parts) reserve(name, part.getBoundingClientRect().height);
+        for (const part of parts) reserve(name, heightOf(part));
         probe.remove();
       }
     },
     /** Reserve the current height, and make scrolling lists focusable. */
     grow() {
-      for (const name of NAMES) reserve(name, boxes[name].firstElementChild?.getBoundingClientRect().height ?? 0);
+      for (const name of NAMES) reserve(name, heightOf(boxes[name].firstElementChild));
       const list = boxes.sums.querySelector("ol");
       if (list && list.scrollHeight > list.clientHeight) focusable(list);
     },

@@ -8,6 +8,7 @@ import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
 import type { Change } from "../lib/run";
 import { duration } from "../lib/words";
+import { zoomOf } from "../lib/zoom";
 import type { Shown } from "./said";
 import { callWords, createTelling, isCall, isRound, servedBy } from "./said";
 import type { Lane, Range, TimeSpan } from "./spans";
@@ -311,10 +312,16 @@ function createTimeline({ root, group, store, palette, follow }: View<object>) {
     return t >= view.from && t <= view.to ? t : (view.from + view.to) / 2;
   };
 
+  /** Where in the chart an event happened. */
+  function placeOf(e: MouseEvent) {
+    const box = area.getBoundingClientRect();
+    return [(e.clientX - box.left) / zoomOf(area), (e.clientY - box.top) / zoomOf(area)];
+  }
+
   area.addEventListener(
     "wheel",
     (e) => {
-      const x = e.clientX - area.getBoundingClientRect().left;
+      const [x] = placeOf(e);
       if (e.ctrlKey || e.metaKey) zoom(Math.exp(Math.max(-60, Math.min(60, e.deltaY)) / 120), tOf(x));
       else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY))
         look(panView(view, (e.deltaX || e.deltaY) / scale(), end));
@@ -326,8 +333,7 @@ function createTimeline({ root, group, store, palette, follow }: View<object>) {
 
   /** The call or gap at a point of the chart, or null. */
   function at(e: PointerEvent) {
-    const box = area.getBoundingClientRect();
-    const [x, y] = [e.clientX - box.left, e.clientY - box.top];
+    const [x, y] = placeOf(e);
     const t = tOf(x);
     const slack = 3 / scale();
     const k = Math.floor((y - laneTop(0)) / LANE);
@@ -353,7 +359,7 @@ function createTimeline({ root, group, store, palette, follow }: View<object>) {
   });
   area.addEventListener("pointermove", (e) => {
     if (drag) {
-      const by = e.clientX - drag.x;
+      const by = (e.clientX - drag.x) / zoomOf(area);
       drag.moved ||= Math.abs(by) >= STILL;
       if (drag.moved) {
         area.classList.add("hsd-dragging");

@@ -1,6 +1,7 @@
 // Metrics and distributions of compared runs, with definitions.
 import { make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
+import { zoomOf } from "../lib/zoom";
 import { nameOf } from "./lanes";
 import type { Run } from "./race";
 
@@ -49,8 +50,10 @@ function explainer(root: HTMLElement) {
       bubble.hidden = false;
       const at = node.getBoundingClientRect();
       const frame = root.getBoundingClientRect();
-      bubble.style.left = `${Math.max(0, Math.min(at.left - frame.left, frame.width - bubble.offsetWidth))}px`;
-      bubble.style.top = `${at.bottom - frame.top + 4}px`;
+      const zoom = zoomOf(root);
+      const left = Math.min((at.left - frame.left) / zoom, root.offsetWidth - bubble.offsetWidth);
+      bubble.style.left = `${Math.max(0, left)}px`;
+      bubble.style.top = `${(at.bottom - frame.top) / zoom + 4}px`;
     };
     for (const event of ["pointerenter", "focus", "click"]) node.addEventListener(event, explain);
     node.addEventListener("pointerleave", () => {

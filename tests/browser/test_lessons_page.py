@@ -40,17 +40,67 @@ def test_slides_follow_keys_views_keep_theirs_and_results_are_revealed(chromium,
     last = place()
     page.keyboard.press("ArrowRight")
     assert place() == last and last.split(" / ")[0] == last.split(" / ")[1]
-    page.goto(f"{file.as_uri()}#12")
+    page.keyboard.press("1")
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("R")
+    assert page.is_hidden(".deck > section.shown details pre"), "R also hides"
+    run = page.evaluate(
+        "1 + [...document.querySelectorAll('.deck > section')].findIndex((s) => s.querySelector('.view button'))"
+    )
+    page.goto(f"{file.as_uri()}#{run}")
     page.reload()
-    assert place().startswith("12 /")
     page.click(".deck > section.shown .view button:has-text('Next round')")
-    assert place().startswith("12 /") and "Round 2 of" in shown()
+    assert place().startswith(f"{run} /") and "Round 2 of" in shown()
     page.keyboard.press("ArrowRight")
-    assert place().startswith("12 /"), "the key belongs to the view"
+    assert place().startswith(f"{run + 1} /"), "a button leaves its keys to the slides"
+    page.keyboard.press("ArrowLeft")
+    assert page.is_hidden(".leave")
+    page.focus(".deck > section.shown .view [role=tree]")
+    page.keyboard.press("ArrowRight")
+    assert place().startswith(f"{run} /") and page.is_visible(".leave"), "the key belongs to the view"
+    page.keyboard.press("PageDown")
+    assert place().startswith(f"{run + 1} /")
+    page.keyboard.press("PageUp")
+    page.focus(".deck > section.shown .view [role=tree]")
     page.keyboard.press("Escape")
     page.keyboard.press("ArrowRight")
-    assert place().startswith("13 /")
+    assert place().startswith(f"{run + 1} /")
     assert problems == [] and [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
+    page.close()
+
+
+def test_slides_can_be_read_from_the_last_row_and_say_where_they_continue(chromium, tmp_path):
+    file = tmp_path / "deck.html"
+    file.write_text(lessons.deck(editions.masters()[1:2]), encoding="utf-8")
+    page = chromium.new_page(viewport={"width": 1920, "height": 1080})
+    page.goto(file.as_uri())
+    page.wait_for_selector("#view-0 *", state="attached")
+    sizes = page.evaluate(
+        "[...document.querySelectorAll('.deck > section:not(:has(.view, figure)) p')]"
+        ".map((p) => parseFloat(getComputedStyle(p).fontSize))"
+    )
+    assert min(sizes) >= 36
+    run = page.evaluate(
+        "1 + [...document.querySelectorAll('.deck > section')].findIndex((s) => s.querySelector('.view'))"
+    )
+    page.goto(f"{file.as_uri()}#{run}")
+    # Type is drawn at its size times the zoom.
+    assert 11 * float(page.evaluate("getComputedStyle(document.querySelector('.view')).zoom")) >= 18
+    page.wait_for_selector("#more", state="visible")
+    top = lambda: page.evaluate("document.querySelector('section.shown').scrollTop")
+    for _ in range(20):
+        page.keyboard.press("ArrowDown")
+    page.wait_for_selector("#more", state="hidden")
+    assert top() > 0
+    for _ in range(20):
+        page.keyboard.press("ArrowUp")
+    assert top() == 0
+    page.set_viewport_size({"width": 900, "height": 220})
+    page.keyboard.press("PageUp")
+    page.keyboard.press("r")
+    box = page.locator("section.shown details").bounding_box()
+    assert page.evaluate("document.querySelector('section.shown').scrollTop") > 0 and 0 <= box["y"] < 220
     page.close()
 
 

@@ -7,7 +7,11 @@ from html.parser import HTMLParser
 
 import pytest
 
+from hsd_viz.card import escape
+from hsd_viz.engine.replay import load_bundled
 from hsd_viz.exercises import editions
+from hsd_viz.exercises.data import measured
+from hsd_viz.exercises.editions import steps_of
 from hsd_viz.views import lessons
 
 MASTERS = editions.masters()
@@ -55,15 +59,60 @@ def test_a_prediction_has_what_was_printed_for_it(deck):
     assert "draft:" in slide and slide.index("draft:") < slide.index("Show the result")
 
 
+def test_each_slide_names_its_lesson_and_asks_one_question(deck):
+    slides = [s for s in deck.split("<section") if s.startswith(" data-lesson=")]
+    for slide in slides:
+        n = slide.split('"')[1]
+        if n and 'class="summary"' not in slide:
+            assert escape(lessons.title_of(MASTERS[int(n) - 1])) in slide
+        assert slide.count("Show the answer") <= 1
+    assert "In Jupyter" not in deck and "minutes" not in deck.split('data-lesson="1"')[1].split("</section>")[0]
+    [first] = [k for k, s in enumerate(slides) if 'data-lesson="1"' in s and "nano:4 &gt; target" in s]
+    assert "The words of all lessons" in slides[first] and not any('class="view"' in s for s in slides[:first])
+
+
+def test_an_answer_has_the_letter_of_its_option():
+    question = {
+        "question": "Which?",
+        "type": "multiple_choice",
+        "answers": [
+            {"answer": "this", "correct": False, "feedback": ""},
+            {"answer": "that", "correct": True, "feedback": "Yes."},
+        ],
+    }
+    assert "<b>B: that</b>" in lessons.Writer().question(question)
+
+
+def test_titles_state_the_repetition_of_the_recorded_run():
+    [two, eight] = ([s for s in steps_of(MASTERS[k]) if hasattr(s.value, "to_plotly_json")][0].value for k in (1, 7))
+    share = load_bundled("one-draft").metrics()["repetition_share"]
+    assert f"{share:.0%}" in two.layout.title.text
+    rows = [r for r in measured("heldout-greedy-cpu")["stacks"] if r["stack"] == "target"]
+    for trace, row in zip(eight.data, (rows[0], rows[0]["low_repetition"]), strict=True):
+        assert trace.name.endswith(f": {row['outputs']}, {row['repetition_share']:.0%} repeated")
+    assert list(eight.data[0].y) == list(eight.data[1].y)
+
+
+def test_the_line_of_lesson_7_is_where_drafting_costs_what_it_adds():
+    figure = next(s.value for s in steps_of(MASTERS[6]) if hasattr(s.value, "to_plotly_json"))
+    for alpha, gamma in zip(figure.data[1].x, figure.data[1].y, strict=True):
+        assert sum(alpha**k for k in range(1, int(gamma) + 1)) == pytest.approx(0.1 * gamma)
+
+
 def test_the_rule_of_lesson_3_has_a_slide_after_its_prediction(deck):
     slides = [s for s in deck.split("<section") if s.startswith(' data-lesson="3"')]
     [asked] = [n for n, s in enumerate(slides) if "must it be accepted" in s]
-    assert "<h2>The rule</h2>" in slides[asked + 1] and not any("The rule" in s for s in slides[:asked])
+    assert "</small>The rule</h2>" in slides[asked + 1] and not any("The rule" in s for s in slides[:asked])
 
 
 @pytest.mark.parametrize("path", MASTERS, ids=lambda path: path.stem)
 def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
-    page = lessons.page(path, MASTERS)
+    page = lessons.page(path, MASTERS, "slides.html")
+    assert "127.0.0.1" not in page and "On Colab only" not in page and 'href="slides.html"' in page
+    assert "127.0.0.1:8866/?tour=" in lessons.page(path), "the page that the tour opens"
+    at = MASTERS.index(path)
+    near = page.split('class="neighbours"')[1].split("</nav>")[0]
+    assert re.findall(r'href="([^"]+)"', near) == [f"{p.stem}.html" for p in MASTERS[max(0, at - 1) : at + 2] if p != path]
     assert len(re.findall(r"Exercise \d\.\d", page)) == path.read_text(encoding="utf-8").count("## Exercise ")
     assert "raise NotImplementedError" in page and "BEGIN SOLUTION" not in page
     assert {f"{p.stem}.html" for p in MASTERS} - {path.stem + ".html"} <= set(re.findall(r'href="([^"]+)"', page))
