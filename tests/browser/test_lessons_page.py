@@ -46,7 +46,7 @@ def test_slides_follow_keys_views_keep_theirs_and_results_are_revealed(chromium,
     page.keyboard.press("R")
     assert page.is_hidden(".deck > section.shown details pre"), "R also hides"
     run = page.evaluate(
-        "1 + [...document.querySelectorAll('.deck > section')].findIndex((s) => s.querySelector('.view button'))"
+        "1 + [...document.querySelectorAll('.deck > section')].findIndex((s) => s.querySelector('.view [role=tree]'))"
     )
     page.goto(f"{file.as_uri()}#{run}")
     page.reload()
