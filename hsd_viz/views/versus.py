@@ -115,7 +115,7 @@ class Versus(View):
 
     ``Versus(traces)`` shows runs; ``Versus()`` opens bundled recordings and offers the others; ``Versus.of(engine,
     prompt, stacks)`` decodes. ``refusal`` has the reason if runs cannot be compared. ``pinned`` is the pinned output
-    position from 0 (-1: none)."""
+    position from 0 (-1: none), ``time`` the milliseconds at which the race stands at first (-1: its end)."""
 
     _esm = STATIC / "versus.js"
     _css = STATIC / "versus.css"
@@ -126,6 +126,7 @@ class Versus(View):
     group = traitlets.Unicode("").tag(sync=True)
     chosen = traitlets.List(traitlets.Unicode()).tag(sync=True)
     pinned = traitlets.Int(-1).tag(sync=True)
+    time = traitlets.Float(-1.0).tag(sync=True)
     palette = traitlets.Dict().tag(sync=True)
     #: The group of the runs in the browser (:mod:`hsd_viz.views.linked`).
     link = traitlets.Unicode().tag(sync=True)

@@ -36,6 +36,8 @@ interface Traits {
   group: string;
   chosen: string[];
   pinned: number;
+  /** Milliseconds at which the race stands at first; -1: its end. */
+  time: number;
   /** The name of the group with the runs. */
   link: string;
   palette: PaletteData;
@@ -136,6 +138,7 @@ function render({ model, el }: Drawing<Traits>) {
       runs,
       data.runs.map((facts, k) => readRun(facts, runs.runs[k])),
     );
+    if (model.get("time") >= 0 && !motion.matches) state.set(model.get("time") * 1e6, false);
     race = raceOf(state, palette, () => motion.matches);
     score = scoreOf(state, palette, data.agreement);
     const about = make("p", "hsd-vs-about");

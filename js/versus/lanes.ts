@@ -123,7 +123,7 @@ export function raceOf(state: RaceState, palette: Palette, still: () => boolean)
 
   function paint() {
     play.hidden = speed.hidden = still();
-    play.textContent = state.playing ? "Pause" : state.t >= state.end ? "Start the race" : "Resume";
+    play.textContent = state.playing ? "Pause" : state.t > 0 && state.t < state.end ? "Resume" : "Start the race";
     slider.value = String(Math.round((1000 * state.t) / state.end));
     clock.textContent = `${(state.t / 1e6).toFixed(1)} ms`;
     const sentence = standing(runs, state.t);
