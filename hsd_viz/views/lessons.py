@@ -126,7 +126,7 @@ def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
     nav = f"<nav>{_link('../index.html', 'All pages')}<ol>{links}{deck_link}</ol></nav>" if others else ""
     body = (
         f'<main class="lesson">{nav}{body}{_neighbours(path, others)}'
-        "<footer>To do the exercises: <code>pip install hsd-viz jupyterlab</code>, <code>hsd-viz course copy "
+        "<footer>To do the exercises: <code>pip install 'hsd-viz[app]'</code>, <code>hsd-viz course copy "
         "my-course</code>, <code>jupyter lab my-course</code>.</footer></main>"
     )
     return document(writer.parts, body, title_of(path), style=_style())

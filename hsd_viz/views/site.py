@@ -114,7 +114,9 @@ def _lessons() -> Iterator[Page]:
     masters = editions.masters()
     for path in masters:
         text = path.read_text(encoding="utf-8").partition("**Goal.**")[2].partition("\n")[0].strip()
-        yield Page(f"lessons/{path.stem}.html", title_of(path), lambda p=path: page(p, masters, "slides.html"), text=text)
+        yield Page(
+            f"lessons/{path.stem}.html", title_of(path), lambda p=path: page(p, masters, "slides.html"), text=text
+        )
     yield Page(
         "lessons/slides.html", "Slides", deck, text="All lessons, to project: figures, recorded runs, questions."
     )

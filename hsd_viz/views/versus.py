@@ -115,7 +115,7 @@ class Versus(View):
 
     ``Versus(traces)`` shows runs; ``Versus()`` opens bundled recordings and offers the others; ``Versus.of(engine,
     prompt, stacks)`` decodes. ``refusal`` has the reason if runs cannot be compared. ``pinned`` is the pinned output
-    position from 0 (-1: none), ``time`` the milliseconds at which the race stands at first (-1: its end)."""
+    position from 0 (-1: none), ``time`` the time of the race shown first, in milliseconds (-1: its end)."""
 
     _esm = STATIC / "versus.js"
     _css = STATIC / "versus.css"

@@ -36,7 +36,7 @@ interface Traits {
   group: string;
   chosen: string[];
   pinned: number;
-  /** Milliseconds at which the race stands at first; -1: its end. */
+  /** The time of the race shown first, in milliseconds; -1: its end. */
   time: number;
   /** The name of the group with the runs. */
   link: string;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -71,6 +72,17 @@ def test_each_slide_names_its_lesson_and_asks_one_question(deck):
     assert "The words of all lessons" in slides[first] and not any('class="view"' in s for s in slides[:first])
 
 
+def test_the_lecture_follows_the_slides_and_leaves_time(deck):
+    slides = re.findall(r'data-lesson="(\d)"><div><h2>(?:<small>.*?</small>)?(.*?)</h2>', deck)
+    slides = [(n, "idea" if name == escape(lessons.title_of(MASTERS[int(n) - 1])) else name) for n, name in slides]
+    slides = [(n, name.partition(":")[0]) for n, name in slides]
+    text = (Path(__file__).parents[2] / "docs/tutorial/teach.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| lesson (\d): (.*?) \|", text, re.M)
+    places = [slides.index((n, name)) for _, n, names in rows for name in names.split(", ")]
+    assert len(places) > 10 and places == sorted(places)
+    assert f"take {sum(int(minutes) for minutes, *_ in rows)} minutes: 8 are left" in text
+
+
 def test_an_answer_has_the_letter_of_its_option():
     question = {
         "question": "Which?",
@@ -112,7 +124,9 @@ def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     assert "127.0.0.1:8866/?tour=" in lessons.page(path), "the page that the tour opens"
     at = MASTERS.index(path)
     near = page.split('class="neighbours"')[1].split("</nav>")[0]
-    assert re.findall(r'href="([^"]+)"', near) == [f"{p.stem}.html" for p in MASTERS[max(0, at - 1) : at + 2] if p != path]
+    assert re.findall(r'href="([^"]+)"', near) == [
+        f"{p.stem}.html" for p in MASTERS[max(0, at - 1) : at + 2] if p != path
+    ]
     assert len(re.findall(r"Exercise \d\.\d", page)) == path.read_text(encoding="utf-8").count("## Exercise ")
     assert "raise NotImplementedError" in page and "BEGIN SOLUTION" not in page
     assert {f"{p.stem}.html" for p in MASTERS} - {path.stem + ".html"} <= set(re.findall(r'href="([^"]+)"', page))
