@@ -209,7 +209,8 @@ def _slides(writer: Writer, steps: list[Step]) -> Iterator[str]:
 
 _KEYS = (
     "<p class='soft'><kbd>→</kbd> <kbd>Space</kbd> next · <kbd>←</kbd> back · <kbd>1</kbd>–<kbd>8</kbd> lesson · "
-    "<kbd>R</kbd> reveal, hide · <kbd>↓</kbd> <kbd>↑</kbd> scroll · <kbd>F</kbd> full screen · <kbd>Esc</kbd> leave a view</p>"
+    "<kbd>R</kbd> reveal, hide · <kbd>↓</kbd> <kbd>↑</kbd> scroll · <kbd>F</kbd> full screen · "
+    "<kbd>Esc</kbd> leave a view</p>"
 )
 _CONTROLS = (
     '<nav class="controls"><button id="back" aria-label="Previous slide">←</button><output id="place"></output>'

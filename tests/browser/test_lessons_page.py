@@ -40,6 +40,11 @@ def test_slides_follow_keys_views_keep_theirs_and_results_are_revealed(chromium,
     last = place()
     page.keyboard.press("ArrowRight")
     assert place() == last and last.split(" / ")[0] == last.split(" / ")[1]
+    # A view under the zoom of the deck finds what is under the pointer.
+    page.goto(f"{file.as_uri()}#6")
+    bar = page.locator(".shown .hsd-tl-call").nth(40)
+    bar.hover()
+    assert "hsd-on" in bar.get_attribute("class")
     page.keyboard.press("1")
     for _ in range(2):
         page.keyboard.press("ArrowRight")
@@ -72,7 +77,7 @@ def test_slides_follow_keys_views_keep_theirs_and_results_are_revealed(chromium,
 
 def test_slides_can_be_read_from_the_last_row_and_say_where_they_continue(chromium, tmp_path):
     file = tmp_path / "deck.html"
-    file.write_text(lessons.deck(editions.masters()[1:2]), encoding="utf-8")
+    file.write_text(lessons.deck(editions.masters()[7:8]), encoding="utf-8")
     page = chromium.new_page(viewport={"width": 1920, "height": 1080})
     page.goto(file.as_uri())
     page.wait_for_selector("#view-0 *", state="attached")
@@ -88,6 +93,7 @@ def test_slides_can_be_read_from_the_last_row_and_say_where_they_continue(chromi
     # Type is drawn at its size times the zoom.
     assert 11 * float(page.evaluate("getComputedStyle(document.querySelector('.view')).zoom")) >= 18
     page.wait_for_selector("#more", state="visible")
+    assert "0.0 ms" in page.inner_text("section.shown .view") and page.is_visible("text=Start the race")
     top = lambda: page.evaluate("document.querySelector('section.shown').scrollTop")
     for _ in range(20):
         page.keyboard.press("ArrowDown")

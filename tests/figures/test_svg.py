@@ -79,3 +79,14 @@ def test_colours_of_the_page_are_used_and_other_traces_are_refused():
     assert root.get("fill") == "currentColor" and next(root.iter(SVG + "rect")).get("fill") == "none"
     with pytest.raises(ValueError, match="a figure with pie cannot be drawn"):
         svg(go.Figure(go.Pie(values=[1, 2])))
+
+
+def test_grouped_points_of_one_category_are_apart_and_their_intervals_with_them():
+    error = {"array": [1], "arrayminus": [0.5]}
+    traces = [go.Scatter(x=[n], y=["a"], error_x=error, mode="markers", orientation="h") for n in (2, 3)]
+    heights = {}
+    for mode in ("overlay", "group"):
+        root = drawn(go.Figure(traces, layout={"scattermode": mode}))
+        heights[mode] = [float(c.get("cy")) for c in all_of(root, "circle")]
+        assert [float(e.get("y1")) for e in all_of(root, "line", stroke_width="2")] == heights[mode]
+    assert heights["overlay"][0] == heights["overlay"][1] and heights["group"][0] > heights["group"][1]

@@ -96,7 +96,7 @@ def test_an_answer_has_the_letter_of_its_option():
 
 
 def test_titles_state_the_repetition_of_the_recorded_run():
-    [two, eight] = ([s for s in steps_of(MASTERS[k]) if hasattr(s.value, "to_plotly_json")][0].value for k in (1, 7))
+    [two, eight] = (next(s for s in steps_of(MASTERS[k]) if hasattr(s.value, "to_plotly_json")).value for k in (1, 7))
     share = load_bundled("one-draft").metrics()["repetition_share"]
     assert f"{share:.0%}" in two.layout.title.text
     rows = [r for r in measured("heldout-greedy-cpu")["stacks"] if r["stack"] == "target"]
