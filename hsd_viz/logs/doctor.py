@@ -152,7 +152,9 @@ class Diagnosis:
             doubt = "" if self.robust else f" Not certain: {self.regret}."
             lines.append(f"Best by the law: {self.best}, {self.gain:+.0%} over plain decoding.{doubt}")
         if self.observation.slope is not None:
-            limit = f"stops paying from batch size {self.limit}" if self.limit else f"still pays at batch size {MOST_BATCH}"
+            limit = (
+                f"stops paying from batch size {self.limit}" if self.limit else f"still pays at batch size {MOST_BATCH}"
+            )
             pays = "pays at no batch size" if self.limit == 1 else limit
             lines.append(f"Speculation {pays} (forward passes modelled as a straight line).")
         return lines
