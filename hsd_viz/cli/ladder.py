@@ -58,7 +58,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     add("models", nargs="*", metavar="MODEL", help="ladder names or checkpoint folders (default: the whole ladder)")
     add("--gguf", type=arguments.folder_name, required=True, metavar="DIR", help="write MODEL.gguf to this folder")
     text = "data type of the matrices; float32 has the arithmetic of this project (default float16)"
-    add("--dtype", choices=("float16", "float32"), default="float16", help=text)
+    add("--dtype", choices=("float16", "bfloat16", "float32"), default="float16", help=text)
 
 
 def _add_train(add: Callable[..., Any]) -> None:
