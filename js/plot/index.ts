@@ -114,7 +114,19 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     for (const svg of plot.querySelectorAll(".main-svg")) svg.setAttribute("aria-hidden", "true");
     if (first) plot.on?.("plotly_click", ({ points }) => choose(points?.[0]));
   }
-  const redraw = () => draw().catch(failInto(root));
+  // One at a time: plotly goes on with a drawing later, and would meet the next one's layout.
+  let drawing = false;
+  let stale = false;
+  async function redraw() {
+    stale = true;
+    if (drawing) return;
+    drawing = true;
+    while (stale && !gone) {
+      stale = false;
+      await draw().catch(failInto(root));
+    }
+    drawing = false;
+  }
 
   function choose(point: Point | undefined) {
     if (!point || !meta().picks) return;
