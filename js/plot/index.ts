@@ -107,6 +107,9 @@ function createView(model: Model<Traits>, el: HTMLElement) {
       dark ? recoloured(figure(), model.get("dark")) : structuredClone(figure()),
       shownAt,
     );
+    // A lower figure would be placed with the margins of the one before, which may leave it no height.
+    if ((layout.height ?? 0) < drawnHeight) plotly.purge(plot);
+    drawnHeight = layout.height ?? 0;
     const first = !plot.on;
     await plotly.react(plot, data, layout, model.get("config"));
     if (gone) return;
@@ -115,6 +118,7 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     if (first) plot.on?.("plotly_click", ({ points }) => choose(points?.[0]));
   }
   // One at a time: plotly goes on with a drawing later, and would meet the next one's layout.
+  let drawnHeight = 0;
   let drawing = false;
   let stale = false;
   async function redraw() {

@@ -67,7 +67,7 @@ class Page:
 
     def check(self) -> None:
         """Fail on a page error or a request to another machine."""
-        assert self.errors == []
+        assert not self.errors, chr(10).join(self.errors)
         assert self.outside == []
 
 
