@@ -216,7 +216,8 @@ def test_sections_follow_another_recording(shared):
     shared.check()
 
 
-@pytest.mark.parametrize("theme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.slow
 def test_every_section_fits_a_narrow_page(open_page, voila, theme):
     shown = open_page(420)
     page = shown.page

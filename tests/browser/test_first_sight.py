@@ -77,6 +77,7 @@ def test_the_page_at_a_glance(open_page, voila):
     shown.check()
 
 
+@pytest.mark.slow
 def test_the_theme_follows_the_system_until_one_is_chosen(in_scheme):
     page = in_scheme("dark")
     assert page.evaluate(LIGHT) == "false"

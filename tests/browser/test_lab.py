@@ -17,6 +17,7 @@ def run_all(page) -> None:
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
 
 
+@pytest.mark.slow
 def test_runs_in_a_cell_and_survives_a_reload(open_page, lab):
     shown = open_page()
     page = shown.page

@@ -349,12 +349,9 @@ def _named(download) -> Path:
     return path.rename(path.with_name(f"{path.name}-{download.suggested_filename}"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("width", "theme", "titles"),
-    [
-        (1400, "light", list(SEEN)),
-        pytest.param(420, "dark", ["Round", "Hierarchy", "Benchmark"], marks=pytest.mark.slow),
-    ],
+    ("width", "theme", "titles"), [(1400, "light", list(SEEN)), (420, "dark", ["Round", "Hierarchy", "Benchmark"])]
 )
 def test_what_has_the_focus_is_outlined_and_uncovered(open_page, voila, width, theme, titles):
     shown = opened(open_page, voila, width, theme)

@@ -197,6 +197,7 @@ def literal(page) -> None:
     assert page.evaluate("window.pwned") is None
 
 
+@pytest.mark.slow
 def test_strange_text_is_text_everywhere(open_page, own_server, tmp_path):
     url, _ = own_server
     shown = opened(open_page, url)

@@ -183,7 +183,7 @@ def at_step(page, number: int) -> None:
         raise AssertionError(f"step {number}: {page.evaluate(SEEN)}") from error
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1400, "light"), (420, "dark")])
+@pytest.mark.parametrize(("width", "theme"), [(1400, "light"), pytest.param(420, "dark", marks=pytest.mark.slow)])
 def test_the_tour_by_keyboard_shows_what_it_speaks_of(open_page, voila, width, theme):
     shown = opened(open_page, f"{voila}?theme={theme}", width)
     page = shown.page
@@ -246,7 +246,7 @@ def test_who_leaves_the_tour_finds_back_also_after_a_reload(open_page, voila):
     shown.check()
 
 
-@pytest.mark.parametrize("size", [(800, 640), (420, 620)], ids=str)
+@pytest.mark.parametrize("size", [pytest.param((800, 640), marks=pytest.mark.slow), (420, 620)], ids=str)
 def test_in_a_low_window_the_card_makes_room_for_what_it_speaks_of(open_page, voila, size):
     shown = open_page(size[0])
     page = shown.page

@@ -315,6 +315,7 @@ def test_strange_and_long_texts_stay_text_and_inside_the_page(open_page, width):
     shown.check()
 
 
+@pytest.mark.slow
 def test_two_thousand_tokens_open_and_race_quickly(open_page):
     shown = open_page()
     page = shown.page
