@@ -40,6 +40,7 @@ def kernel_of(page) -> int:
     return int(found.stdout.split()[0])
 
 
+@pytest.mark.slow
 def test_form_run_tab_and_recording_come_back(open_page, own_server):
     shown = opened(open_page, own_server)
     page, names = shown.page, [r.name for r in bundled()]
@@ -63,6 +64,8 @@ def test_form_run_tab_and_recording_come_back(open_page, own_server):
     expect(page.locator(".hsd-out")).to_have_text(text)
     page.go_back()
     expect(tab("Round")).to_have_attribute("aria-selected", "true")
+    # The kernel reports the form after it has shown it.
+    page.wait_for_function("JSON.parse(localStorage['hsd_viz.form']).form.prompt === 'def kept('")
     page.reload(wait_until="domcontentloaded")
     page.wait_for_selector(TOKENS)
     expect(page.locator(".hsd-out")).to_have_text(text)
