@@ -117,7 +117,7 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     for (const svg of plot.querySelectorAll(".main-svg")) svg.setAttribute("aria-hidden", "true");
     if (first) plot.on?.("plotly_click", ({ points }) => choose(points?.[0]));
   }
-  // One at a time: plotly goes on with a drawing later, and would meet the next one's layout.
+  // One at a time: plotly finishes a drawing later, and would meet the next one's layout.
   let drawnHeight = 0;
   let drawing = false;
   let stale = false;
