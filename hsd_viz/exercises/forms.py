@@ -173,7 +173,7 @@ def quiz(which: str | Path | list[dict[str, Any]]) -> Quiz:
         return Quiz(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         known = ", ".join(sorted(p.stem for p in FOLDER.glob("*.json")))
-        raise ValueError(f"there is no quiz '{which}': use one of {known}, or the path of a JSON file") from None
+        raise ValueError(f"unknown quiz '{which}': use one of {known}, or the path of a JSON file") from None
     except (json.JSONDecodeError, AttributeError) as error:
         raise ValueError(f"{path.name} is not a quiz in the format of jupyterquiz: {error}") from None
 

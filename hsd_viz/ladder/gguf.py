@@ -18,9 +18,9 @@ import numpy as np
 from hsd_viz.disk import replacing
 from hsd_viz.ladder.load import NAMES, model_path
 
-#: GGML's numbers of the data types, and its ``general.file_type``; vectors are always float32.
-DTYPES = {"float32": (0, 0), "float16": (1, 1), "bfloat16": (30, 32)}
-#: numpy has no bfloat16: it is stored as uint16.
+#: ``general.file_type`` of the data types; vectors are always float32.
+DTYPES = {"float32": 0, "float16": 1, "bfloat16": 32}
+#: GGML's numbers of the stored types. numpy has no bfloat16: it is stored as uint16.
 _KINDS = {"float32": 0, "float16": 1, "uint16": 30}
 _ALIGNMENT = 32
 _LAYER = {
@@ -85,7 +85,7 @@ def _hyperparameters(config: dict[str, Any], dtype: str, name: str) -> dict[str,
     general = {
         "general.architecture": family,
         "general.name": f"hsd_viz {name}",
-        "general.file_type": DTYPES[dtype][1],
+        "general.file_type": DTYPES[dtype],
     }
     sizes = {
         "block_count": config["num_hidden_layers"],

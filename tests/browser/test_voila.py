@@ -198,6 +198,6 @@ def test_dark_theme_and_narrow_page(open_page, voila, width):
     # Nothing makes the page scroll sideways.
     assert page.evaluate("document.querySelector('.hsd-app').scrollWidth <= innerWidth")
     stream, form = page.locator(".hsd-stream").bounding_box(), page.locator(".hsd-controls").bounding_box()
-    # Closed where there is no room beside the text.
+    # On a narrow page the form is closed.
     assert form is None if width < 900 else form["x"] + form["width"] < stream["x"]
     shown.check()

@@ -129,7 +129,7 @@ def test_answers_in_the_form_reach_python():
 
 
 def test_bad_quizzes_and_answers_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="there is no quiz '9': use one of 1, 2"):
+    with pytest.raises(ValueError, match="unknown quiz '9': use one of 1, 2"):
         quiz("9")
     (tmp_path / "broken.json").write_text("[")
     with pytest.raises(ValueError, match="not a quiz"):
