@@ -54,7 +54,7 @@ def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, floa
     """
     curves = measured(f"curves-{model}-cpu")["milliseconds"]
     if runtime not in curves:
-        raise ValueError(f"unknown runtime {runtime!r} (use {', '.join(curves)})")
+        raise ValueError(f"no curve of runtime {runtime!r} (use {', '.join(curves)})")
     return {int(k): float(ms) for k, ms in curves[runtime].items() if k.isdigit()}
 
 

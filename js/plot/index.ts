@@ -117,8 +117,8 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     for (const svg of plot.querySelectorAll(".main-svg")) svg.setAttribute("aria-hidden", "true");
     if (first) plot.on?.("plotly_click", ({ points }) => choose(points?.[0]));
   }
-  // One at a time: plotly finishes a drawing later, and would meet the next one's layout.
   let drawnHeight = 0;
+  // One at a time: plotly finishes a drawing later, and would meet the next one's layout.
   let drawing = false;
   let stale = false;
   async function redraw() {
