@@ -22,7 +22,7 @@ from torch import Tensor
 
 from hsd_viz.decoding.backend import Backend, Notes, Number
 from hsd_viz.decoding.log import Log
-from hsd_viz.decoding.model import CachedModel, ForwardResult
+from hsd_viz.decoding.model import CachedModel, ForwardResult, SampledDraft
 from hsd_viz.decoding.sampling import Draws
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict
@@ -74,8 +74,8 @@ class Verification:
     """One verification by a level, and the ``tokens`` it emits: the ``accepted`` nodes', then its own.
 
     ``accepted`` are the verdict's nodes up to an end token. ``p`` are the level's rows where the tokens were drawn;
-    ``None`` for greedy decoding and at the target. ``details`` and ``left`` are those of the
-    :class:`~hsd_viz.decoding.model.ForwardResult`. A round of several in one call has no logits.
+    ``None`` for greedy decoding and at the target. ``details``, ``left`` and ``q`` are those of
+    the :class:`~hsd_viz.decoding.model.ForwardResult`. A round of several in one call has no logits.
     """
 
     level: int
@@ -89,6 +89,7 @@ class Verification:
     p: Tensor | None
     details: Sequence[float] | None = None
     left: Sequence[float] | None = None
+    q: Sequence[float] | None = None
     notes: Notes | None = None
 
     @property
@@ -235,6 +236,7 @@ class Loop:
             rows,
             forward.details,
             forward.left,
+            forward.q,
             notes,
         )
 
@@ -246,15 +248,24 @@ class Loop:
         model, tokens, rows = self.levels[i].model, draft.tree.tokens, len(draft) + 1
         if draft.ids is not None:
             return ForwardResult(model.forward(pending, rows, tail=draft.ids))
-        target = i == len(self.levels) - 1
-        # The rows of the levels below are the next level's q, so the backend makes those.
-        if model.can_verify and (self.greedy or (target and draft.rows is None and self.sampling.top_p == 1)):
+        fed = pending + tokens
+        if not model.can_verify or not (self.greedy or self.sampling.top_p == 1):
+            return ForwardResult(model.forward(fed, rows, parents))
+        target, mark, chances, drafted = i == len(self.levels) - 1, self.draws.used, [], None
+        if not self.greedy:
             number, depth = self._numbers(i), rows if parents is None else max(draft.tree.depths()) + 1
-            chances = [] if self.greedy else [number(k) for k in range(depth)]
-            details = self.details if target else 0
-            fed = pending + tokens
-            return model.forward_verified(fed, rows, parents, self.sampling, chances, details)  # type: ignore[attr-defined]
-        return ForwardResult(model.forward(pending + tokens, rows, parents))
+            chances = [number(k) for k in range(depth)]
+            if draft.rows is not None:
+                rule = self.levels[i].rule or self.sampling.rule
+                drafted = SampledDraft(draft.rows, self.draws.fresh(len(draft)), rule)
+        details = self.details if target else 0
+        found = model.forward_verified(fed, rows, parents, self.sampling, chances, details, drafted, not target)  # type: ignore[attr-defined]
+        # Numbers that were not used, or whose round is still open, are used again.
+        if found.verdict is None:
+            self.draws.used = mark
+        elif drafted is None and not target and not self.greedy:
+            self.draws.used = mark + len(found.verdict.accepted) + 1
+        return found
 
     def _notes(self) -> Notes | None:
         """What a device is to fetch with a verdict of the target; ``None`` where nothing is, or fetching is free."""
@@ -271,7 +282,7 @@ class Loop:
         Afterwards the draft's tokens are known on the host.
         """
         if forward.verdict is not None:
-            return forward.verdict, None
+            return forward.verdict, forward.p
         tree, number, target = draft.tree, self._numbers(i), i == len(self.levels) - 1
         if draft.rows is None:
             return self.backend.verify_tree(

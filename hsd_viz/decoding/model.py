@@ -26,13 +26,25 @@ class ForwardResult:
 
     Where asked for, ``details`` describe the walked rows (see :meth:`hsd_viz.decoding.backend.Backend.describe`), and
     ``left`` what a sampled correction was drawn from: the probability of all tokens that were not drafted, then id and
-    share of each of the likeliest ones.
+    share of each of the likeliest ones; ``q`` has the same of the row of a sampled draft there. ``p`` are the rows
+    ``[k, V]`` of the walked places, where asked for.
     """
 
     logits: Tensor
     verdict: Verdict | None = None
     details: Sequence[float] | None = None
     left: Sequence[float] | None = None
+    q: Sequence[float] | None = None
+    p: Tensor | None = None
+
+
+class SampledDraft(NamedTuple):
+    """A chain that was sampled from ``rows`` ``[n, V]``; ``u`` ``[n]`` are the uniform numbers by which ``rule`` of
+    :data:`~hsd_viz.decoding.verify.CHAIN_RULES` decides on its tokens."""
+
+    rows: Tensor
+    u: Sequence[float]
+    rule: str
 
 
 class DecodedRun(NamedTuple):
@@ -73,7 +85,7 @@ class CachedModel(Protocol):
 
 
 class Verifier(CachedModel, Protocol):
-    """A model that verifies point-mass drafts in its forward pass, and decodes several tokens in one call.
+    """A model that verifies drafts in its forward pass, and decodes several tokens in one call.
 
     Both give the very tokens that the reference draws. Where rounding could decide otherwise they leave the token open.
     They do not take top-p below 1.
@@ -87,11 +99,15 @@ class Verifier(CachedModel, Protocol):
         sampling: Sampling,
         chances: Sequence[float],
         details: int = 0,
+        drafted: SampledDraft | None = None,
+        keep_rows: bool = False,
     ) -> ForwardResult:
-        """Feed tokens and :func:`~hsd_viz.decoding.verify.walk` the last ``rows - 1`` of them, the draft.
+        """Feed tokens and :func:`~hsd_viz.decoding.verify.walk` the last ``rows - 1`` of them, the draft; one that was
+        ``drafted`` from rows is a chain, verified by its rule.
 
         ``chances`` are the uniform numbers by depth (none for greedy decoding). With ``details`` > 0 the walked rows
-        are described, with so many of their likeliest tokens. The verdict is ``None`` where a token was left open.
+        are described, with so many of their likeliest tokens; with ``keep_rows`` those that were sampled from are
+        returned. The verdict is ``None`` where a token was left open.
         """
 
     def decode(

@@ -195,12 +195,12 @@ def _correction(loop: Loop, verified: Verification) -> tuple[Top, Top | None, fl
         q = _top(notes.q)[0] if draft.rows is not None and notes.q is not None else None
         top, total = _top(notes.left[0 if draft.rows is not None else row])
         return top, q, total
+    if verified.left is not None:
+        top, total = _top(verified.left)
+        return top, None if verified.q is None else _top(verified.q)[0], total
     if draft.rows is not None:
         residual, left = backend.likeliest(verified.verdict.residual)
         return residual, backend.likeliest(draft.rows[row])[0], left
-    if verified.left is not None:
-        top, total = _top(verified.left)
-        return top, None, total
     left = backend.rows(verified.logits[row : row + 1], loop.sampling)[0]
     # The target drew its own token and it was not among the drafted ones: that is p without them.
     left[[t for t, parent in zip(draft.tree.tokens, draft.tree.parents, strict=True) if parent == row - 1]] = 0

@@ -8,6 +8,7 @@ function makes rows and one draws from them, and both are used by every level.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache, partial
 from hashlib import blake2b
 
 import numpy as np
@@ -31,8 +32,10 @@ class Draws:
     """
 
     def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self._used = 0
+        #: How many fresh numbers were returned; those after a lower mark are returned again.
+        self.used = 0
+        # The numbers of a place are asked for in several rounds.
+        self._number = lru_cache(256)(partial(_number, seed))
 
     def at(self, position: int) -> float:
         """Return the number of this output position."""
@@ -40,13 +43,14 @@ class Draws:
 
     def fresh(self, n: int) -> list[float]:
         """Return ``n`` numbers that were not returned before."""
-        first = self._used
-        self._used += n
+        first = self.used
+        self.used += n
         return [self._number(1, first + k) for k in range(n)]
 
-    def _number(self, stream: int, counter: int) -> float:
-        digest = blake2b(struct.pack("<QQQ", self._seed, stream, counter), digest_size=8).digest()
-        return (int.from_bytes(digest, "little") >> 12) * 2.0**-52
+
+def _number(seed: int, stream: int, counter: int) -> float:
+    digest = blake2b(struct.pack("<QQQ", seed, stream, counter), digest_size=8).digest()
+    return (int.from_bytes(digest, "little") >> 12) * 2.0**-52
 
 
 def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:

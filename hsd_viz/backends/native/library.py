@@ -33,6 +33,12 @@ class Rule(Structure):
     _fields_ = [("temperature", c_double), ("top_p", c_double), ("top_k", c_int32)]
 
 
+class Drafted(Structure):
+    """How a draft was sampled, and room for the verifier's rows; the same as ``Drafted`` in ``src/model.hpp``."""
+
+    _fields_ = [("q", c_void_p), ("u", c_void_p), ("p", c_void_p), ("block", c_int32)]
+
+
 class IndexFile(Structure):
     """The arrays of an open index file and how it is read; the same as ``IndexFile`` in ``src/database.hpp``."""
 
@@ -65,7 +71,10 @@ _FUNCTIONS = {
     "hsd_model_bytes": (c_int64, [c_void_p]),
     "hsd_model_free": (None, [c_void_p]),
     "hsd_session_new": (c_void_p, [c_void_p]),
-    "hsd_session_forward": (c_int, [*_FED, c_void_p, c_int, c_void_p, _RULE, c_void_p, *_RESULT, *_SEQUENCE]),
+    "hsd_session_forward": (
+        c_int,
+        [*_FED, c_void_p, c_int, c_void_p, _RULE, c_void_p, POINTER(Drafted), *_RESULT, *_SEQUENCE],
+    ),
     "hsd_session_sample": (
         c_int,
         [*_FED, _RULE, c_void_p, c_void_p, c_int, c_int, c_void_p, *_RESULT, c_void_p, *_SEQUENCE],

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hsd_viz.backends.native.library import Rule, failure
+from hsd_viz.backends.native.library import Drafted, Rule, failure
 from hsd_viz.backends.native.weights import PackedWeights
-from hsd_viz.decoding.model import DecodedRun, ForwardResult
+from hsd_viz.decoding.model import DecodedRun, ForwardResult, SampledDraft
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict
 
@@ -54,7 +54,7 @@ class NativeSession:
         self._feed = self._library.hsd_session_forward
         self._keep = self._library.quick.hsd_session_keep
         self._most = self._places = self._details = 0
-        self._buffers = RowBuffers(weights.vocab_size, weights.compute)
+        self._buffers, self._rows = (RowBuffers(weights.vocab_size, weights.compute) for _ in range(2))
         self._sampling = self._eos = None
         self._make_room(ROOM, 1)
 
@@ -71,10 +71,22 @@ class NativeSession:
         sampling: Sampling,
         chances: Sequence[float],
         details: int = 0,
+        drafted: SampledDraft | None = None,
+        keep_rows: bool = False,
     ) -> ForwardResult:
         most, sampled = min(details, self._weights.vocab_size), not sampling.greedy
-        chosen = self._rule_of(sampling), (ctypes.c_double * len(chances))(*chances) if sampled else None
-        logits = self._forward(tokens, rows, parents, most, *chosen)
+        if drafted is not None and not self._readable(drafted.rows):
+            return ForwardResult(self.forward(tokens, rows, parents))
+        p, how = None, Drafted()
+        if sampled and keep_rows:
+            p, how.p = self._rows.take(rows)
+        if drafted is not None:
+            u = (ctypes.c_double * (rows - 1))(*drafted.u)
+            how.q, how.u, how.block = drafted.rows.data_ptr(), ctypes.addressof(u), drafted.rule == "block"
+        given = (ctypes.c_double * len(chances))(*chances) if sampled else None
+        logits = self._forward(tokens, rows, parents, most, self._rule_of(sampling), given, how)
+        if drafted is not None:
+            return self._chain(logits, tokens[len(tokens) - rows + 1 :], drafted, p, most)
         # Per row its token, then how many rows were walked, how many places examined, the walked rows, and a fate per
         # node. The numbers: where sampled a probability per node, the described rows, what a correction was drawn from.
         found, nodes = self._found[: 3 * rows + 1], rows - 1
@@ -84,14 +96,41 @@ class NativeSession:
         begin = nodes if sampled else 0
         end = begin + count * (2 + 2 * most)
         numbers = self._numbers[: end + 1 + 2 * most] if sampled or most else self._numbers
-        p = [_FATES[fate] for fate in fates]
+        shares = [_FATES[fate] for fate in fates]
         if sampled:
-            p = [None if fate < 0 else number for fate, number in zip(fates, numbers, strict=False)]
+            shares = [None if fate < 0 else number for fate, number in zip(fates, numbers, strict=False)]
         accepted = [row - 1 for row in walked[1:]]
-        verdict = Verdict(accepted, found[walked[-1]], walked[-1], found[rows + 1], p, [1.0] * nodes, [None] * nodes)
+        unsure = [1.0] * nodes, [None] * nodes
+        verdict = Verdict(accepted, found[walked[-1]], walked[-1], found[rows + 1], shares, *unsure)
         if not most:
-            return ForwardResult(logits, verdict)
-        return ForwardResult(logits, verdict, numbers[begin:end], numbers[end:] if sampled else None)
+            return ForwardResult(logits, verdict, p=p)
+        return ForwardResult(logits, verdict, numbers[begin:end], numbers[end:] if sampled else None, p=p)
+
+    def _chain(
+        self, logits: Tensor, tokens: Sequence[int], drafted: SampledDraft, p: Tensor | None, most: int
+    ) -> ForwardResult:
+        """Return the verdict on a sampled chain: the library found the numbers of accepted tokens, the token after
+        them, and of each token p, q and h; with ``most``, then the described rows and what a correction was drawn from.
+        """
+        n, (k, token) = len(tokens), self._found[:2]
+        if k < 0 or token < 0:
+            return ForwardResult(logits)
+        width = 2 + 2 * most
+        described = 3 * n + (k + 1) * width
+        numbers = self._numbers[: described + 2 * (width - 1)]
+        p_of, q_of, h = numbers[:n], numbers[n : 2 * n], numbers[2 * n : 3 * n]
+        if drafted.rule == "block":
+            verdict = Verdict.of_block(list(tokens), k, token, p_of, q_of, drafted.u, h, None)
+        else:
+            verdict = Verdict.of_chain(list(tokens), k, token, p_of, q_of, drafted.u, None)
+        if not most:
+            return ForwardResult(logits, verdict, p=p)
+        left, q = numbers[described : described + width - 1], numbers[described + width - 1 :]
+        return ForwardResult(logits, verdict, numbers[3 * n : described], left, q, p)
+
+    def _readable(self, rows: Tensor) -> bool:
+        """Whether the library can read these rows of a draft: an eager model may make them of another type."""
+        return rows.dtype == self._weights.compute and rows.is_contiguous()
 
     def sample(
         self, tokens: Sequence[int], n: int, sampling: Sampling, chances: Sequence[float], eos: frozenset[int]
@@ -134,6 +173,7 @@ class NativeSession:
         details: int = 0,
         rule: Rule | None = None,
         chances: ctypes.Array | None = None,
+        drafted: Drafted | None = None,
     ) -> Tensor:
         n, cached = len(tokens), self.length
         assert 1 <= rows <= n and (parents is None or len(parents) == n)
@@ -145,7 +185,7 @@ class NativeSession:
         logits, address = self._buffers.take(rows)
         sequence = self._cos, self._sin, cached, self._threads(n)
         lineage = None if parents is None else self._parents
-        result = rule, chances, self._found, details, self._numbers_at
+        result = rule, chances, drafted, self._found, details, self._numbers_at
         if not self._feed(self._handle, self._tokens, n, lineage, rows, address, *result, *sequence):
             raise failure(self._library)
         self.length = cached + n
@@ -195,7 +235,7 @@ class NativeSession:
         self._most, self._details = max(tokens, self._most), max(details, self._details)
         self._tokens, self._parents = ((ctypes.c_int32 * self._most)() for _ in range(2))
         self._found = (ctypes.c_int32 * (3 * self._most + 1))()
-        self._numbers = array("d", bytes(8 * (self._most + 1) * (3 + 2 * self._details)))
+        self._numbers = array("d", bytes(8 * (self._most + 2) * (5 + 2 * self._details)))
         self._numbers_at = self._numbers.buffer_info()[0]
         self._angles = self._weights.angles(places)
         self._places = len(self._angles[0])

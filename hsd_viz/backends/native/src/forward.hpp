@@ -4,6 +4,7 @@
 #pragma once
 #include <chrono>
 #include <stdexcept>
+#include "chain.hpp"
 #include "describe.hpp"
 #include "model.hpp"
 #include "walk.hpp"
@@ -60,14 +61,16 @@ template <class T, class W> class Sequence : public Session {
     }
 
     void verify(const int32_t* tokens, int n, const int32_t* parents, int rows, const void* logits, const Rule& rule, const double* chances,
-                int32_t* found, int most, double* numbers) override {
+                const Drafted& drafted, int32_t* found, int most, double* numbers) override {
+        if (drafted.q) return judge(tokens + n - rows + 1, rows - 1, (const T*)logits, rule, chances, drafted, found, most, numbers);
         const int vocab = s_.vocab, sampled = rule.temperature > 0;
         auto row = [&](int m) { return (const T*)logits + (size_t)m * vocab; };
-        T *p = p_.at_least(vocab), *spare = spare_.at_least(vocab + LANES<T>);
+        T *p = drafted.p ? (T*)drafted.p : p_.at_least(vocab), *spare = spare_.at_least(vocab + LANES<T>);
         rows_.resize(rows);
         int drawn = 0;
         const int walked = walk(tokens, n, parents, rows, found, [&](int m) {
             if (!sampled) return best_of(row(m), vocab);
+            if (drafted.p && drawn) p += vocab;
             rows_[m] = distribute(row(m), vocab, rule, p, spare);
             return draw_safely(p, vocab, chances[drawn++]);
         });
@@ -80,9 +83,11 @@ template <class T, class W> class Sequence : public Session {
         for (int k = 0; most && k < walked; ++k, numbers += 2 + 2 * most) describe(row(steps[k]), vocab, found[steps[k]], most, numbers);
         if (!most || !sampled || !walked || found[rows + 1] < walked) return;
         // A correction: what is left of the last row without the drafted tokens.
+        T* left = left_.at_least(vocab);
+        std::copy_n(p, vocab, left);
         for (int node = 0; node < rows - 1; ++node)
-            if (parent(node) == last) p[nodes[node]] = 0;
-        describe_left(p, vocab, most, numbers);
+            if (parent(node) == last) left[nodes[node]] = 0;
+        describe_left(left, vocab, most, numbers);
     }
 
     int sample(const int32_t* tokens, int n, const Rule& rule, const double* chances, const int32_t* ends, int n_ends, int wanted, void* rows,
@@ -130,6 +135,30 @@ template <class T, class W> class Sequence : public Session {
     }
 
   private:
+    // verify() for a chain that was sampled from rows.
+    void judge(const int32_t* tokens, int n, const T* logits, const Rule& rule, const double* chances, const Drafted& drafted, int32_t* found,
+               int most, double* numbers) {
+        const size_t vocab = s_.vocab;
+        T *p = drafted.p ? (T*)drafted.p : p_.at_least((n + 1) * vocab), *spare = spare_.at_least(vocab + LANES<T>);
+        int made = 0;
+        auto row = [&](int k) {
+            for (; made <= k; ++made) distribute(logits + made * vocab, s_.vocab, rule, p + made * vocab, spare);
+            return p + k * vocab;
+        };
+        double *p_of = numbers, *q_of = p_of + n, *h = q_of + n;
+        Chain<T> chain{tokens, (const T*)drafted.q, drafted.u, n, s_.vocab, p_of, h, left_.at_least(vocab)};
+        for (int k = 0; k < n; ++k) q_of[k] = chain.q_row(k)[tokens[k]];
+        const int accepted = found[0] = drafted.block ? chain.by_block(row) : chain.by_token(row);
+        const int token = found[1] = accepted < 0 ? accepted : chain.token(accepted, chances[accepted], row);
+        if (!most || token < 0) return;
+        numbers = h + n;
+        for (int k = 0; k <= accepted; ++k, numbers += 2 + 2 * most)
+            describe(logits + k * vocab, s_.vocab, k < accepted ? tokens[k] : token, most, numbers);
+        if (accepted == n) return;
+        describe_left(chain.left, s_.vocab, most, numbers);
+        describe_left(chain.q_row(accepted), s_.vocab, most, numbers + 1 + 2 * most);
+    }
+
     // A layer's cache: per key-value head the keys, then the values.
     size_t head_size() const { return (size_t)capacity_ * (s_.head_dim + row_); }
     HeadCache<T> head_cache(const Memory& memory, int h) const {
@@ -344,7 +373,7 @@ template <class T, class W> class Sequence : public Session {
     std::vector<Memory> caches_;
     std::vector<View> views_;
     std::vector<int> places_, lists_;
-    Scratch<T> x_, normed_, rows_qkv_, attended_, hidden_, logits_, spare_, p_;
+    Scratch<T> x_, normed_, rows_qkv_, attended_, hidden_, logits_, spare_, p_, left_;
     std::vector<Row<T>> rows_;
     T* qkv_ = nullptr;
 };

@@ -18,16 +18,27 @@ struct Shape {
     double epsilon, scale;
 };
 
+// How a draft was sampled: the rows q and the uniform numbers u of its tokens, null for point masses; and room for the verifier's rows at the
+// walked places, in order, or null.
+struct Drafted {
+    const void* q;
+    const double* u;
+    void* p;
+    int32_t block;
+};
+
 struct Session {
     virtual ~Session() = default;
     // Logits [rows][vocab] of the last `rows` tokens.
     virtual void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos, const void* sin,
                          int cached, int threads) = 0;
-    // Verifies the draft that was fed (walk.hpp); `chances` are by depth. Into `numbers`: where sampled, the probability of each node's
-    // token (only of examined nodes); with `most`, the walked rows described for their tokens, 2 + 2 * most numbers each, and where sampled,
-    // what a correction was drawn from, 1 + 2 * most numbers (describe.hpp).
+    // Verifies the draft that was fed. Point masses are walked (walk.hpp), with `chances` by depth. Into `numbers`: where sampled, the
+    // probability of each node's token (only of examined nodes); with `most`, the walked rows described for their tokens, 2 + 2 * most
+    // numbers each, and where sampled, what a correction was drawn from, 1 + 2 * most numbers (describe.hpp).
+    // A chain that was sampled (chain.hpp): `found` is how many tokens are accepted and the verifier's own, one of them -1 where rounding
+    // could decide. Into `numbers`: p, q and h of each token, the rows as above, what a correction was drawn from, and q there.
     virtual void verify(const int32_t* tokens, int n, const int32_t* parents, int rows, const void* logits, const Rule& rule,
-                        const double* chances, int32_t* found, int most, double* numbers) = 0;
+                        const double* chances, const Drafted& drafted, int32_t* found, int most, double* numbers) = 0;
     // Decodes token after token, each with its row of probabilities (`rows`), described (`most`) and with the time it was complete (`times`,
     // the start first), where these are given. Returns how many.
     virtual int sample(const int32_t* tokens, int n, const Rule& rule, const double* chances, const int32_t* ends, int n_ends, int wanted,

@@ -47,11 +47,11 @@ API Session* hsd_session_new(const Model* model) {
 }
 // With a rule the draft is verified, too.
 API int hsd_session_forward(Session* session, const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const Rule* rule,
-                            const double* chances, int32_t* found, int most, double* numbers, const void* cos, const void* sin, int cached,
-                            int threads) {
+                            const double* chances, const Drafted* drafted, int32_t* found, int most, double* numbers, const void* cos,
+                            const void* sin, int cached, int threads) {
     return guarded(0, [&] {
         session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads);
-        if (rule) session->verify(tokens, n, parents, rows, logits, *rule, chances, found, most, numbers);
+        if (rule) session->verify(tokens, n, parents, rows, logits, *rule, chances, *drafted, found, most, numbers);
         return 1;
     });
 }

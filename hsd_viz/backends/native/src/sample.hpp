@@ -112,13 +112,11 @@ template <class T> int draw(const T* p, int n, double chance) {
     return n - 1;
 }
 
-// The same token, or -1 where `chance` is so near an end of its interval that the rounding of another implementation could decide otherwise.
-// Rows of two implementations differ by less than 6e-7 (float32) or 1e-14 (float64) of each number, and so these ends by less than half that.
-template <class T> int draw_safely(const T* p, int n, double chance) {
-    constexpr double MARGIN = sizeof(T) == 4 ? 1e-6 : 1e-12;
+// The same token, or -1 where the mark is within `margin` of an end of its interval.
+template <class T> int draw_within(const T* p, int n, double chance, double margin) {
     double sum = 0;
     for (int i = 0; i < n; ++i) sum += p[i];
-    const double mark = chance * sum, margin = MARGIN * sum;
+    const double mark = chance * sum;
     sum = 0;
     for (int i = 0; i < n; ++i) {
         const double before = sum;
@@ -126,6 +124,12 @@ template <class T> int draw_safely(const T* p, int n, double chance) {
         if (sum > mark) return mark - before < margin || sum - mark < margin ? -1 : i;
     }
     return -1;
+}
+
+// The same for a row whose sum is 1 but for rounding: -1 where the rounding of another implementation could decide otherwise.
+// Rows of two implementations differ by less than 6e-7 (float32) or 1e-14 (float64) of each number, and so these ends by less than half that.
+template <class T> int draw_safely(const T* p, int n, double chance) {
+    return draw_within(p, n, chance, sizeof(T) == 4 ? 1e-6 : 1e-12);
 }
 
 }  // namespace hsd

@@ -1,0 +1,149 @@
+"""Measure what the Python API and recording add to the C++ calls of a decode.
+
+Each decode runs with every C++ function of the native library timed where it is called, on the thread's own processor
+clock: ``over_calls`` is all other time of the decode after prefill (the generator, the loop, recording, the rows of the
+trace), relative to the time in these calls. Both are of the same decode, so other work on the machine affects them
+alike. For plain decoding, ``over_bare`` also compares whole decodes with one bare call that decodes the same tokens,
+in turns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from statistics import median
+from time import thread_time_ns
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.harness import arguments, command, cpu_engine, interleave, prompts_of, say, write
+from hsd_viz.machine import describe
+from hsd_viz.trace import Finished, Started
+
+if TYPE_CHECKING:
+    from hsd_viz.engine.local import LocalEngine
+
+FORMAT, SCHEMA = "hsd_viz layer", 1
+STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > target")
+TEMPERATURES = (0.0, 0.7)
+
+
+class CallTimer:
+    """The ``ns`` of processor time inside the library's functions, and how many calls there were."""
+
+    def __init__(self) -> None:
+        self.ns = self.calls = 0
+
+    def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            before = thread_time_ns()
+            result = function(*given)
+            self.ns += thread_time_ns() - before
+            self.calls += 1
+            return result
+
+        return call
+
+    def cost(self) -> float:
+        """Return ns that a timed call takes outside of what it measures."""
+        empty = self.timed(lambda: None)
+        before, inside, repeats = thread_time_ns(), self.ns, 2000
+        for _ in range(repeats):
+            empty()
+        return (thread_time_ns() - before - (self.ns - inside)) / repeats
+
+
+@contextmanager
+def timed_calls(library: ctypes.CDLL) -> Iterator[CallTimer]:
+    """Time every C++ function of the library within the block."""
+    timer, holders = CallTimer(), (library, library.quick)  # type: ignore[attr-defined]
+    originals = [{name: f for name, f in vars(holder).items() if name.startswith("hsd_")} for holder in holders]
+    try:
+        for holder, functions in zip(holders, originals, strict=True):
+            vars(holder).update({name: timer.timed(function) for name, function in functions.items()})
+        yield timer
+    finally:
+        for holder, functions in zip(holders, originals, strict=True):
+            vars(holder).update(functions)
+
+
+def decode(engine: LocalEngine, timer: CallTimer | None, prompt: str, stack: str, **options: Any) -> dict[str, Any]:
+    """Return the ids, the rounds and the processor time in ns of a decode after prefill, and that inside C++ calls."""
+    for event in engine.decode(prompt, stack, **options):
+        if isinstance(event, Started):
+            begin, inside, calls = thread_time_ns(), timer.ns if timer else 0, timer.calls if timer else 0
+        elif isinstance(event, Finished):
+            trace = event.trace
+    found = {"ns": thread_time_ns() - begin, "trace": trace, "ids": [row.token_id for row in trace.token_rows]}
+    return found | ({"inside": timer.ns - inside, "calls": timer.calls - calls} if timer else {})
+
+
+def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], temperature: float) -> int:
+    """Return the ns of processor time of one C++ call that decodes as many tokens as ``ids``, nothing described."""
+    from hsd_viz.decoding.sampling import Draws
+    from hsd_viz.decoding.settings import Sampling
+
+    session, sampling, draws = engine.fast().session(), Sampling(temperature), Draws(0)
+    session.forward(prompt[:-1], 1)
+    chances = [] if sampling.greedy else [draws.at(len(prompt) + k) for k in range(len(ids))]
+    begin = thread_time_ns()
+    run = session.decode(prompt[-1:], len(ids), sampling, chances, frozenset(), 0)  # type: ignore[attr-defined]
+    spent = thread_time_ns() - begin
+    if run.tokens != list(ids):
+        raise ValueError("the bare call decoded other tokens than the engine: rounding left one open")
+    return spent
+
+
+def measure(engine: LocalEngine, prompts: Sequence[str], tokens: int, repeats: int) -> list[dict[str, Any]]:
+    """Return a row of medians for each stack, temperature and recording."""
+    cases = [(stack, t, record) for t in TEMPERATURES for stack in STACKS for record in (True, False)]
+    found: dict[tuple, list[dict[str, Any]]] = {case: [] for case in cases}
+    with timed_calls(engine.fast().library) as timer:  # type: ignore[attr-defined]
+        cost = timer.cost()
+        for stack, t, record in cases:  # nothing is loaded or measured within the timed decodes
+            decode(engine, timer, prompts[0], stack, temperature=t, record=record, max_new_tokens=8)
+        for prompt, case in interleave(prompts, cases, repeats):
+            stack, t, record = case
+            run = decode(engine, timer, prompt, stack, temperature=t, record=record, max_new_tokens=tokens)
+            outside = run["ns"] - run["inside"] - run["calls"] * cost
+            row = {"over_calls": outside / run["inside"], "us": outside / 1e3 / len(run["ids"])}
+            row |= {"rounds": run["trace"].metrics()["target_forwards"], "tokens": len(run["ids"])}
+            found[case].append(row)
+        say(f"a timed call costs {cost:.0f} ns")
+    for prompt, (t, record) in interleave(prompts, [(t, r) for t in TEMPERATURES for r in (True, False)], repeats):
+        run = decode(engine, None, prompt, "target", temperature=t, record=record, max_new_tokens=tokens)
+        alone = bare(engine, run["trace"].meta["prompt_ids"], run["ids"], t)
+        found["target", t, record].append({"over_bare": run["ns"] / alone - 1, "bare_us": alone / 1e3 / tokens})
+    return [_row(case, rows) for case, rows in found.items()]
+
+
+def _row(case: tuple, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    stack, temperature, record = case
+    known = {"stack": stack, "temperature": temperature, "record": record}
+    return known | {
+        name: median(r[name] for r in rows if name in r) for name in dict.fromkeys(n for r in rows for n in r)
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print the rows, and with ``--json`` write the report."""
+    parser = arguments("layer", __doc__, suite="heldout", prompts=4, tokens=64, repeats=3)
+
+    def work(args) -> None:
+        engine = cpu_engine()
+        prompts = [prompt.text for prompt in prompts_of(args.suite, args.prompts).prompts]
+        rows = measure(engine, prompts, args.tokens, args.repeats)
+        settings = {"suite": args.suite, "prompts": args.prompts, "tokens": args.tokens, "repeats": args.repeats}
+        report = {"format": FORMAT, "schema": SCHEMA, "machine": describe(), "settings": settings, "rows": rows}
+        write(args.json, report, rows="rows")
+        for row in rows:
+            about = f"{row['stack']:22} T={row['temperature']:.1f} {'recorded' if row['record'] else 'bare':8}"
+            extra = f", {row['over_bare']:+.1%} over one bare call" if "over_bare" in row else ""
+            print(f"{about} {row['over_calls']:6.1%} over its calls, {row['us']:6.1f} us per token{extra}")
+
+    return command(parser, argv, work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
