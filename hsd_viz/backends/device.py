@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from hsd_viz.decoding.backend import TOP, Notes, Number
+from hsd_viz.decoding.backend import TOP, Notes, Number, likeliest
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict, walk
 from hsd_viz.drafting.tree import DraftTree
@@ -198,14 +198,12 @@ def fetch(
     """
     if notes is None or logits is None:
         return verdict.tolist()
-    parts, most = {"verdict": verdict[None]}, min(notes.top, logits.shape[-1])
+    parts, most = {"verdict": verdict[None]}, notes.top
     if notes.details:
         parts["described"] = _described(logits, tokens)
         parts |= {name: _ranked(weights) for name, weights in (("left", left), ("q", q)) if weights is not None}
     if most:
-        scores = logits if notes.temperature is None else (logits.float() / notes.temperature).softmax(-1)
-        found = scores.topk(most)
-        parts["ids"], parts["values"] = found.indices, found.values
+        parts["ids"], parts["values"] = likeliest(logits, notes.temperature, most)
     flat = torch.cat([part.double().flatten() for part in parts.values()]).tolist()
     rows: dict[str, list[list[float]]] = {}
     for name, part in parts.items():

@@ -11,6 +11,7 @@ from torch import Tensor
 from hsd_viz.decoding.log import Timer
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict
+from hsd_viz.drafting.tree import TOP as OBSERVED
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.trace.records import Top
 
@@ -37,6 +38,13 @@ class Notes:
     left: list[list[float]] | None = None
     q: list[float] | None = None
     likeliest: tuple[list[list[int]], list[list[float]]] | None = None
+
+
+def likeliest(logits: Tensor, temperature: float | None, most: int = OBSERVED) -> tuple[Tensor, Tensor]:
+    """Return ids and probabilities at ``temperature`` (``None``: scores) of the likeliest tokens of rows ``[n, V]``."""
+    scores = logits if temperature is None else (logits.float() / temperature).softmax(-1)
+    found = scores.topk(min(most, logits.shape[-1]))
+    return found.indices, found.values
 
 
 class RunningTimer(Timer, Protocol):

@@ -11,31 +11,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from hsd_viz.decoding.backend import Notes
 from hsd_viz.decoding.cache import Masks, RollingCache, positions_of
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.suitable import check_module, context
 from hsd_viz.decoding.verify import Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ForwardResult:
-    """One forward pass: its logits ``[rows, V]`` and, where the model verified the draft in it, the verdict.
+    """One forward pass: its ``scores``, logits ``[rows, V]`` (none where several rounds were one call) and, where the
+    model verified the draft in it, the verdict.
 
     Where asked for, ``details`` describe the walked rows (see :meth:`hsd_viz.decoding.backend.Backend.describe`), and
     ``left`` what a sampled correction was drawn from: the probability of all tokens that were not drafted, then id and
     share of each of the likeliest ones; ``q`` has the same of the row of a sampled draft there. ``p`` are the rows
-    ``[k, V]`` of the walked places, where asked for.
+    ``[k, V]`` of the walked places, where asked for. ``notes`` are what the backend is to find with the verdict.
     """
 
-    logits: Tensor
+    scores: Tensor | np.ndarray | None
     verdict: Verdict | None = None
     details: Sequence[float] | None = None
     left: Sequence[float] | None = None
     q: Sequence[float] | None = None
     p: Tensor | None = None
+    notes: Notes | None = None
+
+    @property
+    def logits(self) -> Tensor:
+        """The scores as a tensor, which is made when it is asked for: most native rounds need none."""
+        return torch.as_tensor(self.scores)
 
 
 class SampledDraft(NamedTuple):

@@ -77,11 +77,12 @@ class Recorder:
         """Return the step of the round ``verified``. Its logits are read now, before they are overwritten."""
         loop, details, correction, tree, paths = self._loop, None, (None, None, None), None, None
         if self.detailed:
-            details, notes = verified.details, verified.notes
+            forward, notes = verified.forward, verified.forward.notes
+            details = forward.details
             if notes is not None and notes.described is not None:
                 details = [number for row in verified.rows for number in notes.described[row]]
             elif details is None:
-                details = loop.backend.describe(verified.logits, verified.rows, verified.tokens)
+                details = loop.backend.describe(forward.logits, verified.rows, verified.tokens)
             elif verified.outcome == "stopped":  # the walk may have continued past the end token
                 details = details[: len(details) // (len(verified.verdict.accepted) + 1) * len(verified.tokens)]
             if verified.outcome == "correction" and not loop.greedy:
@@ -190,18 +191,19 @@ def _details(numbers: Sequence[float], rows: int) -> list[tuple[float, float, To
 
 def _correction(loop: Loop, verified: Verification) -> tuple[Top, Top | None, float]:
     """Return the likeliest tokens of the row a correction was drawn from, those of q there, and the row's sum."""
-    draft, row, backend, notes = verified.draft, verified.verdict.row, loop.backend, verified.notes
+    draft, row, backend, forward = verified.draft, verified.verdict.row, loop.backend, verified.forward
+    notes = forward.notes
     if notes is not None and notes.left is not None:
         q = _top(notes.q)[0] if draft.rows is not None and notes.q is not None else None
         top, total = _top(notes.left[0 if draft.rows is not None else row])
         return top, q, total
-    if verified.left is not None:
-        top, total = _top(verified.left)
-        return top, None if verified.q is None else _top(verified.q)[0], total
+    if forward.left is not None:
+        top, total = _top(forward.left)
+        return top, None if forward.q is None else _top(forward.q)[0], total
     if draft.rows is not None:
         residual, left = backend.likeliest(verified.verdict.residual)
         return residual, backend.likeliest(draft.rows[row])[0], left
-    left = backend.rows(verified.logits[row : row + 1], loop.sampling)[0]
+    left = backend.rows(forward.logits[row : row + 1], loop.sampling)[0]
     # The target drew its own token and it was not among the drafted ones: that is p without them.
     left[[t for t, parent in zip(draft.tree.tokens, draft.tree.parents, strict=True) if parent == row - 1]] = 0
     residual, whole = backend.likeliest(left)

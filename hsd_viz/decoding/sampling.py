@@ -8,7 +8,6 @@ function makes rows and one draws from them, and both are used by every level.
 from __future__ import annotations
 
 import struct
-from functools import lru_cache, partial
 from hashlib import blake2b
 
 import numpy as np
@@ -17,6 +16,8 @@ from hsd_viz.decoding.settings import Sampling
 
 #: Tokens per stride of :func:`draw`.
 _STRIDE = 64
+#: Numbers made beyond those that are asked for.
+_AHEAD = 32
 #: Below this temperature scores may overflow to -inf, which is the right result.
 _COLD = 1e-30
 
@@ -34,18 +35,34 @@ class Draws:
     def __init__(self, seed: int) -> None:
         #: How many fresh numbers were returned; those after a lower mark are returned again.
         self.used = 0
-        # The numbers of a place are asked for in several rounds.
-        self._number = lru_cache(256)(partial(_number, seed))
+        self._at, self._fresh = _Numbers(seed, 0), _Numbers(seed, 1)
 
     def at(self, position: int) -> float:
         """Return the number of this output position."""
-        return self._number(0, position)
+        return self._at.take(position, 1)[0]
 
     def fresh(self, n: int) -> list[float]:
         """Return ``n`` numbers that were not returned before."""
         first = self.used
         self.used += n
-        return [self._number(1, first + k) for k in range(n)]
+        return self._fresh.take(first, n)
+
+
+class _Numbers:
+    """The numbers of one stream, made many at a time: the places of a draft are asked for again in later rounds, and
+    between forward passes Python is slow."""
+
+    def __init__(self, seed: int, stream: int) -> None:
+        self._key = seed, stream
+        self._begin, self._known = 0, []  # type: ignore[var-annotated]
+
+    def take(self, first: int, n: int) -> list[float]:
+        """Return the numbers from ``first`` on."""
+        at = first - self._begin
+        if at < 0 or at + n > len(self._known):
+            self._begin, at = first, 0
+            self._known = [_number(*self._key, counter) for counter in range(first, first + n + _AHEAD)]
+        return self._known[at : at + n]
 
 
 def _number(seed: int, stream: int, counter: int) -> float:

@@ -198,7 +198,7 @@ def decoded(model, text: list[int], sampling: Sampling, eos: frozenset[int], in_
         setattr(session, name, counted)
     list(loop.prefill())
     for verified in loop.rounds():
-        details += verified.details
+        details += verified.forward.details
         assert loop.text[-1] == verified.tokens[0] and verified.outcome == "plain"
     _, rounds, made = loop.log.take()
     spans = [(call.start_ns, call.duration_ns) for call in made]

@@ -61,7 +61,7 @@ class NativeSession:
     def forward(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None
     ) -> Tensor:
-        return self._forward(tokens if tail is None else [*tokens, *tail.tolist()], rows, parents)
+        return torch.from_numpy(self._forward(tokens if tail is None else [*tokens, *tail.tolist()], rows, parents))
 
     def forward_verified(
         self,
@@ -77,12 +77,15 @@ class NativeSession:
         most, sampled = min(details, self._weights.vocab_size), not sampling.greedy
         if drafted is not None and not self._readable(drafted.rows):
             return ForwardResult(self.forward(tokens, rows, parents))
-        p, how = None, Drafted()
-        if sampled and keep_rows:
-            p, how.p = self._rows.take(rows)
-        if drafted is not None:
-            u = (ctypes.c_double * (rows - 1))(*drafted.u)
-            how.q, how.u, how.block = drafted.rows.data_ptr(), ctypes.addressof(u), drafted.rule == "block"
+        p = how = None
+        if sampled and (keep_rows or drafted is not None):
+            how = Drafted()
+            if keep_rows:
+                room, how.p = self._rows.take(rows)
+                p = torch.from_numpy(room)
+            if drafted is not None:
+                u = (ctypes.c_double * (rows - 1))(*drafted.u)
+                how.q, how.u, how.block = drafted.rows.data_ptr(), ctypes.addressof(u), drafted.rule == "block"
         given = (ctypes.c_double * len(chances))(*chances) if sampled else None
         logits = self._forward(tokens, rows, parents, most, self._rule_of(sampling), given, how)
         if drafted is not None:
@@ -107,7 +110,7 @@ class NativeSession:
         return ForwardResult(logits, verdict, numbers[begin:end], numbers[end:] if sampled else None, p=p)
 
     def _chain(
-        self, logits: Tensor, tokens: Sequence[int], drafted: SampledDraft, p: Tensor | None, most: int
+        self, logits: np.ndarray, tokens: Sequence[int], drafted: SampledDraft, p: Tensor | None, most: int
     ) -> ForwardResult:
         """Return the verdict on a sampled chain: the library found the numbers of accepted tokens, the token after
         them, and of each token p, q and h; with ``most``, then the described rows and what a correction was drawn from.
@@ -135,9 +138,9 @@ class NativeSession:
     def sample(
         self, tokens: Sequence[int], n: int, sampling: Sampling, chances: Sequence[float], eos: frozenset[int]
     ) -> tuple[list[int], Tensor | None]:
-        rows, address = (None, None) if sampling.greedy else self._buffers.take(n)
+        rows, address = (None, None) if sampling.greedy else self._rows.take(n)
         steps = self._decode(tokens, n, sampling, chances, eos, address, 0, None)
-        return self._found[:steps], None if rows is None else rows[:steps]
+        return self._found[:steps], None if rows is None else torch.from_numpy(rows[:steps])
 
     def decode(
         self,
@@ -174,7 +177,7 @@ class NativeSession:
         rule: Rule | None = None,
         chances: ctypes.Array | None = None,
         drafted: Drafted | None = None,
-    ) -> Tensor:
+    ) -> np.ndarray:
         n, cached = len(tokens), self.length
         assert 1 <= rows <= n and (parents is None or len(parents) == n)
         if n > self._most or cached + n > self._places or details > self._details:
@@ -247,7 +250,7 @@ def _free(weights: PackedWeights, handle: int) -> None:
 
 
 class RowBuffers:
-    """Rows of ``width`` numbers for one session, in memory that is reused when no tensor or view of it is referenced.
+    """Rows of ``width`` numbers for one session, in memory that is reused when no view of it is referenced.
 
     New memory is expensive: the system maps it page by page on first access, and takes large pieces back when they are
     freed.
@@ -255,24 +258,23 @@ class RowBuffers:
 
     def __init__(self, width: int, dtype: torch.dtype) -> None:
         self._width = width
-        self._dtype = dtype
         self._type = np.float64 if dtype == torch.float64 else np.float32
-        #: Of each buffer its numbers, their address, and their reference count while no tensor holds them.
+        #: Of each buffer its numbers, their address, and their reference count while nothing else holds them.
         self._kept: list[list] = []
 
-    def take(self, rows: int) -> tuple[Tensor, int]:
-        """Return a tensor ``[rows, width]`` with any contents, and its address."""
+    def take(self, rows: int) -> tuple[np.ndarray, int]:
+        """Return an array ``[rows, width]`` with any contents, and its address."""
         for kept in self._kept:
             if len(kept[0]) >= rows and sys.getrefcount(kept[0]) == kept[2]:
                 break
         else:
-            if rows * self._width * self._dtype.itemsize > _LARGEST:
-                rare = torch.empty(rows, self._width, dtype=self._dtype)
-                return rare, rare.data_ptr()
+            if rows * self._width * self._type().itemsize > _LARGEST:
+                rare = np.empty((rows, self._width), self._type)
+                return rare, rare.ctypes.data
             # As many rows again are likely to be asked for, and a few more.
             numbers = np.empty((1 << (rows - 1).bit_length(), self._width), self._type)
             kept = [numbers, numbers.ctypes.data, 0]
             del numbers
             kept[2] = sys.getrefcount(kept[0])
             self._kept = [*self._kept[1 - _KEPT :], kept]
-        return torch.from_numpy(kept[0][:rows]), kept[1]
+        return kept[0][:rows], kept[1]

@@ -51,7 +51,7 @@ API int hsd_session_forward(Session* session, const int32_t* tokens, int n, cons
                             const void* sin, int cached, int threads) {
     return guarded(0, [&] {
         session->forward(tokens, n, parents, rows, logits, cos, sin, cached, threads);
-        if (rule) session->verify(tokens, n, parents, rows, logits, *rule, chances, *drafted, found, most, numbers);
+        if (rule) session->verify(tokens, n, parents, rows, logits, *rule, chances, drafted ? *drafted : Drafted{}, found, most, numbers);
         return 1;
     });
 }
