@@ -56,6 +56,30 @@ class TokenText:
             ) from None
         return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
 
+    def read(self, prompt: str | Sequence[int], chat: bool = False) -> list[int]:
+        """Return the token ids of a prompt: text, with ``chat`` as one user's turn, or token ids themselves.
+
+        Raises:
+            ValueError: if the prompt is neither, not valid Unicode, or empty where a text needs a first token.
+        """
+        if isinstance(prompt, list | tuple) and prompt and not chat:
+            if all(type(token) is int and 0 <= token < self.size for token in prompt):
+                return list(prompt)
+            raise ValueError(f"the prompt is not a list of token ids: they are whole numbers from 0 to {self.size - 1}")
+        if not isinstance(prompt, str):
+            raise ValueError(f"the prompt is text or, without chat, a list of token ids, not {type(prompt).__name__}")
+        try:
+            prompt.encode()
+        except UnicodeEncodeError:
+            raise ValueError("the prompt contains a lone surrogate and is not valid Unicode") from None
+        ids = self.encode_chat(prompt) if chat else self.encode(prompt)
+        if ids:
+            return ids
+        for start in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
+            if start is not None:
+                return [start]
+        raise ValueError("the prompt is empty and the tokenizer has no token to start a text with: write a prompt")
+
     @functools.cached_property
     def size(self) -> int:
         """The number of token ids: one more than the highest."""

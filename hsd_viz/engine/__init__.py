@@ -55,11 +55,6 @@ def options_of(decode: Callable) -> Callable[[Callable], Callable]:
 class Engine(Protocol):
     """Decode prompts with stacks and report events as they happen."""
 
-    def __init_subclass__(cls) -> None:
-        """List the options of the subclass's ``decode`` in its ``run``."""
-        super().__init_subclass__()
-        cls.run = options_of(cls.decode)(inspect.unwrap(cls.run))  # type: ignore[method-assign]
-
     def decode(
         self,
         prompt: str | Sequence[int],
@@ -84,6 +79,7 @@ class Engine(Protocol):
         Raises ValueError for invalid arguments.
         """
 
+    @options_of(decode)
     def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
         """Decode to the end and return the trace; takes the options of :meth:`decode`.
 
@@ -99,6 +95,10 @@ class Engine(Protocol):
                 traces.append(_last(self.decode(one, stack, **options)))
             update(len(prompt), len(prompt), "")
         return traces
+
+
+#: The options of every engine's ``decode``, with their defaults.
+DEFAULTS = {p.name: p.default for p in inspect.signature(Engine.decode).parameters.values() if p.kind is p.KEYWORD_ONLY}
 
 
 def _last(events: Iterator[Event]) -> Trace:

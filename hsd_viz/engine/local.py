@@ -2,48 +2,39 @@
 
 from __future__ import annotations
 
-import platform
+import inspect
 import time
-import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from itertools import pairwise
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 
 from hsd_viz.backends.choose import Runtimes, backend_for
 from hsd_viz.calibration.forwards import DraftCosts
-from hsd_viz.calibration.pick import calibrated_lookaheads, candidates, is_auto, pick
+from hsd_viz.calibration.pick import calibrated_lookaheads, is_auto, pick
 from hsd_viz.card import card, line, table
-from hsd_viz.decoding.bridge import BridgedModel
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import Model
 from hsd_viz.decoding.record import Recorder, decode
-from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
-from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.make import check_folder
 from hsd_viz.drafting.tree import Drafter
-from hsd_viz.engine import Engine
+from hsd_viz.engine import DEFAULTS, Engine, options_of
 from hsd_viz.engine.drafts import bridged, find_skips, sessions_of
 from hsd_viz.engine.memory import free_bytes
+from hsd_viz.engine.meta import level_names, meta_of, warn_of_larger_drafts
 from hsd_viz.engine.models import Models
+from hsd_viz.engine.request import Request, chain_of, checked_request, own_name
 from hsd_viz.ladder.load import names, weights_dir
 from hsd_viz.latency.mixture import Mixture
-from hsd_viz.machine import cpu_model
-from hsd_viz.stack import DraftSource, LargerDraftWarning, Stack, parse, skip_name, split_skip
+from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Stage
-from hsd_viz.version import __version__
-from hsd_viz.words import check_budget, check_range, did_you_mean
+from hsd_viz.words import check_range
 
 DEFAULT_LOOKAHEAD = 4
-MAX_NEW_TOKENS = 100_000
 MAX_THREADS = 1024
 #: The widest forward pass that is captured before a decode; wider ones are when they are first needed.
 WARM_WIDTH = 24
@@ -89,23 +80,6 @@ def load_engine(
         check_folder(databases)
     runtimes = Runtimes(models.device, runtime, free=lambda: free_bytes(models.device), drafters=drafters)
     return LocalEngine(models, runtimes, databases)
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """A checked request to decode: the levels of ``parsed`` or, with ``choosing``, the fastest of them."""
-
-    prompt: str | Sequence[int]
-    written: str
-    parsed: Stack
-    choosing: bool
-    sampling: Sampling
-    max_new_tokens: int
-    record: bool
-    chat: bool
-    memory: Memory | None
-    budget: int | None
-    rules: Mapping[str, str]
 
 
 class LocalEngine(Engine):
@@ -169,11 +143,11 @@ class LocalEngine(Engine):
 
     def model(self, name: str = "target") -> torch.nn.Module:
         """Return the Hugging Face model behind a name; ``target`` is this engine's target."""
-        return self.models.get(self._name(name)).module
+        return self.models.get(own_name(self.models, name)).module
 
     def fast(self, name: str = "target") -> Model:
         """Return the model behind a name as decodes run it: in the fastest runtime that is ready."""
-        return self._runtimes.pick(self.models.get(self._name(name)))[0]
+        return self._runtimes.pick(self.models.get(own_name(self.models, name)))[0]
 
     @property
     def native_drafters(self) -> bool:
@@ -192,21 +166,15 @@ class LocalEngine(Engine):
         """Wait until nothing is being compiled, as figures before are of another runtime; ``progress`` gets a text."""
         self._runtimes.wait(progress)
 
+    @options_of(Engine.decode)
     def decode(
         self,
         prompt: str | Sequence[int],
         stack: str | Stack = "target",
         *,
-        max_new_tokens: int = 128,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        seed: int = 0,
-        rule: str | Mapping[str, str] = DEFAULT_RULE,
-        record: bool = True,
-        chat: bool = False,
         memory: Memory | None = None,
         budget: int | None = None,
+        **options: Any,
     ) -> Iterator[Event]:
         """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``; see :class:`hsd_viz.engine.Engine`.
 
@@ -221,41 +189,13 @@ class LocalEngine(Engine):
         """
         if self._closed:
             raise ValueError("the engine is closed: load another one with load_engine()")
-        written = str(stack)
-        by_level = rule if isinstance(rule, Mapping) else {}
-        sampling = Sampling(float(temperature), top_k, float(top_p), seed, DEFAULT_RULE if by_level is rule else rule)
-        for name in by_level.values():
-            Sampling(rule=name)
-        check_range("max new tokens", max_new_tokens, 1, MAX_NEW_TOKENS)
-        check_budget(budget)
-        parsed = parse(written)
-        if choosing := is_auto(parsed):
-            parsed = candidates(parsed, self.models.base(self._chain(parsed)[-1]), names())
-        named = self._chain(parsed)
-        if self.models.pad_layers and named[-1] != self.models.target:
-            raise ValueError(
-                f"'{written.strip()}' ends in {named[-1]}, which is not padded: "
-                f"end it in target, which means {self.models.target}"
-            )
-        for name in named:
-            self.models.where(name)
-            if named.count(name) > 1:
-                raise ValueError(f"in '{written.strip()}' {name} would draft for itself: 'target' means {name} here")
-        levels = ["target", *(m.name for m in parsed.drafts)]
-        if unknown := next((name for name in by_level if name not in levels), None):
-            raise ValueError(
-                f"the rule is for '{unknown}', which is not in '{written.strip()}': use {', '.join(levels)}"
-                + did_you_mean(unknown, levels)
-            )
-        return self._decode(
-            _Request(
-                prompt, written, parsed, choosing, sampling, max_new_tokens, record, chat, memory, budget, by_level
-            )
-        )
+        return self._decode(checked_request(self.models, prompt, stack, memory, budget, {**DEFAULTS, **options}))
+
+    run = options_of(decode)(inspect.unwrap(Engine.run))
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
-    def _decode(self, request: _Request) -> Iterator[Event]:
+    def _decode(self, request: Request) -> Iterator[Event]:
         """Load what ``request`` needs, resolve its stack, decode."""
         sampling, max_new_tokens = request.sampling, request.max_new_tokens
         parsed = yield from find_skips(self, request.parsed, sampling)
@@ -268,20 +208,20 @@ class LocalEngine(Engine):
         lowest = resolved.bottom is None and len(chain) > 1 and not request.choosing
         hint = ": such a model can only be the lowest level of a stack"
         self.models.check_tokenizers(chain[-1], chain[lowest:-1], hint)
-        ids = self._encode(request.prompt, text, request.chat)
+        ids = text.read(request.prompt, request.chat)
         loaded: list[Model] = []
         notes: set[str] = set()
         for base in (yield from self.models.prepare(chain, ids, max_new_tokens)):
             model, why_eager = self._runtimes.pick(base)
             loaded.append(model)
             notes |= {why_eager} - {None}
-        _warn_of_larger_drafts(loaded)
+        warn_of_larger_drafts(loaded)
         if notes:
             yield Stage(f"{', '.join(sorted(notes))}: decoding on the eager runtime")
         if lowest:
             loaded = yield from bridged(self.models, chain, loaded, sampling)
         if any(m.lookahead is None for m in parsed.drafts) or request.choosing:
-            about = self._meta(request, resolved, loaded)
+            about = meta_of(self.models, request, resolved, loaded)
             if request.choosing:
                 by_name = dict(zip(chain, loaded, strict=True))
                 resolved = yield from pick(self, parsed, about, self._measured)
@@ -290,7 +230,7 @@ class LocalEngine(Engine):
                 resolved = calibrated_lookaheads(parsed, about) or resolved
         loop = yield from self._loop(request, resolved, loaded, ids)
         shown = request.prompt if isinstance(request.prompt, str) else text.tokenizer.decode(ids)
-        meta = self._meta(request, resolved, loaded) | {"prompt": shown, "chat": request.chat}
+        meta = meta_of(self.models, request, resolved, loaded) | {"prompt": shown, "chat": request.chat}
         meta |= {"rules": dict(request.rules)} if request.rules else {}
         meta |= {} if self._folder is None else {"databases": str(self._folder)}
         meta["runtime_note"] = ", ".join(sorted(notes)) or None
@@ -305,7 +245,7 @@ class LocalEngine(Engine):
             ) from None
 
     def _loop(
-        self, request: _Request, resolved: Stack, loaded: list[Model], ids: list[int]
+        self, request: Request, resolved: Stack, loaded: list[Model], ids: list[int]
     ) -> Generator[Stage, None, Loop]:
         """Build the loop of a resolved stack over the models ``loaded``."""
         bottom, target, costs, drafter = resolved.bottom, self._chain(resolved)[-1], None, None
@@ -319,7 +259,7 @@ class LocalEngine(Engine):
         end = min(len(ids) + request.max_new_tokens, positions or len(ids) + request.max_new_tokens)
         levels = [
             Level(name, session, m.lookahead, request.rules.get(name))
-            for m, session, name in zip(resolved.models, sessions_of(loaded, end), _level_names(resolved), strict=True)
+            for m, session, name in zip(resolved.models, sessions_of(loaded, end), level_names(resolved), strict=True)
         ]
         for k, level in enumerate(levels):
             if (warm := getattr(level.model, "warm", None)) is not None:
@@ -367,32 +307,7 @@ class LocalEngine(Engine):
         return self._runtimes.drafter(drafter)
 
     def _chain(self, stack: Stack) -> list[str]:
-        """The models of a stack by name, the target last: the padded one also where the stack names its checkpoint."""
-        last = "target" if stack.target.name == self.models.target_base else stack.target.name
-        return [self._name(name) for name in (*(m.name for m in stack.drafts), last)]
-
-    def _name(self, name: str) -> str:
-        base, layers = split_skip(name)
-        return skip_name(self.resolve(base), layers)
-
-    def _encode(self, prompt: str | Sequence[int], text: TokenText, chat: bool) -> list[int]:
-        if isinstance(prompt, list | tuple) and prompt and not chat:
-            if all(type(token) is int and 0 <= token < text.size for token in prompt):
-                return list(prompt)
-            raise ValueError(f"the prompt is not a list of token ids: they are whole numbers from 0 to {text.size - 1}")
-        if not isinstance(prompt, str):
-            raise ValueError(f"the prompt is text or, without chat, a list of token ids, not {type(prompt).__name__}")
-        try:
-            prompt.encode()
-        except UnicodeEncodeError:
-            raise ValueError("the prompt contains a lone surrogate and is not valid Unicode") from None
-        ids = text.encode_chat(prompt) if chat else text.encode(prompt)
-        if ids:
-            return ids
-        for start in (text.tokenizer.bos_token_id, text.tokenizer.eos_token_id):
-            if start is not None:
-                return [start]
-        raise ValueError("the prompt is empty and the tokenizer has no token to start a text with: write a prompt")
+        return chain_of(self.models, stack)
 
     def _eos(self, target: str) -> frozenset[int]:
         found = getattr(self.models.get(target).module.generation_config, "eos_token_id", None)
@@ -408,55 +323,3 @@ class LocalEngine(Engine):
             else:
                 self._databases[target] = SharedDatabases.open(weights_dir() / "databases", vocabulary, size)
         return self._databases[target]
-
-    def _meta(self, request: _Request, resolved: Stack, loaded: list[Model]) -> dict[str, Any]:
-        first, device = len(resolved.parts) - len(resolved.models), self.models.device
-        models = [
-            {
-                "level": first + k,
-                "name": name,
-                "model": model.name,
-                "lookahead": part.lookahead,
-                "parameters": model.parameters,
-                "weights": self.models.hash(model.name),
-                "runtime": model.runtime,
-                **({"bridge": model.describe()} if isinstance(model, BridgedModel) else {}),
-            }
-            for k, (part, model, name) in enumerate(zip(resolved.models, loaded, _level_names(resolved), strict=True))
-        ]
-        return {
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "stack": request.written.strip(),
-            "stack_resolved": str(resolved),
-            "bottom": str(resolved.bottom) if resolved.bottom else None,
-            "models": models,
-            "device": self.device,
-            "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else cpu_model(),
-            "dtype": self.dtype,
-            "threads": torch.get_num_threads(),
-            "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
-            "sampling": asdict(request.sampling),
-            "padding_note": self.models.padding_note,
-            "prompt": "",
-            "max_new_tokens": request.max_new_tokens,
-            "versions": {
-                "hsd_viz": __version__,
-                "torch": torch.__version__,
-                "transformers": transformers.__version__,
-                "python": platform.python_version(),
-            },
-        }
-
-
-def _level_names(stack: Stack) -> list[str]:
-    """Return the names of the models as levels: the last one is ``target``, and no draft model has its name."""
-    return ["ladder-target" if m.name == "target" else m.name for m in stack.drafts] + ["target"]
-
-
-def _warn_of_larger_drafts(loaded: Sequence[Model]) -> None:
-    """Warn of each draft model that is larger than its verifier."""
-    for draft, above in pairwise(loaded):
-        if draft.parameters > above.parameters:
-            sizes = [f"{m.name} ({m.parameters / 1e6:.1f} M parameters)" for m in (draft, above)]
-            words = f"{sizes[0]} drafts for the smaller {sizes[1]}: it is rarely faster than plain decoding"
-            warnings.warn(words, LargerDraftWarning, stacklevel=2)
